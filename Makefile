@@ -1,0 +1,68 @@
+# Everything a fresh machine needs is set up by the targets themselves, in .venv.
+# It takes Python 3.11 or newer; choose another one with `make PYTHON=python3.12 …`.
+
+PYTHON ?= python3
+UV_VERSION := 0.13.7
+BIN := .venv/bin
+READY := .venv/.ready
+# uv if it is there; otherwise the one that pip puts into .venv
+UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all bench lint format lock clean
+
+help:
+	@echo "make setup     virtual environment and dependencies (.venv)"
+	@echo "make demo      plan the example applications, print tables, write plots (build/demo)"
+	@echo "make test      lint, types, import rules, tests, doctests, coverage"
+	@echo "make test-all  the same, with the slow tests"
+	@echo "make bench     speed and accuracy, printed"
+	@echo "make lint      lint, types and import rules alone"
+	@echo "make format    let ruff format the code"
+	@echo "make lock      pin the dependencies anew (requirements.txt)"
+
+setup: $(READY)
+
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "$(PYTHON) is too old or missing: sojourn needs Python 3.11 or newer."; \
+	  echo "Install one, or name it: make PYTHON=python3.12 …"; exit 1; }
+	$(PYTHON) -m venv .venv
+	@command -v uv >/dev/null || $(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.txt
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(READY)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh build/demo
+
+test: lint
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage report
+
+test-all: lint
+	$(BIN)/coverage run -m pytest -m ""
+	$(BIN)/coverage report
+
+bench: $(READY)
+	$(BIN)/python benchmarks/planning.py
+	$(BIN)/python benchmarks/accuracy.py
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock:
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@command -v uv >/dev/null || $(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-find-links --no-emit-index-url --extra plot --group dev pyproject.toml -o requirements.txt
+
+clean:
+	rm -rf .venv build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

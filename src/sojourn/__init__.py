@@ -1,0 +1,1 @@
+"""Sojourn keeps streaming applications inside their latency target, on few processors."""

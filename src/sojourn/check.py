@@ -1,0 +1,97 @@
+"""Checks of single values, each raising the error that names place, value and way out."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from math import isfinite
+
+from sojourn.errors import BadName, BadNumber, UnknownOperator, WrongType
+
+__all__ = ["choice", "count", "distinct", "known", "name", "number", "numbers", "shown"]
+
+
+def shown(value: object) -> str:
+    """Return *value* as it is shown in an error: short, whatever it is."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python is willing to print
+        text = "a number of thousands of digits"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def name(section: str, value: object) -> str:
+    """Return the place of *value* in *section*, having checked that it can be a name."""
+    if not isinstance(value, str) or not value.strip():
+        raise BadName(
+            section,
+            f"{shown(value)} is not a name",
+            "use text, in quotes if need be",
+            value=value,
+        )
+    if any(letter in value for letter in ",=:\n") or value != value.strip():
+        raise BadName(
+            f"{section}.{value}",
+            f"{shown(value)} has a comma, an equals sign, a colon, or blanks around it",
+            "leave them out: allocations are written name=5,other=3",
+            value=value,
+        )
+    return f"{section}.{value}"
+
+
+def number(place: str, value: object) -> None:
+    """Check that *value* is a finite number, 0 or more."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise WrongType(place, f"{shown(value)} is not a number", "write one", value=value)
+    try:
+        usable = isfinite(value) and value >= 0
+    except OverflowError:  # an integer beyond the floats
+        usable = False
+    if not usable:
+        problem = f"{shown(value)} is negative, NaN or infinite"
+        raise BadNumber(place, problem, "write 0 or more", value=value)
+
+
+def numbers(place: str, values: object, *, example: str) -> None:
+    """Check that *values* maps names to finite numbers, 0 or more."""
+    if not isinstance(values, Mapping):
+        problem = f"{shown(values)} does not map operators to numbers"
+        raise WrongType(place, problem, f"write {example}", value=values)
+    for target, value in values.items():
+        number(name(place, target), value)
+
+
+def count(place: str, value: object) -> None:
+    """Check that *value* is a whole number, 1 or more."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise WrongType(
+            place, f"{shown(value)} is not a whole number", "write one", value=value
+        )
+    if value < 1:
+        raise BadNumber(place, f"{shown(value)} is below 1", "write 1 or more", value=value)
+
+
+def choice(place: str, value: object, choices: tuple[str, ...]) -> None:
+    """Check that *value* is one of *choices*."""
+    if value not in choices:
+        way_out = f"write {' or '.join(choices)}"
+        raise WrongType(place, f"{shown(value)} is not known", way_out, value=value)
+
+
+def distinct(section: str, names: Iterable[str]) -> None:
+    """Check that no name in *section* occurs twice."""
+    for value, times in Counter(names).items():
+        if times > 1:
+            place, problem = f"{section}.{value}", f"the name occurs {times} times"
+            raise BadName(place, problem, "rename all but one", value=value)
+
+
+def known(place: str, targets: Iterable[str], operators: Mapping[str, object]) -> None:
+    """Check that every target is an operator."""
+    for target in targets:
+        if target not in operators:
+            names = ", ".join(list(operators)[:20])
+            raise UnknownOperator(
+                f"{place}.{target}",
+                f"there is no operator {shown(target)}",
+                f"add it, or write one of {names}",
+                value=target,
+            )

@@ -1,0 +1,1 @@
+"""What should happen: how many processors for each operator, and why."""

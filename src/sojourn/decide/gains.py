@@ -1,0 +1,117 @@
+"""Processors handed out one by one, each where it shortens the mean the most.
+
+Because every further processor of an operator gains less than the one before, taking the
+largest gain each time is optimal at every number of processors (DRS-15 Theorem 1). A heap
+holds each operator's next gain, and an operator's wait takes one step of its recursion when
+it gets a processor: nothing is ever worked out anew.
+"""
+
+from collections.abc import Mapping
+from heapq import heapify, heappop, heapreplace
+from math import inf
+
+from sojourn.errors import BoundTooLow
+from sojourn.model.station import Station
+from sojourn.topology import Topology
+
+__all__ = ["Gains", "least_allocation"]
+
+
+def least_allocation(topology: Topology) -> dict[str, int]:
+    """Return the fewest processors with which each operator keeps up.
+
+    Raise `BoundTooLow` if an operator's `max_processors` is below that.
+    """
+    least = {}
+    for operator in topology.operators:
+        needed = topology.loads[operator.name].min_processors
+        if operator.max_processors is not None and operator.max_processors < needed:
+            raise BoundTooLow(operator.name, operator.max_processors, needed)
+        least[operator.name] = max(needed, operator.min_processors)
+    return least
+
+
+class Gains:
+    """An allocation that grows by the largest gain each time, from the least or *start*."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        stations: Mapping[str, Station],
+        start: Mapping[str, int] | None = None,
+    ) -> None:
+        least = least_allocation(topology) if start is None else start
+        self._names = list(least)
+        self._processors = list(least.values())
+        self._most = [o.max_processors or inf for o in topology.operators]
+        self._visits = [topology.visits[name] for name in self._names]
+        self._waits = [
+            stations[name].waits_s(topology.loads[name], processors)
+            for name, processors in least.items()
+        ]
+        self._wait_s = [next(waits) for waits in self._waits]
+        self._next_s = [next(waits) for waits in self._waits]
+        self._total = sum(self._processors)
+        # losses, not gains: heapq keeps the smallest in front
+        self._heap = [
+            ((self._next_s[i] - self._wait_s[i]) * self._visits[i], i)
+            for i in range(len(self._names))
+            if self._processors[i] < self._most[i]
+        ]
+        heapify(self._heap)
+
+    @property
+    def allocation(self) -> dict[str, int]:
+        """Processors per operator."""
+        return dict(zip(self._names, self._processors, strict=True))
+
+    @property
+    def processors(self) -> int:
+        """All processors."""
+        return self._total
+
+    @property
+    def wait_s(self) -> float:
+        """The mean time that a root's records wait, all added up."""
+        return sum(v * w for v, w in zip(self._visits, self._wait_s, strict=True))
+
+    def hand_out(self, processors: int, *, until_wait_s: float = -inf) -> list[int]:
+        """Hand out up to *processors* more, and return the indices of who got them, in order.
+
+        Stop before that once the wait is down to *until_wait_s*, or nobody may have more.
+        """
+        heap, given = self._heap, list[int]()
+        held, visits, most = self._processors, self._visits, self._most
+        wait_s, next_s, waits = self._wait_s, self._next_s, self._waits
+        total_s = self.wait_s
+        while len(given) < processors and heap and total_s > until_wait_s:
+            loss, i = heap[0]
+            if loss == 0:
+                given += self._spread(processors - len(given))
+                break
+            total_s += loss
+            given.append(i)
+            held[i] += 1
+            wait_s[i] = now = next_s[i]
+            if held[i] >= most[i]:
+                heappop(heap)
+                continue
+            next_s[i] = after = next(waits[i])
+            heapreplace(heap, ((after - now) * visits[i], i))
+        self._total += len(given)
+        return given
+
+    def _spread(self, processors: int) -> list[int]:
+        """Hand out in turn, when no processor gains anything any more."""
+        given: list[int] = []
+        takers = sorted(i for _, i in self._heap)
+        while len(given) < processors:
+            takers = [i for i in takers if self._processors[i] < self._most[i]]
+            if not takers:
+                self._heap.clear()
+                break
+            turn = takers[: processors - len(given)]
+            for i in turn:
+                self._processors[i] += 1
+            given += turn
+        return given

@@ -1,0 +1,119 @@
+"""DRS Algorithm 2: the fewest processors that meet a latency target."""
+
+from collections.abc import Mapping
+
+from sojourn.decide.assign import assign
+from sojourn.decide.gains import Gains, least_allocation
+from sojourn.decide.percentile import Fewest, fewest_for_percentile
+from sojourn.decide.plan import MOST_PROCESSORS, Nodes, Plan, Target, check_processors
+from sojourn.errors import TargetBelowFloor, TargetOutOfReach
+from sojourn.model.network import mean_s, predict, stations
+from sojourn.topology import Topology
+
+__all__ = ["mean_floor_s", "minimise"]
+
+# Gains subtracted one by one drift from the sum they stand for by less than this part of it.
+_DRIFT = 1e-9
+
+
+def minimise(
+    topology: Topology,
+    target: Target,
+    *,
+    model: str = "gigk",
+    most: int | None = None,
+    nodes: Nodes | None = None,
+) -> Plan:
+    """Return the fewest processors, at most *most*, that meet *target*.
+
+    With *nodes*, the fewest whole machines, with all their processors handed out.
+
+    Raise `TargetBelowFloor` if no number of processors meets it, `TargetOutOfReach` if
+    those allowed do not.
+    """
+    if most is not None:
+        check_processors(most)
+    found = _fewest(topology, target, model)
+    allocation, whole = found.allocation, None
+    if nodes is not None:
+        whole = nodes.holding(sum(allocation.values()))
+        allocation = _filled(topology, allocation, nodes.processors(whole), model)
+    needed = sum(allocation.values())
+    if most is not None and needed > most:
+        reached_s = _reached_s(topology, target, most, model)
+        raise TargetOutOfReach(str(target), reached_s, most, needed)
+    return Plan(
+        name=topology.name,
+        model=model,
+        allocation=allocation,
+        mean_s=mean_s(topology, allocation, model=model),
+        reason=_reason(topology, target, found, whole, model),
+        least=found.least,
+        target=target,
+        nodes=whole,
+    )
+
+
+def mean_floor_s(topology: Topology) -> float:
+    """Return the mean that no number of processors can beat: service and wire, no waiting.
+
+    By visits, not plainly added up: an operator that one root in ten reaches counts a tenth.
+    """
+    return sum(
+        topology.visits[o.name] * (o.transfer_s + topology.loads[o.name].service_s)
+        for o in topology.operators
+    )
+
+
+def _fewest(topology: Topology, target: Target, model: str) -> Fewest:
+    if target.statistic != "mean":
+        return fewest_for_percentile(topology, target, model=model)
+    gains = Gains(topology, stations(topology, model))
+    wait_s = target.seconds - mean_floor_s(topology)
+    if wait_s <= 0 < gains.wait_s:
+        raise TargetBelowFloor(str(target), mean_floor_s(topology))
+    gains.hand_out(MOST_PROCESSORS - gains.processors, until_wait_s=wait_s * (1 + _DRIFT))
+    while (reached_s := mean_s(topology, gains.allocation, model=model)) > target.seconds:
+        if gains.processors >= MOST_PROCESSORS or not gains.hand_out(1):
+            raise TargetOutOfReach(str(target), reached_s, gains.processors)
+    return Fewest(gains.allocation, gains.processors)
+
+
+def _filled(
+    topology: Topology, allocation: Mapping[str, int], processors: int, model: str
+) -> dict[str, int]:
+    """Return *allocation* with the rest of *processors* handed out by gain."""
+    gains = Gains(topology, stations(topology, model), start=allocation)
+    gains.hand_out(processors - gains.processors)
+    return gains.allocation
+
+
+def _reached_s(topology: Topology, target: Target, processors: int, model: str) -> float:
+    """Return what *processors* handed out by gain reach of the target's statistic."""
+    plan = assign(topology, processors, model=model)
+    if target.statistic == "mean":
+        return plan.mean_s
+    return predict(topology, plan.allocation, model=model).percentiles_s[target.statistic]
+
+
+def _reason(
+    topology: Topology, target: Target, found: Fewest, whole: int | None, model: str
+) -> str:
+    fewest, keeping_up = (
+        sum(found.allocation.values()),
+        sum(least_allocation(topology).values()),
+    )
+    if found.least < fewest:
+        reason = (
+            f"{fewest} processors meet {target}; fewer than {found.least} cannot, and none in "
+            "between was found before the search stopped"
+        )
+    elif fewest == keeping_up:
+        reason = f"{fewest} processors are the least that keep up, and meet {target}"
+    else:
+        reached_s = _reached_s(topology, target, fewest - 1, model)
+        reason = (
+            f"{fewest} processors are the fewest that meet {target}; {fewest - 1}, handed out "
+            f"by gain, reach {reached_s:.4g} s, and {keeping_up} would just keep up"
+        )
+    return reason if whole is None else f"{reason}; that takes {whole} whole nodes"

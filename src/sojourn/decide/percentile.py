@@ -1,0 +1,217 @@
+"""The fewest processors for a percentile of completion.
+
+A percentile is no sum over operators, so handing out by gain only gives a good start. From
+there one processor at a time is taken away: wherever the target still holds, then by moves
+between operators. Whether fewer could do is settled by bounds: more processors never hurt,
+so what an operator needs when all others have the most they could have, it needs in any
+case. Bounds that leave no allocation are a proof; if they leave a few, all of them are tried.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import comb
+
+from sojourn.decide.gains import Gains, least_allocation
+from sojourn.decide.plan import MOST_PROCESSORS, Target
+from sojourn.errors import TargetBelowFloor, TargetOutOfReach
+from sojourn.model.completion import Completion
+from sojourn.model.lattice import Lattice
+from sojourn.model.network import PERCENTILES, predict, stations
+from sojourn.topology import Topology
+
+__all__ = ["Fewest", "fewest_for_percentile"]
+
+# The search works out one probability per allocation, on a lattice that ends at the target.
+_POINTS = 2048
+# Within this part of the allowed tail a finer look decides: the same that is then reported.
+_CLOSE = 0.02
+# How many operators may be looked at in all: some three seconds' work.
+_BUDGET = 30_000
+
+_Counts = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fewest:
+    """An allocation that meets the target, and a total below which none can."""
+
+    allocation: Mapping[str, int]
+    least: int
+
+
+def fewest_for_percentile(topology: Topology, target: Target, *, model: str) -> Fewest:
+    """Return the fewest processors that meet a percentile *target*.
+
+    Raise `TargetBelowFloor` or `TargetOutOfReach` if none do.
+    """
+    search = _Search(topology, target, model)
+    best = search.by_gain()
+    search.left = _BUDGET
+    try:
+        while search.tighten(sum(best) - 1):
+            fewer = search.step_down(best) or search.any_of(sum(best) - 1)
+            if fewer is None:
+                break
+            best = fewer
+    except _OutOfBudget:
+        return Fewest(search.named(best), min(sum(search.least), sum(best)))
+    return Fewest(search.named(best), sum(best))
+
+
+class _OutOfBudget(Exception):
+    """The search has looked at as much as it may."""
+
+
+class _Search:
+    """Allocations of one topology, tried against one target."""
+
+    def __init__(self, topology: Topology, target: Target, model: str) -> None:
+        self._topology, self._target, self._model = topology, target, model
+        self._names = tuple(topology.operator)
+        self._allowed = 1 - PERCENTILES[target.statistic]
+        lattice = Lattice.up_to(target.seconds, _POINTS)
+        self._stations = stations(topology, model)
+        self._completion = Completion(topology, self._stations, lattice)
+        self._late: dict[_Counts, float] = {}
+        self.least = tuple(least_allocation(topology).values())
+        self._most = tuple(o.max_processors or MOST_PROCESSORS for o in topology.operators)
+        self.left = 0
+
+    def named(self, counts: _Counts) -> dict[str, int]:
+        """Return *counts* as an allocation."""
+        return dict(zip(self._names, counts, strict=True))
+
+    def late(self, counts: _Counts) -> float:
+        """Return the part of all roots that complete after the target."""
+        if counts not in self._late:
+            self.left -= len(counts)
+            if self.left < 0:
+                raise _OutOfBudget
+            self._late[counts] = self._measure(self.named(counts))
+        return self._late[counts]
+
+    def _measure(self, allocation: Mapping[str, int | None]) -> float:
+        return 1 - float(self._completion(allocation).sum())
+
+    def meets(self, counts: _Counts) -> bool:
+        """Tell whether *counts* processors meet the target."""
+        late = self.late(counts)
+        if abs(late - self._allowed) > _CLOSE * self._allowed:
+            return late < self._allowed
+        return self._reached_s(counts) <= self._target.seconds
+
+    def _reached_s(self, counts: _Counts) -> float:
+        predicted = predict(self._topology, self.named(counts), model=self._model)
+        return predicted.percentiles_s[self._target.statistic]
+
+    def by_gain(self) -> _Counts:
+        """Return the first to meet the target as processors are handed out by gain."""
+        self._check_floor()
+        self.left = MOST_PROCESSORS * len(self._names)  # a start is needed, whatever it takes
+        gains = Gains(self._topology, self._stations)
+        start, given = tuple(gains.allocation.values()), list[int]()
+        ahead = 1
+        while not self.meets(tuple(gains.allocation.values())):
+            more = gains.hand_out(min(ahead, MOST_PROCESSORS - gains.processors))
+            if not more:
+                reached_s = self._reached_s(tuple(gains.allocation.values()))
+                raise TargetOutOfReach(str(self._target), reached_s, gains.processors)
+            given += more
+            ahead *= 2
+
+        def after(handed_out: int) -> _Counts:
+            counts = list(start)
+            for i in given[:handed_out]:
+                counts[i] += 1
+            return tuple(counts)
+
+        low, high = -1, len(given)  # low fails (or is below the start), high meets
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.meets(after(middle)) else (middle, high)
+        return after(high)
+
+    def _check_floor(self) -> None:
+        unlimited = dict.fromkeys(self._names)
+        if self._measure(unlimited) > self._allowed * (1 + _CLOSE):
+            raise TargetBelowFloor(str(self._target), self._floor_s())
+
+    def _floor_s(self) -> float:
+        """Return the percentile when nothing ever waits."""
+        unlimited = dict.fromkeys(self._names)
+        horizon_s = self._target.seconds
+        while True:
+            horizon_s *= 2
+            lattice = Lattice.up_to(horizon_s, _POINTS)
+            masses = Completion(self._topology, self._stations, lattice)(unlimited)
+            if float(masses.sum()) > 1 - self._allowed:
+                return lattice.percentile_s(masses, 1 - self._allowed)
+
+    def tighten(self, total: int) -> bool:
+        """Raise `least` to what each operator needs in any plan of *total*.
+
+        Tell whether it leaves any. As totals only go down, bounds once found stay true.
+        """
+        least = list(self.least)
+        settled = False
+        while not settled:
+            settled = True
+            for i in range(len(least)):
+                spare = total - sum(least)
+                others = [
+                    min(k + spare, most) for k, most in zip(least, self._most, strict=True)
+                ]
+                if spare < 0 or not self.meets(tuple(others)):
+                    return False
+                low, high = least[i], others[i]
+                while low < high:
+                    others[i] = (low + high) // 2
+                    if self.meets(tuple(others)):
+                        high = others[i]
+                    else:
+                        low = others[i] + 1
+                settled = settled and low == least[i]
+                least[i] = low
+            self.least = tuple(least)
+        return True
+
+    def step_down(self, best: _Counts) -> _Counts | None:
+        """Return one that does with a processor fewer than *best*, reached by moves."""
+        around = [fewer for i in range(len(best)) if (fewer := self._moved(best, i, None))]
+        while around:
+            here = min(around, key=self.late)
+            if self.meets(here):
+                return here
+            places = range(len(here))
+            moves = [m for i in places for j in places if (m := self._moved(here, i, j))]
+            around = [move for move in moves if self.late(move) < self.late(here)]
+        return None
+
+    def any_of(self, total: int) -> _Counts | None:
+        """Return one of *total* processors that does, having tried all that could."""
+        spare, operators = total - sum(self.least), len(self.least)
+        if comb(spare + operators - 1, operators - 1) * operators > self.left:
+            raise _OutOfBudget
+        every = _shared_out(spare, self.least, self._most)
+        return next((counts for counts in every if self.meets(counts)), None)
+
+    def _moved(self, counts: _Counts, giver: int, taker: int | None) -> _Counts | None:
+        """Return *counts* with one processor moved, None where bounds forbid it."""
+        moved = list(counts)
+        moved[giver] -= 1
+        if taker is not None:
+            moved[taker] += 1
+            if giver == taker or moved[taker] > self._most[taker]:
+                return None
+        return tuple(moved) if moved[giver] >= self.least[giver] else None
+
+
+def _shared_out(spare: int, least: _Counts, most: _Counts) -> Iterator[_Counts]:
+    """Yield every way to hand *spare* processors to operators that have *least* each."""
+    if len(least) == 1:
+        if least[0] + spare <= most[0]:
+            yield (least[0] + spare,)
+        return
+    for own in range(min(spare, most[0] - least[0]) + 1):
+        for others in _shared_out(spare - own, least[1:], most[1:]):
+            yield (least[0] + own, *others)

@@ -1,0 +1,263 @@
+"""Everything sojourn raises.
+
+SojournError
+├── BadInput                 what was given cannot be right
+│   ├── BadFile              it cannot be opened, or is not YAML or JSON
+│   ├── BadTopology          the place, the value and the way out are named
+│   │   ├── UnknownField     a field that the format does not have
+│   │   ├── MissingField     a field that the format requires
+│   │   ├── WrongType        text where a number belongs, and the like
+│   │   ├── BadNumber        negative, NaN, infinite, or out of its range
+│   │   ├── BadName          an operator or arrival without a usable name
+│   │   ├── UnknownOperator  records sent to an operator that does not exist
+│   │   ├── BadShares        shares or probabilities that do not add up
+│   │   ├── BadBounds        min_processors above max_processors
+│   │   ├── NoArrivals       nothing enters from outside
+│   │   └── UnstableLoop     a loop that multiplies its own records
+│   ├── BadAllocation        operators forgotten, unknown, or without processors
+│   ├── BadTarget            a target that is no positive time
+│   ├── BadCalibration       measurements that no calibration can be fitted to
+│   └── UnknownModel         no station model of that name
+└── CannotBeDone             right as a question, but the answer is no
+    ├── UnstableStation      work arrives faster than the processors can do it
+    ├── TooFewProcessors     fewer than it takes to keep up
+    ├── BoundTooLow          max_processors below what keeping up takes
+    ├── TargetBelowFloor     no number of processors is that fast
+    ├── TargetOutOfReach     the processors allowed are not that fast
+    └── Extrapolated         a calibration asked about what it was not fitted to
+
+Errors keep their values as arguments, so they pickle, and format them in `__str__`.
+"""
+
+from collections.abc import Mapping
+
+__all__ = [
+    "BadAllocation",
+    "BadBounds",
+    "BadCalibration",
+    "BadFile",
+    "BadInput",
+    "BadName",
+    "BadNumber",
+    "BadShares",
+    "BadTarget",
+    "BadTopology",
+    "BoundTooLow",
+    "CannotBeDone",
+    "Extrapolated",
+    "MissingField",
+    "NoArrivals",
+    "SojournError",
+    "TargetBelowFloor",
+    "TargetOutOfReach",
+    "TooFewProcessors",
+    "UnknownField",
+    "UnknownModel",
+    "UnknownOperator",
+    "UnstableLoop",
+    "UnstableStation",
+    "WrongType",
+]
+
+
+class SojournError(Exception):
+    """Anything that sojourn refuses, with the reason and the way out."""
+
+
+class BadInput(SojournError):
+    """What was given cannot be right."""
+
+
+class CannotBeDone(SojournError):
+    """The question is right, but the answer is no."""
+
+
+class BadFile(BadInput):
+    """A file that cannot be opened, or is not YAML or JSON."""
+
+    def __init__(self, source: str, problem: str, way_out: str) -> None:
+        super().__init__(source, problem, way_out)
+
+    def __str__(self) -> str:
+        source, problem, way_out = self.args
+        return f"{source}: {problem}; {way_out}"
+
+
+class BadTopology(BadInput):
+    """Something in a topology that cannot be right.
+
+    *place* is the dotted path in the file format; the same names are used in Python.
+    *source* is the file, with its line where known, and empty in Python.
+    """
+
+    def __init__(
+        self, place: str, problem: str, way_out: str, *, value: object = None, source: str = ""
+    ) -> None:
+        super().__init__(place, problem, way_out)
+        self.place, self.problem, self.way_out = place, problem, way_out
+        self.value, self.source = value, source
+
+    def __str__(self) -> str:
+        where = f"{self.source}: {self.place}" if self.source else self.place
+        return f"{where}: {self.problem}; {self.way_out}"
+
+
+class UnknownField(BadTopology):
+    """A field that the format does not have."""
+
+
+class MissingField(BadTopology):
+    """A field that the format requires."""
+
+
+class WrongType(BadTopology):
+    """Text where a number belongs, and the like."""
+
+
+class BadNumber(BadTopology):
+    """A number that is negative, NaN, infinite, or out of its range."""
+
+
+class BadName(BadTopology):
+    """An operator or arrival without a usable name."""
+
+
+class UnknownOperator(BadTopology):
+    """Records sent to an operator that does not exist."""
+
+
+class BadShares(BadTopology):
+    """Shares or probabilities that do not add up."""
+
+
+class BadBounds(BadTopology):
+    """`min_processors` above `max_processors`."""
+
+
+class NoArrivals(BadTopology):
+    """Nothing enters from outside."""
+
+
+class UnstableLoop(BadTopology):
+    """A loop that sends back at least as many records as it takes."""
+
+
+class BadAllocation(BadInput):
+    """An allocation that forgets an operator, invents one, or gives it nothing."""
+
+
+class BadTarget(BadInput):
+    """A target that is no positive time, or a number of processors that is none."""
+
+
+class BadCalibration(BadInput):
+    """Measurements that no calibration can be fitted to."""
+
+
+class UnknownModel(BadInput):
+    """No station model of that name."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(name, known)
+
+    def __str__(self) -> str:
+        name, known = self.args
+        return f"no station model is called {name!r}; there are {', '.join(known)}"
+
+
+class UnstableStation(CannotBeDone):
+    """Work arrives faster than the processors can do it."""
+
+    def __init__(self, processors: int, needed: int, operator: str = "") -> None:
+        super().__init__(processors, needed, operator)
+        self.processors, self.needed, self.operator = processors, needed, operator
+
+    def __str__(self) -> str:
+        who = f"{self.operator}: " if self.operator else ""
+        return f"{who}{self.processors} processors cannot keep up; it takes {self.needed}"
+
+
+class TooFewProcessors(CannotBeDone):
+    """Fewer processors than it takes to keep up."""
+
+    def __init__(self, processors: int, least: Mapping[str, int]) -> None:
+        super().__init__(processors, dict(least))
+        self.processors, self.least = processors, dict(least)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.processors} processors cannot keep up; the least that can is "
+            f"{sum(self.least.values())} ({_each(self.least)})"
+        )
+
+
+class BoundTooLow(CannotBeDone):
+    """An operator's `max_processors` is below what keeping up takes."""
+
+    def __init__(self, operator: str, most: int, needed: int) -> None:
+        super().__init__(operator, most, needed)
+        self.operator, self.most, self.needed = operator, most, needed
+
+    def __str__(self) -> str:
+        return (
+            f"{self.operator}: max_processors is {self.most}, but keeping up takes "
+            f"{self.needed}; raise it, or make the operator faster"
+        )
+
+
+class TargetBelowFloor(CannotBeDone):
+    """No number of processors is that fast: even without waiting it takes longer."""
+
+    def __init__(self, target: str, floor_s: float) -> None:
+        super().__init__(target, floor_s)
+        self.target, self.floor_s = target, floor_s
+
+    def __str__(self) -> str:
+        return (
+            f"no number of processors reaches {self.target}: without any waiting it is still "
+            f"{self.floor_s:.6g} s; make the operators faster, or ask for more than that"
+        )
+
+
+class TargetOutOfReach(CannotBeDone):
+    """The processors that are allowed are not that fast.
+
+    *needed* is what it takes; without it, not even all that operators may have are enough.
+    """
+
+    def __init__(
+        self, target: str, reached_s: float, processors: int, needed: int | None = None
+    ) -> None:
+        super().__init__(target, reached_s, processors, needed)
+        self.target, self.reached_s = target, reached_s
+        self.processors, self.needed = processors, needed
+
+    def __str__(self) -> str:
+        needs = (
+            f"it takes {self.needed}"
+            if self.needed is not None
+            else "more are not allowed: raise the max_processors of the operators"
+        )
+        return (
+            f"{self.processors} processors do not reach {self.target}: handed out by gain they "
+            f"reach {self.reached_s:.6g} s; {needs}"
+        )
+
+
+class Extrapolated(CannotBeDone):
+    """A calibration was asked about estimates it was not fitted to."""
+
+    def __init__(self, estimate_s: float, low_s: float, high_s: float) -> None:
+        super().__init__(estimate_s, low_s, high_s)
+
+    def __str__(self) -> str:
+        estimate_s, low_s, high_s = self.args
+        return (
+            f"the calibration was fitted to estimates from {low_s:.6g} s to {high_s:.6g} s and "
+            f"says nothing of {estimate_s:.6g} s; measure there and fit again, "
+            "or leave the calibration out"
+        )
+
+
+def _each(allocation: Mapping[str, int]) -> str:
+    return ", ".join(f"{operator}={k}" for operator, k in allocation.items())

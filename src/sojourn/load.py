@@ -1,0 +1,34 @@
+"""What a station has to carry."""
+
+from dataclasses import dataclass
+from math import floor
+
+__all__ = ["StationLoad"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StationLoad:
+    """Records arriving at an operator, and what each costs one of its processors.
+
+    The scv (squared coefficient of variation) is the variance over the squared mean: 0 for
+    a metronome, 1 for a Poisson stream or an exponential time, more for bursts.
+
+    >>> load = StationLoad(arrivals_per_s=8, service_s=0.5)
+    >>> load.erlangs, load.min_processors
+    (4.0, 5)
+    """
+
+    arrivals_per_s: float
+    service_s: float
+    arrival_scv: float = 1.0
+    service_scv: float = 1.0
+
+    @property
+    def erlangs(self) -> float:
+        """The mean number of busy processors, however many there are."""
+        return self.arrivals_per_s * self.service_s
+
+    @property
+    def min_processors(self) -> int:
+        """The fewest that keep up: one more than the whole Erlangs, so never exactly full."""
+        return floor(self.erlangs) + 1

@@ -1,0 +1,1 @@
+"""What would happen: sojourn times of operators and of the whole network."""

@@ -1,0 +1,62 @@
+"""Erlang's formulas without factorials: nothing overflows, however many processors."""
+
+from collections.abc import Iterator
+from math import inf
+
+__all__ = ["blocking", "delay_probability", "waits_s"]
+
+# Terms below this part of the sum cannot change it any more.
+_NEGLIGIBLE = 1e-18
+
+
+def blocking(erlangs: float, processors: int) -> float:
+    """Return Erlang B, the probability that all processors are busy and nobody may wait.
+
+    Its inverse is a sum of positive terms, 1 + k/a + k(k-1)/a² + …, which shrink after
+    about √a of them: a hundred thousand Erlang take some three thousand steps, not as many
+    as there are processors, and no digit is lost.
+
+    >>> blocking(2.0, 3)
+    0.2105
+    """
+    if erlangs == 0:
+        return 0.0 if processors else 1.0
+    term = inverse = 1.0
+    for left in range(processors, 0, -1):
+        term *= left / erlangs
+        inverse += term
+        if term < inverse * _NEGLIGIBLE:
+            break
+        if inverse == inf:
+            return 0.0
+    return 1 / inverse
+
+
+def delay_probability(erlangs: float, processors: int) -> float:
+    """Return Erlang C, the probability that a record has to wait.
+
+    There must be more processors than Erlangs.
+
+    >>> delay_probability(2.0, 3)
+    0.4444
+    """
+    blocked = blocking(erlangs, processors)
+    return processors * blocked / (processors - erlangs * (1 - blocked))
+
+
+def waits_s(erlangs: float, service_s: float, first: int) -> Iterator[float]:
+    """Yield the mean wait in M/M/k for k = *first*, one more, and so on without end.
+
+    One step of the Erlang B recursion each: what a plan that hands out processors one by
+    one needs. There must be more processors than Erlangs.
+
+    >>> waits = waits_s(2.0, 1.0, first=3)
+    >>> next(waits), next(waits)
+    (0.4444, 0.0870)
+    """
+    processors, blocked = first, blocking(erlangs, first)
+    while True:
+        spare = processors - erlangs
+        yield service_s * processors * blocked / (spare * (spare + erlangs * blocked))
+        processors += 1
+        blocked = erlangs * blocked / (processors + erlangs * blocked)

@@ -1,0 +1,184 @@
+"""The whole network: what an allocation would do.
+
+Two latencies are predicted. `mean_s` is DRS's E[T] = Σ visitsᵢ · sojournᵢ (DRS-15 eq. 3),
+which adds up all that is done for a root, parallel branches included, and is what plans for
+a mean optimise. Completion is what a user feels: the time until the last record of the
+root's tree is done. Where no record ever has two children both have the same mean.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from sojourn.check import shown
+from sojourn.errors import BadAllocation, UnstableStation
+from sojourn.model.completion import Completion
+from sojourn.model.lattice import Lattice, Masses
+from sojourn.model.station import Station, station
+from sojourn.topology import Topology
+
+__all__ = ["PERCENTILES", "OperatorPrediction", "Prediction", "mean_s", "predict", "stations"]
+
+PERCENTILES: Mapping[str, float] = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+"""What is reported of the distribution of completion."""
+
+# Points of the lattice on which completion is worked out: percentiles are then good to about
+# a thousandth. Its horizon leaves out this part of all roots; a coarse lattice finds it.
+_POINTS, _COARSE_POINTS = 4096, 512
+_LEFT_OUT = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorPrediction:
+    """What an operator would do."""
+
+    processors: int
+    arrivals_per_s: float
+    utilisation: float
+    wait_s: float
+    service_s: float
+    transfer_s: float
+    visits: float
+
+    @property
+    def sojourn_s(self) -> float:
+        """From being written by the operator before until served here."""
+        return self.transfer_s + self.wait_s + self.service_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What an allocation would do."""
+
+    name: str
+    model: str
+    mean_s: float
+    completion_mean_s: float
+    std_s: float
+    percentiles_s: Mapping[str, float]
+    operators: Mapping[str, OperatorPrediction]
+
+    @property
+    def allocation(self) -> Mapping[str, int]:
+        """Processors per operator."""
+        return {name: operator.processors for name, operator in self.operators.items()}
+
+    @property
+    def processors(self) -> int:
+        """All processors."""
+        return sum(operator.processors for operator in self.operators.values())
+
+
+def stations(topology: Topology, model: str) -> dict[str, Station]:
+    """Return the station model of each operator.
+
+    An operator that deals its records out in turn is `round_robin` whatever the model.
+    """
+    chosen, dealt = station(model), station("round_robin")
+    return {
+        o.name: dealt if o.dispatch == "round_robin" else chosen for o in topology.operators
+    }
+
+
+def mean_s(topology: Topology, allocation: Mapping[str, int], *, model: str = "gigk") -> float:
+    """Return E[T] alone: all that `predict` says of the mean, without the distribution."""
+    return _mean_s(_operators(topology, allocation, stations(topology, model)))
+
+
+def predict(
+    topology: Topology, allocation: Mapping[str, int], *, model: str = "gigk"
+) -> Prediction:
+    """Return what *allocation* would do.
+
+    Raise `BadAllocation` if it does not fit the topology, `UnstableStation` if an operator
+    could not keep up.
+
+    >>> from sojourn.topology import Arrival, Operator
+    >>> counter = Topology(
+    ...     name="counter",
+    ...     arrivals=(Arrival(name="lines", per_s=8, into="count"),),
+    ...     operators=(Operator(name="count", service_s=0.1),),
+    ... )
+    >>> predicted = predict(counter, {"count": 1})  # M/M/1: exponential with mean 1/(μ-λ)
+    >>> predicted.mean_s, predicted.std_s, predicted.percentiles_s["p95"]
+    (0.5, 0.5, 1.498)
+    """
+    models = stations(topology, model)
+    operators = _operators(topology, allocation, models)
+    expected_s = _mean_s(operators)
+    lattice, masses = _completion(topology, models, allocation, expected_s)
+    return Prediction(
+        name=topology.name,
+        model=model,
+        mean_s=expected_s,
+        completion_mean_s=lattice.mean_s(masses) if topology.branches else expected_s,
+        std_s=lattice.std_s(masses),
+        percentiles_s={
+            p: lattice.percentile_s(masses, ratio) for p, ratio in PERCENTILES.items()
+        },
+        operators=operators,
+    )
+
+
+def _operators(
+    topology: Topology, allocation: Mapping[str, int], models: Mapping[str, Station]
+) -> dict[str, OperatorPrediction]:
+    _check(topology, allocation)
+    predicted = {}
+    for name, load in topology.loads.items():
+        processors = allocation[name]
+        if processors < load.min_processors:
+            raise UnstableStation(processors, load.min_processors, name)
+        predicted[name] = OperatorPrediction(
+            processors=processors,
+            arrivals_per_s=load.arrivals_per_s,
+            utilisation=load.erlangs / processors,
+            wait_s=models[name].wait_s(load, processors),
+            service_s=load.service_s,
+            transfer_s=topology.operator[name].transfer_s,
+            visits=topology.visits[name],
+        )
+    return predicted
+
+
+def _mean_s(operators: Mapping[str, OperatorPrediction]) -> float:
+    return sum(operator.visits * operator.sojourn_s for operator in operators.values())
+
+
+def _completion(
+    topology: Topology,
+    models: Mapping[str, Station],
+    allocation: Mapping[str, int],
+    expected_s: float,
+) -> tuple[Lattice, Masses]:
+    """Return the distribution of completion, on a lattice just long enough for it."""
+    horizon_s = 16 * expected_s or 1.0  # nothing takes any time: any horizon will do
+    while True:
+        lattice = Lattice.up_to(horizon_s, _COARSE_POINTS)
+        cumulated = np.cumsum(Completion(topology, models, lattice)(allocation))
+        enough = int(np.searchsorted(cumulated, 1 - _LEFT_OUT))
+        if enough == _COARSE_POINTS:
+            horizon_s *= 2
+        elif expected_s > 0 and enough < _COARSE_POINTS // 4:
+            horizon_s *= max(2 * enough, 8) / _COARSE_POINTS
+        else:
+            break
+    lattice = Lattice.up_to(horizon_s, _POINTS)
+    return lattice, Completion(topology, models, lattice)(allocation)
+
+
+def _check(topology: Topology, allocation: Mapping[str, int]) -> None:
+    names = ", ".join(topology.operator)
+    for name, processors in allocation.items():
+        if name not in topology.operator:
+            raise BadAllocation(f"there is no operator {shown(name)}; write some of {names}")
+        if isinstance(processors, bool) or not isinstance(processors, int) or processors < 1:
+            raise BadAllocation(
+                f"{name}: {shown(processors)} is no number of processors; write 1 or more"
+            )
+    forgotten = [name for name in topology.operator if name not in allocation]
+    if forgotten:
+        raise BadAllocation(
+            f"the allocation says nothing of {', '.join(forgotten)}; give every operator some"
+        )

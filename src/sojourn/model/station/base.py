@@ -1,0 +1,49 @@
+"""What a station model has to answer.
+
+A station model is a module in this folder; its functions are the model. To add one, write
+a file: nothing else changes, and `tests/contract/test_stations.py` runs on it at once.
+"""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from sojourn.load import StationLoad
+from sojourn.model.lattice import Lattice, Masses
+
+__all__ = ["Station"]
+
+
+class Station(Protocol):
+    """An operator as a queue with processors.
+
+    Every function may count on `processors >= load.min_processors`: callers check it and
+    raise `UnstableStation`. None may keep state, read a clock or draw random numbers.
+    """
+
+    def wait_s(self, load: StationLoad, processors: int) -> float:
+        """Return the mean wait before service begins.
+
+        It must fall with each further processor, by less each time (plans are exact only
+        then), be 0 or more, and scale with the unit of time.
+        """
+        ...
+
+    def waits_s(self, load: StationLoad, first: int) -> Iterator[float]:
+        """Yield `wait_s` for *first* processors, one more, and so on without end.
+
+        This is where plans spend their time: take one step of a recursion, do not start
+        again for every number of processors.
+        """
+        ...
+
+    def sojourn(self, load: StationLoad, processors: int, lattice: Lattice) -> Masses:
+        """Return the distribution of wait and service together.
+
+        Its mean must be `wait_s` and the service time. With more processors no part of its
+        tail may grow: searches for percentiles rely on it.
+        """
+        ...
+
+    def service(self, load: StationLoad, lattice: Lattice) -> Masses:
+        """Return the distribution of the service time alone: the sojourn without waiting."""
+        ...

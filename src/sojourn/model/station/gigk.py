@@ -1,0 +1,46 @@
+"""GI/G/k: any arrivals, any service, k processors, one queue (DRS-17 eq. 5).
+
+The wait of M/M/k times (a + s)/2, half the sum of the scv of arrivals and service: the
+Allen-Cunneen approximation in Whitt's parametric decomposition. With a = s = 1 it is M/M/k.
+"""
+
+from collections.abc import Iterator
+
+from sojourn.load import StationLoad
+from sojourn.model import erlang
+from sojourn.model.lattice import Lattice, Masses
+
+__all__ = ["service", "sojourn", "wait_s", "waits_s"]
+
+
+def wait_s(load: StationLoad, processors: int) -> float:
+    """Return the mean wait.
+
+    >>> regular = StationLoad(arrivals_per_s=8, service_s=0.1, service_scv=0)
+    >>> wait_s(regular, 1)  # M/D/1 waits half as long as M/M/1
+    0.2
+    """
+    return next(waits_s(load, processors))
+
+
+def waits_s(load: StationLoad, first: int) -> Iterator[float]:
+    """Yield the mean wait for *first* processors, one more, and so on."""
+    variability = (load.arrival_scv + load.service_scv) / 2
+    # the factor goes in as a time, so that the recursion is not wrapped in a second loop
+    return erlang.waits_s(load.erlangs, load.service_s * variability, first)
+
+
+def sojourn(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
+    """Return the distribution of wait and service.
+
+    As many records wait as in M/M/k, exponentially long but scaled; the service time is
+    gamma distributed with the mean and scv of the load.
+    """
+    waits = erlang.delay_probability(load.erlangs, processors)
+    wait = lattice.wait(waits, wait_s(load, processors))
+    return lattice.add(wait, service(load, lattice))
+
+
+def service(load: StationLoad, lattice: Lattice) -> Masses:
+    """Return the gamma distribution of the service time."""
+    return lattice.service(load.service_s, load.service_scv)

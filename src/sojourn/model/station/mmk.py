@@ -1,0 +1,38 @@
+"""M/M/k: Poisson arrivals, exponential service, k processors, one queue (DRS-15 eq. 1).
+
+How variable arrivals and service really are is left aside; `gigk` takes it into account.
+"""
+
+from collections.abc import Iterator
+
+from sojourn.load import StationLoad
+from sojourn.model import erlang
+from sojourn.model.lattice import Lattice, Masses
+
+__all__ = ["service", "sojourn", "wait_s", "waits_s"]
+
+
+def wait_s(load: StationLoad, processors: int) -> float:
+    """Return the mean wait.
+
+    >>> wait_s(StationLoad(arrivals_per_s=8, service_s=0.1), 1)  # ρ/(1-ρ) services
+    0.4
+    """
+    return next(waits_s(load, processors))
+
+
+def waits_s(load: StationLoad, first: int) -> Iterator[float]:
+    """Yield the mean wait for *first* processors, one more, and so on."""
+    return erlang.waits_s(load.erlangs, load.service_s, first)
+
+
+def sojourn(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
+    """Return the distribution of wait and service: exact for this model."""
+    waits = erlang.delay_probability(load.erlangs, processors)
+    wait = lattice.wait(waits, wait_s(load, processors))
+    return lattice.add(wait, service(load, lattice))
+
+
+def service(load: StationLoad, lattice: Lattice) -> Masses:
+    """Return the exponential distribution of the service time."""
+    return lattice.service(load.service_s, 1.0)

@@ -1,0 +1,236 @@
+"""Topology files: YAML or JSON, `format: 1`.
+
+What the records of `sojourn.topology` check is left to them; here a file becomes records,
+and their errors get the file and the line.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sojourn.check import shown
+from sojourn.errors import BadFile, BadName, BadTopology, MissingField, UnknownField, WrongType
+from sojourn.topology import Arrival, Operator, Topology
+
+__all__ = ["FORMAT", "parse_topology", "read_topology"]
+
+FORMAT = 1
+"""The version of the file format."""
+
+_TOP = ("format", "name", "arrivals", "operators")
+
+# YAML 1.2's numbers, which are JSON's and a little more: YAML 1.1, which the parser would
+# apply, takes 1e3 for text, 1:30 for ninety, and no for False.
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_WORDS = {
+    "": None, "~": None, "null": None, "true": True, "false": False,
+    ".nan": float("nan"), ".inf": float("inf"), "-.inf": float("-inf"), "+.inf": float("inf"),
+}  # fmt: skip
+
+# Nothing in the format is nested deeper than arrivals.frames.into.extract.
+_DEEPEST = 20
+# Longer ones are infinite as floats anyway, and Python refuses to read very long ones.
+_LONGEST_INTEGER = 400
+
+
+def read_topology(path: Path) -> Topology:
+    """Return the topology in the file at *path*.
+
+    Raise `BadFile` if it cannot be read, a `BadTopology` that names the place if it is wrong.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        problem = f"is not UTF-8 text (byte {error.start})"
+        raise BadFile(str(path), problem, "save it as UTF-8") from error
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        raise BadFile(str(path), f"cannot be read: {problem}", "check the path") from error
+    return parse_topology(text, source=str(path))
+
+
+def parse_topology(text: str, *, source: str = "topology") -> Topology:
+    """Return the topology in *text*, which is YAML or JSON.
+
+    >>> parse_topology('''
+    ... format: 1
+    ... name: counter
+    ... arrivals: {lines: {per_s: 1e3, into: count}}
+    ... operators: {count: {service_s: -1}}
+    ... ''', source="counter.yaml")
+    Traceback (most recent call last):
+    ...
+    sojourn.errors.BadNumber: counter.yaml:5: operators.count.service_s: -1 is negative, ...
+    """
+    document = _parse(text, source)
+    try:
+        return _topology(document.value)
+    except BadTopology as error:
+        line = document.line_of(error.place)
+        error.source = f"{source}:{line}" if line else source
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A parsed file: plain values, and the line of each place."""
+
+    value: object
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+    def line_of(self, place: str) -> int | None:
+        """Return the line of *place*, or of what encloses it."""
+        while place not in self.lines and "." in place:
+            place = place.rpartition(".")[0]
+        return self.lines.get(place)
+
+
+def _topology(document: object) -> Topology:
+    top = _mapping("the file", document, "write format: 1, name, arrivals and operators")
+    _fields("", top, required=_TOP, known=_TOP)
+    if top["format"] != FORMAT or isinstance(top["format"], bool):
+        problem = f"{shown(top['format'])} is not a format this version reads"
+        raise WrongType("format", problem, f"write format: {FORMAT}", value=top["format"])
+    arrivals = _mapping("arrivals", top["arrivals"], "write frames: {per_s: 13, into: extract}")
+    operators = _mapping("operators", top["operators"], "write extract: {service_s: 0.5}")
+    return Topology(
+        name=top["name"],
+        arrivals=tuple(
+            Arrival(name=name, **_record(Arrival, f"arrivals.{name}", value))
+            for name, value in arrivals.items()
+        ),
+        operators=tuple(
+            Operator(name=name, **_record(Operator, f"operators.{name}", value))
+            for name, value in operators.items()
+        ),
+    )
+
+
+def _record(kind: type[Arrival | Operator], place: str, value: object) -> Mapping[str, Any]:
+    """Return the fields of a record but its name; the record checks what they hold."""
+    given = _mapping(place, value, "write its fields, such as {service_s: 0.5}")
+    known = [f for f in fields(kind) if f.name != "name"]
+    required = [f.name for f in known if f.default is MISSING and f.default_factory is MISSING]
+    _fields(place, given, required=required, known=[f.name for f in known])
+    return given
+
+
+def _fields(
+    place: str, given: Mapping[str, Any], *, required: Sequence[str], known: Sequence[str]
+) -> None:
+    inside = f"{place}." if place else ""
+    for name in given:
+        if name not in known:
+            close = get_close_matches(str(name), known, n=1)
+            way_out = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+            problem = f"there is no field {shown(name)}"
+            raise UnknownField(f"{inside}{name}", problem, way_out, value=name)
+    for name in required:
+        if name not in given:
+            raise MissingField(
+                place or name, f"the field {name} is missing", "add it", value=name
+            )
+
+
+def _mapping(place: str, value: object, way_out: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        found = "nothing" if value is None else shown(value)
+        raise WrongType(place, f"{found} is not a mapping", way_out, value=value)
+    return value
+
+
+def _parse(text: str, source: str) -> _Document:
+    if text.lstrip().startswith("{"):
+        try:
+            return _Document(json.loads(text, object_pairs_hook=_no_twins))
+        except (ValueError, RecursionError) as error:
+            # flow style YAML starts with a brace too
+            if source.endswith(".json"):
+                raise BadFile(source, f"is not JSON: {error}", "correct it there") from error
+    try:
+        node = yaml.compose(text, Loader=yaml.BaseLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{source}:{mark.line + 1}" if mark else source
+        problem = getattr(error, "problem", None) or str(error)
+        raise BadFile(where, f"is not YAML: {problem}", "correct it there") from error
+    except RecursionError as error:
+        raise BadFile(source, "is nested too deeply", "flatten it") from error
+    lines: dict[str, int] = {}
+    try:
+        return _Document(_plain(node, "", lines, {}), lines)
+    except BadTopology as error:
+        error.source = f"{source}:{_Document(None, lines).line_of(error.place) or 1}"
+        raise
+
+
+def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twins = [
+            name for name, times in Counter(name for name, _ in pairs).items() if times > 1
+        ]
+        raise ValueError(f"the name {shown(twins[0])} occurs twice in one place")
+    return made
+
+
+def _plain(
+    node: yaml.Node | None, place: str, lines: dict[str, int], made: dict[int, object]
+) -> Any:  # noqa: ANN401 - a file may hold anything
+    """Return a YAML node as plain values, noting the line of each place.
+
+    *made* holds what each node became: one that is referred to many times is walked once.
+    """
+    if node is None:
+        return None
+    lines.setdefault(place, node.start_mark.line + 1)
+    if id(node) in made:
+        return made[id(node)]
+    if isinstance(node, yaml.ScalarNode):
+        made[id(node)] = _scalar(node)
+    elif place.count(".") >= _DEEPEST:
+        raise WrongType(place, "this is nested too deeply", "flatten it")
+    elif isinstance(node, yaml.SequenceNode):
+        made[id(node)] = [
+            _plain(item, f"{place}.{i}", lines, made) for i, item in enumerate(node.value)
+        ]
+    else:
+        made[id(node)] = _mapped(node, place, lines, made)
+    return made[id(node)]
+
+
+def _mapped(
+    node: yaml.Node, place: str, lines: dict[str, int], made: dict[int, object]
+) -> dict[str, object]:
+    values: dict[str, object] = {}
+    for key, value in node.value:
+        name = _scalar(key) if isinstance(key, yaml.ScalarNode) else None
+        inside = f"{place}.{name}" if place else str(name)
+        lines[inside] = key.start_mark.line + 1
+        if not isinstance(name, str):
+            written = getattr(key, "value", key)
+            problem = f"{shown(written)} is not a name"
+            raise BadName(inside, problem, "put it in quotes", value=written)
+        if name in values:
+            raise BadName(inside, "the name occurs twice", "rename or remove one", value=name)
+        values[name] = _plain(value, inside, lines, made)
+    return values
+
+
+def _scalar(node: yaml.ScalarNode) -> object:
+    text: str = node.value
+    if node.style is not None:  # in quotes
+        return text
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if _INTEGER.fullmatch(text) and len(text) < _LONGEST_INTEGER:
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text

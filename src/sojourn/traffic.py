@@ -1,0 +1,100 @@
+"""Traffic equations: how many records reach each operator, loops included.
+
+Operators are taken one strongly connected component at a time, in the order records flow.
+A component without a loop only adds up what flows in; a loop is a small linear system,
+λ = inflow + Gᵀλ, which has a finite answer exactly when the spectral radius of its gain
+matrix G is below 1.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Gains", "components", "is_loop", "loop_gain", "rates"]
+
+Gains = Mapping[str, Mapping[str, float]]
+"""Mean records that an operator sends to each other one, per record it serves."""
+
+
+def components(gains: Gains) -> list[tuple[str, ...]]:
+    """Return the strongly connected components, those that records reach first in front.
+
+    Tarjan's algorithm, without recursion so that a chain of any length will do.
+
+    >>> components({"a": {"b": 1}, "b": {"c": 1, "a": 0.5}, "c": {}})
+    [('a', 'b'), ('c',)]
+    """
+    low: dict[str, int] = {}
+    path: list[str] = []
+    placed: set[str] = set()
+    found: list[tuple[str, ...]] = []
+
+    def enter(operator: str) -> tuple[str, int, Iterator[str]]:
+        low[operator] = len(low)
+        path.append(operator)
+        return operator, low[operator], iter(gains[operator])
+
+    for root in gains:
+        work = [] if root in low else [enter(root)]
+        while work:
+            operator, index, targets = work[-1]
+            for target in targets:
+                if target not in low:
+                    work.append(enter(target))
+                    break
+                if target not in placed:
+                    low[operator] = min(low[operator], low[target])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[operator])
+                if low[operator] == index:
+                    start = path.index(operator)
+                    found.append(tuple(path[start:]))
+                    placed.update(path[start:])
+                    del path[start:]
+    return found[::-1]
+
+
+def is_loop(component: Sequence[str], gains: Gains) -> bool:
+    """Tell whether records can come back within *component*."""
+    return len(component) > 1 or component[0] in gains[component[0]]
+
+
+def loop_gain(component: Sequence[str], gains: Gains) -> float:
+    """Return the spectral radius of the gain matrix within *component*.
+
+    >>> loop_gain(("a", "b"), {"a": {"b": 2}, "b": {"a": 0.32}})
+    0.8
+    """
+    with np.errstate(all="ignore"):  # absurd gains overflow, and are refused as infinite
+        return float(max(abs(np.linalg.eigvals(_matrix(component, gains)))))
+
+
+def rates(external: Mapping[str, float], gains: Gains) -> dict[str, float]:
+    """Return the records per second that reach each operator, from outside and from others.
+
+    Loop gains must have been found below 1 before.
+
+    >>> rates({"a": 10.0}, {"a": {"b": 1}, "b": {"a": 0.5}})
+    {'a': 20.0, 'b': 20.0}
+    """
+    inflow = {operator: external.get(operator, 0.0) for operator in gains}
+    for component in components(gains):
+        if is_loop(component, gains):
+            own = np.array([inflow[operator] for operator in component])
+            system = np.eye(len(component)) - _matrix(component, gains).T
+            # an all but critical loop may round a rate of 0 to just below it
+            solved = np.maximum(np.linalg.solve(system, own), 0.0)
+            inflow.update(zip(component, solved.tolist(), strict=True))
+        inside = set(component)
+        for operator in component:
+            for target, gain in gains[operator].items():
+                if target not in inside:
+                    inflow[target] += inflow[operator] * gain
+    return inflow
+
+
+def _matrix(component: Sequence[str], gains: Gains) -> NDArray[np.float64]:
+    return np.array([[gains[i].get(j, 0.0) for j in component] for i in component])

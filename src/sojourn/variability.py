@@ -1,0 +1,73 @@
+"""How irregular the arrivals at each operator are, where nobody measured it.
+
+The second-moment companion of the traffic equations, in squared coefficients of variation
+(scv) and without reference to processors, so that a plan may change those freely:
+
+- joining:  streams superpose weighted by their rates, c² = Σ (λⱼ/λ) cⱼ²
+- serving:  a stream leaves an operator as irregular as it came (exact for Poisson streams)
+- sending:  each record turning into X records gives c² = E[X] c² + Var[X] / E[X], of which
+  the usual splitting formula p c² + 1 - p is the case of at most one record
+- looping:  inside a loop c² = 1
+"""
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+__all__ = ["FanOut", "Flow", "arrival_scvs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Records per second, and how irregularly they come."""
+
+    per_s: float
+    scv: float
+
+
+@dataclass(frozen=True, slots=True)
+class FanOut:
+    """The number of records sent to one target per record served."""
+
+    mean: float
+    variance: float
+
+    def __call__(self, flow: Flow) -> Flow:
+        """Return what *flow* turns into.
+
+        >>> FanOut(mean=0.25, variance=0.1875)(Flow(100, scv=0.2))  # one in four, by chance
+        Flow(per_s=25.0, scv=0.8)
+        >>> FanOut(mean=10, variance=0)(Flow(5, scv=0.2))  # ten at once
+        Flow(per_s=50, scv=2.0)
+        """
+        return Flow(flow.per_s * self.mean, self.mean * flow.scv + self.variance / self.mean)
+
+
+def arrival_scvs(
+    external: Mapping[str, Iterable[Flow]],
+    fan_outs: Mapping[str, Mapping[str, FanOut]],
+    rates: Mapping[str, float],
+    *,
+    fixed: Mapping[str, float],
+    order: Iterable[str],
+    looped: AbstractSet[str],
+) -> dict[str, float]:
+    """Return the scv of the arrivals at each operator.
+
+    *fixed* holds what was measured; *order* names each operator after all that feed it,
+    but for those in *looped*.
+    """
+    scvs: dict[str, float] = {}
+    joined = {name: list(external.get(name, ())) for name in fan_outs}
+    for name in order:
+        inflow = sum(flow.per_s for flow in joined[name])
+        if name in fixed:
+            scvs[name] = fixed[name]
+        elif name in looped or inflow == 0:
+            scvs[name] = 1.0
+        else:
+            scvs[name] = sum(flow.per_s / inflow * flow.scv for flow in joined[name])
+        served = Flow(rates[name], scvs[name])
+        for target, fan_out in fan_outs[name].items():
+            joined[target].append(fan_out(served))
+    return scvs
