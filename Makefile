@@ -9,7 +9,7 @@ READY := .venv/.ready
 UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all bench lint format lock clean
+.PHONY: help setup demo test test-all bench lint format docs lock clean
 
 help:
 	@echo "make setup     virtual environment and dependencies (.venv)"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench     speed and accuracy, printed"
 	@echo "make lint      lint, types and import rules alone"
 	@echo "make format    let ruff format the code"
+	@echo "make docs      run the commands shown in the pages, and write what they print"
 	@echo "make lock      pin the dependencies anew (requirements.txt)"
 
 setup: $(READY)
@@ -57,6 +58,9 @@ lint: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(READY)
+	$(BIN)/python tests/documents.py
 
 lock:
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv

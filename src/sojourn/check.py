@@ -3,16 +3,24 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import isfinite
+from reprlib import Repr
 
 from sojourn.errors import BadName, BadNumber, UnknownOperator, WrongType
 
 __all__ = ["choice", "count", "distinct", "known", "name", "number", "numbers", "shown"]
 
+# A list may hold itself, or one other list a billion times over.
+_SHORT = Repr()
+_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict = 3, 20, 20
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 5000
+# As many as a topology may keep busy.
+_MOST_PROCESSORS = 10**9
+
 
 def shown(value: object) -> str:
     """Return *value* as it is shown in an error: short, whatever it is."""
     try:
-        text = repr(value)
+        text = _SHORT.repr(value)
     except ValueError:  # an integer of more digits than Python is willing to print
         text = "a number of thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."
@@ -27,10 +35,12 @@ def name(section: str, value: object) -> str:
             "use text, in quotes if need be",
             value=value,
         )
-    if any(letter in value for letter in ",=:\n") or value != value.strip():
+    unusable = any(letter in value for letter in ",=:") or not value.isprintable()
+    if unusable or value != value.strip():
         raise BadName(
             f"{section}.{value}",
-            f"{shown(value)} has a comma, an equals sign, a colon, or blanks around it",
+            f"{shown(value)} has a comma, an equals sign, a colon, "
+            "a letter that cannot be printed, or blanks around it",
             "leave them out: allocations are written name=5,other=3",
             value=value,
         )
@@ -67,6 +77,9 @@ def count(place: str, value: object) -> None:
         )
     if value < 1:
         raise BadNumber(place, f"{shown(value)} is below 1", "write 1 or more", value=value)
+    if value > _MOST_PROCESSORS:
+        problem = f"{shown(value)} is more than a billion"
+        raise BadNumber(place, problem, "write fewer", value=value)
 
 
 def choice(place: str, value: object, choices: tuple[str, ...]) -> None:

@@ -80,7 +80,7 @@ class BadFile(BadInput):
 
     def __str__(self) -> str:
         source, problem, way_out = self.args
-        return f"{source}: {problem}; {way_out}"
+        return _printable(f"{source}: {problem}; {way_out}")
 
 
 class BadTopology(BadInput):
@@ -99,7 +99,7 @@ class BadTopology(BadInput):
 
     def __str__(self) -> str:
         where = f"{self.source}: {self.place}" if self.source else self.place
-        return f"{where}: {self.problem}; {self.way_out}"
+        return _printable(f"{where}: {self.problem}; {self.way_out}")
 
 
 class UnknownField(BadTopology):
@@ -257,6 +257,11 @@ class Extrapolated(CannotBeDone):
             f"says nothing of {estimate_s:.6g} s; measure there and fit again, "
             "or leave the calibration out"
         )
+
+
+def _printable(text: str) -> str:
+    """Return *text* with all escaped that a terminal cannot show, or would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _each(allocation: Mapping[str, int]) -> str:

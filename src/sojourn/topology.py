@@ -54,7 +54,7 @@ class Arrival:
         check.numbers(
             f"{place}.into", self.into, example="extract or {extract: 0.7, match: 0.3}"
         )
-        total = sum(self.into.values())
+        total = sum(map(float, self.into.values()))
         if abs(total - 1) > _SUM_SLACK:
             problem = f"the shares add up to {total:.6g}"
             raise BadShares(f"{place}.into", problem, "make them add up to 1", value=total)
@@ -101,7 +101,7 @@ class Operator:
 
     def _check_emits(self, place: str) -> None:
         check.numbers(place, self.emits, example="emits: {match: 1}")
-        total = sum(self.emits.values())
+        total = sum(map(float, self.emits.values()))
         if self.route == "one_of" and total > 1 + _SUM_SLACK:
             raise BadShares(
                 place,
@@ -142,7 +142,7 @@ class Operator:
         for target, mean in self.emits.items():
             if mean > 0:
                 chance = min(mean, 1.0) if self.route == "one_of" else mean - floor(mean)
-                sent[target] = FanOut(mean, chance * (1 - chance))
+                sent[target] = FanOut(float(mean), chance * (1 - chance))
         return sent
 
 
@@ -174,7 +174,8 @@ class Topology:
     operators: tuple[Operator, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
+        text = self.name if isinstance(self.name, str) else ""
+        if not text.strip() or not text.isprintable():
             problem = f"{check.shown(self.name)} is not a name"
             raise BadName("name", problem, "use text, in quotes if need be", value=self.name)
         if not self.operators:
@@ -211,7 +212,8 @@ class Topology:
 
     def _check_rates(self) -> None:
         for name, load in self.loads.items():
-            if not (load.erlangs <= _MOST_ERLANGS and isfinite(load.arrival_scv)):
+            finite = (self.arrivals_per_s, self.visits[name], load.arrival_scv)
+            if not (load.erlangs <= _MOST_ERLANGS and all(map(isfinite, finite))):
                 raise BadNumber(
                     f"operators.{name}",
                     f"{load.arrivals_per_s:g} records reach it per second and keep "
@@ -223,7 +225,7 @@ class Topology:
     @cached_property
     def arrivals_per_s(self) -> float:
         """Root records per second, λ₀."""
-        return sum(arrival.per_s for arrival in self.arrivals)
+        return sum(float(arrival.per_s) for arrival in self.arrivals)
 
     @cached_property
     def operator(self) -> Mapping[str, Operator]:
@@ -279,8 +281,8 @@ class Topology:
         external: dict[str, list[Flow]] = {name: [] for name in self.operator}
         for arrival in self.arrivals:
             for target, share in arrival.shares.items():
-                flow = Flow(arrival.per_s * share, share * arrival.scv + 1 - share)
-                external[target].append(flow)
+                scv = share * arrival.scv + max(0.0, 1 - share)
+                external[target].append(Flow(arrival.per_s * share, scv))
         scvs = arrival_scvs(
             external,
             self.fan_outs,

@@ -47,7 +47,7 @@ def read_topology(path: Path) -> Topology:
     Raise `BadFile` if it cannot be read, a `BadTopology` that names the place if it is wrong.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         problem = f"is not UTF-8 text (byte {error.start})"
         raise BadFile(str(path), problem, "save it as UTF-8") from error
@@ -150,26 +150,35 @@ def _mapping(place: str, value: object, way_out: str) -> Mapping[str, Any]:
 def _parse(text: str, source: str) -> _Document:
     if text.lstrip().startswith("{"):
         try:
-            return _Document(json.loads(text, object_pairs_hook=_no_twins))
+            return _Document(json.loads(text, object_pairs_hook=_no_twins, parse_int=_integer))
         except (ValueError, RecursionError) as error:
             # flow style YAML starts with a brace too
             if source.endswith(".json"):
                 raise BadFile(source, f"is not JSON: {error}", "correct it there") from error
-    try:
-        node = yaml.compose(text, Loader=yaml.BaseLoader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{source}:{mark.line + 1}" if mark else source
-        problem = getattr(error, "problem", None) or str(error)
-        raise BadFile(where, f"is not YAML: {problem}", "correct it there") from error
-    except RecursionError as error:
-        raise BadFile(source, "is nested too deeply", "flatten it") from error
-    lines: dict[str, int] = {}
+    node, lines = _compose(text, source), dict[str, int]()
     try:
         return _Document(_plain(node, "", lines, {}), lines)
     except BadTopology as error:
         error.source = f"{source}:{_Document(None, lines).line_of(error.place) or 1}"
         raise
+
+
+def _compose(text: str, source: str) -> yaml.Node | None:
+    try:
+        node: yaml.Node | None = yaml.compose(text, Loader=yaml.BaseLoader)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        where, problem = f"{source}:{line}", f"U+{error.character:04X} is not allowed"
+        raise BadFile(where, f"is not YAML: {problem}", "remove it") from error
+    except yaml.MarkedYAMLError as error:
+        where = f"{source}:{error.problem_mark.line + 1}" if error.problem_mark else source
+        problem = ", ".join(filter(None, (error.context, error.problem)))
+        raise BadFile(where, f"is not YAML: {problem}", "correct it there") from error
+    except RecursionError as error:
+        raise BadFile(source, "is nested too deeply", "flatten it") from error
+    except (ValueError, OverflowError) as error:  # which the parser does not expect itself
+        raise BadFile(source, f"is not YAML: {error}", "correct it") from error
+    return node
 
 
 def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -183,7 +192,11 @@ def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _plain(
-    node: yaml.Node | None, place: str, lines: dict[str, int], made: dict[int, object]
+    node: yaml.Node | None,
+    place: str,
+    lines: dict[str, int],
+    made: dict[int, object],
+    depth: int = 0,
 ) -> Any:  # noqa: ANN401 - a file may hold anything
     """Return a YAML node as plain values, noting the line of each place.
 
@@ -196,32 +209,33 @@ def _plain(
         return made[id(node)]
     if isinstance(node, yaml.ScalarNode):
         made[id(node)] = _scalar(node)
-    elif place.count(".") >= _DEEPEST:
+    elif depth >= _DEEPEST:
         raise WrongType(place, "this is nested too deeply", "flatten it")
     elif isinstance(node, yaml.SequenceNode):
         made[id(node)] = [
-            _plain(item, f"{place}.{i}", lines, made) for i, item in enumerate(node.value)
+            _plain(item, f"{place}.{i}", lines, made, depth + 1)
+            for i, item in enumerate(node.value)
         ]
     else:
-        made[id(node)] = _mapped(node, place, lines, made)
+        made[id(node)] = _mapped(node, place, lines, made, depth + 1)
     return made[id(node)]
 
 
 def _mapped(
-    node: yaml.Node, place: str, lines: dict[str, int], made: dict[int, object]
+    node: yaml.Node, place: str, lines: dict[str, int], made: dict[int, object], depth: int
 ) -> dict[str, object]:
     values: dict[str, object] = {}
     for key, value in node.value:
-        name = _scalar(key) if isinstance(key, yaml.ScalarNode) else None
-        inside = f"{place}.{name}" if place else str(name)
+        name = _plain(key, "", {}, {}, depth)
+        written = name if isinstance(name, str) else shown(name)
+        inside = f"{place}.{written}" if place else written
         lines[inside] = key.start_mark.line + 1
         if not isinstance(name, str):
-            written = getattr(key, "value", key)
-            problem = f"{shown(written)} is not a name"
-            raise BadName(inside, problem, "put it in quotes", value=written)
+            problem = f"{written} is not a name"
+            raise BadName(inside, problem, "put it in quotes", value=name)
         if name in values:
             raise BadName(inside, "the name occurs twice", "rename or remove one", value=name)
-        values[name] = _plain(value, inside, lines, made)
+        values[name] = _plain(value, inside, lines, made, depth)
     return values
 
 
@@ -231,6 +245,10 @@ def _scalar(node: yaml.ScalarNode) -> object:
         return text
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
-    if _INTEGER.fullmatch(text) and len(text) < _LONGEST_INTEGER:
-        return int(text)
+    if _INTEGER.fullmatch(text):
+        return _integer(text)
     return float(text) if _FLOAT.fullmatch(text) else text
+
+
+def _integer(text: str) -> float:
+    return int(text) if len(text) < _LONGEST_INTEGER else float(text)

@@ -69,7 +69,7 @@ def loop_gain(component: Sequence[str], gains: Gains) -> float:
     0.8
     """
     with np.errstate(all="ignore"):  # absurd gains overflow, and are refused as infinite
-        return float(max(abs(np.linalg.eigvals(_matrix(component, gains)))))
+        return float(np.max(abs(np.linalg.eigvals(_matrix(component, gains)))))
 
 
 def rates(external: Mapping[str, float], gains: Gains) -> dict[str, float]:
@@ -84,10 +84,8 @@ def rates(external: Mapping[str, float], gains: Gains) -> dict[str, float]:
     for component in components(gains):
         if is_loop(component, gains):
             own = np.array([inflow[operator] for operator in component])
-            system = np.eye(len(component)) - _matrix(component, gains).T
-            # an all but critical loop may round a rate of 0 to just below it
-            solved = np.maximum(np.linalg.solve(system, own), 0.0)
-            inflow.update(zip(component, solved.tolist(), strict=True))
+            looped = _looped_rates(own, _matrix(component, gains))
+            inflow.update(zip(component, looped.tolist(), strict=True))
         inside = set(component)
         for operator in component:
             for target, gain in gains[operator].items():
@@ -96,5 +94,25 @@ def rates(external: Mapping[str, float], gains: Gains) -> dict[str, float]:
     return inflow
 
 
+def _looped_rates(
+    inflow: NDArray[np.float64], gain: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return λ = inflow + Gᵀλ, taking one operator after the other out of the loop.
+
+    What passed through the one taken out is then sent directly. Rates are only added up,
+    so unlike a general solver this stays exact beside gains of 1e9 and 1e-9.
+    """
+    rates, gain = inflow.copy(), gain.copy()
+    with np.errstate(all="ignore"):  # as in `loop_gain`
+        for k in reversed(range(len(rates))):
+            passed = gain[k, :k] / max(1 - gain[k, k], 0.0)
+            rates[:k] += rates[k] * passed
+            gain[:k, :k] += np.outer(gain[:k, k], passed)
+        for k in range(len(rates)):
+            rates[k] = (rates[k] + rates[:k] @ gain[:k, k]) / max(1 - gain[k, k], 0.0)
+    return rates
+
+
 def _matrix(component: Sequence[str], gains: Gains) -> NDArray[np.float64]:
-    return np.array([[gains[i].get(j, 0.0) for j in component] for i in component])
+    rows = [[gains[i].get(j, 0.0) for j in component] for i in component]
+    return np.array(rows, dtype=np.float64)  # of large integers it would make objects

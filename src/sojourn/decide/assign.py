@@ -3,7 +3,7 @@
 from sojourn.decide.gains import Gains, least_allocation
 from sojourn.decide.plan import Nodes, Plan, check_processors
 from sojourn.errors import TooFewProcessors
-from sojourn.model.network import mean_s, stations
+from sojourn.model.network import mean_floor_s, stations
 from sojourn.topology import Topology
 
 __all__ = ["assign"]
@@ -31,7 +31,7 @@ def assign(
         name=topology.name,
         model=model,
         allocation=gains.allocation,
-        mean_s=mean_s(topology, gains.allocation, model=model),
+        mean_s=mean_floor_s(topology) + gains.wait_s,
         reason=_reason(gains, least, usable, processors, whole),
         least=least,
         nodes=whole,

@@ -50,14 +50,14 @@ class Gains:
             for name, processors in least.items()
         ]
         self._wait_s = [next(waits) for waits in self._waits]
-        self._next_s = [next(waits) for waits in self._waits]
         self._total = sum(self._processors)
-        # losses, not gains: heapq keeps the smallest in front
-        self._heap = [
-            ((self._next_s[i] - self._wait_s[i]) * self._visits[i], i)
-            for i in range(len(self._names))
-            if self._processors[i] < self._most[i]
-        ]
+        # Losses, not gains, as heapq keeps the smallest in front: what one more processor does
+        # to the mean, the operator, and its wait from then on.
+        self._heap: list[tuple[float, int, float]] = []
+        for i, (now_s, waits) in enumerate(zip(self._wait_s, self._waits, strict=True)):
+            if self._processors[i] < self._most[i]:
+                after_s = next(waits)
+                self._heap.append(((after_s - now_s) * self._visits[i], i, after_s))
         heapify(self._heap)
 
     @property
@@ -78,33 +78,39 @@ class Gains:
     def hand_out(self, processors: int, *, until_wait_s: float = -inf) -> list[int]:
         """Hand out up to *processors* more, and return the indices of who got them, in order.
 
-        Stop before that once the wait is down to *until_wait_s*, or nobody may have more.
+        Stop before that if nobody may have more; with *until_wait_s*, also once the wait is
+        down to it, or nothing shortens it any more.
         """
         heap, given = self._heap, list[int]()
         held, visits, most = self._processors, self._visits, self._most
-        wait_s, next_s, waits = self._wait_s, self._next_s, self._waits
-        total_s = self.wait_s
-        while len(given) < processors and heap and total_s > until_wait_s:
-            loss, i = heap[0]
-            if loss == 0:
-                given += self._spread(processors - len(given))
+        wait_s, waits = self._wait_s, self._waits
+        total_s = summed_s = self.wait_s
+        for _ in range(processors):
+            if not heap or total_s <= until_wait_s:
+                break
+            loss, i, now_s = heap[0]
+            if loss >= 0:
+                if until_wait_s == -inf:
+                    given += self._spread(processors - len(given))
                 break
             total_s += loss
             given.append(i)
+            wait_s[i] = now_s
             held[i] += 1
-            wait_s[i] = now = next_s[i]
-            if held[i] >= most[i]:
+            if total_s < summed_s / 2:  # a digit was lost by subtracting, so add up anew
+                total_s = summed_s = self.wait_s
+            if held[i] < most[i]:
+                after_s = next(waits[i])
+                heapreplace(heap, ((after_s - now_s) * visits[i], i, after_s))
+            else:
                 heappop(heap)
-                continue
-            next_s[i] = after = next(waits[i])
-            heapreplace(heap, ((after - now) * visits[i], i))
         self._total += len(given)
         return given
 
     def _spread(self, processors: int) -> list[int]:
         """Hand out in turn, when no processor gains anything any more."""
         given: list[int] = []
-        takers = sorted(i for _, i in self._heap)
+        takers = sorted(i for _, i, _ in self._heap)
         while len(given) < processors:
             takers = [i for i in takers if self._processors[i] < self._most[i]]
             if not takers:

@@ -7,12 +7,13 @@ from sojourn.decide.gains import Gains, least_allocation
 from sojourn.decide.percentile import Fewest, fewest_for_percentile
 from sojourn.decide.plan import MOST_PROCESSORS, Nodes, Plan, Target, check_processors
 from sojourn.errors import TargetBelowFloor, TargetOutOfReach
-from sojourn.model.network import mean_s, predict, stations
+from sojourn.model.network import mean_floor_s, mean_s, predict, stations
 from sojourn.topology import Topology
 
-__all__ = ["mean_floor_s", "minimise"]
+__all__ = ["minimise"]
 
-# Gains subtracted one by one drift from the sum they stand for by less than this part of it.
+# Gains subtracted one by one drift from the sum they stand for by less than this part of the
+# target. They may stop short of it: the last ones are checked by the sum itself.
 _DRIFT = 1e-9
 
 
@@ -40,7 +41,7 @@ def minimise(
         allocation = _filled(topology, allocation, nodes.processors(whole), model)
     needed = sum(allocation.values())
     if most is not None and needed > most:
-        reached_s = _reached_s(topology, target, most, model)
+        reached_s = _reached_s(topology, target, most, model, nodes)
         raise TargetOutOfReach(str(target), reached_s, most, needed)
     return Plan(
         name=topology.name,
@@ -54,27 +55,17 @@ def minimise(
     )
 
 
-def mean_floor_s(topology: Topology) -> float:
-    """Return the mean that no number of processors can beat: service and wire, no waiting.
-
-    By visits, not plainly added up: an operator that one root in ten reaches counts a tenth.
-    """
-    return sum(
-        topology.visits[o.name] * (o.transfer_s + topology.loads[o.name].service_s)
-        for o in topology.operators
-    )
-
-
 def _fewest(topology: Topology, target: Target, model: str) -> Fewest:
     if target.statistic != "mean":
         return fewest_for_percentile(topology, target, model=model)
     gains = Gains(topology, stations(topology, model))
     wait_s = target.seconds - mean_floor_s(topology)
-    if wait_s <= 0 < gains.wait_s:
+    if wait_s < 0 or wait_s == 0 < gains.wait_s:
         raise TargetBelowFloor(str(target), mean_floor_s(topology))
-    gains.hand_out(MOST_PROCESSORS - gains.processors, until_wait_s=wait_s * (1 + _DRIFT))
+    enough_s = wait_s + _DRIFT * target.seconds
+    gains.hand_out(MOST_PROCESSORS - gains.processors, until_wait_s=enough_s)
     while (reached_s := mean_s(topology, gains.allocation, model=model)) > target.seconds:
-        if gains.processors >= MOST_PROCESSORS or not gains.hand_out(1):
+        if gains.processors >= MOST_PROCESSORS or not gains.hand_out(1, until_wait_s=0.0):
             raise TargetOutOfReach(str(target), reached_s, gains.processors)
     return Fewest(gains.allocation, gains.processors)
 
@@ -88,9 +79,11 @@ def _filled(
     return gains.allocation
 
 
-def _reached_s(topology: Topology, target: Target, processors: int, model: str) -> float:
+def _reached_s(
+    topology: Topology, target: Target, processors: int, model: str, nodes: Nodes | None = None
+) -> float:
     """Return what *processors* handed out by gain reach of the target's statistic."""
-    plan = assign(topology, processors, model=model)
+    plan = assign(topology, processors, model=model, nodes=nodes)
     if target.statistic == "mean":
         return plan.mean_s
     return predict(topology, plan.allocation, model=model).percentiles_s[target.statistic]

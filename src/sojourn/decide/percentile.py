@@ -112,9 +112,12 @@ class _Search:
         start, given = tuple(gains.allocation.values()), list[int]()
         ahead = 1
         while not self.meets(tuple(gains.allocation.values())):
-            more = gains.hand_out(min(ahead, MOST_PROCESSORS - gains.processors))
+            allowed = min(ahead, MOST_PROCESSORS - gains.processors)
+            more = gains.hand_out(allowed, until_wait_s=0.0)
             if not more:
                 reached_s = self._reached_s(tuple(gains.allocation.values()))
+                if gains.wait_s == 0:  # the floor, on the finer lattice
+                    raise TargetBelowFloor(str(self._target), reached_s)
                 raise TargetOutOfReach(str(self._target), reached_s, gains.processors)
             given += more
             ahead *= 2

@@ -6,9 +6,9 @@ from math import isfinite
 
 from sojourn.check import shown
 from sojourn.errors import BadTarget
-from sojourn.model.network import PERCENTILES
+from sojourn.model.network import PERCENTILES, Prediction
 
-__all__ = ["MOST_PROCESSORS", "Nodes", "Plan", "Target", "check_processors"]
+__all__ = ["MOST_PROCESSORS", "Nodes", "Plan", "Target", "check_processors", "reached_s"]
 
 MOST_PROCESSORS = 10_000_000
 """More than this is a slip, or a target no sane number of processors reaches."""
@@ -61,7 +61,7 @@ class Nodes:
 
     def processors(self, nodes: int) -> int:
         """Return the processors that *nodes* machines have for the application."""
-        return nodes * self.slots - self.reserved
+        return max(0, nodes * self.slots - self.reserved)
 
     def holding(self, processors: int) -> int:
         """Return the fewest machines that have *processors*."""
@@ -103,3 +103,8 @@ def check_processors(processors: int) -> None:
         raise BadTarget(
             f"{processors} processors are too many; write {MOST_PROCESSORS} at most"
         )
+
+
+def reached_s(prediction: Prediction, target: Target) -> float:
+    """Return what is predicted of the statistic that *target* speaks of."""
+    return {"mean": prediction.mean_s, **prediction.percentiles_s}[target.statistic]

@@ -54,9 +54,9 @@ def waits_s(erlangs: float, service_s: float, first: int) -> Iterator[float]:
     >>> next(waits), next(waits)
     (0.4444, 0.0870)
     """
-    processors, blocked = first, blocking(erlangs, first)
+    processors, blocked = float(first), blocking(erlangs, first)
     while True:
-        spare = processors - erlangs
-        yield service_s * processors * blocked / (spare * (spare + erlangs * blocked))
-        processors += 1
-        blocked = erlangs * blocked / (processors + erlangs * blocked)
+        spare, lost = processors - erlangs, erlangs * blocked
+        yield service_s * processors * blocked / (spare * (spare + lost))
+        processors += 1.0
+        blocked = lost / (processors + lost)

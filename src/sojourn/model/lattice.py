@@ -21,6 +21,10 @@ Masses = NDArray[np.float64]
 # Points at which a gamma distribution is tabulated before it is put on a lattice: enough
 # for an error below a ten-thousandth of its mean.
 _GAMMA_POINTS = 4096
+# A time this regular is constant as far as any lattice can tell.
+_REGULAR = 1e-10
+# A mean below this part of a step moves no mass that a float could hold.
+_NOTHING = 1e-20
 
 
 @dataclass(frozen=True)
@@ -50,19 +54,26 @@ class Lattice:
 
     def service(self, mean_s: float, scv: float) -> Masses:
         """Return the masses of a gamma distributed time (exponential where *scv* is 1)."""
-        if scv == 0 or mean_s == 0:
+        if scv < _REGULAR or mean_s <= _NOTHING * self.step_s:
             return self.constant(mean_s)
         if scv == 1:
             return self._masses(mean_s * -np.expm1(-self.times_s / mean_s))
-        times, means = _gamma(scv)
-        return self._masses(mean_s * np.interp(self.times_s / mean_s, times, means))
+        times, tail, means = _gamma(scv)
+        wanted = np.minimum(self.times_s / mean_s, times[-1])
+        # between two tabulated times the tail is a straight line, so the mean a parabola
+        before = np.minimum(np.searchsorted(times, wanted, side="right"), times.size - 1) - 1
+        since = wanted - times[before]
+        part = since / (times[before + 1] - times[before])
+        fall = tail[before] - tail[before + 1]
+        limited = means[before] + since * (tail[before] - fall * part / 2)
+        return self._masses(mean_s * limited)
 
     def wait(self, probability: float, mean_s: float) -> Masses:
         """Return the masses of a wait of *mean_s* over all records.
 
         With *probability* a record waits, and then exponentially long.
         """
-        if mean_s == 0 or probability == 0:
+        if mean_s <= _NOTHING * self.step_s or probability == 0:
             return self.constant(0.0)
         given_s = mean_s / probability
         return self._masses(mean_s * -np.expm1(-self.times_s / given_s))
@@ -101,24 +112,23 @@ class Lattice:
 
 
 @lru_cache(maxsize=256)
-def _gamma(scv: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return times t, and the mean of min(T, t), for a gamma distributed T of mean 1.
+def _gamma(scv: float) -> tuple[NDArray[np.float64], ...]:
+    """Return times t, P(T > t) and the mean of min(T, t), for a gamma distributed T of mean 1.
 
-    Integrated over v = t^q, where the density is bounded even if it has a pole at t = 0.
+    Integrated over v = t^q, where the density is smooth even if it has a pole at t = 0.
     (By hand, as importing scipy for it would double the time `sojourn plan` takes to start.)
     """
     shape = 1 / scv
-    q = min(shape, 1.0)
+    q = min(shape, 1.0) / 2
     spread = 12 * sqrt(shape) + 40
     low, high = max(0.0, shape - spread) ** q, (shape + spread) ** q
     v = np.linspace(low, high, _GAMMA_POINTS)
     with np.errstate(divide="ignore"):
-        log_density = (shape / q - 1) * np.log(v) if shape > 1 else np.zeros_like(v)
-        log_density -= v ** (1 / q)
+        log_density = (shape / q - 1) * np.log(v) - v ** (1 / q)
     density = np.exp(log_density - log_density.max())
     below = np.concatenate(([0.0], np.cumsum(density[1:] + density[:-1])))
     tail = 1 - below / below[-1]
     times = np.concatenate(([0.0], v ** (1 / q) * scv))
     tail = np.concatenate(([1.0], tail))
     means = np.concatenate(([0.0], np.cumsum(np.diff(times) * (tail[1:] + tail[:-1]) / 2)))
-    return times, means / means[-1]
+    return times / means[-1], tail, means / means[-1]

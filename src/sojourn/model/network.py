@@ -7,18 +7,28 @@ root's tree is done. Where no record ever has two children both have the same me
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sojourn.check import shown
 from sojourn.errors import BadAllocation, UnstableStation
+from sojourn.model.calibration import Calibration
 from sojourn.model.completion import Completion
 from sojourn.model.lattice import Lattice, Masses
 from sojourn.model.station import Station, station
 from sojourn.topology import Topology
 
-__all__ = ["PERCENTILES", "OperatorPrediction", "Prediction", "mean_s", "predict", "stations"]
+__all__ = [
+    "PERCENTILES",
+    "OperatorPrediction",
+    "Prediction",
+    "mean_floor_s",
+    "mean_s",
+    "operator_predictions",
+    "predict",
+    "stations",
+]
 
 PERCENTILES: Mapping[str, float] = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 """What is reported of the distribution of completion."""
@@ -27,6 +37,9 @@ PERCENTILES: Mapping[str, float] = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99"
 # a thousandth. Its horizon leaves out this part of all roots; a coarse lattice finds it.
 _POINTS, _COARSE_POINTS = 4096, 512
 _LEFT_OUT = 1e-6
+# A horizon shorter than this part of the mean is no horizon: all but those left out take no
+# time at all.
+_SHORTEST = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +71,8 @@ class Prediction:
     std_s: float
     percentiles_s: Mapping[str, float]
     operators: Mapping[str, OperatorPrediction]
+    calibration: Calibration | None = None
+    extrapolated: bool = False
 
     @property
     def allocation(self) -> Mapping[str, int]:
@@ -81,18 +96,33 @@ def stations(topology: Topology, model: str) -> dict[str, Station]:
     }
 
 
+def mean_floor_s(topology: Topology) -> float:
+    """Return the mean that no number of processors can beat: service and wire, no waiting.
+
+    By visits, not plainly added up: an operator that one root in ten reaches counts a tenth.
+    """
+    return sum(
+        topology.visits[o.name] * (o.transfer_s + topology.loads[o.name].service_s)
+        for o in topology.operators
+    )
+
+
 def mean_s(topology: Topology, allocation: Mapping[str, int], *, model: str = "gigk") -> float:
     """Return E[T] alone: all that `predict` says of the mean, without the distribution."""
-    return _mean_s(_operators(topology, allocation, stations(topology, model)))
+    return _mean_s(operator_predictions(topology, allocation, stations(topology, model)))
 
 
 def predict(
-    topology: Topology, allocation: Mapping[str, int], *, model: str = "gigk"
+    topology: Topology,
+    allocation: Mapping[str, int],
+    *,
+    model: str = "gigk",
+    calibration: Calibration | None = None,
 ) -> Prediction:
     """Return what *allocation* would do.
 
     Raise `BadAllocation` if it does not fit the topology, `UnstableStation` if an operator
-    could not keep up.
+    could not keep up, `Extrapolated` if the calibration says nothing of it.
 
     >>> from sojourn.topology import Arrival, Operator
     >>> counter = Topology(
@@ -104,8 +134,10 @@ def predict(
     >>> predicted.mean_s, predicted.std_s, predicted.percentiles_s["p95"]
     (0.5, 0.5, 1.498)
     """
+    if calibration is not None:
+        return _calibrated(topology, allocation, model, calibration)
     models = stations(topology, model)
-    operators = _operators(topology, allocation, models)
+    operators = operator_predictions(topology, allocation, models)
     expected_s = _mean_s(operators)
     lattice, masses = _completion(topology, models, allocation, expected_s)
     return Prediction(
@@ -121,9 +153,36 @@ def predict(
     )
 
 
-def _operators(
+def _calibrated(
+    topology: Topology, allocation: Mapping[str, int], model: str, calibration: Calibration
+) -> Prediction:
+    """Return the prediction with the time per hop added, and then all times scaled alike."""
+    raw = predict(calibration.topology(topology), allocation, model=model)
+    ratio = calibration(raw.mean_s) / raw.mean_s if raw.mean_s > 0 else 1.0
+    return replace(
+        raw,
+        mean_s=raw.mean_s * ratio,
+        completion_mean_s=raw.completion_mean_s * ratio,
+        std_s=raw.std_s * ratio,
+        percentiles_s={p: seconds * ratio for p, seconds in raw.percentiles_s.items()},
+        operators={
+            name: replace(
+                operator,
+                wait_s=operator.wait_s * ratio,
+                service_s=operator.service_s * ratio,
+                transfer_s=operator.transfer_s * ratio,
+            )
+            for name, operator in raw.operators.items()
+        },
+        calibration=calibration,
+        extrapolated=not calibration.covers(raw.mean_s),
+    )
+
+
+def operator_predictions(
     topology: Topology, allocation: Mapping[str, int], models: Mapping[str, Station]
 ) -> dict[str, OperatorPrediction]:
+    """Return what each operator would do, having checked that *allocation* can be."""
     _check(topology, allocation)
     predicted = {}
     for name, load in topology.loads.items():
@@ -160,7 +219,7 @@ def _completion(
         enough = int(np.searchsorted(cumulated, 1 - _LEFT_OUT))
         if enough == _COARSE_POINTS:
             horizon_s *= 2
-        elif expected_s > 0 and enough < _COARSE_POINTS // 4:
+        elif enough < _COARSE_POINTS // 4 and horizon_s > _SHORTEST * expected_s > 0:
             horizon_s *= max(2 * enough, 8) / _COARSE_POINTS
         else:
             break

@@ -28,8 +28,9 @@ def station(name: str) -> Station:
 
     Raise `UnknownModel` if there is none.
     """
-    path = name if "." in name else f"{__name__}.{name}"
-    if "." not in name and name not in names():
+    dotted = "." in name and not name.startswith(".")
+    path = name if dotted else f"{__name__}.{name}"
+    if not dotted and name not in names():
         raise UnknownModel(name, names())
     try:
         return cast("Station", import_module(path))

@@ -2,7 +2,9 @@
 
 Each queue gets every k-th record, so its arrivals are the more regular the more queues
 there are (scv a/k), but a record may wait while another processor idles. The wait is
-Kraemer and Langenbach-Belz's, as used in Whitt's Queueing Network Analyzer (1983, eq. 44).
+Kraemer and Langenbach-Belz's, as used in Whitt's Queueing Network Analyzer (1983, eq. 44),
+but for one thing: what regular arrivals save sets in with the second queue, not with the
+first whose scv is below 1. With a sudden onset gains would grow there.
 """
 
 from collections.abc import Iterator
@@ -31,19 +33,24 @@ def waits_s(load: StationLoad, first: int) -> Iterator[float]:
         a = load.arrival_scv / processors
         spare = processors - erlangs
         mean_s = load.service_s * erlangs * (a + s) / (2 * spare)
-        if mean_s > 0 and a < 1:
-            mean_s *= exp(-2 * spare * (1 - a) ** 2 / (3 * erlangs * (a + s)))
+        if mean_s > 0:
+            # 1 - a for arrivals as regular as Poisson's or more; for others from 0 upwards
+            regular = 1 - load.arrival_scv / (processors + max(load.arrival_scv, 1.0) - 1)
+            mean_s *= exp(-2 * spare * regular**2 / (3 * erlangs) / (a + s))
         yield mean_s
 
 
 def sojourn(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
     """Return the distribution of wait and service.
 
-    A record waits with the probability the Queueing Network Analyzer gives (eq. 49), and
-    then exponentially long; the service time is gamma distributed.
+    A record that waits does so exponentially long, on average for the rest of the service
+    under way and as long as any other record waits: so with M/G/1 and GI/M/1. It follows
+    how many wait. (The Queueing Network Analyzer's own formula, eq. 49, lets parts of the
+    tail grow with a further processor.) The service time is gamma distributed.
     """
-    wait = lattice.wait(_delay_probability(load, processors), wait_s(load, processors))
-    return lattice.add(wait, service(load, lattice))
+    mean_s, rest_s = wait_s(load, processors), _rest_s(load, processors)
+    waits = mean_s / (mean_s + rest_s) if mean_s > 0 else 0.0
+    return lattice.add(lattice.wait(waits, mean_s), service(load, lattice))
 
 
 def service(load: StationLoad, lattice: Lattice) -> Masses:
@@ -51,10 +58,11 @@ def service(load: StationLoad, lattice: Lattice) -> Masses:
     return lattice.service(load.service_s, load.service_scv)
 
 
-def _delay_probability(load: StationLoad, processors: int) -> float:
-    busy, a, s = load.erlangs / processors, load.arrival_scv / processors, load.service_scv
-    if a < 1:
-        weight = (1 + a + busy * s) / (1 + busy * (s - 1) + busy**2 * (4 * a + s))
-    else:
-        weight = 4 * busy / (a + busy**2 * (4 * a + s))
-    return busy + (a - 1) * busy * (1 - busy) * weight
+def _rest_s(load: StationLoad, processors: int) -> float:
+    """Return what is left of the service that a record who waits finds under way.
+
+    (1 + s)/2 services where records come by chance; less where they come as regularly as
+    they are served, and so towards its end.
+    """
+    a, s = min(load.arrival_scv / processors, 1.0), load.service_scv
+    return load.service_s * ((1 + s) / 2 if s >= 1 else s + a * (1 - s) / 2)

@@ -1,0 +1,34 @@
+#!/bin/sh
+# What `make demo` runs: each command is shown before what it prints. $1 is where plots go.
+set -eu
+out=${1:-build/demo}
+mkdir -p "$out"
+
+show() {
+    printf '\n\033[1m$ %s\033[0m\n' "$*"
+    "$@"
+}
+
+echo "Video logo detection, a chain of three operators: the best use of 22 processors."
+show sojourn plan examples/vld.yaml --processors 22
+
+echo
+echo "The fewest that keep the 95th percentile below 3 s, in whole nodes of 5 with 3 reserved."
+show sojourn plan examples/vld.yaml --target-p95 3s --slots-per-node 5 --reserved 3
+
+echo
+echo "Why those, what lies around them, and how far the load may grow."
+show sojourn explain examples/vld.yaml --processors 22 --plot "$out/vld.png"
+
+echo
+echo "Frequent pattern detection, with a loop and fan-out: parallel branches make completion"
+echo "much shorter than the work added up."
+show sojourn explain examples/fpd.yaml --processors 22 --plot "$out/fpd.png"
+
+echo
+echo "Bursts change the best plan: M/M/k prefers 3:3:1, GI/G/k 2:4:1."
+show sojourn plan examples/vld-bursty.yaml --processors 7 --model mmk
+show sojourn plan examples/vld-bursty.yaml --processors 7 --model gigk
+
+echo
+echo "plots: $out/vld.png $out/fpd.png"

@@ -1,0 +1,73 @@
+"""The command line. Exit status: 0 done, 2 bad input, 3 cannot be done."""
+
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from sojourn.cli.calibrate import calibrate
+from sojourn.cli.explain import explain
+from sojourn.cli.plan import plan
+from sojourn.cli.predict import predict
+from sojourn.errors import BadInput, SojournError
+
+__all__ = ["app", "main"]
+
+BAD_INPUT, CANNOT_BE_DONE = 2, 3
+
+
+class _Group(TyperGroup):
+    """Commands whose refusals are one line and an exit status, never a traceback."""
+
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except SojournError as error:
+            typer.echo(f"sojourn: {error}", err=True)
+            raise typer.Exit(
+                BAD_INPUT if isinstance(error, BadInput) else CANNOT_BE_DONE
+            ) from error
+
+
+app = typer.Typer(
+    cls=_Group,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help=(
+        "Keeps streaming applications inside their latency target, on few processors.\n\n"
+        "FILE is a topology in YAML or JSON, - for standard input. Exit status: 0 done, "
+        "2 bad input, 3 cannot be done (the message says what the least is that could)."
+    ),
+)
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it with the flag
+    if asked:
+        from importlib.metadata import version  # noqa: PLC0415 - slow, and rarely asked for
+
+        typer.echo(version("sojourn"))
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print it."),
+    ] = False,
+) -> None:
+    pass
+
+
+app.command()(predict)
+app.command()(plan)
+app.command()(explain)
+app.command()(calibrate)
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="sojourn")

@@ -1,0 +1,83 @@
+"""`sojourn calibrate`: fit what the model misses to what was measured."""
+
+import csv
+import json as json_format
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sojourn.check import shown
+from sojourn.cli.report import calibration_report, print_json
+from sojourn.errors import BadCalibration, BadFile
+from sojourn.model.calibration import FORMS, Calibration, Pair, fit
+
+__all__ = ["calibrate", "read_calibration"]
+
+
+def calibrate(
+    pairs: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CSV", help="Columns estimate_s, measured_s, and hops for --form per_hop."
+        ),
+    ],
+    form: Annotated[str, typer.Option(help=f"What is missing: {', '.join(FORMS)}.")] = "factor",
+    degree: Annotated[int, typer.Option(help="Of a polynomial.")] = 2,
+) -> None:
+    """Fit a calibration to pairs of predicted and measured mean latency, printed as JSON.
+
+    Example: sojourn calibrate measured.csv --form factor > calibration.json
+    """
+    print_json(calibration_report(fit(_read_pairs(pairs), form=form, degree=degree)))
+
+
+def read_calibration(path: Path | None) -> Calibration | None:
+    """Return the calibration in the file at *path*, None without one."""
+    if path is None:
+        return None
+    try:
+        values = json_format.loads(path.read_text(encoding="utf-8"))
+        high_s = values.get("high_s")
+        return Calibration(
+            coefficients=tuple(float(c) for c in values["coefficients"]),
+            per_hop_s=float(values["per_hop_s"]),
+            low_s=float(values["low_s"]),
+            high_s=float("inf") if high_s is None else float(high_s),
+        )
+    except OSError as error:
+        raise BadFile(
+            str(path), f"cannot be read: {error.strerror}", "check the path"
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        problem = f"is not what `sojourn calibrate` prints: {error!r}"
+        raise BadFile(str(path), problem, "fit it anew") from error
+
+
+def _read_pairs(path: Path) -> list[Pair]:
+    try:
+        with path.open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+    except OSError as error:
+        raise BadFile(
+            str(path), f"cannot be read: {error.strerror}", "check the path"
+        ) from error
+    except (ValueError, csv.Error) as error:
+        raise BadFile(str(path), f"is not CSV: {error}", "save it as UTF-8 CSV") from error
+    return [_pair(path, number, row) for number, row in enumerate(rows, start=2)]
+
+
+def _pair(path: Path, line: int, row: dict[str, str | None]) -> Pair:
+    numbers = {}
+    for column in ("estimate_s", "measured_s", "hops"):
+        text = row.get(column)
+        if text is None and column == "hops":
+            text = "1"
+        try:
+            numbers[column] = float(text or "")
+        except ValueError as error:
+            raise BadCalibration(
+                f"{path}:{line}: {shown(text)} is no number of {column}; the file needs the "
+                "columns estimate_s and measured_s, and hops for --form per_hop"
+            ) from error
+    return Pair(**numbers)

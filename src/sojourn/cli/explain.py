@@ -1,0 +1,77 @@
+"""`sojourn explain`: why each operator has what it has."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from sojourn.cli.options import (
+    AllocationOption,
+    FileArgument,
+    JsonOption,
+    ModelOption,
+    ProcessorsOption,
+    ReservedOption,
+    SlotsOption,
+    TargetMeanOption,
+    TargetP50Option,
+    TargetP90Option,
+    TargetP95Option,
+    TargetP99Option,
+    read_allocation,
+    read_file,
+    read_nodes,
+    read_target,
+)
+from sojourn.cli.plan import make_plan
+from sojourn.cli.report import explanation_report, print_json
+from sojourn.cli.show import show_explanation
+from sojourn.decide import explain as decide
+
+__all__ = ["explain"]
+
+
+def explain(
+    file: FileArgument,
+    allocation: AllocationOption = None,
+    processors: ProcessorsOption = None,
+    target_mean: TargetMeanOption = None,
+    target_p50: TargetP50Option = None,
+    target_p90: TargetP90Option = None,
+    target_p95: TargetP95Option = None,
+    target_p99: TargetP99Option = None,
+    model: ModelOption = "gigk",
+    slots_per_node: SlotsOption = None,
+    reserved: ReservedOption = 0,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="OUT.png", help="Draw it: PNG, SVG or PDF.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Explain an allocation, or the plan for a number of processors or a target.
+
+    What the next processor would gain at each operator, what sets its number, what the
+    allocations one move away would give, and how far arrivals can grow.
+
+    Example: sojourn explain examples/vld.yaml --processors 22 --plot vld.png
+    """
+    topology = read_file(file)
+    target = read_target(
+        mean=target_mean, p50=target_p50, p90=target_p90, p95=target_p95, p99=target_p99
+    )
+    nodes = read_nodes(slots_per_node, reserved)
+    chosen = (
+        read_allocation(allocation)
+        if allocation is not None
+        else make_plan(topology, processors, target, model, nodes).allocation
+    )
+    explanation = decide.explain(topology, chosen, target, model=model)
+    if plot is not None:
+        from sojourn.cli.draw import draw_explanation  # noqa: PLC0415 - a second to import
+
+        draw_explanation(topology, explanation, target, plot)
+    if json:
+        print_json(explanation_report(explanation))
+    else:
+        show_explanation(explanation, Console())

@@ -1,0 +1,47 @@
+"""`sojourn predict`: what an allocation would do."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from sojourn.cli.calibrate import read_calibration
+from sojourn.cli.options import (
+    CalibrationOption,
+    FileArgument,
+    JsonOption,
+    ModelOption,
+    read_allocation,
+    read_file,
+)
+from sojourn.cli.report import prediction_report, print_json
+from sojourn.cli.show import show_prediction
+from sojourn.model import network
+
+__all__ = ["predict"]
+
+
+def predict(
+    file: FileArgument,
+    allocation: Annotated[
+        str,
+        typer.Option(metavar="OP=K,…", help="Processors per operator: extract=10,match=11."),
+    ],
+    model: ModelOption = "gigk",
+    calibration: CalibrationOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Predict what an allocation would do: mean, percentiles, each operator's share.
+
+    Example: sojourn predict examples/vld.yaml --allocation extract=10,match=11,aggregate=1
+    """
+    predicted = network.predict(
+        read_file(file),
+        read_allocation(allocation),
+        model=model,
+        calibration=read_calibration(calibration),
+    )
+    if json:
+        print_json(prediction_report(predicted))
+    else:
+        show_prediction(predicted, Console())

@@ -1,0 +1,111 @@
+"""The JSON that commands print: fixed, because tools read it."""
+
+import json
+from math import isfinite
+from typing import Any
+
+import typer
+
+from sojourn.decide.explain import Explanation
+from sojourn.decide.plan import Plan, Target
+from sojourn.model.calibration import Calibration
+from sojourn.model.network import Prediction
+
+__all__ = [
+    "calibration_report",
+    "explanation_report",
+    "plan_report",
+    "prediction_report",
+    "print_json",
+]
+
+
+def print_json(report: dict[str, Any]) -> None:
+    """Print *report*."""
+    typer.echo(json.dumps(report, indent=2, allow_nan=False, ensure_ascii=False))
+
+
+def prediction_report(prediction: Prediction) -> dict[str, Any]:
+    """Return what `predict` prints."""
+    report: dict[str, Any] = {
+        "name": prediction.name,
+        "model": prediction.model,
+        "processors": prediction.processors,
+        "allocation": dict(prediction.allocation),
+        "mean_s": prediction.mean_s,
+        "completion_mean_s": prediction.completion_mean_s,
+        "std_s": prediction.std_s,
+        "percentiles_s": dict(prediction.percentiles_s),
+        "operators": {
+            name: {
+                "arrivals_per_s": operator.arrivals_per_s,
+                "utilisation": operator.utilisation,
+                "sojourn_s": operator.sojourn_s,
+                "visits": operator.visits,
+                "processors": operator.processors,
+            }
+            for name, operator in prediction.operators.items()
+        },
+    }
+    if prediction.calibration is not None:
+        report["calibration"] = calibration_report(prediction.calibration)
+        report["calibration"]["extrapolated"] = prediction.extrapolated
+    return report
+
+
+def plan_report(plan: Plan, prediction: Prediction, target: Target | None) -> dict[str, Any]:
+    """Return what `plan` prints."""
+    report = prediction_report(prediction)
+    report["target"] = (
+        {"processors": plan.processors}
+        if target is None
+        else {"statistic": target.statistic, "seconds": target.seconds}
+    )
+    report["reason"] = plan.reason
+    report["least_processors"] = plan.least
+    if plan.nodes is not None:
+        report["nodes"] = plan.nodes
+    return report
+
+
+def explanation_report(explanation: Explanation) -> dict[str, Any]:
+    """Return what `explain` prints; null stands for what could not keep up."""
+    report = prediction_report(explanation.prediction)
+    for name, operator in explanation.operators.items():
+        report["operators"][name] |= {
+            "share_ratio": operator.share_ratio,
+            "next_gain_s": operator.next_gain_s,
+            "last_gain_s": _finite(operator.last_gain_s),
+            "binds": operator.binds,
+        }
+    report["floor_s"] = explanation.floor_s
+    report["headroom"] = {
+        "factor": _finite(explanation.headroom.factor),
+        "binds": explanation.headroom.binds,
+    }
+    report["neighbours"] = [
+        {
+            "allocation": dict(neighbour.allocation),
+            "giver": neighbour.giver,
+            "taker": neighbour.taker,
+            "mean_s": _finite(neighbour.mean_s),
+            "std_s": _finite(neighbour.std_s),
+        }
+        for neighbour in explanation.neighbours
+    ]
+    return report
+
+
+def calibration_report(calibration: Calibration) -> dict[str, Any]:
+    """Return what `calibrate` prints, and `--calibration` reads."""
+    return {
+        "format": 1,
+        "coefficients": list(calibration.coefficients),
+        "per_hop_s": calibration.per_hop_s,
+        "low_s": calibration.low_s,
+        "high_s": _finite(calibration.high_s),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None

@@ -1,0 +1,138 @@
+"""Tables for people."""
+
+from collections.abc import Iterable
+from math import inf
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from sojourn.decide.explain import Explanation
+from sojourn.decide.plan import Plan, Target, reached_s
+from sojourn.model.network import Prediction
+
+__all__ = ["duration", "show_explanation", "show_plan", "show_prediction"]
+
+_UNITS = ((1.0, "s", 1.0), (1e-3, "ms", 1e3), (0.0, "µs", 1e6))
+
+
+def duration(seconds: float) -> str:
+    """Return *seconds* in the unit that suits them.
+
+    >>> duration(0.0123), duration(2.5), duration(float("inf"))
+    ('12.3 ms', '2.5 s', 'never')
+    """
+    if seconds == inf:
+        return "never"
+    unit, factor = next((u, f) for least_s, u, f in _UNITS if abs(seconds) >= least_s)
+    return f"{seconds * factor:.4g} {unit}"
+
+
+def show_prediction(prediction: Prediction, console: Console) -> None:
+    """Print what an allocation would do."""
+    rows = []
+    for name, operator in prediction.operators.items():
+        time_s = operator.visits * operator.sojourn_s
+        row = (
+            name,
+            str(operator.processors),
+            f"{operator.arrivals_per_s:.4g}",
+            f"{operator.visits:.4g}",
+            f"{operator.utilisation:.1%}",
+            duration(operator.wait_s),
+            duration(operator.sojourn_s),
+            f"{time_s / prediction.mean_s if prediction.mean_s > 0 else 0:.1%}",
+        )
+        rows.append(row)
+    heads = ("processors", "per s", "visits", "busy", "wait", "sojourn", "share")
+    title = f"{prediction.name} · {prediction.model}"
+    _show_table(console, title, ["operator"], heads, rows)
+    percentiles = "  ".join(f"{p} {duration(s)}" for p, s in prediction.percentiles_s.items())
+    _say(console, f"{prediction.processors} processors, mean {duration(prediction.mean_s)}")
+    _say(
+        console,
+        f"completion  mean {duration(prediction.completion_mean_s)}  "
+        f"std {duration(prediction.std_s)}\n            {percentiles}",
+    )
+    if prediction.calibration is not None:
+        note = " beyond the estimates it was fitted to" if prediction.extrapolated else ""
+        _say(console, f"calibrated{note}")
+
+
+def show_plan(
+    plan: Plan, prediction: Prediction, target: Target | None, console: Console
+) -> None:
+    """Print a plan, what it would do and why."""
+    show_prediction(prediction, console)
+    if target is not None:
+        _say(console, f"target      {target}: {duration(reached_s(prediction, target))}")
+    if plan.nodes is not None:
+        _say(console, f"nodes       {plan.nodes}")
+    _say(console, f"why         {plan.reason}")
+
+
+def show_explanation(explanation: Explanation, console: Console) -> None:
+    """Print why each operator has what it has, and what else there is."""
+    show_prediction(explanation.prediction, console)
+    changes = (
+        (
+            name,
+            f"-{duration(operator.next_gain_s)}",
+            _or_not(operator.last_gain_s, f"+{duration(operator.last_gain_s)}"),
+            operator.binds,
+        )
+        for name, operator in explanation.operators.items()
+    )
+    heads = ("with one more", "with one fewer", "its number is set by")
+    _say(console)
+    _show_table(console, "how the mean would change", ["operator"], heads, changes)
+    if explanation.neighbours:
+        _show_neighbours(explanation, console)
+    room, floor = explanation.headroom, duration(explanation.floor_s)
+    _say(console, f"headroom    all arrivals times {room.factor:.4g}, then {room.binds}")
+    _say(console, f"floor       {floor}: no number of processors has a lower mean")
+
+
+def _show_neighbours(explanation: Explanation, console: Console) -> None:
+    here_s = explanation.prediction.mean_s
+    rows = []
+    for neighbour in explanation.neighbours:
+        ratio = neighbour.mean_s / here_s if here_s > 0 else 1.0
+        row = (
+            neighbour.giver,
+            neighbour.taker,
+            ":".join(str(k) for k in neighbour.allocation.values()),
+            duration(neighbour.mean_s),
+            duration(neighbour.std_s),
+            _or_not(ratio, f"{ratio - 1:+.1%}"),
+        )
+        rows.append(row)
+    heads = ("allocation", "mean", "std", "against this")
+    _show_table(console, "one move away", ["from", "to"], heads, rows)
+
+
+def _show_table(
+    console: Console,
+    title: str,
+    left: Iterable[str],
+    right: Iterable[str],
+    rows: Iterable[tuple[str, ...]],
+) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in left:
+        table.add_column(column, no_wrap=True)
+    for column in right:
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console.print(title, style="bold", highlight=False, markup=False)
+    console.print(table)
+    _say(console)
+
+
+def _say(console: Console, text: str = "") -> None:
+    console.print(text, soft_wrap=True, highlight=False, markup=False)
+
+
+def _or_not(value: float, text: str) -> str:
+    return "cannot keep up" if value == inf else text

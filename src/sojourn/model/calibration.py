@@ -1,0 +1,187 @@
+"""What measurement showed the model to miss, and how a prediction takes it in.
+
+Three forms, each fitted to pairs of an estimate and what was then measured:
+
+- `factor`      measured = f · estimate
+- `per_hop`     measured = estimate + h · hops (time on the wire that nobody modelled)
+- `polynomial`  measured = c₀ + c₁ · estimate + c₂ · estimate² …, of low degree (DRS-15 V-C)
+
+A prediction that was calibrated carries the calibration, and says when it lies outside the
+estimates this was fitted to. A polynomial means nothing out there and is refused.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import inf, isfinite
+
+import numpy as np
+
+from sojourn.errors import BadCalibration, Extrapolated
+from sojourn.topology import Topology
+
+__all__ = ["FORMS", "Calibration", "Pair", "fit"]
+
+# Estimates are the model's own and reproducible; this is for the last digits of a file.
+_EDGE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """What the model said and what was measured; *hops* are the records of a root's tree."""
+
+    estimate_s: float
+    measured_s: float
+    hops: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """*per_hop_s* is added to every hop; the *coefficients*, constant first, then apply.
+
+    >>> late = Calibration(coefficients=(0.0, 1.25))
+    >>> late(0.8)
+    1.0
+    """
+
+    coefficients: tuple[float, ...] = (0.0, 1.0)
+    per_hop_s: float = 0.0
+    low_s: float = 0.0
+    high_s: float = inf
+
+    def __post_init__(self) -> None:
+        if len(self.coefficients) < 2 or not all(isfinite(c) for c in self.coefficients):
+            problem = f"the coefficients {self.coefficients} are not two or more finite numbers"
+        elif self.is_factor and self.coefficients[1] <= 0:
+            problem = f"the factor {self.coefficients[1]} is not above 0"
+        elif not 0 <= self.per_hop_s < inf:
+            problem = f"{self.per_hop_s} s per hop is not possible"
+        elif not 0 <= self.low_s <= self.high_s:
+            problem = f"estimates from {self.low_s} s to {self.high_s} s are no range"
+        else:
+            return
+        raise BadCalibration(f"{problem}; fit it anew with `sojourn calibrate`")
+
+    def __call__(self, estimate_s: float) -> float:
+        """Return what will be measured when the model, with the hops, says *estimate_s*.
+
+        Raise `Extrapolated` if this is a polynomial and was not fitted there.
+        """
+        if not self.is_factor and not self.covers(estimate_s):
+            raise Extrapolated(estimate_s, self.low_s, self.high_s)
+        return sum(c * estimate_s**power for power, c in enumerate(self.coefficients))
+
+    @property
+    def is_factor(self) -> bool:
+        """Whether all times are just multiplied."""
+        return len(self.coefficients) == 2 and self.coefficients[0] == 0
+
+    def covers(self, estimate_s: float) -> bool:
+        """Tell whether this was fitted to estimates such as *estimate_s*."""
+        return self.low_s * (1 - _EDGE) <= estimate_s <= self.high_s * (1 + _EDGE)
+
+    def topology(self, topology: Topology) -> Topology:
+        """Return *topology* with the time per hop on its wires."""
+        slower = tuple(
+            replace(operator, transfer_s=operator.transfer_s + self.per_hop_s)
+            for operator in topology.operators
+        )
+        return replace(topology, operators=slower)
+
+    def estimate_s(self, measured_s: float) -> float:
+        """Return the estimate for which *measured_s* will be measured: what to plan for.
+
+        Raise `Extrapolated` if a polynomial does not reach it where it was fitted.
+        """
+        if self.is_factor:
+            return measured_s / self.coefficients[1]
+        low, high = self.low_s, self.high_s
+        if not self(low) <= measured_s <= self(high):
+            raise Extrapolated(measured_s, self(low), self(high))
+        while high - low > _EDGE * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self(middle) <= measured_s else (low, middle)
+        return low
+
+
+def fit(pairs: Sequence[Pair], *, form: str, degree: int = 2) -> Calibration:
+    """Return the calibration of this *form* with the least relative error over *pairs*.
+
+    Raise `BadCalibration` if there are too few pairs, or they make no sense.
+
+    >>> run = [Pair(estimate_s=1.0, measured_s=1.2), Pair(estimate_s=2.0, measured_s=2.4)]
+    >>> fit(run, form="factor").coefficients
+    (0.0, 1.2)
+    """
+    if form not in FORMS:
+        raise BadCalibration(f"there is no form {form!r}; write one of {', '.join(FORMS)}")
+    for pair in pairs:
+        if not all(0 < value < inf for value in (pair.estimate_s, pair.measured_s, pair.hops)):
+            raise BadCalibration(f"{pair} is not made of positive numbers; leave it out")
+    if not pairs:
+        raise BadCalibration("there are no pairs of an estimate and a measurement; give some")
+    return FORMS[form](pairs, degree)
+
+
+def _factor(pairs: Sequence[Pair], _: int) -> Calibration:
+    (factor,) = _solve([[pair.estimate_s] for pair in pairs], pairs)
+    low_s, high_s = _range(pair.estimate_s for pair in pairs)
+    return Calibration(coefficients=(0.0, factor), low_s=low_s, high_s=high_s)
+
+
+def _per_hop(pairs: Sequence[Pair], _: int) -> Calibration:
+    rest = [replace(p, measured_s=p.measured_s - p.estimate_s) for p in pairs]
+    (per_hop_s,) = _solve(
+        [[pair.hops] for pair in pairs], rest, weights=[p.measured_s for p in pairs]
+    )
+    if per_hop_s < 0:
+        raise BadCalibration(
+            f"measured times are below the estimates, by {-per_hop_s:.6g} s per hop; "
+            "fit a factor instead"
+        )
+    low_s, high_s = _range(p.estimate_s + per_hop_s * p.hops for p in pairs)
+    return Calibration(per_hop_s=per_hop_s, low_s=low_s, high_s=high_s)
+
+
+def _polynomial(pairs: Sequence[Pair], degree: int) -> Calibration:
+    if not 1 <= degree <= 3:
+        raise BadCalibration(f"a polynomial of degree {degree} is not low; write 1, 2 or 3")
+    estimates = {pair.estimate_s for pair in pairs}
+    if len(estimates) <= degree:
+        raise BadCalibration(
+            f"{len(estimates)} different estimates do not settle a polynomial of degree "
+            f"{degree}; measure {degree + 1} or more allocations, or lower the degree"
+        )
+    powers = [[pair.estimate_s**power for power in range(degree + 1)] for pair in pairs]
+    low_s, high_s = _range(estimates)
+    fitted = Calibration(coefficients=_solve(powers, pairs), low_s=low_s, high_s=high_s)
+    along = [fitted(estimate_s) for estimate_s in np.linspace(low_s, high_s, 200).tolist()]
+    if any(after <= before for before, after in pairwise(along)):
+        raise BadCalibration(
+            f"the polynomial of degree {degree} falls somewhere between the estimates, so that "
+            "a faster plan would seem slower; lower the degree, or measure more"
+        )
+    return fitted
+
+
+FORMS: Mapping[str, Callable[[Sequence[Pair], int], Calibration]] = {
+    "factor": _factor,
+    "per_hop": _per_hop,
+    "polynomial": _polynomial,
+}
+"""The forms a calibration can have, by name."""
+
+
+def _solve(
+    columns: list[list[float]], pairs: Sequence[Pair], weights: Sequence[float] | None = None
+) -> tuple[float, ...]:
+    """Return the coefficients with the least squared relative error."""
+    scale = np.array(weights or [pair.measured_s for pair in pairs])
+    measured = np.array([pair.measured_s for pair in pairs]) / scale
+    solution = np.linalg.lstsq(np.array(columns) / scale[:, None], measured, rcond=None)[0]
+    return tuple(solution.tolist())
+
+
+def _range(estimates: Iterable[float]) -> tuple[float, float]:
+    seen = sorted(estimates)
+    return seen[0], seen[-1]

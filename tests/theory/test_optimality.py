@@ -1,0 +1,161 @@
+"""Plans against every allocation there is.
+
+Each operator's wait is worked out once for every number of processors it could get; the
+rest is adding up and looking for the smallest, which shares nothing with handing out by gain.
+"""
+
+from functools import cache
+from itertools import product
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from sojourn.decide.assign import assign
+from sojourn.decide.gains import least_allocation
+from sojourn.decide.minimise import minimise
+from sojourn.decide.plan import Target
+from sojourn.errors import TargetOutOfReach
+from sojourn.model.network import PERCENTILES, mean_floor_s, mean_s, predict, stations
+from sojourn.model.station import names
+from strategies import topologies
+
+SPARE = 12
+
+many = settings(max_examples=1_000, deadline=None)
+ten_times_as_many = settings(max_examples=10_000, deadline=None)
+any_topology = given(
+    topology=topologies(max_operators=5),
+    spare=st.integers(0, SPARE),
+    between=st.floats(0.001, 0.999),
+)
+small_topology = given(
+    topology=topologies(max_operators=3),
+    statistic=st.sampled_from(list(PERCENTILES)),
+    given_away=st.tuples(*[st.integers(0, 2)] * 3),
+    slack=st.sampled_from([1.0, 1.0001, 1.01, 1.1]),
+)
+
+
+@cache
+def ways(operators, spare):
+    """Return every way to hand up to *spare* processors to *operators*, one per row."""
+    every = product(range(spare + 1), repeat=operators)
+    return np.array([way for way in every if sum(way) <= spare])
+
+
+def best_means_s(topology, model):
+    """Return the least mean that 0, 1, 2 … spare processors can reach, inf where they cannot.
+
+    They cannot where operators may not have so many.
+    """
+    added_s = np.full((len(topology.operators), SPARE + 1), inf)
+    models, least = stations(topology, model), least_allocation(topology)
+    for row, operator in zip(added_s, topology.operators, strict=True):
+        for further in range(SPARE + 1):
+            processors = least[operator.name] + further
+            if processors <= (operator.max_processors or inf):
+                load = topology.loads[operator.name]
+                wait_s = models[operator.name].wait_s(load, processors)
+                row[further] = topology.visits[operator.name] * wait_s
+    rows = ways(len(added_s), SPARE)
+    means_s = mean_floor_s(topology) + sum(
+        row[further] for row, further in zip(added_s, rows.T, strict=True)
+    )
+    best_s = np.full(SPARE + 1, inf)
+    np.minimum.at(best_s, rows.sum(axis=1), means_s)
+    return best_s
+
+
+def check_the_mean_is_the_least(topology, spare, between):
+    least = sum(least_allocation(topology).values())
+    for model in names():
+        best_s = best_means_s(topology, model)
+        allowed = np.flatnonzero(best_s < inf)[-1]  # the rest are left over
+        plan = assign(topology, least + spare, model=model)
+        assert plan.processors == least + min(spare, allowed)
+        assert plan.mean_s == pytest.approx(best_s[min(spare, allowed)], rel=1e-12)
+        assert plan.mean_s == pytest.approx(
+            mean_s(topology, plan.allocation, model=model), rel=1e-12
+        )
+        check_no_fewer_do(topology, model, best_s[: allowed + 1], between)
+
+
+def check_no_fewer_do(topology, model, best_s, between):
+    """Ask for a mean somewhere *between* the worst and the best."""
+    target_s = best_s[0] + (best_s[-1] - best_s[0]) * between
+    if target_s == 0:
+        return
+    fewest = int(np.flatnonzero(best_s <= target_s * (1 + 1e-12))[0])
+    plan = minimise(topology, Target("mean", target_s * (1 + 2e-12)), model=model)
+    least = sum(least_allocation(topology).values())
+    assert plan.processors == plan.least == least + fewest
+    assert plan.mean_s == pytest.approx(best_s[fewest], rel=1e-12)
+
+
+@any_topology
+@many
+def test_no_allocation_has_a_smaller_mean_and_no_fewer_processors_meet_one(
+    topology, spare, between
+):
+    check_the_mean_is_the_least(topology, spare, between)
+
+
+@pytest.mark.slow
+@any_topology
+@ten_times_as_many
+def test_no_allocation_of_ten_thousand_topologies_has_a_smaller_mean(topology, spare, between):
+    check_the_mean_is_the_least(topology, spare, between)
+
+
+def within(topology, processors):
+    """Yield every allocation of at most *processors*, the fewest first."""
+    least = least_allocation(topology)
+    rows = ways(len(least), max(0, processors - sum(least.values())))
+    for row in rows[np.argsort(rows.sum(axis=1), kind="stable")]:
+        allocation = {n: k + int(more) for (n, k), more in zip(least.items(), row, strict=True)}
+        if all(allocation[o.name] <= (o.max_processors or inf) for o in topology.operators):
+            yield allocation
+
+
+def check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack):
+    """Ask for what some allocation reaches, exactly or almost."""
+    allocation = {
+        operator.name: min(k + more, operator.max_processors or inf)
+        for operator, k, more in zip(
+            topology.operators, least_allocation(topology).values(), given_away, strict=False
+        )
+    }
+
+    def reached_s(allocation):
+        return predict(topology, allocation).percentiles_s[statistic]
+
+    target = Target(statistic, slack * (reached_s(allocation) or 1.0))
+    plan = minimise(topology, target)
+    assert plan.processors <= sum(allocation.values())
+    assert reached_s(plan.allocation) <= target.seconds
+    fewest = next(
+        sum(fewer.values())
+        for fewer in within(topology, plan.processors)
+        if reached_s(fewer) <= target.seconds
+    )
+    assert plan.least <= fewest <= plan.processors
+    if plan.least == plan.processors:
+        assert fewest == plan.processors
+
+
+@small_topology
+@settings(max_examples=200, deadline=None)
+def test_no_fewer_processors_meet_a_percentile(topology, statistic, given_away, slack):
+    check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack)
+
+
+@pytest.mark.slow
+@small_topology
+@settings(max_examples=2_000, deadline=None)
+def test_no_fewer_processors_meet_a_percentile_of_two_thousand_topologies(
+    topology, statistic, given_away, slack
+):
+    check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack)

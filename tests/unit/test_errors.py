@@ -1,0 +1,173 @@
+import copy
+import inspect
+import pickle
+import pkgutil
+from importlib import import_module
+
+import pytest
+
+import sojourn
+from sojourn import errors
+
+CLASSES = {
+    name: kind
+    for name, kind in inspect.getmembers(errors, inspect.isclass)
+    if kind.__module__ == errors.__name__
+}
+
+RAISED = [
+    errors.SojournError("no"),
+    errors.BadInput("no"),
+    errors.CannotBeDone("no"),
+    errors.BadFile("vld.yaml:3", "is not YAML", "correct it there"),
+    *(
+        kind("operators.a", "-1 is negative", "write 0 or more", value=-1, source="vld.yaml:3")
+        for kind in CLASSES.values()
+        if issubclass(kind, errors.BadTopology)
+    ),
+    errors.BadAllocation("no"),
+    errors.BadTarget("no"),
+    errors.BadCalibration("no"),
+    errors.UnknownModel("mm1", ("mmk", "gigk")),
+    errors.UnstableStation(3, 5, "match"),
+    errors.TooFewProcessors(3, {"extract": 7, "match": 8}),
+    errors.BoundTooLow("match", 3, 8),
+    errors.TargetBelowFloor("mean 1 s", 1.07),
+    errors.TargetOutOfReach("mean 1.2 s", 1.4, 20, 23),
+    errors.Extrapolated(5.0, 1.0, 2.0),
+]
+
+
+def drawn():
+    """Return the parent of each error as the module's docstring draws it."""
+    parents, path = {}, []
+    for line in errors.__doc__.splitlines():
+        branch, dashes, rest = line.rpartition("── ")
+        if dashes or line == "SojournError":
+            name = (rest or line).split()[0]
+            depth = (len(branch) + 3) // 4 if dashes else 0
+            parents[name] = path[depth - 1] if depth else "Exception"
+            path[depth:] = [name]
+    return parents
+
+
+def test_the_tree_in_the_docstring_is_the_tree_of_classes():
+    assert drawn() == {name: kind.__base__.__name__ for name, kind in CLASSES.items()}
+
+
+def test_every_error_is_exported():
+    assert sorted(CLASSES) == errors.__all__
+
+
+def test_every_error_says_what_is_wrong():
+    assert all(kind.__doc__ for kind in CLASSES.values())
+
+
+def test_every_error_is_tried_here():
+    assert {type(error) for error in RAISED} == set(CLASSES.values())
+
+
+@pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize(
+    "twin", [lambda error: pickle.loads(pickle.dumps(error)), copy.copy], ids=["pickle", "copy"]
+)
+def test_errors_survive_the_way_between_processes(error, twin):
+    other = twin(error)
+    assert type(other) is type(error)
+    assert str(other) == str(error)
+    assert other.args == error.args
+    assert vars(other) == vars(error)
+
+
+def test_a_source_given_later_is_pickled_too():
+    """A file's reader catches what a record raised, and adds the file and the line."""
+    error = errors.BadNumber("operators.a", "-1 is negative", "write 0 or more", value=-1)
+    error.source = "vld.yaml:3"
+    other = pickle.loads(pickle.dumps(error))
+    assert (other.source, other.value) == ("vld.yaml:3", -1)
+    assert str(other) == "vld.yaml:3: operators.a: -1 is negative; write 0 or more"
+
+
+def test_without_a_file_the_place_comes_first():
+    error = errors.BadNumber("operators.a", "-1 is negative", "write 0 or more")
+    assert str(error) == "operators.a: -1 is negative; write 0 or more"
+    assert (error.place, error.problem, error.way_out, error.value, error.source) == (
+        *error.args,
+        None,
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.BadName("operators.\ud800\x1b[1m", "\ud800 is odd", "change it"),
+        errors.BadFile("\udcff.yaml", "cannot be read", "check the path"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_a_terminal_cannot_show_is_escaped(error):
+    """Half a surrogate pair cannot be printed, and an escape sequence would be obeyed."""
+    assert str(error).isprintable()
+    assert str(error).encode()
+
+
+SAID = """
+no station model is called 'mm1'; there are gigk, mmk
+3 processors cannot keep up; it takes 5
+match: 3 processors cannot keep up; it takes 5
+3 processors cannot keep up; the least that can is 15 (extract=7, match=8)
+match: max_processors is 3, but keeping up takes 8;
+  raise it, or make the operator faster
+no number of processors reaches a mean of 1 s: without any waiting it is still 1.07 s;
+  make the operators faster, or ask for more than that
+20 processors do not reach a mean of 1 s: handed out by gain they reach 1.4 s; it takes 23
+20 processors do not reach a mean of 1 s: handed out by gain they reach 1.4 s;
+  more are not allowed: raise the max_processors of the operators
+the calibration was fitted to estimates from 1 s to 2 s and says nothing of 5 s;
+  measure there and fit again, or leave the calibration out
+"""
+
+
+def test_errors_read_as_sentences_with_their_numbers():
+    raised = [
+        errors.UnknownModel("mm1", ("gigk", "mmk")),
+        errors.UnstableStation(3, 5),
+        errors.UnstableStation(3, 5, "match"),
+        errors.TooFewProcessors(3, {"extract": 7, "match": 8}),
+        errors.BoundTooLow("match", 3, 8),
+        errors.TargetBelowFloor("a mean of 1 s", 1.07),
+        errors.TargetOutOfReach("a mean of 1 s", 1.4, 20, 23),
+        errors.TargetOutOfReach("a mean of 1 s", 1.4, 20),
+        errors.Extrapolated(5.0, 1.0, 2.0),
+    ]
+    assert [str(error) for error in raised] == SAID.replace("\n  ", " ").split("\n")[1:-1]
+
+
+def modules():
+    found = pkgutil.walk_packages(sojourn.__path__, "sojourn.")
+    # importing __main__ runs the command line
+    return [import_module(m.name) for m in found if not m.name.endswith("__main__")]
+
+
+def test_every_module_exports_all_that_is_public_in_order():
+    for module in modules():
+        exported = getattr(module, "__all__", None)
+        if exported is None:
+            continue
+        defined = {
+            name
+            for name, value in vars(module).items()
+            if getattr(value, "__module__", None) == module.__name__
+            and (inspect.isclass(value) or inspect.isfunction(value))
+            and not name.startswith("_")
+        }
+        assert defined <= set(exported), module.__name__
+        assert all(hasattr(module, name) for name in exported), module.__name__
+        # constants, then classes, then functions, each by the alphabet
+        order = sorted(exported, key=lambda n: (not n.isupper(), not n[0].isupper(), n))
+        assert list(exported) == order, module.__name__
+
+
+def test_modules_are_found():
+    assert {"sojourn.errors", "sojourn.topology"} <= {module.__name__ for module in modules()}
