@@ -140,13 +140,14 @@ def fan_out(copies: int, busy: float, processors: int, **fields: object) -> Case
     )
 
 
-def loop(gain: float) -> Case:
+def loop(gain: float, **fields: object) -> Case:
     """Return two operators of which the second sends a part back to the first."""
     again = 1 / (1 - gain)
     return case(
-        f"loop with gain {gain}",
+        f"loop with gain {gain}" + (f", arrivals with scv {fields['scv']}" if fields else ""),
         at("work", 0.7, visits=again, emits={"check": 1}),
         at("check", 0.7, processors=2, visits=again, emits={"work": gain}),
+        **fields,
     )
 
 
@@ -205,6 +206,7 @@ def cases() -> Iterator[Case]:
     )
     yield loop(0.3)
     yield loop(0.6)
+    yield loop(0.3, scv=4)
     yield example("fpd", 6, 13, 3)
     yield example("vld-bursty", 3, 3, 1, models=("gigk", "mmk"))
     yield example("vld-bursty", 2, 4, 1, models=("gigk", "mmk"))

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from sojourn import check
 from sojourn.errors import BadBounds, BadName, BadNumber, BadShares, NoArrivals, UnstableLoop
 from sojourn.load import StationLoad
-from sojourn.traffic import components, is_loop, loop_gain, rates
+from sojourn.traffic import components, dies_out, is_loop, loop_gain, rates
 from sojourn.variability import FanOut, Flow, arrival_scvs
 
 __all__ = ["Arrival", "Dispatch", "Operator", "Route", "Topology"]
@@ -197,11 +197,10 @@ class Topology:
         self._check_rates()
 
     def _check_loops(self) -> None:
-        for component in self.components:
-            if not is_loop(component, self.gains):
-                continue
-            gain = loop_gain(component, self.gains)
-            if not gain < _CRITICAL_GAIN:
+        loops = (part for part in self.components if is_loop(part, self.gains))
+        for component in loops:
+            if not dies_out(component, self.gains, critical=_CRITICAL_GAIN):
+                gain = loop_gain(component, self.gains)
                 raise UnstableLoop(
                     f"operators.{component[0]}.emits",
                     f"the loop through {', '.join(component)} has gain {gain:.6g}, "

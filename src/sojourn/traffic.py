@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Gains", "components", "is_loop", "loop_gain", "rates"]
+__all__ = ["Gains", "components", "dies_out", "is_loop", "loop_gain", "rates"]
 
 Gains = Mapping[str, Mapping[str, float]]
 """Mean records that an operator sends to each other one, per record it serves."""
@@ -62,13 +62,31 @@ def is_loop(component: Sequence[str], gains: Gains) -> bool:
     return len(component) > 1 or component[0] in gains[component[0]]
 
 
+def dies_out(component: Sequence[str], gains: Gains, *, critical: float = 1.0) -> bool:
+    """Tell whether the gain of a loop, as `loop_gain` gives it, is below *critical*.
+
+    Without working it out, which takes long for loops of hundreds: the spectral radius of a
+    non-negative G is below 1 exactly when I - G has only positive pivots (an M-matrix).
+
+    >>> dies_out(("a", "b"), {"a": {"b": 2}, "b": {"a": 0.5}})
+    False
+    """
+    gain = _matrix(component, gains) / critical
+    with np.errstate(all="ignore"):  # absurd gains overflow, and do not die out
+        for k in reversed(range(len(gain))):
+            if not gain[k, k] < 1:
+                return False
+            gain[:k, :k] += np.outer(gain[:k, k], gain[k, :k] / (1 - gain[k, k]))
+    return True
+
+
 def loop_gain(component: Sequence[str], gains: Gains) -> float:
     """Return the spectral radius of the gain matrix within *component*.
 
     >>> loop_gain(("a", "b"), {"a": {"b": 2}, "b": {"a": 0.32}})
     0.8
     """
-    with np.errstate(all="ignore"):  # absurd gains overflow, and are refused as infinite
+    with np.errstate(all="ignore"):  # as in `dies_out`
         return float(np.max(abs(np.linalg.eigvals(_matrix(component, gains)))))
 
 
@@ -103,7 +121,7 @@ def _looped_rates(
     so unlike a general solver this stays exact beside gains of 1e9 and 1e-9.
     """
     rates, gain = inflow.copy(), gain.copy()
-    with np.errstate(all="ignore"):  # as in `loop_gain`
+    with np.errstate(all="ignore"):  # as in `dies_out`
         for k in reversed(range(len(rates))):
             passed = gain[k, :k] / max(1 - gain[k, k], 0.0)
             rates[:k] += rates[k] * passed

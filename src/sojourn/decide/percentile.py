@@ -10,6 +10,9 @@ case. Bounds that leave no allocation are a proof; if they leave a few, all of t
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import comb
+from typing import NamedTuple
+
+import numpy as np
 
 from sojourn.decide.gains import Gains, least_allocation
 from sojourn.decide.plan import MOST_PROCESSORS, Target
@@ -21,10 +24,13 @@ from sojourn.topology import Topology
 
 __all__ = ["Fewest", "fewest_for_percentile"]
 
-# The search works out one probability per allocation, on a lattice that ends at the target.
+# The search works out how many roots are late, on a lattice that ends just after the target.
 _POINTS = 2048
-# Within this part of the allowed tail a finer look decides: the same that is then reported.
-_CLOSE = 0.02
+# Within this part of the target a finer look decides: the same that is then reported. Both
+# lattices are good to less than it, even where all roots take the same time.
+_CLOSE = 0.01
+# Masses that add up to exactly what is allowed may round to more.
+_ROUNDING = 1e-9
 # How many operators may be looked at in all: some three seconds' work.
 _BUDGET = 30_000
 
@@ -58,6 +64,17 @@ def fewest_for_percentile(topology: Topology, target: Target, *, model: str) -> 
     return Fewest(search.named(best), sum(best))
 
 
+class _Late(NamedTuple):
+    """The part of all roots that complete after the target, and after just before and past it.
+
+    They compare by the first: the fewer, the better.
+    """
+
+    at_target: float
+    sooner: float
+    later: float
+
+
 class _OutOfBudget(Exception):
     """The search has looked at as much as it may."""
 
@@ -68,11 +85,16 @@ class _Search:
     def __init__(self, topology: Topology, target: Target, model: str) -> None:
         self._topology, self._target, self._model = topology, target, model
         self._names = tuple(topology.operator)
-        self._allowed = 1 - PERCENTILES[target.statistic]
-        lattice = Lattice.up_to(target.seconds, _POINTS)
+        self._allowed = 1 - PERCENTILES[target.statistic] + _ROUNDING
+        lattice = Lattice.up_to(target.seconds * (1 + _CLOSE), _POINTS)
         self._stations = stations(topology, model)
         self._completion = Completion(topology, self._stations, lattice)
-        self._late: dict[_Counts, float] = {}
+        self._ends = [
+            round(target.seconds * part / lattice.step_s - 0.5)
+            for part in (1 - _CLOSE, 1, 1 + _CLOSE)
+        ]
+        self._late: dict[_Counts, _Late] = {}
+        self._meets: dict[_Counts, bool] = {}
         self.least = tuple(least_allocation(topology).values())
         self._most = tuple(o.max_processors or MOST_PROCESSORS for o in topology.operators)
         self.left = 0
@@ -81,7 +103,7 @@ class _Search:
         """Return *counts* as an allocation."""
         return dict(zip(self._names, counts, strict=True))
 
-    def late(self, counts: _Counts) -> float:
+    def late(self, counts: _Counts) -> _Late:
         """Return the part of all roots that complete after the target."""
         if counts not in self._late:
             self.left -= len(counts)
@@ -90,15 +112,20 @@ class _Search:
             self._late[counts] = self._measure(self.named(counts))
         return self._late[counts]
 
-    def _measure(self, allocation: Mapping[str, int | None]) -> float:
-        return 1 - float(self._completion(allocation).sum())
+    def _measure(self, allocation: Mapping[str, int | None]) -> _Late:
+        in_time = np.cumsum(self._completion(allocation))[self._ends]
+        sooner, at_target, later = (1 - in_time).tolist()
+        return _Late(at_target, sooner, later)
 
     def meets(self, counts: _Counts) -> bool:
         """Tell whether *counts* processors meet the target."""
-        late = self.late(counts)
-        if abs(late - self._allowed) > _CLOSE * self._allowed:
-            return late < self._allowed
-        return self._reached_s(counts) <= self._target.seconds
+        if counts not in self._meets:
+            late = self.late(counts)
+            self._meets[counts] = late.sooner <= self._allowed or (
+                late.later <= self._allowed
+                and self._reached_s(counts) <= self._target.seconds
+            )
+        return self._meets[counts]
 
     def _reached_s(self, counts: _Counts) -> float:
         predicted = predict(self._topology, self.named(counts), model=self._model)
@@ -136,7 +163,7 @@ class _Search:
 
     def _check_floor(self) -> None:
         unlimited = dict.fromkeys(self._names)
-        if self._measure(unlimited) > self._allowed * (1 + _CLOSE):
+        if self._measure(unlimited).later > self._allowed:
             raise TargetBelowFloor(str(self._target), self._floor_s())
 
     def _floor_s(self) -> float:

@@ -40,6 +40,8 @@ _LEFT_OUT = 1e-6
 # A horizon shorter than this part of the mean is no horizon: all but those left out take no
 # time at all.
 _SHORTEST = 1e-9
+# Seconds that are none: half of them would be no number any more.
+_NO_TIME = 1e-300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,14 +214,16 @@ def _completion(
     expected_s: float,
 ) -> tuple[Lattice, Masses]:
     """Return the distribution of completion, on a lattice just long enough for it."""
-    horizon_s = 16 * expected_s or 1.0  # nothing takes any time: any horizon will do
+    takes_time = expected_s > _NO_TIME
+    horizon_s = 16 * expected_s if takes_time else 1.0  # of no time, any horizon will do
+    shortest_s = _SHORTEST * expected_s
     while True:
         lattice = Lattice.up_to(horizon_s, _COARSE_POINTS)
         cumulated = np.cumsum(Completion(topology, models, lattice)(allocation))
         enough = int(np.searchsorted(cumulated, 1 - _LEFT_OUT))
         if enough == _COARSE_POINTS:
             horizon_s *= 2
-        elif enough < _COARSE_POINTS // 4 and horizon_s > _SHORTEST * expected_s > 0:
+        elif takes_time and enough < _COARSE_POINTS // 4 and horizon_s > shortest_s:
             horizon_s *= max(2 * enough, 8) / _COARSE_POINTS
         else:
             break
