@@ -17,7 +17,7 @@ settings.load_profile("unhurried")
 _NAMES = "abcdefghijklmnopqrstuvwxyz"
 _MOST_GAIN = 0.9
 
-_scvs = st.just(0.0) | st.just(1.0) | st.floats(0, 4)
+_scvs = st.just(0.0) | st.just(1.0) | st.floats(1e-3, 4)
 _rates_per_s = st.floats(0.1, 1000)
 _seconds = st.just(0.0) | st.floats(1e-4, 10)
 _gains = st.just(1.0) | st.sampled_from([0.0, 0.5, 2.0]) | st.floats(0.05, 3)
@@ -108,7 +108,7 @@ def _operators(draw, name, arrivals_per_s, max_erlangs, emits, route):
         route=route,
         arrival_scv=draw(st.none() | _scvs),
         dispatch=draw(st.sampled_from(["shared", "round_robin"])),
-        transfer_s=draw(st.just(0.0) | st.floats(0, 1)),
+        transfer_s=draw(st.just(0.0) | st.floats(1e-6, 1)),
         min_processors=least,
         max_processors=draw(st.none() | st.integers(0, 9).map(max(least, needed).__add__)),
     )

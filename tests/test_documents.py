@@ -1,5 +1,6 @@
-import documents
 import pytest
+
+import documents
 
 BLOCKS = [
     pytest.param(block, id=f"{page.name}-{number}")

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from math import isfinite
+from math import inf
 from reprlib import Repr
 
 from sojourn.errors import BadName, BadNumber, UnknownOperator, WrongType
@@ -15,6 +15,8 @@ _SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict = 3, 20, 20
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 5000
 # As many as a topology may keep busy.
 _MOST_PROCESSORS = 10**9
+# No rate, time or mean number of anything real is beyond these; a slip of the unit may be.
+_SMALLEST, _LARGEST = 1e-18, 1e18
 
 
 def shown(value: object) -> str:
@@ -48,20 +50,21 @@ def name(section: str, value: object) -> str:
 
 
 def number(place: str, value: object) -> None:
-    """Check that *value* is a finite number, 0 or more."""
+    """Check that *value* is 0 or a positive number of a sane size."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise WrongType(place, f"{shown(value)} is not a number", "write one", value=value)
-    try:
-        usable = isfinite(value) and value >= 0
-    except OverflowError:  # an integer beyond the floats
-        usable = False
-    if not usable:
+    if value == 0 or _SMALLEST <= value <= _LARGEST:
+        return
+    if not value > 0 or value == inf:
         problem = f"{shown(value)} is negative, NaN or infinite"
         raise BadNumber(place, problem, "write 0 or more", value=value)
+    problem = f"{shown(value)} is beyond the sizes of anything measured"
+    way_out = f"write 0, or {_SMALLEST:g} to {_LARGEST:g}; check the unit"
+    raise BadNumber(place, problem, way_out, value=value)
 
 
 def numbers(place: str, values: object, *, example: str) -> None:
-    """Check that *values* maps names to finite numbers, 0 or more."""
+    """Check that *values* maps names to such numbers."""
     if not isinstance(values, Mapping):
         problem = f"{shown(values)} does not map operators to numbers"
         raise WrongType(place, problem, f"write {example}", value=values)

@@ -32,12 +32,16 @@ def first_waits_s(model, load, number=60):
     return list(islice(model.waits_s(load, load.min_processors), number))
 
 
+def sojourn(model, load, processors, lattice):
+    return lattice.add(model.wait(load, processors, lattice), model.service(load, lattice))
+
+
 def covering(model, load, processors, points=4096):
     """Return a lattice that leaves out next to nothing of the sojourn, and the masses on it."""
     horizon_s = 8 * (model.wait_s(load, processors) + load.service_s) or 1.0
     while True:
         lattice = Lattice.up_to(horizon_s, points)
-        masses = model.sojourn(load, processors, lattice)
+        masses = sojourn(model, load, processors, lattice)
         if masses.sum() > 1 - 1e-11:
             return lattice, masses
         horizon_s *= 2
@@ -45,7 +49,7 @@ def covering(model, load, processors, points=4096):
 
 @every_model
 def test_a_model_is_the_functions_of_its_file(model):
-    assert model.__all__ == ["service", "sojourn", "wait_s", "waits_s"]
+    assert model.__all__ == ["service", "wait", "wait_s", "waits_s"]
 
 
 @every_model
@@ -102,8 +106,8 @@ def test_the_unit_of_time_does_not_matter(model, load, spare, power):
     assert model.wait_s(scaled, processors) == pytest.approx(wait_s * unit, rel=1e-12)
     lattice = Lattice.up_to(3 * (wait_s + load.service_s) or 1.0, 64)
     np.testing.assert_allclose(
-        model.sojourn(scaled, processors, Lattice(lattice.step_s * unit, 64)),
-        model.sojourn(load, processors, lattice),
+        sojourn(model, scaled, processors, Lattice(lattice.step_s * unit, 64)),
+        sojourn(model, load, processors, lattice),
         atol=1e-12,
     )
 
@@ -132,7 +136,7 @@ def test_masses_are_probabilities(model, load, horizon):
     wait_s = model.wait_s(load, load.min_processors)
     lattice = Lattice.up_to(horizon * (wait_s + load.service_s) or 1.0, 512)
     for masses in (
-        model.sojourn(load, load.min_processors, lattice),
+        sojourn(model, load, load.min_processors, lattice),
         model.service(load, lattice),
     ):
         assert masses.shape == (512,)
@@ -147,7 +151,7 @@ def test_no_part_of_the_tail_grows_with_a_further_processor(model, load, horizon
     """Searches for percentiles conclude from it what an operator needs in any case."""
     first = load.min_processors
     lattice = Lattice.up_to(horizon * (model.wait_s(load, first) + load.service_s) or 1.0, 512)
-    sojourns = (model.sojourn(load, first + k, lattice) for k in range(15))
+    sojourns = (sojourn(model, load, first + k, lattice) for k in range(15))
     for fewer, more in pairwise(np.cumsum(masses) for masses in sojourns):
         assert np.all(more >= fewer - 1e-9)
 
@@ -156,7 +160,7 @@ def test_no_part_of_the_tail_grows_with_a_further_processor(model, load, horizon
 @given(load=loads | hard_loads)
 def test_with_processors_enough_nothing_is_left_but_service(model, load):
     lattice = Lattice.up_to(5 * load.service_s or 1.0, 256)
-    masses = model.sojourn(load, 100_000, lattice)
+    masses = sojourn(model, load, 100_000, lattice)
     np.testing.assert_allclose(masses, model.service(load, lattice), atol=1e-3)
 
 
@@ -172,7 +176,7 @@ def test_an_operator_that_nothing_reaches_makes_nobody_wait(model):
 def test_service_that_takes_no_time_makes_nobody_wait(model):
     swift = StationLoad(arrivals_per_s=1000.0, service_s=0.0)
     assert first_waits_s(model, swift, 3) == [0, 0, 0]
-    masses = model.sojourn(swift, 1, Lattice.up_to(1.0, 64))
+    masses = sojourn(model, swift, 1, Lattice.up_to(1.0, 64))
     assert masses[0] == pytest.approx(1)
 
 
@@ -188,7 +192,7 @@ def test_a_million_processors_take_a_moment(model, erlangs, processors):
     )
     started = perf_counter()
     waits_s = list(islice(model.waits_s(load, processors), 100))
-    masses = model.sojourn(load, processors, lattice)
+    masses = sojourn(model, load, processors, lattice)
     assert perf_counter() - started < 1
     assert all(more <= fewer for fewer, more in pairwise(waits_s))
     assert 0 < masses.sum() <= 1 + 1e-9
@@ -199,7 +203,7 @@ def test_a_million_processors_take_a_moment(model, erlangs, processors):
 def test_the_same_question_gets_the_same_answer(model, load, spare):
     processors, lattice = load.min_processors + spare, Lattice.up_to(1.0, 64)
     assert model.wait_s(load, processors) == model.wait_s(load, processors)
-    one, other = (model.sojourn(load, processors, lattice) for _ in range(2))
+    one, other = (sojourn(model, load, processors, lattice) for _ in range(2))
     assert np.array_equal(one, other)
 
 

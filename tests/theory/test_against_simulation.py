@@ -249,18 +249,19 @@ def test_copies_wait_for_half_their_siblings_beyond_what_a_single_processor_is_s
 
 
 @pytest.mark.parametrize(
-    ("copies", "processors", "busy"), [(3, 4, 0.3), (3, 4, 0.7), (10, 10, 0.3), (10, 20, 0.6)]
+    ("copies", "processors", "busy"),
+    [(3, 4, 0.3), (3, 4, 0.7), (10, 10, 0.3), (10, 20, 0.6), (10, 4, 0.3), (3, 1, 0.6)],
 )
-def test_a_fan_out_within_its_processors_is_predicted_to_a_quarter(copies, processors, busy):
-    """Too low in the sum, as siblings compete; rather too high in the last of them at high
-    load, as their waits are taken for independent when they are much the same."""
+def test_completion_of_a_fan_out_is_predicted_to_a_fifth(copies, processors, busy):
+    """Rather too low: the spread of what a bulk takes to drain is left out."""
     bulks = fan_out(copies, busy * processors / copies)
     allocation = {"split": 1, "work": processors}
     found = simulated_figures(bulks, allocation, roots=40_000, seed=10)
     by_model = predicted(bulks, allocation, "gigk")
-    assert -0.25 < off(found, by_model, "mean_s") < 0
-    for name in ("completion_mean_s", "std_s", *PERCENTILES):
-        assert -0.10 < off(found, by_model, name) < 0.25, name
+    assert off(found, by_model, "mean_s") < 0  # siblings compete, as the test above has it
+    assert -0.15 < off(found, by_model, "completion_mean_s") < 0.05
+    for name in PERCENTILES:
+        assert -0.20 < off(found, by_model, name) < 0.10, name
 
 
 def test_completion_of_two_branches_and_a_join_is_predicted_to_a_tenth():

@@ -4,6 +4,7 @@ Each operator's wait is worked out once for every number of processors it could 
 rest is adding up and looking for the smallest, which shares nothing with handing out by gain.
 """
 
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from math import inf
@@ -119,11 +120,25 @@ def within(topology, processors):
             yield allocation
 
 
-def check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack):
-    """Ask for little more than some allocation reaches.
+def smoothed(topology):
+    """Return *topology* with nothing in it that always takes the same time, or none."""
+    operators = tuple(
+        replace(
+            operator,
+            service_s=operator.service_s or 0.5 / (topology.rates[operator.name] or 1.0),
+            service_scv=max(operator.service_scv, 0.25),
+            transfer_s=0.0,
+        )
+        for operator in topology.operators
+    )
+    return replace(topology, operators=operators)
 
-    Where much takes exactly as long as the target, a percentile may be off by a point of the
-    lattice it is read from. What comes closer to the target than that is left undecided.
+
+def check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack, *, grain):
+    """Ask for what some allocation reaches, or a little more.
+
+    What comes closer to the target than *grain* of all times is left undecided: percentiles
+    are read off lattices, whose points tell when much takes exactly as long as the target.
     """
     asked = {
         operator.name: min(k + more, operator.max_processors or inf)
@@ -132,16 +147,16 @@ def check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack):
         )
     }
     predicted = predict(topology, asked)
-    assume(predicted.mean_s > 1e-9)
-    point_s = 4e-3 * predicted.percentiles_s["p99"]
-    target = Target(statistic, slack * predicted.percentiles_s[statistic] + point_s)
+    assume(predicted.mean_s > 0)
+    margin_s = grain * (predicted.mean_s + predicted.std_s)
+    target = Target(statistic, slack * predicted.percentiles_s[statistic] + margin_s)
     plan = minimise(topology, target)
     perhaps = sure = None
     for allocation in within(topology, sum(asked.values())):
         reached_s = predict(topology, allocation).percentiles_s[statistic]
-        if perhaps is None and reached_s <= target.seconds + point_s:
+        if perhaps is None and reached_s <= target.seconds + margin_s:
             perhaps = sum(allocation.values())
-        if reached_s <= target.seconds - 0.999 * point_s:
+        if reached_s <= target.seconds - 0.999 * margin_s:
             sure = sum(allocation.values())
             break
     assert plan.least <= sure
@@ -151,15 +166,28 @@ def check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack):
 
 
 @small_topology
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_no_fewer_processors_meet_a_percentile(topology, statistic, given_away, slack):
-    check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack)
+    check_no_fewer_meet_a_percentile(
+        smoothed(topology), statistic, given_away, slack, grain=1e-4
+    )
+
+
+@small_topology
+@settings(max_examples=100, deadline=None)
+def test_times_that_are_always_the_same_blur_a_percentile_but_little(
+    topology, statistic, given_away, slack
+):
+    check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack, grain=0.02)
 
 
 @pytest.mark.slow
 @small_topology
-@settings(max_examples=2_000, deadline=None)
-def test_no_fewer_processors_meet_a_percentile_of_two_thousand_topologies(
+@settings(max_examples=1_500, deadline=None)
+def test_no_fewer_processors_meet_a_percentile_of_many_topologies(
     topology, statistic, given_away, slack
 ):
-    check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack)
+    check_no_fewer_meet_a_percentile(
+        smoothed(topology), statistic, given_away, slack, grain=1e-4
+    )
+    check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack, grain=0.02)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import inf
 
 from sojourn.decide.plan import Target, reached_s
-from sojourn.errors import UnstableStation
+from sojourn.errors import BadNumber, UnstableStation
 from sojourn.model.network import predict
 from sojourn.topology import Topology
 
@@ -49,7 +49,7 @@ def headroom(
         try:
             faster = topology.scaled(factor)
             predicted = predict(faster, allocation, model=model)
-        except UnstableStation:  # the factor rounded up to the limit itself
+        except (UnstableStation, BadNumber):  # at the limit itself, or beyond all measure
             return False
         return reached_s(predicted, target) <= target.seconds
 

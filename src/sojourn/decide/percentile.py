@@ -122,8 +122,7 @@ class _Search:
         if counts not in self._meets:
             late = self.late(counts)
             self._meets[counts] = late.sooner <= self._allowed or (
-                late.later <= self._allowed
-                and self._reached_s(counts) <= self._target.seconds
+                late.later <= self._allowed and self._reached_s(counts) <= self._target.seconds
             )
         return self._meets[counts]
 

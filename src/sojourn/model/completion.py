@@ -2,14 +2,17 @@
 
 A record is complete when it has been served and the last of its children is complete:
 
-    completion of a record = its own sojourn + the longest completion among its children
+    completion of a record = wire and wait + service + the longest among its children
 
-This is taken from the last operators to the first, with the sojourn times of different
-records held to be independent. Inside a loop the equation refers to itself and is iterated:
-each round adds one generation of records, and a gain below 1 lets them die out.
+Taken from the last operators to the first. Children sent to different operators are held to
+be independent. Siblings sent to the same one find the same queue: they share one wait, and
+then drain, as many at a time as there are processors. Inside a loop the equation refers to
+itself and is iterated: each round adds one generation of records, and a gain below 1 lets
+them die out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from math import floor
 
 import numpy as np
@@ -22,65 +25,72 @@ __all__ = ["Completion"]
 
 # A loop has settled when another generation moves no probability by more than this.
 _SETTLED = 1e-8
+# Siblings beyond these are taken several at a time.
+_MOST_GROUPS = 64
 
 
 class Completion:
     """The completion of a topology's roots on one lattice, for any allocation.
 
-    An operator's sojourn is kept for every number of processors it was asked for: a search
-    over allocations changes one or two operators at a time.
+    What was worked out of an operator is kept for every number of processors it was asked
+    for: a search over allocations changes one or two operators at a time.
     """
 
     def __init__(
         self, topology: Topology, stations: Mapping[str, Station], lattice: Lattice
     ) -> None:
         self._topology, self._stations, self._lattice = topology, stations, lattice
-        self._sojourns: dict[tuple[str, int | None], Masses] = {}
+        self._services = {
+            name: stations[name].service(load, lattice) for name, load in topology.loads.items()
+        }
+        self._queues: dict[tuple[str, int | None], _Queue] = {}
 
     def __call__(self, allocation: Mapping[str, int | None]) -> Masses:
         """Return the distribution of a root's completion.
 
         An operator with None for its processors has so many that nothing waits there.
         """
-        topology, complete = self._topology, dict[str, Masses]()
-        sojourns = {name: self._sojourn(name, k) for name, k in allocation.items()}
+        topology = self._topology
+        queues = {name: self._queue(name, k) for name, k in allocation.items()}
+        # from the start of a record's service until it is complete
+        served: dict[str, Masses] = {}
         for component in reversed(topology.components):
             if topology.looped.isdisjoint(component):
-                complete |= self._generation(component, sojourns, complete)
+                served |= self._generation(component, queues, served)
             else:
-                complete |= self._loop(component, sojourns, complete)
+                served |= self._loop(component, queues, served)
         root = np.zeros(self._lattice.points)
         for name, per_s in topology.entries.items():
-            root += per_s / topology.arrivals_per_s * complete[name]
+            if per_s > 0:
+                share = per_s / topology.arrivals_per_s
+                root += share * self._lattice.add(queues[name].wait, served[name])
         return root
 
-    def _sojourn(self, name: str, processors: int | None) -> Masses:
-        """Return the distribution of the time on the wire, waiting and in service."""
-        known = self._sojourns.get((name, processors))
-        if known is not None:
-            return known
-        load, model = self._topology.loads[name], self._stations[name]
-        masses = (
-            model.service(load, self._lattice)
-            if processors is None
-            else model.sojourn(load, processors, self._lattice)
-        )
-        transfer_s = self._topology.operator[name].transfer_s
-        if transfer_s > 0:
-            masses = self._lattice.add(masses, self._lattice.constant(transfer_s))
-        self._sojourns[name, processors] = masses
-        return masses
+    def _queue(self, name: str, processors: int | None) -> "_Queue":
+        if (name, processors) not in self._queues:
+            lattice, load = self._lattice, self._topology.loads[name]
+            wait = (
+                lattice.constant(0.0)
+                if processors is None
+                else self._stations[name].wait(load, processors, lattice)
+            )
+            waits = 1 - float(wait[0])
+            wire = lattice.constant(self._topology.operator[name].transfer_s)
+            self._queues[name, processors] = _Queue(
+                lattice.add(wire, wait), waits, processors, load.service_s
+            )
+        return self._queues[name, processors]
 
     def _loop(
         self,
         component: tuple[str, ...],
-        sojourns: Mapping[str, Masses],
-        complete: Mapping[str, Masses],
+        queues: Mapping[str, "_Queue"],
+        served: Mapping[str, Masses],
     ) -> dict[str, Masses]:
         known = dict.fromkeys(component, self._lattice.constant(0.0))
         moved = 1.0
         while moved > _SETTLED:
-            grown = self._generation(component, sojourns, {**complete, **known})
+            grown = self._generation(component, queues, {**served, **known})
             moved = max(float(np.abs(np.cumsum(grown[n] - known[n])).max()) for n in component)
             known = grown
         return known
@@ -88,33 +98,76 @@ class Completion:
     def _generation(
         self,
         component: tuple[str, ...],
-        sojourns: Mapping[str, Masses],
-        complete: Mapping[str, Masses],
+        queues: Mapping[str, "_Queue"],
+        served: Mapping[str, Masses],
     ) -> dict[str, Masses]:
-        """Return the completions in *component*, given those of the children."""
+        """Return the completions from service on in *component*, given the children's."""
         grown = {}
         for name in component:
-            grown[name] = sojourns[name]
+            grown[name] = self._services[name]
             if self._topology.gains[name]:
-                last = _last_child(self._topology, name, complete)
-                grown[name] = self._lattice.add(sojourns[name], last)
+                last = self._last_child(name, queues, served)
+                grown[name] = self._lattice.add(grown[name], last)
         return grown
 
+    def _last_child(
+        self, name: str, queues: Mapping[str, "_Queue"], served: Mapping[str, Masses]
+    ) -> Masses:
+        """Return the distribution of the last child's completion, 0 where there is no child."""
+        lattice, gains = self._lattice, self._topology.gains[name]
+        if self._topology.operator[name].route == "one_of":
+            mixed = np.zeros(lattice.points)
+            for target, chance in gains.items():
+                mixed += chance * lattice.add(queues[target].wait, served[target])
+            mixed[0] += max(0.0, 1 - sum(gains.values()))
+            return mixed
+        last = np.ones(lattice.points)
+        for target, mean in gains.items():
+            # of a mean of 2.3 there are two children always, and a third with a chance of 0.3
+            always, chance = floor(mean), mean % 1
+            queue, done = queues[target], lattice.cumulated(served[target])
+            by_then = (1 - chance) * queue.cleared(lattice, done, always)
+            if chance > 0:
+                by_then += chance * queue.cleared(lattice, done, always + 1)
+            last *= by_then
+        return np.diff(last, prepend=0.0)
 
-def _last_child(topology: Topology, name: str, complete: Mapping[str, Masses]) -> Masses:
-    """Return the distribution of the last child's completion, 0 where there is no child.
 
-    Of a fan-out with a mean of 2.3 there are two children always and a third with a
-    chance of 0.3: the last of them is done with probability F² (0.7 + 0.3 F).
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """What a record meets at an operator before its service.
+
+    *wait* is the time on the wire and waiting; *waits* the probability of any waiting.
     """
-    gains = topology.gains[name]
-    if topology.operator[name].route == "one_of":
-        mixed: Masses = np.sum([mean * complete[t] for t, mean in gains.items()], axis=0)
-        mixed[0] += max(0.0, 1 - sum(gains.values()))
-        return mixed
-    last = np.array(1.0)
-    for target, mean in gains.items():
-        done = np.cumsum(complete[target])
-        always, chance = floor(mean), mean % 1
-        last = last * done**always * (1 - chance + chance * done)
-    return np.diff(last, prepend=0.0)
+
+    wait: Masses
+    waits: float
+    processors: int | None
+    service_s: float
+
+    def cleared(self, lattice: Lattice, done: Masses, siblings: int) -> Masses:
+        """Return how probably all of some *siblings* are complete at each time.
+
+        *done* is how probably one is, after so much time since its service began.
+        """
+        last = np.ones(lattice.points)
+        if siblings == 0:
+            return last
+        for start_s, number in self._starts(siblings):
+            last *= lattice.later(done, start_s) ** number
+        return lattice.cumulated(lattice.add(self.wait, np.diff(last, prepend=0.0)))
+
+    def _starts(self, siblings: int) -> Iterator[tuple[float, int]]:
+        """Yield how long after the first how many of *siblings* begin, in a few groups.
+
+        Processors that are all busy take them on one by one, k in a service time; idle
+        ones take k at once, and then the others one by one.
+        """
+        k = siblings if self.processors is None else self.processors
+        waits = 0.0 if self.processors is None else self.waits
+        size = -(-siblings // _MOST_GROUPS)
+        for first in range(0, siblings, size):
+            number = min(size, siblings - first)
+            before = first + (number - 1) / 2
+            turns = waits * before + (1 - waits) * max(0.0, before - k + 1)
+            yield turns / k * self.service_s, number

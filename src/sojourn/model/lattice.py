@@ -89,6 +89,17 @@ class Lattice:
         summed: Masses = np.maximum(np.fft.irfft(product, size)[: self.points], 0.0)
         return summed
 
+    def cumulated(self, masses: Masses) -> Masses:
+        """Return the probability that the time is no longer than each point."""
+        return np.minimum(np.cumsum(masses), 1.0)
+
+    def later(self, cumulated: Masses, by_s: float) -> Masses:
+        """Return the same probabilities *by_s* later."""
+        if by_s == 0:
+            return cumulated
+        times_s = self.times_s[:-1]
+        return np.interp(times_s - by_s, times_s, cumulated, left=0.0)
+
     def mean_s(self, masses: Masses) -> float:
         """Return the mean time, of what does not lie beyond the lattice."""
         return float(masses @ self.times_s[:-1])

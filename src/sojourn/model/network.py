@@ -37,11 +37,11 @@ PERCENTILES: Mapping[str, float] = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99"
 # a thousandth. Its horizon leaves out this part of all roots; a coarse lattice finds it.
 _POINTS, _COARSE_POINTS = 4096, 512
 _LEFT_OUT = 1e-6
-# A horizon shorter than this part of the mean is no horizon: all but those left out take no
-# time at all.
+# A percentile among so few first points is looked up on a finer lattice: where half of all
+# roots take a millisecond and some take minutes, it would drown.
+_FEW_POINTS = 32
+# What is shorter than this part of the mean is no time at all.
 _SHORTEST = 1e-9
-# Seconds that are none: half of them would be no number any more.
-_NO_TIME = 1e-300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,15 +142,23 @@ def predict(
     operators = operator_predictions(topology, allocation, models)
     expected_s = _mean_s(operators)
     lattice, masses = _completion(topology, models, allocation, expected_s)
+
+    def percentile_s(ratio: float) -> float:
+        finer, there = lattice, masses
+        while (reached_s := finer.percentile_s(there, ratio)) < _FEW_POINTS * finer.step_s:
+            if finer.step_s <= _SHORTEST * expected_s or expected_s == 0:
+                break
+            finer = Lattice.up_to((_FEW_POINTS + 4) * finer.step_s, _POINTS)
+            there = Completion(topology, models, finer)(allocation)
+        return reached_s
+
     return Prediction(
         name=topology.name,
         model=model,
         mean_s=expected_s,
         completion_mean_s=lattice.mean_s(masses) if topology.branches else expected_s,
         std_s=lattice.std_s(masses),
-        percentiles_s={
-            p: lattice.percentile_s(masses, ratio) for p, ratio in PERCENTILES.items()
-        },
+        percentiles_s={p: percentile_s(ratio) for p, ratio in PERCENTILES.items()},
         operators=operators,
     )
 
@@ -214,16 +222,14 @@ def _completion(
     expected_s: float,
 ) -> tuple[Lattice, Masses]:
     """Return the distribution of completion, on a lattice just long enough for it."""
-    takes_time = expected_s > _NO_TIME
-    horizon_s = 16 * expected_s if takes_time else 1.0  # of no time, any horizon will do
-    shortest_s = _SHORTEST * expected_s
+    horizon_s = 16 * expected_s or 1.0  # nothing takes any time: any horizon will do
     while True:
         lattice = Lattice.up_to(horizon_s, _COARSE_POINTS)
         cumulated = np.cumsum(Completion(topology, models, lattice)(allocation))
         enough = int(np.searchsorted(cumulated, 1 - _LEFT_OUT))
         if enough == _COARSE_POINTS:
             horizon_s *= 2
-        elif takes_time and enough < _COARSE_POINTS // 4 and horizon_s > shortest_s:
+        elif enough < _COARSE_POINTS // 4 and horizon_s > _SHORTEST * expected_s > 0:
             horizon_s *= max(2 * enough, 8) / _COARSE_POINTS
         else:
             break

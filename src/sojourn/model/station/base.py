@@ -36,14 +36,14 @@ class Station(Protocol):
         """
         ...
 
-    def sojourn(self, load: StationLoad, processors: int, lattice: Lattice) -> Masses:
-        """Return the distribution of wait and service together.
+    def wait(self, load: StationLoad, processors: int, lattice: Lattice) -> Masses:
+        """Return the distribution of the wait.
 
-        Its mean must be `wait_s` and the service time. With more processors no part of its
-        tail may grow: searches for percentiles rely on it.
+        Its mean must be `wait_s`. With more processors no part of its tail may grow:
+        searches for percentiles rely on it.
         """
         ...
 
     def service(self, load: StationLoad, lattice: Lattice) -> Masses:
-        """Return the distribution of the service time alone: the sojourn without waiting."""
+        """Return the distribution of the service time."""
         ...

@@ -10,7 +10,7 @@ from sojourn.load import StationLoad
 from sojourn.model import erlang
 from sojourn.model.lattice import Lattice, Masses
 
-__all__ = ["service", "sojourn", "wait_s", "waits_s"]
+__all__ = ["service", "wait", "wait_s", "waits_s"]
 
 
 def wait_s(load: StationLoad, processors: int) -> float:
@@ -30,15 +30,10 @@ def waits_s(load: StationLoad, first: int) -> Iterator[float]:
     return erlang.waits_s(load.erlangs, load.service_s * variability, first)
 
 
-def sojourn(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
-    """Return the distribution of wait and service.
-
-    As many records wait as in M/M/k, exponentially long but scaled; the service time is
-    gamma distributed with the mean and scv of the load.
-    """
+def wait(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
+    """Return the distribution of the wait: as many as in M/M/k, but scaled."""
     waits = erlang.delay_probability(load.erlangs, processors)
-    wait = lattice.wait(waits, wait_s(load, processors))
-    return lattice.add(wait, service(load, lattice))
+    return lattice.wait(waits, wait_s(load, processors))
 
 
 def service(load: StationLoad, lattice: Lattice) -> Masses:

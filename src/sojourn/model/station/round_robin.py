@@ -14,7 +14,7 @@ from math import exp
 from sojourn.load import StationLoad
 from sojourn.model.lattice import Lattice, Masses
 
-__all__ = ["service", "sojourn", "wait_s", "waits_s"]
+__all__ = ["service", "wait", "wait_s", "waits_s"]
 
 
 def wait_s(load: StationLoad, processors: int) -> float:
@@ -40,17 +40,17 @@ def waits_s(load: StationLoad, first: int) -> Iterator[float]:
         yield mean_s
 
 
-def sojourn(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
-    """Return the distribution of wait and service.
+def wait(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
+    """Return the distribution of the wait.
 
     A record that waits does so exponentially long, on average for the rest of the service
     under way and as long as any other record waits: so with M/G/1 and GI/M/1. It follows
     how many wait. (The Queueing Network Analyzer's own formula, eq. 49, lets parts of the
-    tail grow with a further processor.) The service time is gamma distributed.
+    tail grow with a further processor.)
     """
     mean_s, rest_s = wait_s(load, processors), _rest_s(load, processors)
     waits = mean_s / (mean_s + rest_s) if mean_s > 0 else 0.0
-    return lattice.add(lattice.wait(waits, mean_s), service(load, lattice))
+    return lattice.wait(waits, mean_s)
 
 
 def service(load: StationLoad, lattice: Lattice) -> Masses:
