@@ -88,11 +88,13 @@ def check_no_fewer_do(topology, model, best_s, between):
     target_s = best_s[0] + (best_s[-1] - best_s[0]) * between
     if target_s == 0:
         return
-    fewest = int(np.flatnonzero(best_s <= target_s * (1 + 1e-12))[0])
-    plan = minimise(topology, Target("mean", target_s * (1 + 2e-12)), model=model)
-    least = sum(least_allocation(topology).values())
-    assert plan.processors == plan.least == least + fewest
-    assert plan.mean_s == pytest.approx(best_s[fewest], rel=1e-12)
+    plan = minimise(topology, Target("mean", target_s), model=model)
+    assert plan.processors == plan.least
+    spare = plan.processors - sum(least_allocation(topology).values())
+    # means that differ in the last digit alone may round either way
+    assert best_s[spare] <= target_s * (1 + 1e-12)
+    assert spare == 0 or best_s[spare - 1] > target_s * (1 - 1e-12)
+    assert plan.mean_s == pytest.approx(best_s[spare], rel=1e-12)
 
 
 @any_topology
@@ -146,6 +148,8 @@ def check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack, *, 
             topology.operators, least_allocation(topology).values(), given_away, strict=False
         )
     }
+    # all but full, an operator takes longer than all digits of a percentile can tell
+    assume(all(at.erlangs < at.min_processors * (1 - 1e-6) for at in topology.loads.values()))
     predicted = predict(topology, asked)
     assume(predicted.mean_s > 0)
     margin_s = grain * (predicted.mean_s + predicted.std_s)

@@ -1,4 +1,4 @@
-from itertools import islice
+from itertools import islice, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -198,6 +198,6 @@ def test_the_order_is_that_of_the_gains():
     for i, (name, k) in enumerate({"a": 4, "b": 2}.items()):
         waits = stations(TWO, "mmk")[name].waits_s(TWO.loads[name], k)
         waits_s = list(islice(waits, 41))
-        visited[i] = [(one - two) / 2 for one, two in zip(waits_s, waits_s[1:], strict=False)]
+        visited[i] = [(one - two) / 2 for one, two in pairwise(waits_s)]
     taken = [visited[i].pop(0) for i in order]
     assert taken == sorted(taken, reverse=True)
