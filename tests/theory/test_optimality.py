@@ -31,12 +31,15 @@ any_topology = given(
     spare=st.integers(0, SPARE),
     between=st.floats(0.001, 0.999),
 )
-small_topology = given(
-    topology=topologies(max_operators=3),
-    statistic=st.sampled_from(list(PERCENTILES)),
-    given_away=st.tuples(*[st.integers(0, 2)] * 3),
-    slack=st.sampled_from([1.0, 1.01, 1.1]),
-)
+
+
+def small_topology(*, loops):
+    return given(
+        topology=topologies(max_operators=3, loops=loops),
+        statistic=st.sampled_from(list(PERCENTILES)),
+        given_away=st.tuples(*[st.integers(0, 2)] * 3),
+        slack=st.sampled_from([1.0, 1.01, 1.1]),
+    )
 
 
 @cache
@@ -86,6 +89,7 @@ def check_the_mean_is_the_least(topology, spare, between):
 def check_no_fewer_do(topology, model, best_s, between):
     """Ask for a mean somewhere *between* the worst and the best."""
     target_s = best_s[0] + (best_s[-1] - best_s[0]) * between
+    target_s *= 1 + 1e-11  # clear of the floor, where only rounding could meet it
     if target_s == 0:
         return
     plan = minimise(topology, Target("mean", target_s), model=model)
@@ -169,7 +173,7 @@ def check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack, *, 
         assert plan.processors <= sure
 
 
-@small_topology
+@small_topology(loops=False)
 @settings(max_examples=150, deadline=None)
 def test_no_fewer_processors_meet_a_percentile(topology, statistic, given_away, slack):
     check_no_fewer_meet_a_percentile(
@@ -177,8 +181,18 @@ def test_no_fewer_processors_meet_a_percentile(topology, statistic, given_away, 
     )
 
 
-@small_topology
-@settings(max_examples=100, deadline=None)
+@small_topology(loops=True)
+@settings(max_examples=25, deadline=None)
+def test_no_fewer_processors_meet_a_percentile_where_records_come_back(
+    topology, statistic, given_away, slack
+):
+    check_no_fewer_meet_a_percentile(
+        smoothed(topology), statistic, given_away, slack, grain=1e-4
+    )
+
+
+@small_topology(loops=False)
+@settings(max_examples=75, deadline=None)
 def test_times_that_are_always_the_same_blur_a_percentile_but_little(
     topology, statistic, given_away, slack
 ):
@@ -186,9 +200,9 @@ def test_times_that_are_always_the_same_blur_a_percentile_but_little(
 
 
 @pytest.mark.slow
-@small_topology
-@settings(max_examples=1_500, deadline=None)
-def test_no_fewer_processors_meet_a_percentile_of_many_topologies(
+@small_topology(loops=True)
+@settings(max_examples=1_000, deadline=None)
+def test_no_fewer_processors_meet_a_percentile_of_a_thousand_topologies(
     topology, statistic, given_away, slack
 ):
     check_no_fewer_meet_a_percentile(

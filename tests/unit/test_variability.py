@@ -36,7 +36,7 @@ def test_a_stream_leaves_an_operator_as_irregular_as_it_came(scv):
     assert found == {"a": scv, "b": scv}
 
 
-@given(share=st.floats(0.01, 1), scv=st.floats(0, 4))
+@given(share=st.floats(0.01, 1), scv=st.floats(1e-6, 4))
 def test_shares_of_a_stream_are_drawn_by_chance(share, scv):
     into = {"a": share, "b": 1 - share}
     found = scvs(one_stream(scv=scv, into=into), {"a": {}, "b": {}})
@@ -44,7 +44,7 @@ def test_shares_of_a_stream_are_drawn_by_chance(share, scv):
 
 
 @pytest.mark.parametrize("route", ["each", "one_of"])
-@given(chance=st.floats(0.01, 1), scv=st.floats(0, 4))
+@given(chance=st.floats(0.01, 1), scv=st.floats(1e-6, 4))
 def test_a_stream_split_by_chance_gets_closer_to_random(route, chance, scv):
     operators = {"a": {"emits": {"b": chance}, "route": route}, "b": {}}
     assert scvs(one_stream(scv=scv), operators)["b"] == pytest.approx(chance * scv + 1 - chance)

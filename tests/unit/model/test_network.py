@@ -3,9 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
+from scipy.optimize import brentq
 
 from sojourn.decide.gains import least_allocation
 from sojourn.errors import BadAllocation, UnstableStation
+from sojourn.load import StationLoad
+from sojourn.model.lattice import Lattice
 from sojourn.model.network import PERCENTILES, mean_floor_s, mean_s, predict, stations
 from sojourn.model.station import names, station
 from sojourn.topology import Arrival, Operator, Topology
@@ -34,6 +37,32 @@ def test_one_processor_with_random_arrivals_and_service_is_the_textbook_queue(mo
     for percentile, ratio in PERCENTILES.items():
         exact_s = -0.4 * np.log(1 - ratio)
         assert predicted.percentiles_s[percentile] == pytest.approx(exact_s, rel=1e-3)
+
+
+@pytest.mark.parametrize("model", ["gigk", "round_robin"])
+@pytest.mark.parametrize("service_scv", [0, 0.25, 1, 4])
+def test_one_processor_with_random_arrivals_waits_as_pollaczek_and_khinchine_have_it(
+    model, service_scv
+):
+    topology = entering(replace(COUNT, service_scv=service_scv))
+    waits_s = predict(topology, {"count": 1}, model=model).operators["count"].wait_s
+    assert waits_s == pytest.approx(0.8 / (1 - 0.8) * 0.08 * (1 + service_scv) / 2)
+
+
+@pytest.mark.parametrize("processors", [2, 3, 5, 10])
+@pytest.mark.parametrize("busy", [0.5, 0.8, 0.95])
+def test_random_arrivals_dealt_out_in_turn_wait_about_as_long_as_they_should(processors, busy):
+    """Each queue then gets Erlang arrivals and serves exponentially: E/M/1 is known exactly."""
+    load = StationLoad(arrivals_per_s=busy * processors, service_s=1.0)
+    late = brentq(
+        lambda root: (1 + (1 - root) / load.arrivals_per_s) ** -processors - root, 0, 1 - 1e-9
+    )
+    round_robin = station("round_robin")
+    assert round_robin.wait_s(load, processors) == pytest.approx(late / (1 - late), rel=0.1)
+    lattice = Lattice.up_to(20.0, 4096)
+    wait = np.cumsum(round_robin.wait(load, processors, lattice))
+    exactly = 1 - late * np.exp(-(1 - late) * (lattice.times_s[:-1] + lattice.step_s / 2))
+    np.testing.assert_allclose(wait, exactly, atol=0.02)
 
 
 def test_everything_said_of_an_operator_adds_up():
@@ -162,6 +191,22 @@ def test_one_root_in_millions_that_takes_long_does_not_hide_the_others(rare):
         predicted = predict(entering(common, slow), {"pass": 1, "slow": 1})
         exact_s = -common_s / (1 - 10 * common_s) * np.log(0.05)
         assert predicted.percentiles_s["p95"] == pytest.approx(exact_s, rel=2e-3)
+
+
+def test_a_median_of_milliseconds_does_not_drown_among_minutes():
+    shares = {"quick": 0.6, "slow": 0.4}
+    mixed = Topology(
+        name="mixed",
+        arrivals=(Arrival(name="roots", per_s=0.1, into=shares),),
+        operators=(
+            Operator(name="quick", service_s=0.001),
+            Operator(name="slow", service_s=10.0),
+        ),
+    )
+    predicted = predict(mixed, {"quick": 1, "slow": 1})
+    # half of all are five in six of the quick ones
+    assert predicted.percentiles_s["p50"] == pytest.approx(0.001 * np.log(6), rel=2e-3)
+    assert predicted.percentiles_s["p99"] == pytest.approx(-10 / 0.6 * np.log(0.025), rel=2e-3)
 
 
 def test_a_long_tail_is_followed_to_its_end():
