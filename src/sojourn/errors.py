@@ -17,6 +17,7 @@ SojournError
 │   ├── BadAllocation        operators forgotten, unknown, or without processors
 │   ├── BadTarget            a target that is no positive time
 │   ├── BadCalibration       measurements that no calibration can be fitted to
+│   ├── BadWorkload          a shape of times, or a rate, that cannot be simulated
 │   └── UnknownModel         no station model of that name
 └── CannotBeDone             right as a question, but the answer is no
     ├── UnstableStation      work arrives faster than the processors can do it
@@ -42,6 +43,7 @@ __all__ = [
     "BadShares",
     "BadTarget",
     "BadTopology",
+    "BadWorkload",
     "BoundTooLow",
     "CannotBeDone",
     "Extrapolated",
@@ -152,6 +154,10 @@ class BadTarget(BadInput):
 
 class BadCalibration(BadInput):
     """Measurements that no calibration can be fitted to."""
+
+
+class BadWorkload(BadInput):
+    """A shape of times, or a rate, that cannot be simulated."""
 
 
 class UnknownModel(BadInput):

@@ -9,6 +9,7 @@ from sojourn.cli.calibrate import calibrate
 from sojourn.cli.explain import explain
 from sojourn.cli.plan import plan
 from sojourn.cli.predict import predict
+from sojourn.cli.simulate import simulate
 from sojourn.errors import BadInput, SojournError
 
 __all__ = ["app", "main"]
@@ -65,6 +66,7 @@ def _options(
 app.command()(predict)
 app.command()(plan)
 app.command()(explain)
+app.command()(simulate)
 app.command()(calibrate)
 
 

@@ -2,17 +2,20 @@
 
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sojourn.decide.assign import assign
 from sojourn.decide.explain import Explanation
 from sojourn.decide.gains import least_allocation
 from sojourn.decide.plan import Target, reached_s
-from sojourn.errors import BadFile, BadInput
-from sojourn.model.network import predict
+from sojourn.errors import BadFile, BadInput, UnstableStation
+from sojourn.model.network import PERCENTILES, predict
 from sojourn.topology import Topology
 
-__all__ = ["draw_explanation"]
+if TYPE_CHECKING:  # importing the simulator takes a second
+    from sojourn.simulate.run import Simulated
+
+__all__ = ["draw_explanation", "draw_simulated"]
 
 # Beyond this many operators a curve takes seconds, and bars are too thin to read.
 _MOST_OPERATORS = 60
@@ -27,13 +30,7 @@ def draw_explanation(
 
     Raise `BadInput` if matplotlib is missing, `BadFile` if the file cannot be written.
     """
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - optional, and slow to import
-    except ImportError as error:
-        raise BadInput(
-            "plots need matplotlib, which is not installed; install sojourn[plot]"
-        ) from error
-    figure = Figure(figsize=(13, 4.2), layout="constrained")
+    figure = _figure(13, 4.2)
     buys, goes, around = figure.subplots(1, 3)
     _draw_curve(buys, topology, explanation, target)
     _draw_operators(goes, explanation)
@@ -42,6 +39,43 @@ def draw_explanation(
     figure.suptitle(
         f"{prediction.name}: {prediction.processors} processors, {prediction.model}"
     )
+    _save(figure, path)
+
+
+def draw_simulated(topology: Topology, simulated: "Simulated", path: Path) -> None:
+    """Write how completion was distributed, and what the model says, to *path*."""
+    figure = _figure(7, 4.2)
+    axes = figure.subplots()
+    ratios = [part / 200 for part in range(1, 200)] + [0.999]
+    times_s = [simulated.completions.percentile_s(ratio) for ratio in ratios]
+    axes.plot(times_s, ratios, color=_HERE, label="simulated")
+    try:
+        said = predict(topology, simulated.allocation)
+    except UnstableStation:
+        said = None
+    if said is not None:
+        marks = [(said.percentiles_s[name], ratio) for name, ratio in PERCENTILES.items()]
+        axes.plot(*zip(*marks, strict=True), "o", color=_WAIT, label=f"{said.model} predicts")
+    axes.set(
+        title=f"{simulated.name}: completion of {simulated.completions.number} roots",
+        xlabel="seconds",
+        ylabel="part of all roots",
+    )
+    axes.legend(frameon=False)
+    _save(figure, path)
+
+
+def _figure(width: float, height: float) -> Any:  # noqa: ANN401
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - optional, and slow to import
+    except ImportError as error:
+        raise BadInput(
+            "plots need matplotlib, which is not installed; install sojourn[plot]"
+        ) from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _save(figure: Any, path: Path) -> None:  # noqa: ANN401
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=120)

@@ -1,15 +1,19 @@
 """The JSON that commands print: fixed, because tools read it."""
 
 import json
+from collections.abc import Mapping
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from sojourn.decide.explain import Explanation
 from sojourn.decide.plan import Plan, Target
 from sojourn.model.calibration import Calibration
-from sojourn.model.network import Prediction
+from sojourn.model.network import OperatorPrediction, Prediction
+
+if TYPE_CHECKING:  # importing the simulator takes a second
+    from sojourn.simulate.run import Simulated, SimulatedOperator
 
 __all__ = [
     "calibration_report",
@@ -17,6 +21,7 @@ __all__ = [
     "plan_report",
     "prediction_report",
     "print_json",
+    "simulated_report",
 ]
 
 
@@ -36,21 +41,53 @@ def prediction_report(prediction: Prediction) -> dict[str, Any]:
         "completion_mean_s": prediction.completion_mean_s,
         "std_s": prediction.std_s,
         "percentiles_s": dict(prediction.percentiles_s),
-        "operators": {
-            name: {
-                "arrivals_per_s": operator.arrivals_per_s,
-                "utilisation": operator.utilisation,
-                "sojourn_s": operator.sojourn_s,
-                "visits": operator.visits,
-                "processors": operator.processors,
-            }
-            for name, operator in prediction.operators.items()
-        },
+        "operators": _operators(prediction.operators),
     }
     if prediction.calibration is not None:
         report["calibration"] = calibration_report(prediction.calibration)
         report["calibration"]["extrapolated"] = prediction.extrapolated
     return report
+
+
+def simulated_report(simulated: "Simulated") -> dict[str, Any]:
+    """Return what `simulate` prints: the fields of a prediction, measured, and how well."""
+    measured = {
+        "mean_s": simulated.mean_s,
+        "completion_mean_s": simulated.completion_mean_s,
+        "std_s": simulated.std_s,
+        **simulated.percentiles_s,
+    }
+    return {
+        "name": simulated.name,
+        "model": "simulation",
+        "processors": sum(simulated.allocation.values()),
+        "allocation": dict(simulated.allocation),
+        **{name: measured[name].value for name in ("mean_s", "completion_mean_s", "std_s")},
+        "percentiles_s": {p: value.value for p, value in simulated.percentiles_s.items()},
+        "operators": _operators(simulated.operators),
+        "seed": simulated.seed,
+        "roots": simulated.roots,
+        "visits": simulated.visits,
+        "warm_up_s": simulated.warm_up_s,
+        "simulated_s": simulated.simulated_s,
+        "wall_s": simulated.wall_s,
+        "half_widths_s": {name: _finite(value.half_width) for name, value in measured.items()},
+    }
+
+
+def _operators(
+    operators: Mapping[str, "OperatorPrediction | SimulatedOperator"],
+) -> dict[str, Any]:
+    return {
+        name: {
+            "arrivals_per_s": operator.arrivals_per_s,
+            "utilisation": operator.utilisation,
+            "sojourn_s": operator.sojourn_s,
+            "visits": operator.visits,
+            "processors": operator.processors,
+        }
+        for name, operator in operators.items()
+    }
 
 
 def plan_report(plan: Plan, prediction: Prediction, target: Target | None) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Tables for people."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import inf
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -10,9 +11,14 @@ from rich.text import Text
 
 from sojourn.decide.explain import Explanation
 from sojourn.decide.plan import Plan, Target, reached_s
-from sojourn.model.network import Prediction
+from sojourn.errors import UnstableStation
+from sojourn.model.network import OperatorPrediction, Prediction, predict
+from sojourn.topology import Topology
 
-__all__ = ["duration", "show_explanation", "show_plan", "show_prediction"]
+if TYPE_CHECKING:  # importing the simulator takes a second
+    from sojourn.simulate.run import Simulated, SimulatedOperator
+
+__all__ = ["duration", "show_explanation", "show_plan", "show_prediction", "show_simulated"]
 
 _UNITS = ((1.0, "s", 1.0), (1e-3, "ms", 1e3), (0.0, "µs", 1e6))
 
@@ -31,23 +37,8 @@ def duration(seconds: float) -> str:
 
 def show_prediction(prediction: Prediction, console: Console) -> None:
     """Print what an allocation would do."""
-    rows = []
-    for name, operator in prediction.operators.items():
-        time_s = operator.visits * operator.sojourn_s
-        row = (
-            name,
-            str(operator.processors),
-            f"{operator.arrivals_per_s:.4g}",
-            f"{operator.visits:.4g}",
-            f"{operator.utilisation:.1%}",
-            duration(operator.wait_s),
-            duration(operator.sojourn_s),
-            f"{time_s / prediction.mean_s if prediction.mean_s > 0 else 0:.1%}",
-        )
-        rows.append(row)
-    heads = ("processors", "per s", "visits", "busy", "wait", "sojourn", "share")
     title = f"{prediction.name} · {prediction.model}"
-    _show_table(console, title, ["operator"], heads, rows)
+    _show_operators(console, title, prediction.operators, prediction.mean_s)
     percentiles = "  ".join(f"{p} {duration(s)}" for p, s in prediction.percentiles_s.items())
     _say(console, f"{prediction.processors} processors, mean {duration(prediction.mean_s)}")
     _say(
@@ -58,6 +49,47 @@ def show_prediction(prediction: Prediction, console: Console) -> None:
     if prediction.calibration is not None:
         note = " beyond the estimates it was fitted to" if prediction.extrapolated else ""
         _say(console, f"calibrated{note}")
+
+
+def show_simulated(topology: Topology, simulated: "Simulated", console: Console) -> None:
+    """Print what an allocation did on the simulator, beside what the model says."""
+    title = f"{simulated.name} · simulated, seed {simulated.seed}"
+    _show_operators(console, title, simulated.operators, simulated.mean_s.value)
+    try:
+        said: Prediction | None = predict(topology, simulated.allocation)
+    except UnstableStation:
+        said = None
+    measured = {
+        "mean": simulated.mean_s,
+        "completion": simulated.completion_mean_s,
+        "std": simulated.std_s,
+        **simulated.percentiles_s,
+    }
+    predicted_s = said and {
+        "mean": said.mean_s,
+        "completion": said.completion_mean_s,
+        "std": said.std_s,
+        **said.percentiles_s,
+    }
+    rows = [
+        (
+            name,
+            duration(value.value),
+            f"± {duration(value.half_width)}" if value.half_width < inf else "",
+            duration(predicted_s[name]) if predicted_s else "cannot keep up",
+            f"{predicted_s[name] / value.value - 1:+.1%}"
+            if predicted_s and value.value
+            else "",
+        )
+        for name, value in measured.items()
+    ]
+    heads = ("simulated", "95 %", "gigk predicts", "off by")
+    _show_table(console, "latency", [""], heads, rows)
+    _say(
+        console,
+        f"{simulated.roots} roots, {simulated.visits} visits in {simulated.simulated_s:.4g} s "
+        f"simulated, {simulated.wall_s:.3g} s real; measured after {simulated.warm_up_s:.4g} s",
+    )
 
 
 def show_plan(
@@ -92,6 +124,30 @@ def show_explanation(explanation: Explanation, console: Console) -> None:
     room, floor = explanation.headroom, duration(explanation.floor_s)
     _say(console, f"headroom    all arrivals times {room.factor:.4g}, then {room.binds}")
     _say(console, f"floor       {floor}: no number of processors has a lower mean")
+
+
+def _show_operators(
+    console: Console,
+    title: str,
+    operators: Mapping[str, "OperatorPrediction | SimulatedOperator"],
+    mean_s: float,
+) -> None:
+    rows = []
+    for name, operator in operators.items():
+        time_s = operator.visits * operator.sojourn_s
+        row = (
+            name,
+            str(operator.processors),
+            f"{operator.arrivals_per_s:.4g}",
+            f"{operator.visits:.4g}",
+            f"{operator.utilisation:.1%}",
+            duration(operator.wait_s),
+            duration(operator.sojourn_s),
+            f"{time_s / mean_s if mean_s > 0 else 0:.1%}",
+        )
+        rows.append(row)
+    heads = ("processors", "per s", "visits", "busy", "wait", "sojourn", "share")
+    _show_table(console, title, ["operator"], heads, rows)
 
 
 def _show_neighbours(explanation: Explanation, console: Console) -> None:

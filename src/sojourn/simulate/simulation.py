@@ -1,0 +1,116 @@
+"""A simulation that runs: time passes, roots complete, processors come and go."""
+
+from collections.abc import Iterator, Mapping
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn.simulate.kernel import MORE_ROOM, REACHED, advance
+from sojourn.simulate.layout import Tally
+from sojourn.simulate.workload import Workload
+from sojourn.simulate.world import build, pause, resize, room_for, with_room
+from sojourn.topology import Topology
+
+__all__ = ["Simulation"]
+
+# Roots that are done leave the compiled loop in such portions; between two of them an
+# interrupt gets through, and progress can be shown.
+_PORTION = 1 << 15
+
+
+class Simulation:
+    """A topology with an allocation, from time 0 on.
+
+    The same seed gives the same roots. What is kept is what is in flight.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        allocation: Mapping[str, int],
+        *,
+        workload: Workload,
+        seed: int,
+        sample_every: int = 1,
+    ) -> None:
+        self._index = {name: i for i, name in enumerate(topology.operator)}
+        self._rng = np.random.default_rng(seed)
+        self._room = room_for(topology, workload)
+        self._world = build(
+            topology,
+            allocation,
+            workload,
+            self._rng,
+            sample_every=sample_every,
+            buffer=_PORTION,
+        )
+
+    @property
+    def now_s(self) -> float:
+        """The simulated time."""
+        return float(self._world.clock_s[0])
+
+    @property
+    def roots_done(self) -> int:
+        """Roots that are complete."""
+        return int(self._world.tally[Tally.DONE])
+
+    @property
+    def roots_entered(self) -> int:
+        """Roots that have come in, complete or not."""
+        return self.roots_done + int(self._world.tally[Tally.ROOTS])
+
+    @property
+    def visits(self) -> int:
+        """Records that were served."""
+        return int(self._world.tally[Tally.VISITS])
+
+    def advance(
+        self, *, until_s: float = inf, most_roots: int | None = None
+    ) -> Iterator[NDArray[np.void]]:
+        """Let time pass, and yield the roots that completed: birth, completion and sum.
+
+        It ends at *until_s*, or when *most_roots* are done in all, or nothing happens any
+        more. The arrays are only good until the next one.
+        """
+        most = most_roots if most_roots is not None else np.iinfo(np.int64).max
+        while True:
+            why = advance(self._world, self._rng, until_s, most, self._room)
+            number = int(self._world.tally[Tally.WRITTEN])
+            self._world.tally[Tally.WRITTEN] = 0
+            yield self._world.written[:number]
+            if why == MORE_ROOM:
+                self._world = with_room(self._world, self._room)
+            elif why == REACHED or self.roots_done >= most:
+                return
+
+    def resize(self, allocation: Mapping[str, int], *, pause_s: float = 0.0) -> None:
+        """Give operators other numbers of processors; those that change pause for so long."""
+        for name, processors in allocation.items():
+            operator = self._index[name]
+            if int(self._world.operators[operator]["processors"]) != processors:
+                pause(self._world, operator, pause_s)
+                self._world = resize(self._world, operator, processors)
+
+    def watch(self, *, bin_s: float, bins: int) -> None:
+        """Begin to count anew: per processor, and arrivals in *bins* of *bin_s* each."""
+        operators = len(self._index)
+        self._world = self._world._replace(arrived=np.zeros((operators, bins), np.int64))
+        self._world.window[:] = self.now_s, bin_s
+        for counter in ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss"):
+            self._world.slots[counter] = 0
+
+    def arrivals(self, name: str) -> NDArray[np.int64]:
+        """Return the records that reached an operator, in each bin since `watch`."""
+        arrived: NDArray[np.int64] = self._world.arrived[self._index[name]]
+        return arrived
+
+    def processors(self, name: str) -> NDArray[np.void]:
+        """Return the slots of an operator: what its processors counted since `watch`."""
+        row = self._world.operators[self._index[name]]
+        return self._world.slots[row["first_slot"] : row["first_slot"] + row["slots"]]
+
+    def waiting(self, name: str) -> int:
+        """Return how many records wait at an operator."""
+        return int(self.processors(name)["length"].sum())
