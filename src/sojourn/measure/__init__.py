@@ -1,0 +1,1 @@
+"""What happened: counters, moments and distributions, from processors to operators."""
