@@ -84,20 +84,21 @@ class Gains:
         heap, given = self._heap, list[int]()
         held, visits, most = self._processors, self._visits, self._most
         wait_s, waits = self._wait_s, self._waits
+        watched = until_wait_s > -inf
         total_s = summed_s = self.wait_s
         for _ in range(processors):
             if not heap or total_s <= until_wait_s:
                 break
             loss, i, now_s = heap[0]
             if loss >= 0:
-                if until_wait_s == -inf:
+                if not watched:
                     given += self._spread(processors - len(given))
                 break
             total_s += loss
             given.append(i)
             wait_s[i] = now_s
             held[i] += 1
-            if total_s < summed_s / 2:  # a digit was lost by subtracting, so add up anew
+            if watched and total_s < summed_s / 2:  # a digit was lost, so add up anew
                 total_s = summed_s = self.wait_s
             if held[i] < most[i]:
                 after_s = next(waits[i])
