@@ -19,6 +19,7 @@ SojournError
 │   ├── BadCalibration       measurements that no calibration can be fitted to
 │   ├── BadWorkload          a shape of times, or a rate, that cannot be simulated
 │   └── UnknownModel         no station model of that name
+├── EngineError              the running system refused, or did not answer
 └── CannotBeDone             right as a question, but the answer is no
     ├── UnstableStation      work arrives faster than the processors can do it
     ├── TooFewProcessors     fewer than it takes to keep up
@@ -46,6 +47,7 @@ __all__ = [
     "BadWorkload",
     "BoundTooLow",
     "CannotBeDone",
+    "EngineError",
     "Extrapolated",
     "MissingField",
     "NoArrivals",
@@ -72,6 +74,10 @@ class BadInput(SojournError):
 
 class CannotBeDone(SojournError):
     """The question is right, but the answer is no."""
+
+
+class EngineError(SojournError):
+    """The running system refused, or did not answer."""
 
 
 class BadFile(BadInput):

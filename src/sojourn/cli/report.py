@@ -10,10 +10,10 @@ import typer
 from sojourn.decide.explain import Explanation
 from sojourn.decide.plan import Plan, Target
 from sojourn.model.calibration import Calibration
-from sojourn.model.network import OperatorPrediction, Prediction
+from sojourn.model.network import OperatorFigures, Prediction
 
 if TYPE_CHECKING:  # importing the simulator takes a second
-    from sojourn.simulate.run import Simulated, SimulatedOperator
+    from sojourn.simulate.run import Simulated
 
 __all__ = [
     "calibration_report",
@@ -76,7 +76,7 @@ def simulated_report(simulated: "Simulated") -> dict[str, Any]:
 
 
 def _operators(
-    operators: Mapping[str, "OperatorPrediction | SimulatedOperator"],
+    operators: Mapping[str, OperatorFigures],
 ) -> dict[str, Any]:
     return {
         name: {

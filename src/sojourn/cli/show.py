@@ -12,11 +12,11 @@ from rich.text import Text
 from sojourn.decide.explain import Explanation
 from sojourn.decide.plan import Plan, Target, reached_s
 from sojourn.errors import UnstableStation
-from sojourn.model.network import OperatorPrediction, Prediction, predict
+from sojourn.model.network import OperatorFigures, Prediction, predict
 from sojourn.topology import Topology
 
 if TYPE_CHECKING:  # importing the simulator takes a second
-    from sojourn.simulate.run import Simulated, SimulatedOperator
+    from sojourn.simulate.run import Simulated
 
 __all__ = ["duration", "show_explanation", "show_plan", "show_prediction", "show_simulated"]
 
@@ -129,7 +129,7 @@ def show_explanation(explanation: Explanation, console: Console) -> None:
 def _show_operators(
     console: Console,
     title: str,
-    operators: Mapping[str, "OperatorPrediction | SimulatedOperator"],
+    operators: Mapping[str, OperatorFigures],
     mean_s: float,
 ) -> None:
     rows = []

@@ -43,7 +43,7 @@ def simulate(
     records: Annotated[
         int | None, typer.Option(help="Root records to complete [default: 100000].")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same run.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same run.")] = 1,
     service: Annotated[
         str,
         typer.Option(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
-from sojourn.model.network import operator_predictions, predict, stations
+from sojourn.model.network import operator_figures, predict, stations
 from sojourn.topology import Topology
 
 __all__ = ["Neighbour", "neighbours"]
@@ -32,7 +32,7 @@ def neighbours(
     Moves that an operator's bounds forbid are left out.
     """
     models = stations(topology, model)
-    here = operator_predictions(topology, allocation, models)
+    here = operator_figures(topology, allocation, models)
 
     def change_s(name: str, processors: int) -> float:
         load = topology.loads[name]

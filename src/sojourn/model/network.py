@@ -21,12 +21,12 @@ from sojourn.topology import Topology
 
 __all__ = [
     "PERCENTILES",
-    "OperatorPrediction",
+    "OperatorFigures",
     "Prediction",
     "check_allocation",
     "mean_floor_s",
     "mean_s",
-    "operator_predictions",
+    "operator_figures",
     "predict",
     "stations",
 ]
@@ -46,8 +46,8 @@ _SHORTEST = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorPrediction:
-    """What an operator would do."""
+class OperatorFigures:
+    """What an operator would do, or did."""
 
     processors: int
     arrivals_per_s: float
@@ -73,7 +73,7 @@ class Prediction:
     completion_mean_s: float
     std_s: float
     percentiles_s: Mapping[str, float]
-    operators: Mapping[str, OperatorPrediction]
+    operators: Mapping[str, OperatorFigures]
     calibration: Calibration | None = None
     extrapolated: bool = False
 
@@ -112,7 +112,7 @@ def mean_floor_s(topology: Topology) -> float:
 
 def mean_s(topology: Topology, allocation: Mapping[str, int], *, model: str = "gigk") -> float:
     """Return E[T] alone: all that `predict` says of the mean, without the distribution."""
-    return _mean_s(operator_predictions(topology, allocation, stations(topology, model)))
+    return _mean_s(operator_figures(topology, allocation, stations(topology, model)))
 
 
 def predict(
@@ -140,7 +140,7 @@ def predict(
     if calibration is not None:
         return _calibrated(topology, allocation, model, calibration)
     models = stations(topology, model)
-    operators = operator_predictions(topology, allocation, models)
+    operators = operator_figures(topology, allocation, models)
     expected_s = _mean_s(operators)
     lattice, masses = _completion(topology, models, allocation, expected_s)
 
@@ -190,9 +190,9 @@ def _calibrated(
     )
 
 
-def operator_predictions(
+def operator_figures(
     topology: Topology, allocation: Mapping[str, int], models: Mapping[str, Station]
-) -> dict[str, OperatorPrediction]:
+) -> dict[str, OperatorFigures]:
     """Return what each operator would do, having checked that *allocation* can be."""
     check_allocation(topology, allocation)
     predicted = {}
@@ -200,7 +200,7 @@ def operator_predictions(
         processors = allocation[name]
         if processors < load.min_processors:
             raise UnstableStation(processors, load.min_processors, name)
-        predicted[name] = OperatorPrediction(
+        predicted[name] = OperatorFigures(
             processors=processors,
             arrivals_per_s=load.arrivals_per_s,
             utilisation=load.erlangs / processors,
@@ -212,7 +212,7 @@ def operator_predictions(
     return predicted
 
 
-def _mean_s(operators: Mapping[str, OperatorPrediction]) -> float:
+def _mean_s(operators: Mapping[str, OperatorFigures]) -> float:
     return sum(operator.visits * operator.sojourn_s for operator in operators.values())
 
 

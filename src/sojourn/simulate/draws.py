@@ -87,10 +87,11 @@ def next_arrival_s(stream, rates, rng):
             slope = (rates[i + 1].per_s - rates[i].per_s) / (end_s - start_s)
         here = rates[i].per_s + slope * (at_s - start_s)
         passes = (here + rates[i].per_s + slope * (end_s - start_s)) / 2 * (end_s - at_s)
-        if 0 < left <= passes:
+        if left <= passes and passes > 0:
             # the area under a straight line from here on: a quadratic, stable for tiny slopes
             root = np.sqrt(max(0.0, here * here + 2 * slope * left))
-            at_s = min(end_s, at_s + 2 * left / (here + root))
+            if here + root > 0:  # a gap of wild ones may be 0
+                at_s = min(end_s, at_s + 2 * left / (here + root))
             break
         left -= passes
         at_s = end_s

@@ -80,7 +80,8 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
     """Let time pass until *until_s*, or until *most_roots* are done in all.
 
     Come back sooner where the buffer of roots that are done is full, or where *room*, the
-    most records one event may add, is no longer free.
+    most records one event may add, is no longer free. Waking up may set off all processors
+    at once, so there is also room for an event of each.
     """
     tally, event_s, event = world.tally, world.event_s, world.event
     records, roots, operators, slots = world.records, world.roots, world.operators, world.slots
@@ -96,6 +97,7 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
     events, free_record, free_root = tally[EVENTS], tally[FREE_RECORD], tally[FREE_ROOT]
     in_flight, roots_in_flight = tally[RECORDS], tally[ROOTS]
     done_before, done = tally[DONE], 0
+    event_room = room + slots.shape[0]
     now_s, why = world.clock_s[0], REACHED
     while events > 0 and event_s[0] <= until_s:
         if tally[WRITTEN_ROOTS] >= written.shape[0] or done_before + done >= most_roots:
@@ -104,7 +106,7 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
         if (
             records.shape[0] - in_flight < room
             or roots.shape[0] - roots_in_flight < room
-            or event_s.shape[0] - events < room
+            or event_s.shape[0] - events < event_room
         ):
             why = MORE_ROOM
             break
@@ -270,5 +272,5 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
     tally[EVENTS], tally[FREE_RECORD], tally[FREE_ROOT] = events, free_record, free_root
     tally[RECORDS], tally[ROOTS] = in_flight, roots_in_flight
     tally[DONE] += done
-    world.clock_s[0] = until_s if why == REACHED and until_s < np.inf else now_s
+    world.clock_s[0] = max(now_s, until_s) if why == REACHED and until_s < np.inf else now_s
     return why

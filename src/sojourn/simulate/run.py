@@ -8,12 +8,12 @@ from time import perf_counter
 
 from sojourn.errors import BadWorkload
 from sojourn.measure.sketch import Sketch
-from sojourn.model.network import PERCENTILES, check_allocation
+from sojourn.model.network import PERCENTILES, OperatorFigures, check_allocation
 from sojourn.simulate.simulation import Simulation
 from sojourn.simulate.workload import Workload
 from sojourn.topology import Topology
 
-__all__ = ["Interval", "Simulated", "SimulatedOperator", "simulate"]
+__all__ = ["Interval", "Simulated", "simulate"]
 
 # The part of a run that is left out at its beginning, when queues are still empty.
 _WARM_UP = 0.1
@@ -40,24 +40,6 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedOperator:
-    """What an operator did."""
-
-    processors: int
-    arrivals_per_s: float
-    utilisation: float
-    wait_s: float
-    service_s: float
-    transfer_s: float
-    visits: float
-
-    @property
-    def sojourn_s(self) -> float:
-        """From being written by the operator before until served here."""
-        return self.transfer_s + self.wait_s + self.service_s
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
     """What an allocation did: the fields of a prediction, measured.
 
@@ -71,7 +53,7 @@ class Simulated:
     std_s: Interval
     percentiles_s: Mapping[str, Interval]
     completions: Sketch
-    operators: Mapping[str, SimulatedOperator]
+    operators: Mapping[str, OperatorFigures]
     seed: int
     roots: int
     visits: int
@@ -144,7 +126,7 @@ def _stretches(
 
     Roots that were born in the warm-up are left out of the batches.
     """
-    born_from_s = 0.0
+    born_after_s = -1.0
     for batch in range(_BATCHES + 1):
         part = _WARM_UP + (1 - _WARM_UP) * batch / _BATCHES
         completed = summed = Sketch.empty()
@@ -152,12 +134,12 @@ def _stretches(
             until_s=inf if duration_s is None else part * duration_s,
             most_roots=None if roots is None else round(part * roots),
         ):
-            counted = done[done["birth_s"] >= born_from_s]
+            counted = done[done["birth_s"] > born_after_s]
             completed += Sketch.of(counted["completion_s"])
             summed += Sketch.of(counted["sum_s"])
             progress(_part(run, roots, duration_s))
         if batch == 0:
-            born_from_s = run.now_s
+            born_after_s = run.now_s
         yield completed, summed
 
 
@@ -179,13 +161,13 @@ def _operators(
     allocation: Mapping[str, int],
     warm_up_s: float,
     entered: int,
-) -> dict[str, SimulatedOperator]:
+) -> dict[str, OperatorFigures]:
     measured_s, roots = run.now_s - warm_up_s, run.roots_entered - entered
     operators = {}
     for name in topology.operator:
         slots, arrived = run.processors(name), int(run.arrivals(name).sum())
         served = int(slots["served"].sum())
-        operators[name] = SimulatedOperator(
+        operators[name] = OperatorFigures(
             processors=allocation[name],
             arrivals_per_s=arrived / measured_s,
             utilisation=float(slots["service_s"].sum()) / (allocation[name] * measured_s),

@@ -90,7 +90,7 @@ class Simulation:
         for name, processors in allocation.items():
             operator = self._index[name]
             if int(self._world.operators[operator]["processors"]) != processors:
-                pause(self._world, operator, pause_s)
+                self._world = pause(self._world, operator, pause_s)
                 self._world = resize(self._world, operator, processors)
 
     def watch(self, *, bin_s: float, bins: int) -> None:

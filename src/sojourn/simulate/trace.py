@@ -2,7 +2,8 @@
 
 import csv
 import gzip
-from datetime import datetime
+import zlib
+from datetime import UTC, datetime
 from pathlib import Path
 
 from sojourn.check import shown
@@ -43,7 +44,7 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     except OSError as error:
         problem = error.strerror or str(error)
         raise BadFile(str(path), f"cannot be read: {problem}", "check the path") from error
-    except (ValueError, EOFError, csv.Error) as error:
+    except (ValueError, EOFError, csv.Error, zlib.error) as error:
         raise BadFile(str(path), f"is not CSV: {error}", "save it as UTF-8 CSV") from error
     return rows[1:] if rows and not _is_time(rows[0][1][0]) else rows  # the first names columns
 
@@ -60,7 +61,9 @@ def _seconds(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        return datetime.fromisoformat(text).timestamp()
+        at = datetime.fromisoformat(text)
+    # without a zone it is not that of the machine, whose clock changes twice a year
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _is_time(text: str) -> bool:

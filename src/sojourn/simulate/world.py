@@ -127,14 +127,17 @@ def build(
     for i, stream in enumerate(streams):
         first_s = draws.next_arrival_s(stream, world.rates, rng)
         if first_s < np.inf:
-            _schedule(world, first_s, 4 * i + ARRIVE)
+            world = _scheduled(world, first_s, 4 * i + ARRIVE)
     return world
 
 
 def with_room(world: World, room: int) -> World:
-    """Return the world with arrays at least twice as long, and *room* to spare."""
+    """Return the world with arrays at least twice as long, and *room* to spare.
 
-    def longer(array: NDArray[T], used: int) -> NDArray[T]:
+    Of events there is beside it room for one of each processor.
+    """
+
+    def longer(array: NDArray[T], used: int, room: int = room) -> NDArray[T]:
         size = max(2 * used, used + 2 * room, len(array))
         grown = np.zeros(size, array.dtype)
         grown[: len(array)] = array
@@ -150,8 +153,8 @@ def with_room(world: World, room: int) -> World:
     return world._replace(
         records=longer(world.records, in_flight),
         roots=longer(world.roots, roots),
-        event_s=longer(world.event_s, events),
-        event=longer(world.event, events),
+        event_s=longer(world.event_s, events, room + len(world.slots)),
+        event=longer(world.event, events, room + len(world.slots)),
     )
 
 
@@ -168,17 +171,20 @@ def resize(world: World, operator: int, processors: int) -> World:
         _resize_shared(world, row, processors)
     else:
         _resize_dealt(world, row, processors)
-    _schedule(world, world.clock_s[0], 4 * operator + WAKE)
-    return world
+    return _scheduled(world, world.clock_s[0], 4 * operator + WAKE)
 
 
-def pause(world: World, operator: int, seconds: float) -> None:
-    """Let no service at *operator* begin for so long; what is being served goes on."""
-    if seconds > 0:
-        until_s = world.clock_s[0] + seconds
-        row = world.operators[operator]
-        row["paused_until_s"] = max(row["paused_until_s"], until_s)
-        _schedule(world, until_s, 4 * operator + WAKE)
+def pause(world: World, operator: int, seconds: float) -> World:
+    """Return the world in which no service at *operator* begins for so long.
+
+    What is being served goes on.
+    """
+    if not seconds > 0:
+        return world
+    until_s = world.clock_s[0] + seconds
+    row = world.operators[operator]
+    row["paused_until_s"] = max(row["paused_until_s"], until_s)
+    return _scheduled(world, until_s, 4 * operator + WAKE)
 
 
 def _resize_shared(world: World, row: np.void, processors: int) -> None:
@@ -236,9 +242,12 @@ def _relocated(world: World, operator: int, slots: int) -> World:
     return world._replace(slots=grown)
 
 
-def _schedule(world: World, at_s: float, what: int) -> None:
+def _scheduled(world: World, at_s: float, what: int) -> World:
     number = world.tally[Tally.EVENTS]
+    if number == len(world.event_s):
+        world = with_room(world, 1)
     world.tally[Tally.EVENTS] = push(world.event_s, world.event, number, at_s, what)
+    return world
 
 
 def _linked(size: int, dtype: np.dtype[np.void]) -> NDArray[np.void]:
@@ -295,8 +304,9 @@ def _streams(
             middle = (gaps.low + gaps.high) / 2
             row["a"], row["b"] = gaps.low / middle, gaps.high / middle
         elif gaps.shape == "on_off":
-            # lengths in gaps of mean 1, at the rate the topology gives
-            row["a"], row["b"] = gaps.on_s * arrival.per_s, gaps.off_s * arrival.per_s
+            # lengths in gaps of mean 1, at the rate the topology gives, if it does
+            per_s = arrival.per_s or 1.0
+            row["a"], row["b"] = gaps.on_s * per_s, gaps.off_s * per_s
             row["left"] = row["a"]
         elif gaps.shape == "batches":
             row["a"] = gaps.size

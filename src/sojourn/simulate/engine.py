@@ -1,0 +1,156 @@
+"""The simulator as an engine: the loop drives it as it drives a running application."""
+
+from collections.abc import Mapping
+from math import ceil
+from types import TracebackType
+from typing import Self
+
+from sojourn.engine import Cost
+from sojourn.errors import EngineError
+from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
+from sojourn.measure.sketch import Sketch
+from sojourn.model.network import check_allocation
+from sojourn.simulate.draws import ABSENT
+from sojourn.simulate.simulation import Simulation
+from sojourn.simulate.workload import Workload
+from sojourn.topology import Topology
+
+__all__ = ["Simulator"]
+
+# Bins as long as the interval would leave nothing to compare; and what fits but for the last
+# digit needs no bin more.
+_LEAST_BINS, _ROUNDING = 10, 1e-9
+
+
+class Simulator:
+    """An engine whose time passes only while it is looked at.
+
+    *pause_s* is what a change costs each operator that changes: 0 for an engine that rescales
+    live, 7 s for one that restarts a query. One record in *sample_every* is timed.
+    """
+
+    def __init__(
+        self,
+        *,
+        workload: Workload | None = None,
+        seed: int = 1,
+        pause_s: float = 0.0,
+        sample_every: int = 20,
+        bin_s: float = 1.0,
+    ) -> None:
+        self._workload, self._seed = workload or Workload(), seed
+        self._pause_s, self._sample_every, self._bin_s = pause_s, sample_every, bin_s
+        self._run: Simulation | None = None
+        self._topology: Topology | None = None
+        self._allocation: dict[str, int] = {}
+        self._since_s = 0.0
+        self._entered = self._done = 0
+
+    @property
+    def now_s(self) -> float:
+        """The simulated time."""
+        return 0.0 if self._run is None else self._run.now_s
+
+    @property
+    def allocation(self) -> Mapping[str, int]:
+        """What was started with, or applied last."""
+        return dict(self._allocation)
+
+    def start(self, topology: Topology, allocation: Mapping[str, int]) -> None:
+        """Begin at time 0."""
+        if self._run is not None:
+            raise EngineError(f"{topology.name} runs already; stop it before starting again")
+        check_allocation(topology, allocation)
+        self._topology, self._allocation = topology, dict(allocation)
+        self._run = Simulation(
+            topology,
+            allocation,
+            workload=self._workload,
+            seed=self._seed,
+            sample_every=self._sample_every,
+        )
+        self._since_s, self._entered, self._done = 0.0, 0, 0
+
+    def observe(self, until_s: float) -> Pull:
+        """Let time pass until then, and return what was counted."""
+        run, topology = self._running()
+        if not until_s > run.now_s:
+            raise EngineError(f"{until_s} s is not after {run.now_s} s, which it is already")
+        bin_s = min(self._bin_s, (until_s - run.now_s) / _LEAST_BINS)
+        run.watch(bin_s=bin_s, bins=ceil((until_s - run.now_s) / bin_s - _ROUNDING))
+        completions = sums = Sketch.empty()
+        for done in run.advance(until_s=until_s):
+            completions += Sketch.of(done["completion_s"])
+            sums += Sketch.of(done["sum_s"])
+        entered, completed = run.roots_entered, run.roots_done
+        pull = Pull(
+            since_s=self._since_s,
+            at_s=until_s,
+            operators=tuple(self._operator(name, bin_s) for name in topology.operator),
+            roots=RootReport(
+                entered=entered - self._entered,
+                completed=completed - self._done,
+                completions=completions,
+                sums=sums,
+            ),
+        )
+        self._since_s, self._entered, self._done = until_s, entered, completed
+        return pull
+
+    def apply(self, allocation: Mapping[str, int]) -> Cost:
+        """Change processors now; operators that change pause."""
+        run, topology = self._running()
+        check_allocation(topology, allocation)
+        changed = {
+            name: (self._allocation[name], processors)
+            for name, processors in allocation.items()
+            if self._allocation[name] != processors
+        }
+        run.resize({name: after for name, (_, after) in changed.items()}, pause_s=self._pause_s)
+        self._allocation = dict(allocation)
+        return Cost(pause_s=self._pause_s if changed else 0.0, changed=changed)
+
+    def stop(self) -> None:
+        """Forget the run."""
+        self._run = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _running(self) -> tuple[Simulation, Topology]:
+        if self._run is None or self._topology is None:
+            raise EngineError("nothing runs; start it first")
+        return self._run, self._topology
+
+    def _operator(self, name: str, bin_s: float) -> OperatorReport:
+        run, _ = self._running()
+        slots = run.processors(name)
+        return OperatorReport(
+            name=name,
+            wanted=self._allocation[name],
+            running=int((slots["state"] != ABSENT).sum()),
+            processors=tuple(
+                ProcessorReport(
+                    processor=f"{name}-{i}",
+                    served=int(slot["served"]),
+                    sampled=int(slot["sampled"]),
+                    service_s=float(slot["service_s"]),
+                    service_ss=float(slot["service_ss"]),
+                    wait_s=float(slot["wait_s"]),
+                    wait_ss=float(slot["wait_ss"]),
+                )
+                for i, slot in enumerate(slots)
+                if slot["state"] != ABSENT or slot["served"] > 0
+            ),
+            arrivals=tuple(run.arrivals(name).tolist()),
+            bin_s=bin_s,
+            backlog=run.waiting(name),
+        )
