@@ -48,6 +48,7 @@ test-all: lint
 bench: $(READY)
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/simulator.py
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -66,7 +67,8 @@ lock:
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@command -v uv >/dev/null || $(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-	  --no-emit-find-links --no-emit-index-url --extra plot --group dev pyproject.toml -o requirements.txt
+	  --no-emit-find-links --no-emit-index-url --extra parquet --extra plot --extra simulate --group dev \
+	  pyproject.toml -o requirements.txt
 
 clean:
 	rm -rf .venv build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

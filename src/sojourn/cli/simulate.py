@@ -1,12 +1,16 @@
 """`sojourn simulate`: what an allocation does, measured on the simulator."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import Progress
 
+from sojourn.cli.export import roots_to_parquet
 from sojourn.cli.options import (
     FileArgument,
     JsonOption,
@@ -72,6 +76,10 @@ def simulate(
         Path | None,
         typer.Option(metavar="OUT.png", help="Draw the distribution of completion."),
     ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="OUT.parquet", help="Write every root: birth, completion, sum."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Simulate an allocation and measure what it does.
@@ -88,8 +96,14 @@ def simulate(
         raise BadWorkload("--duration and --records are both given; a run ends by one of them")
     topology, counts = read_file(file), read_allocation(allocation)
     workload = _workload(topology, service, gaps, dispatch, rates)
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    exported = nullcontext(_nothing) if export is None else roots_to_parquet(export)
+    with Progress(console=Console(stderr=True), transient=True) as bar, exported as write:
         task = bar.add_task(f"simulating {topology.name}", total=1.0)
+
+        def each(part: float, roots: NDArray[np.void]) -> None:
+            bar.update(task, completed=part)
+            write(part, roots)
+
         done = run(
             topology,
             counts,
@@ -97,7 +111,7 @@ def simulate(
             roots=(100_000 if records is None else records) if duration is None else None,
             workload=workload,
             seed=seed,
-            progress=lambda part: bar.update(task, completed=part),
+            each=each,
         )
     if plot is not None:
         from sojourn.cli.draw import draw_simulated  # noqa: PLC0415 - a second to import
@@ -107,6 +121,10 @@ def simulate(
         print_json(simulated_report(done))
     else:
         show_simulated(topology, done, Console())
+
+
+def _nothing(_part: float, _roots: NDArray[np.void]) -> None:
+    pass
 
 
 def _workload(

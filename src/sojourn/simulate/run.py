@@ -6,6 +6,9 @@ from functools import partial
 from math import inf, sqrt
 from time import perf_counter
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sojourn.errors import BadWorkload
 from sojourn.measure.sketch import Sketch
 from sojourn.model.network import PERCENTILES, OperatorFigures, check_allocation
@@ -13,13 +16,17 @@ from sojourn.simulate.simulation import Simulation
 from sojourn.simulate.workload import Workload
 from sojourn.topology import Topology
 
-__all__ = ["Interval", "Simulated", "simulate"]
+__all__ = ["Interval", "Portion", "Simulated", "simulate"]
 
 # The part of a run that is left out at its beginning, when queues are still empty.
 _WARM_UP = 0.1
 # What follows is cut into batches: long ones are all but independent of each other, so their
 # spread gives confidence intervals. Student's t for 19 degrees of freedom, 95 %.
 _BATCHES, _STUDENT = 20, 2.093
+
+
+Portion = Callable[[float, NDArray[np.void]], None]
+"""What is told of a run while it goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +77,12 @@ def simulate(  # noqa: PLR0913 - each of them is a word of the question
     duration_s: float | None = None,
     workload: Workload | None = None,
     seed: int = 1,
-    progress: Callable[[float], None] = lambda _: None,
+    each: Portion = lambda _part, _roots: None,
 ) -> Simulated:
     """Return what *allocation* does over so many *roots*, or so many seconds.
+
+    *each* is called with the part of the run that is done, and the roots that completed
+    since: an array of births, completions and sums that is good until it returns.
 
     Raise `BadAllocation` if it does not fit the topology, `BadWorkload` if nothing happens.
     """
@@ -81,7 +91,7 @@ def simulate(  # noqa: PLR0913 - each of them is a word of the question
     check_allocation(topology, allocation)
     began = perf_counter()
     run = Simulation(topology, allocation, workload=workload or Workload(), seed=seed)
-    batches = _stretches(run, roots, duration_s, progress)
+    batches = _stretches(run, roots, duration_s, each)
     next(batches)  # the first is the warm-up
     warm_up_s, entered = run.now_s, run.roots_entered
     run.watch(bin_s=inf, bins=1)
@@ -120,7 +130,7 @@ def _stretches(
     run: Simulation,
     roots: int | None,
     duration_s: float | None,
-    progress: Callable[[float], None],
+    each: Portion,
 ) -> Iterator[tuple[Sketch, Sketch]]:
     """Yield completions and sums of the warm-up, and then of each batch.
 
@@ -137,7 +147,7 @@ def _stretches(
             counted = done[done["birth_s"] > born_after_s]
             completed += Sketch.of(counted["completion_s"])
             summed += Sketch.of(counted["sum_s"])
-            progress(_part(run, roots, duration_s))
+            each(_part(run, roots, duration_s), done)
         if batch == 0:
             born_after_s = run.now_s
         yield completed, summed

@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 
 from sojourn.simulate.kernel import MORE_ROOM, REACHED, advance
 from sojourn.simulate.layout import Tally
+from sojourn.simulate.rescale import pause, resize
+from sojourn.simulate.room import with_room
 from sojourn.simulate.workload import Workload
-from sojourn.simulate.world import build, pause, resize, room_for, with_room
+from sojourn.simulate.world import build, room_for
 from sojourn.topology import Topology
 
 __all__ = ["Simulation"]

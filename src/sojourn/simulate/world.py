@@ -1,15 +1,14 @@
-"""Building the simulated world from a topology, and changing it while it runs."""
+"""Building the simulated world from a topology."""
 
 from collections.abc import Mapping
 from math import ceil, log, sqrt
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.errors import BadWorkload
 from sojourn.simulate import draws
-from sojourn.simulate.kernel import ARRIVE, NOBODY, WAKE, push
+from sojourn.simulate.kernel import ARRIVE
 from sojourn.simulate.layout import (
     ENTRY,
     KEY,
@@ -21,15 +20,14 @@ from sojourn.simulate.layout import (
     STREAM,
     TARGET,
     WRITTEN_ROOT,
-    Tally,
     World,
 )
+from sojourn.simulate.rescale import resize
+from sojourn.simulate.room import scheduled, with_room
 from sojourn.simulate.workload import Gaps, Keys, Rates, Service, Workload
 from sojourn.topology import Operator, Topology
 
-T = TypeVar("T", bound=np.generic)
-
-__all__ = ["build", "pause", "resize", "room_for", "with_room"]
+__all__ = ["build", "room_for"]
 
 _SHAPES = {
     "exponential": draws.EXPONENTIAL,
@@ -53,6 +51,8 @@ _DISPATCH = {
 }
 # Records, roots and events for a start; whatever is in flight, arrays grow to hold it.
 _START = 1024
+# A processor takes about a hundred bytes.
+_MOST_PROCESSORS = 10_000_000
 
 
 def room_for(topology: Topology, workload: Workload) -> int:
@@ -73,7 +73,15 @@ def build(
     sample_every: int,
     buffer: int,
 ) -> World:
-    """Return the world at time 0, with the first arrivals on their way."""
+    """Return the world at time 0, with the first arrivals on their way.
+
+    Raise `BadWorkload` if it is too large, or a shape does not fit an operator.
+    """
+    if sum(allocation.values()) > _MOST_PROCESSORS:
+        raise BadWorkload(
+            f"{sum(allocation.values())} processors are too many to simulate; "
+            f"up to {_MOST_PROCESSORS} are not"
+        )
     index = {name: i for i, name in enumerate(topology.operator)}
     operators = np.zeros(len(index), OPERATOR)
     targets, keys, samples_s = (
@@ -127,126 +135,7 @@ def build(
     for i, stream in enumerate(streams):
         first_s = draws.next_arrival_s(stream, world.rates, rng)
         if first_s < np.inf:
-            world = _scheduled(world, first_s, 4 * i + ARRIVE)
-    return world
-
-
-def with_room(world: World, room: int) -> World:
-    """Return the world with arrays at least twice as long, and *room* to spare.
-
-    Of events there is beside it room for one of each processor.
-    """
-
-    def longer(array: NDArray[T], used: int, room: int = room) -> NDArray[T]:
-        size = max(2 * used, used + 2 * room, len(array))
-        grown = np.zeros(size, array.dtype)
-        grown[: len(array)] = array
-        if array.dtype.names:
-            # those added are linked behind each other; the last free one leads to the first
-            grown["next"][len(array) :] = np.arange(len(array) + 1, size + 1)
-        return grown
-
-    tally = world.tally
-    in_flight, roots, events = (
-        int(tally[i]) for i in (Tally.RECORDS, Tally.ROOTS, Tally.EVENTS)
-    )
-    return world._replace(
-        records=longer(world.records, in_flight),
-        roots=longer(world.roots, roots),
-        event_s=longer(world.event_s, events, room + len(world.slots)),
-        event=longer(world.event, events, room + len(world.slots)),
-    )
-
-
-def resize(world: World, operator: int, processors: int) -> World:
-    """Return the world in which *operator* has, or will soon have, so many processors.
-
-    None stops in the middle of a record, and no record is lost: those that waited for a
-    processor that leaves are dealt out anew.
-    """
-    row = world.operators[operator]
-    if processors > row["slots"]:
-        world = _relocated(world, operator, max(processors, 2 * int(row["slots"])))
-    if row["dispatch"] == draws.SHARED:
-        _resize_shared(world, row, processors)
-    else:
-        _resize_dealt(world, row, processors)
-    return _scheduled(world, world.clock_s[0], 4 * operator + WAKE)
-
-
-def pause(world: World, operator: int, seconds: float) -> World:
-    """Return the world in which no service at *operator* begins for so long.
-
-    What is being served goes on.
-    """
-    if not seconds > 0:
-        return world
-    until_s = world.clock_s[0] + seconds
-    row = world.operators[operator]
-    row["paused_until_s"] = max(row["paused_until_s"], until_s)
-    return _scheduled(world, until_s, 4 * operator + WAKE)
-
-
-def _resize_shared(world: World, row: np.void, processors: int) -> None:
-    change, row["processors"] = processors - row["processors"], processors
-    while change > 0 and row["surplus"] > 0:  # stay, you that were about to leave
-        row["surplus"] -= 1
-        change -= 1
-    slots = world.slots[row["first_slot"] : row["first_slot"] + row["slots"]]
-    for offset in np.flatnonzero(slots["state"] == draws.ABSENT)[: max(0, change)]:
-        slots[offset]["state"] = draws.IDLE
-        slots[row["idle"]]["idle"] = row["first_slot"] + offset
-        row["idle"] += 1
-    while change < 0 and row["idle"] > 0:
-        row["idle"] -= 1
-        world.slots[slots[row["idle"]]["idle"]]["state"] = draws.ABSENT
-        change += 1
-    row["surplus"] -= min(0, change)
-
-
-def _resize_dealt(world: World, row: np.void, processors: int) -> None:
-    """Change the processors of an operator with a queue for each of them."""
-    row["processors"] = processors
-    slots = world.slots[row["first_slot"] : row["first_slot"] + row["slots"]]
-    waiting = list[int]()
-    for slot in slots:
-        record = slot["head"]
-        for _ in range(slot["length"]):
-            waiting.append(int(record))
-            record = world.records[record]["next"]
-        slot["length"] = 0
-    stays = np.arange(len(slots)) < processors
-    slots["state"][stays & (slots["state"] == draws.ABSENT)] = draws.IDLE
-    slots["state"][~stays & (slots["state"] == draws.IDLE)] = draws.ABSENT
-    for record in sorted(waiting, key=lambda r: float(world.records[r]["queued_s"])):
-        queue = world.slots[draws.queue_for(row, world.records[record]["key"], world.slots)]
-        world.records[record]["next"] = NOBODY
-        if queue["length"] == 0:
-            queue["head"] = record
-        else:
-            world.records[queue["tail"]]["next"] = record
-        queue["tail"] = record
-        queue["length"] += 1
-
-
-def _relocated(world: World, operator: int, slots: int) -> World:
-    """Return the world with more slots for one operator, behind all others."""
-    row, end = world.operators[operator], len(world.slots)
-    first, number = int(row["first_slot"]), int(row["slots"])
-    grown = np.concatenate((world.slots, np.zeros(slots, SLOT)))
-    grown[end : end + number] = world.slots[first : first + number]
-    grown[end : end + number]["idle"] += end - first
-    of_it = world.records["operator"] == operator
-    world.records["slot"][of_it] += end - first
-    row["first_slot"], row["slots"] = end, slots
-    return world._replace(slots=grown)
-
-
-def _scheduled(world: World, at_s: float, what: int) -> World:
-    number = world.tally[Tally.EVENTS]
-    if number == len(world.event_s):
-        world = with_room(world, 1)
-    world.tally[Tally.EVENTS] = push(world.event_s, world.event, number, at_s, what)
+            world = scheduled(world, first_s, 4 * i + ARRIVE)
     return world
 
 

@@ -1,0 +1,50 @@
+"""Every root of a simulation, written to a Parquet file as it completes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn.errors import BadFile, BadInput
+
+if TYPE_CHECKING:  # importing the simulator takes a second
+    from sojourn.simulate.run import Portion
+
+__all__ = ["roots_to_parquet"]
+
+
+@contextmanager
+def roots_to_parquet(path: Path) -> Iterator["Portion"]:
+    """Yield what writes each portion of roots: birth_s, completion_s and sum_s.
+
+    A file that could not be finished is removed.
+    """
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - optional, and slow to import
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise BadInput(
+            "exporting needs pyarrow, which is not installed; install sojourn[parquet]"
+        ) from error
+    columns = ("birth_s", "completion_s", "sum_s")
+    schema = pa.schema([(name, pa.float64()) for name in columns])
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        writer = parquet.ParquetWriter(path, schema, compression="zstd")
+    except OSError as error:
+        problem = f"cannot be written: {error}"
+        raise BadFile(str(path), problem, "write to where you may") from error
+
+    def write(_part: float, roots: Any) -> None:  # noqa: ANN401 - a structured array
+        if not len(roots):
+            return
+        arrays = [pa.array(roots[name].copy()) for name in columns]
+        writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+    try:
+        yield write
+    except BaseException:
+        writer.close()
+        path.unlink(missing_ok=True)
+        raise
+    writer.close()

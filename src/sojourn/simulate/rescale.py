@@ -1,0 +1,94 @@
+"""Changing the simulated world while it runs: processors come and go, operators pause."""
+
+import numpy as np
+
+from sojourn.simulate import draws
+from sojourn.simulate.kernel import NOBODY, WAKE
+from sojourn.simulate.layout import SLOT, World
+from sojourn.simulate.room import scheduled
+
+__all__ = ["pause", "resize"]
+
+
+def resize(world: World, operator: int, processors: int) -> World:
+    """Return the world in which *operator* has, or will soon have, so many processors.
+
+    None stops in the middle of a record, and no record is lost: those that waited for a
+    processor that leaves are dealt out anew.
+    """
+    row = world.operators[operator]
+    if processors > row["slots"]:
+        world = _relocated(world, operator, max(processors, 2 * int(row["slots"])))
+    if row["dispatch"] == draws.SHARED:
+        _resize_shared(world, row, processors)
+    else:
+        _resize_dealt(world, row, processors)
+    return scheduled(world, world.clock_s[0], 4 * operator + WAKE)
+
+
+def pause(world: World, operator: int, seconds: float) -> World:
+    """Return the world in which no service at *operator* begins for so long.
+
+    What is being served goes on.
+    """
+    if not seconds > 0:
+        return world
+    until_s = world.clock_s[0] + seconds
+    row = world.operators[operator]
+    row["paused_until_s"] = max(row["paused_until_s"], until_s)
+    return scheduled(world, until_s, 4 * operator + WAKE)
+
+
+def _resize_shared(world: World, row: np.void, processors: int) -> None:
+    change, row["processors"] = processors - row["processors"], processors
+    while change > 0 and row["surplus"] > 0:  # stay, you that were about to leave
+        row["surplus"] -= 1
+        change -= 1
+    slots = world.slots[row["first_slot"] : row["first_slot"] + row["slots"]]
+    for offset in np.flatnonzero(slots["state"] == draws.ABSENT)[: max(0, change)]:
+        slots[offset]["state"] = draws.IDLE
+        slots[row["idle"]]["idle"] = row["first_slot"] + offset
+        row["idle"] += 1
+    while change < 0 and row["idle"] > 0:
+        row["idle"] -= 1
+        world.slots[slots[row["idle"]]["idle"]]["state"] = draws.ABSENT
+        change += 1
+    row["surplus"] -= min(0, change)
+
+
+def _resize_dealt(world: World, row: np.void, processors: int) -> None:
+    """Change the processors of an operator with a queue for each of them."""
+    row["processors"] = processors
+    slots = world.slots[row["first_slot"] : row["first_slot"] + row["slots"]]
+    waiting = list[int]()
+    for slot in slots:
+        record = slot["head"]
+        for _ in range(slot["length"]):
+            waiting.append(int(record))
+            record = world.records[record]["next"]
+        slot["length"] = 0
+    stays = np.arange(len(slots)) < processors
+    slots["state"][stays & (slots["state"] == draws.ABSENT)] = draws.IDLE
+    slots["state"][~stays & (slots["state"] == draws.IDLE)] = draws.ABSENT
+    for record in sorted(waiting, key=lambda r: float(world.records[r]["queued_s"])):
+        queue = world.slots[draws.queue_for(row, world.records[record]["key"], world.slots)]
+        world.records[record]["next"] = NOBODY
+        if queue["length"] == 0:
+            queue["head"] = record
+        else:
+            world.records[queue["tail"]]["next"] = record
+        queue["tail"] = record
+        queue["length"] += 1
+
+
+def _relocated(world: World, operator: int, slots: int) -> World:
+    """Return the world with more slots for one operator, behind all others."""
+    row, end = world.operators[operator], len(world.slots)
+    first, number = int(row["first_slot"]), int(row["slots"])
+    grown = np.concatenate((world.slots, np.zeros(slots, SLOT)))
+    grown[end : end + number] = world.slots[first : first + number]
+    grown[end : end + number]["idle"] += end - first
+    of_it = world.records["operator"] == operator
+    world.records["slot"][of_it] += end - first
+    row["first_slot"], row["slots"] = end, slots
+    return world._replace(slots=grown)
