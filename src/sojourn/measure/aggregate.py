@@ -1,0 +1,162 @@
+"""From what processors counted to what happened at operators (DRS's measurer, IV-A).
+
+- arrivals per second: all counted, over the time
+- service and wait: the samples of all processors, pooled, but for outliers
+- variability of arrivals: the index of dispersion of the counts in bins, variance over mean,
+  which for long bins is the scv that a queue sees, correlations included
+"""
+
+from collections.abc import Sequence
+from math import floor
+from statistics import median
+
+import numpy as np
+
+from sojourn.measure.faults import BIN_SLACK, faults
+from sojourn.measure.observation import Moments, Observation, ObservedOperator
+from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, one_each
+from sojourn.topology import Topology
+
+__all__ = ["LEAST_BINS", "LEAST_PER_BIN", "aggregate", "dispersion"]
+
+LEAST_BINS = 30
+"""Of n bins the dispersion has a relative standard error of √(2/(n-1)): 26 % of 30."""
+LEAST_PER_BIN = 5
+"""With fewer arrivals per bin every stream looks like Poisson, but for those in batches."""
+
+# A processor is left out if its mean is this many times the median of all, or the median
+# that many times its mean, and that many standard errors away from it.
+_FAR = 10
+
+
+def aggregate(
+    pull: Pull, topology: Topology, *, every_s: float, last_s: float | None = None
+) -> Observation:
+    """Return what happened in the interval of *pull*, asked for every *every_s*.
+
+    *last_s* is when the pull before this one ended, if there was one. Whatever the numbers
+    are, nothing is raised: the observation is then not usable, and its reason says why.
+    """
+    for reason in faults(pull, topology, every_s=every_s, last_s=last_s):
+        return Observation.unusable(pull.since_s, pull.at_s, reason)
+    lasted_s = float(pull.at_s - pull.since_s)
+    reports = {report.name: report for report in pull.operators}
+    notes: list[str] = []
+    operators = {name: _operator(reports[name], lasted_s, notes) for name in topology.operator}
+    return Observation(
+        since_s=pull.since_s,
+        at_s=pull.at_s,
+        notes=tuple(notes),
+        operators=operators,
+        arrivals_per_s=pull.roots.entered / lasted_s,
+        completed_per_s=pull.roots.completed / lasted_s,
+        streams={name: number / lasted_s for name, number in pull.roots.streams.items()},
+        completions=pull.roots.completions,
+        sums=pull.roots.sums,
+    )
+
+
+def dispersion(counts: Sequence[int]) -> tuple[float | None, int]:
+    """Return the variance over the mean of *counts* in bins, and of how many bins.
+
+    Neighbouring bins are joined as long as `LEAST_BINS` are left, because short bins see
+    single gaps instead of bursts. None where there are fewer, or less than `LEAST_PER_BIN`
+    in each.
+
+    >>> dispersion([4, 16] * 30)  # the bins are joined in pairs, and these are all alike
+    (0.0, 30)
+    >>> dispersion([4, 16] * 10)
+    (None, 20)
+    """
+    joined = len(counts) // LEAST_BINS
+    if joined == 0:
+        return None, len(counts)
+    bins = len(counts) // joined
+    sums = np.array(counts[: bins * joined], np.float64).reshape(bins, joined).sum(axis=1)
+    mean = float(sums.mean())
+    return (float(sums.var(ddof=1)) / mean if mean >= LEAST_PER_BIN else None), bins
+
+
+def _operator(report: OperatorReport, lasted_s: float, notes: list[str]) -> ObservedOperator:
+    processors = tuple(one_each(report.processors).values())
+    if len(processors) < len(report.processors):
+        again = len(report.processors) - len(processors)
+        notes.append(f"{report.name}: reports that came twice count once ({again})")
+    lost = 1.0
+    if 0 < len(processors) < report.running:
+        lost = report.running / len(processors)
+        notes.append(
+            f"{report.name}: {len(processors)} of {report.running} processors reported; "
+            f"what they served counts {lost:.3g} times"
+        )
+    if report.counted_ratio < 1:
+        notes.append(
+            f"{report.name}: arrivals were counted in {report.counted_ratio:.3g} of its queues "
+            f"and count {1 / report.counted_ratio:.3g} times"
+        )
+    whole = floor(lasted_s / report.bin_s + BIN_SLACK)
+    scv, bins = dispersion(report.arrivals[:whole]) if report.counted_ratio == 1 else (None, 0)
+    kept = _without_outliers(report.name, processors, notes)
+    service = sum((_service(processor) for processor in kept), Moments())
+    served = lost * sum(float(processor.served) for processor in processors)
+    time_s = report.running * lasted_s
+    busy_s = None if service.mean_s is None else served * service.mean_s
+    return ObservedOperator(
+        name=report.name,
+        wanted=report.wanted,
+        running=report.running,
+        backlog=report.backlog,
+        arrivals_per_s=sum(map(float, report.arrivals)) / report.counted_ratio / lasted_s,
+        served_per_s=served / lasted_s,
+        served=served,
+        service=service,
+        wait=sum((_wait(processor) for processor in kept), Moments()),
+        arrival_scv=scv,
+        bins=bins,
+        utilisation=busy_s / time_s if busy_s is not None and time_s > 0 else None,
+    )
+
+
+def _service(processor: ProcessorReport) -> Moments:
+    return _moments(processor.sampled, processor.service_s, processor.service_ss)
+
+
+def _wait(processor: ProcessorReport) -> Moments:
+    return _moments(processor.sampled, processor.wait_s, processor.wait_ss)
+
+
+def _moments(*counters: float) -> Moments:
+    return Moments(*map(float, counters))  # whole numbers of numpy would wrap around
+
+
+def _without_outliers(
+    operator: str, processors: Sequence[ProcessorReport], notes: list[str]
+) -> list[ProcessorReport]:
+    """Return the processors that most of them agree with, and note the others.
+
+    What counts as far is known from those near the median; where these are not the most,
+    nobody can tell who is right, and all stay.
+    """
+    means = {p.processor: p.service_s / p.sampled for p in processors if p.sampled > 0}
+    middle = median(means.values()) if len(means) >= 3 else 0.0
+    if middle == 0:  # or a clock too coarse to tell
+        return list(processors)
+    near = {
+        who for who, mean in means.items() if middle <= _FAR * mean and mean <= _FAR * middle
+    }
+    if 2 * len(near) <= len(means):
+        return list(processors)
+    pooled = sum((_service(p) for p in processors if p.processor in near), Moments())
+    far = {
+        p.processor
+        for p in processors
+        if p.processor in means.keys() - near
+        and abs(means[p.processor] - middle)
+        > _FAR * middle * ((pooled.scv or 0.0) / p.sampled) ** 0.5
+    }
+    notes.extend(
+        f"{operator}: {who} is left out, its mean service time {means[who]:.3g} s is far from "
+        f"{middle:.3g} s, the median of all"
+        for who in sorted(far)
+    )
+    return [p for p in processors if p.processor not in far]

@@ -1,0 +1,150 @@
+"""What is wrong with a pull: the reasons why nothing should be concluded from it.
+
+A fault names the operator, or the clock, and the value. Checks come in an order in which
+each may rely on those before it, and whoever asks takes the first.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from math import ceil
+
+import numpy as np
+
+from sojourn.check import shown
+from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
+from sojourn.topology import Topology
+
+__all__ = ["BIN_SLACK", "faults"]
+
+BIN_SLACK = 1e-3
+"""How much of a bin the ends of an interval may be off: clocks round."""
+
+# As in `sojourn.check`: no count and no time of anything real is beyond it.
+_MOST = 1e18
+_SHORTEST_S = 1e-9
+# What was counted in less than that of the queues says nothing of the others.
+_LEAST_RATIO = 1e-6
+# An interval this many times as long as asked for is one in which the measurer slept.
+_TOO_LONG = 3
+# Sums of millions of floats round; squares of the shortest times vanish.
+_ROUNDING, _VANISHING = 1e-6, 1e-300
+_NUMBERS = (int, float, np.integer, np.floating)
+_SUMS = ("service_s", "service_ss", "wait_s", "wait_ss")
+
+
+def faults(
+    pull: Pull, topology: Topology, *, every_s: float, last_s: float | None = None
+) -> Iterator[str]:
+    """Yield what is wrong with *pull*, asked for every *every_s*, the last one at *last_s*."""
+    yield from _clock(pull, every_s, last_s)
+    yield from _names(pull, topology)
+    for report in pull.operators:
+        yield from _operator(report, pull.at_s - pull.since_s)
+    yield from _roots(pull.roots, topology)
+
+
+def _wrong(value: object, most: float = _MOST) -> bool:
+    """Tell whether *value* is no number from 0 to *most*."""
+    if isinstance(value, bool) or not isinstance(value, _NUMBERS):
+        return True
+    return not 0 <= value <= most
+
+
+def _clock(pull: Pull, every_s: float, last_s: float | None) -> Iterator[str]:
+    for name, at_s in (("since_s", pull.since_s), ("at_s", pull.at_s)):
+        if not isinstance(at_s, _NUMBERS) or not -_MOST <= at_s <= _MOST:
+            yield f"the clock: {name} is {shown(at_s)}"
+    lasted_s = pull.at_s - pull.since_s
+    if not lasted_s >= _SHORTEST_S:
+        yield f"the clock went from {pull.since_s} s to {pull.at_s} s"
+    if last_s is not None and pull.since_s < last_s - BIN_SLACK * every_s:
+        yield f"the clock jumped back from {last_s} s to {pull.since_s} s"
+    if lasted_s > _TOO_LONG * every_s:
+        yield f"the clock: the interval lasted {lasted_s:g} s instead of {every_s:g} s"
+
+
+def _names(pull: Pull, topology: Topology) -> Iterator[str]:
+    times = Counter(report.name for report in pull.operators)
+    for name in topology.operator:
+        if name not in times:
+            yield f"{name}: the operator is missing"
+    for name, number in times.items():
+        if name not in topology.operator:
+            yield f"{name}: there is no such operator in {topology.name}"
+        if number > 1:
+            yield f"{name}: the operator is reported {number} times"
+
+
+def _operator(report: OperatorReport, lasted_s: float) -> Iterator[str]:
+    name = report.name
+    for counter in ("wanted", "running", "backlog"):
+        if _wrong(getattr(report, counter)):
+            yield f"{name}: {counter} is {shown(getattr(report, counter))}"
+    if _wrong(report.counted_ratio, 1) or not report.counted_ratio >= _LEAST_RATIO:
+        yield f"{name}: counted_ratio is {shown(report.counted_ratio)}"
+    if _wrong(report.bin_s) or not report.bin_s >= _SHORTEST_S:
+        yield f"{name}: bin_s is {shown(report.bin_s)}"
+    if len(report.arrivals) != max(1, ceil(lasted_s / report.bin_s - BIN_SLACK)):
+        yield (
+            f"{name}: {len(report.arrivals)} bins of {report.bin_s:g} s cannot cover the "
+            f"{lasted_s:g} s by the clock"
+        )
+    for count in report.arrivals:
+        if _wrong(count):
+            yield f"{name}: {shown(count)} arrivals in a bin"
+    for processor in report.processors:
+        yield from (f"{name}: {fault}" for fault in _processor(processor))
+    if report.running and not report.processors:
+        yield f"{name}: none of its {report.running} processors reported"
+
+
+def _processor(report: ProcessorReport) -> Iterator[str]:
+    who = report.processor
+    for counter in ("served", "sampled"):
+        if _wrong(getattr(report, counter)):
+            yield f"{counter} of {who} is {shown(getattr(report, counter))}"
+    for total in _SUMS:
+        if _wrong(getattr(report, total), _MOST**2 if total.endswith("ss") else _MOST):
+            yield f"{total} of {who} is {shown(getattr(report, total))}"
+    if report.sampled > report.served:
+        yield f"{who} sampled {report.sampled} of {report.served} records"
+    for total, squares in (_SUMS[:2], _SUMS[2:]):
+        sum_s, sum_ss = float(getattr(report, total)), float(getattr(report, squares))
+        if not _possible(report.sampled, sum_s, sum_ss):
+            yield (
+                f"no {report.sampled} times have the sums of {who}, "
+                f"{total} {sum_s:g} and {squares} {sum_ss:g}"
+            )
+
+
+def _possible(number: int, sum_s: float, sum_ss: float) -> bool:
+    """Tell whether *number* times of 0 or more can have these sums: Cauchy and Schwarz."""
+    if number == 0:
+        return sum_s == 0 and sum_ss == 0
+    least, most = sum_s * sum_s / number, sum_s * sum_s
+    return least * (1 - _ROUNDING) - _VANISHING <= sum_ss <= most * (1 + _ROUNDING) + _VANISHING
+
+
+def _roots(roots: RootReport, topology: Topology) -> Iterator[str]:
+    for counter in ("entered", "completed"):
+        if _wrong(getattr(roots, counter)):
+            yield f"roots: {counter} is {shown(getattr(roots, counter))}"
+    for which, sketch in (("completions", roots.completions), ("sums", roots.sums)):
+        if _wrong(sketch.sum_s) or _wrong(sketch.sum_ss, _MOST**2):
+            yield f"roots: {which} add up to {sketch.sum_s} s, their squares to {sketch.sum_ss}"
+        if sketch.counts.min() < 0 or sketch.number > roots.completed:
+            yield f"roots: {sketch.number} {which} of {roots.completed} that completed"
+    if roots.streams:
+        yield from _streams(roots, topology)
+
+
+def _streams(roots: RootReport, topology: Topology) -> Iterator[str]:
+    for name, entered in roots.streams.items():
+        if _wrong(entered):
+            yield f"roots: {shown(entered)} entered by {name}"
+    odd = roots.streams.keys() ^ {arrival.name for arrival in topology.arrivals}
+    if odd:
+        yield f"roots: the stream {min(odd)} is missing, or not in {topology.name}"
+    total = sum(map(float, roots.streams.values()))
+    if total != roots.entered:
+        yield f"roots: {roots.entered} entered, by stream {total:.17g}"

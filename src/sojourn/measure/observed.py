@@ -1,0 +1,108 @@
+"""The topology as it was measured: what the next plan is made for."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sojourn.errors import BadInput
+from sojourn.measure.observation import Observation, ObservedOperator
+from sojourn.topology import Arrival, Operator, Topology
+
+__all__ = ["LEAST_SAMPLES", "LEAST_SCV_SAMPLES", "observed"]
+
+LEAST_SAMPLES = 30
+"""Samples from which on a mean, or a number sent, replaces the last one known."""
+LEAST_SCV_SAMPLES = 100
+"""The same for a service scv, which takes more to be known."""
+
+# What `sojourn.check` takes for a number; below, a measured time is as good as 0.
+_SMALLEST = 1e-18
+
+
+def observed(topology: Topology, observation: Observation) -> Topology:
+    """Return *topology*, the last one known, with what was measured in place of it.
+
+    - A stream from outside has its own measured rate where streams were told apart, and
+      otherwise its share of λ₀. Shares of one stream between operators that nothing else
+      reaches are those measured; any others stay.
+    - Service times and scvs are the measured ones where there are enough samples.
+    - What operators send to one target is scaled by one factor per target: records that
+      reached it from inside over those that would have, by the records *served* upstream.
+      Ratios between the sources of one target stay; of one source the number sent is exactly
+      the measured one. Served and not arrived records count, so an upstream operator that
+      cannot keep up does not seem to send less per record.
+
+    While every operator serves what arrives, the traffic equations of the result give back
+    the measured rates. Raise `BadInput` if the observation is not usable, and a `BadTopology`
+    if no sound topology is like that: nothing arrives, or a loop does not die out.
+    """
+    if not observation.usable:
+        raise BadInput(f"nothing was observed: {observation.reason}; wait for the next one")
+    arrivals = tuple(_arrival(topology, arrival, observation) for arrival in topology.arrivals)
+    factors = _factors(topology, arrivals, observation.operators)
+    operators = tuple(
+        _operator(operator, observation.operators[operator.name], factors)
+        for operator in topology.operators
+    )
+    return replace(topology, arrivals=arrivals, operators=operators)
+
+
+def _arrival(topology: Topology, arrival: Arrival, observation: Observation) -> Arrival:
+    share = arrival.per_s / topology.arrivals_per_s
+    per_s = observation.streams.get(arrival.name, share * observation.arrivals_per_s)
+    into = arrival.into
+    reached = {name: observation.operators[name].arrivals_per_s for name in arrival.shares}
+    total = sum(reached.values())
+    if len(reached) > 1 and total > 0 and _reached_by_nothing_else(topology, arrival):
+        into = {name: _number(rate / total) for name, rate in reached.items()}
+    return replace(arrival, per_s=_number(per_s), into=into)
+
+
+def _reached_by_nothing_else(topology: Topology, arrival: Arrival) -> bool:
+    elsewhere = {name for a in topology.arrivals if a != arrival for name in a.shares}
+    inside = {target for sent in topology.gains.values() for target in sent}
+    return not arrival.shares.keys() & (elsewhere | inside)
+
+
+def _factors(
+    topology: Topology, arrivals: tuple[Arrival, ...], seen: Mapping[str, ObservedOperator]
+) -> dict[str, float]:
+    """Return by how much more each operator got from inside than it would have."""
+    inside = {name: seen[name].arrivals_per_s for name in topology.operator}
+    for arrival in arrivals:
+        for name, share in arrival.shares.items():
+            inside[name] -= arrival.per_s * share
+    expected, served = dict.fromkeys(inside, 0.0), dict.fromkeys(inside, 0.0)
+    for name, sent in topology.gains.items():
+        for target, mean in sent.items():
+            expected[target] += seen[name].served_per_s * mean
+            served[target] += seen[name].served
+    return {
+        name: max(0.0, inside[name]) / expected[name]
+        if served[name] >= LEAST_SAMPLES and expected[name] > 0
+        else 1.0
+        for name in inside
+    }
+
+
+def _operator(
+    operator: Operator, seen: ObservedOperator, factors: Mapping[str, float]
+) -> Operator:
+    emits = {name: _number(mean * factors[name]) for name, mean in operator.emits.items()}
+    total = sum(emits.values())
+    if operator.route == "one_of" and total > 1:
+        emits = {name: mean / total for name, mean in emits.items()}
+    service_s, scv = operator.service_s, operator.service_scv
+    if seen.service_s is not None and seen.samples >= LEAST_SAMPLES:
+        service_s = _number(seen.service_s * operator.speed)
+    if seen.service_scv is not None and seen.samples >= LEAST_SCV_SAMPLES:
+        scv = _number(seen.service_scv)
+    arrival_scv = operator.arrival_scv
+    if seen.arrival_scv is not None:
+        arrival_scv = _number(seen.arrival_scv)
+    return replace(
+        operator, emits=emits, service_s=service_s, service_scv=scv, arrival_scv=arrival_scv
+    )
+
+
+def _number(value: float) -> float:
+    return value if value >= _SMALLEST else 0.0

@@ -1,0 +1,172 @@
+"""Several observations in one, with less noise (DRS IV-A): two ways behind one Protocol.
+
+Smoothing takes the history and returns an average of it, remembering nothing itself. What is
+averaged by what:
+
+- rates by the time they were counted in; times by their samples; dispersions by their bins
+- wait, utilisation and completions depend on the allocation: only those observations count
+  that saw the same processors running as the last one
+- processors and backlog are those of the last one
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from sojourn.errors import BadInput
+from sojourn.measure.observation import Moments, Observation, ObservedOperator
+from sojourn.measure.sketch import Sketch
+
+__all__ = ["Alpha", "Smoother", "Window"]
+
+
+class Smoother(Protocol):
+    """Turns observations, oldest first, into one.
+
+    Those that are not usable do not enter it. Where the last one is not, the average of
+    those before it says so and why, so that whoever decides on it holds still. Where none
+    is, the last one comes back. Raise `BadInput` of no observations at all.
+    """
+
+    def __call__(self, history: Sequence[Observation], /) -> Observation:
+        """Return the average of *history*."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Alpha:
+    """D(n) = α D(n-1) + (1 - α) d(n), with D(1) = d(1): the old fades.
+
+    With α = 0 it is the last observation. What is averaged by samples has its sums faded, so
+    that an interval of few samples counts for little.
+    """
+
+    alpha: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.alpha < 1:
+            raise BadInput(f"alpha is {self.alpha}; write 0 or more, below 1")
+
+    def __call__(self, history: Sequence[Observation], /) -> Observation:
+        """Return the average of *history*, fading."""
+        return _smoothed(history, self._weights)
+
+    def _weights(self, number: int) -> list[float]:
+        newer = [(1 - self.alpha) * self.alpha**age for age in range(number - 1)]
+        return [*newer, self.alpha ** (number - 1)][::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """D(n) = (d(n-w+1) + … + d(n)) / w: the last *size* usable observations count alike."""
+
+    size: int
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise BadInput(f"a window of {self.size} observations; write 1 or more")
+
+    def __call__(self, history: Sequence[Observation], /) -> Observation:
+        """Return the average of the last of *history*."""
+        return _smoothed(history, self._weights)
+
+    def _weights(self, number: int) -> list[float]:
+        return [float(age < self.size) for age in range(number)][::-1]
+
+
+_Weights = Callable[[int], list[float]]
+_Weighted = Sequence[tuple[Observation, float]]
+
+
+def _smoothed(history: Sequence[Observation], weights: _Weights) -> Observation:
+    if not history:
+        raise BadInput("there are no observations to smooth; observe first")
+    usable = [observation for observation in history if observation.usable]
+    if not usable:
+        return history[-1]
+    last = usable[-1]
+    alike = _weighted(
+        [o for o in usable if o.operators.keys() == last.operators.keys()], weights
+    )
+    settled = _weighted(_since_the_allocation_changed([o for o, _ in alike]), weights)
+    by_stream = [(o, w) for o, w in alike if o.streams.keys() == last.streams.keys()]
+    return replace(
+        last,
+        since_s=alike[0][0].since_s,
+        usable=history[-1].usable,
+        reason=history[-1].reason,
+        operators={name: _operator(name, alike, settled) for name in last.operators},
+        arrivals_per_s=_rate((o.arrivals_per_s, o, w) for o, w in alike),
+        completed_per_s=_rate((o.completed_per_s, o, w) for o, w in settled),
+        streams={
+            name: _rate((o.streams[name], o, w) for o, w in by_stream) for name in last.streams
+        },
+        completions=_blend([(o.completions, w) for o, w in settled]),
+        sums=_blend([(o.sums, w) for o, w in settled]),
+    )
+
+
+def _weighted(observations: Sequence[Observation], weights: _Weights) -> _Weighted:
+    """Return those that count at all, the one that counts most counting 1."""
+    given = weights(len(observations))
+    pairs = zip(observations, given, strict=True)
+    return [(observation, weight / max(given)) for observation, weight in pairs if weight > 0]
+
+
+def _since_the_allocation_changed(observations: Sequence[Observation]) -> list[Observation]:
+    def running(observation: Observation) -> dict[str, int]:
+        return {name: operator.running for name, operator in observation.operators.items()}
+
+    now, settled = running(observations[-1]), list[Observation]()
+    for observation in reversed(observations):
+        if running(observation) != now:
+            break
+        settled.append(observation)
+    return settled[::-1]
+
+
+def _operator(name: str, alike: _Weighted, settled: _Weighted) -> ObservedOperator:
+    here = [(o.operators[name], o, w) for o, w in alike]
+    here_settled = [(o.operators[name], o, w) for o, w in settled]
+    told = [(h.arrival_scv, w * (h.bins - 1)) for h, _, w in here if h.arrival_scv is not None]
+    busy = [(h.utilisation, o, w) for h, o, w in here_settled if h.utilisation is not None]
+    return replace(
+        here[-1][0],
+        arrivals_per_s=_rate((h.arrivals_per_s, o, w) for h, o, w in here),
+        served_per_s=_rate((h.served_per_s, o, w) for h, o, w in here),
+        served=sum(h.served * w for h, _, w in here),
+        service=sum((h.service * w for h, _, w in here), Moments()),
+        wait=sum((h.wait * w for h, _, w in here_settled), Moments()),
+        arrival_scv=_mean(told) if told else None,
+        bins=sum(weight for _, weight in told) + 1 if told else here[-1][0].bins,
+        utilisation=_rate(busy) if busy else None,
+    )
+
+
+def _rate(values: Iterable[tuple[float, Observation, float]]) -> float:
+    return _mean([(value, weight * o.lasted_s) for value, o, weight in values])
+
+
+def _mean(values: Sequence[tuple[float, float]]) -> float:
+    total = sum(weight for _, weight in values)
+    return sum(value * (weight / total) for value, weight in values)
+
+
+def _blend(sketches: Sequence[tuple[Sketch, float]]) -> Sketch:
+    """Return the sketch in which times count by weight.
+
+    Counts are whole. Rounding the running total instead of each of them keeps every rank to
+    half a root, where single counts of old roots would all round to nothing.
+    """
+    counts = sum((sketch.counts * weight for sketch, weight in sketches), np.zeros(1))
+    whole = np.diff(np.rint(np.cumsum(counts)), prepend=0.0).astype(np.int64)
+    number, total = int(whole.sum()), float(counts.sum())
+    if number == 0:
+        return Sketch.empty()
+    return Sketch(
+        whole,
+        sum(sketch.sum_s * weight for sketch, weight in sketches) / total * number,
+        sum(sketch.sum_ss * weight for sketch, weight in sketches) / total * number,
+    )
