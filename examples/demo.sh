@@ -13,6 +13,12 @@ echo "Video logo detection, a chain of three operators: the best use of 22 proce
 show sojourn plan examples/vld.yaml --processors 22
 
 echo
+echo "Does it come out so? The simulator shares nothing with the models but the topology."
+echo "(It compiles itself when it is first used, which takes some seconds.)"
+show sojourn simulate examples/vld.yaml --allocation extract=10,match=11,aggregate=1 \
+    --records 1000000 --plot "$out/vld-simulated.png"
+
+echo
 echo "The fewest that keep the 95th percentile below 3 s, in whole nodes of 5 with 3 reserved."
 show sojourn plan examples/vld.yaml --target-p95 3s --slots-per-node 5 --reserved 3
 
@@ -31,4 +37,4 @@ show sojourn plan examples/vld-bursty.yaml --processors 7 --model mmk
 show sojourn plan examples/vld-bursty.yaml --processors 7 --model gigk
 
 echo
-echo "plots: $out/vld.png $out/fpd.png"
+echo "plots: $out/vld.png $out/vld-simulated.png $out/fpd.png"

@@ -26,6 +26,7 @@ SojournError
     ├── BoundTooLow          max_processors below what keeping up takes
     ├── TargetBelowFloor     no number of processors is that fast
     ├── TargetOutOfReach     the processors allowed are not that fast
+    ├── EndlessLoop          completion of a loop that all but multiplies its records
     └── Extrapolated         a calibration asked about what it was not fitted to
 
 Errors keep their values as arguments, so they pickle, and format them in `__str__`.
@@ -47,6 +48,7 @@ __all__ = [
     "BadWorkload",
     "BoundTooLow",
     "CannotBeDone",
+    "EndlessLoop",
     "EngineError",
     "Extrapolated",
     "MissingField",
@@ -253,6 +255,21 @@ class TargetOutOfReach(CannotBeDone):
         return (
             f"{self.processors} processors do not reach {self.target}: handed out by gain they "
             f"reach {self.reached_s:.6g} s; {needs}"
+        )
+
+
+class EndlessLoop(CannotBeDone):
+    """The completion of a loop that branches, and all but multiplies its own records."""
+
+    def __init__(self, component: tuple[str, ...], generations: int) -> None:
+        super().__init__(component, generations)
+        self.component, self.generations = component, generations
+
+    def __str__(self) -> str:
+        return (
+            f"the loop through {', '.join(self.component)} has not died out after "
+            f"{self.generations} generations, so its completion cannot be told; "
+            "lower the mean numbers emitted inside it"
         )
 
 

@@ -28,12 +28,15 @@ RAISED = [
     errors.BadAllocation("no"),
     errors.BadTarget("no"),
     errors.BadCalibration("no"),
+    errors.BadWorkload("no"),
+    errors.EngineError("no"),
     errors.UnknownModel("mm1", ("mmk", "gigk")),
     errors.UnstableStation(3, 5, "match"),
     errors.TooFewProcessors(3, {"extract": 7, "match": 8}),
     errors.BoundTooLow("match", 3, 8),
     errors.TargetBelowFloor("mean 1 s", 1.07),
     errors.TargetOutOfReach("mean 1.2 s", 1.4, 20, 23),
+    errors.EndlessLoop(("a", "b"), 5000),
     errors.Extrapolated(5.0, 1.0, 2.0),
 ]
 

@@ -45,7 +45,7 @@ def simulate(
         str | None, typer.Option(metavar="TIME", help="Simulated time: 10m, 2h.")
     ] = None,
     records: Annotated[
-        int | None, typer.Option(help="Root records to complete [default: 100000].")
+        int | None, typer.Option(help="Root records to complete; 100000 without --duration.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same run.")] = 1,
     service: Annotated[

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 
 from sojourn.check import shown
 from sojourn.errors import BadTarget
@@ -12,6 +11,8 @@ __all__ = ["MOST_PROCESSORS", "Nodes", "Plan", "Target", "check_processors", "re
 
 MOST_PROCESSORS = 10_000_000
 """More than this is a slip, or a target no sane number of processors reaches."""
+
+_LONGEST_S = 1e18
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,11 @@ class Target:
         if self.statistic not in ("mean", *PERCENTILES):
             known = ", ".join(("mean", *PERCENTILES))
             raise BadTarget(f"{shown(self.statistic)} cannot be a target; write one of {known}")
-        if not (isinstance(self.seconds, int | float) and isfinite(self.seconds)):
-            raise BadTarget(f"{shown(self.seconds)} is no time; write seconds above 0")
-        if self.seconds <= 0:
-            raise BadTarget(f"{self.seconds} s is no latency to aim at; write more than 0")
+        time = isinstance(self.seconds, int | float) and not isinstance(self.seconds, bool)
+        if not time or not 0 < self.seconds <= _LONGEST_S:
+            raise BadTarget(
+                f"{shown(self.seconds)} is no latency in seconds to aim at; write more than 0"
+            )
 
     def __str__(self) -> str:
         return f"{self.statistic} ≤ {self.seconds:g} s"

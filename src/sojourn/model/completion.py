@@ -7,8 +7,8 @@ A record is complete when it has been served and the last of its children is com
 Taken from the last operators to the first. Children sent to different operators are held to
 be independent. Siblings sent to the same one find the same queue: they share one wait, and
 then drain, as many at a time as there are processors. Inside a loop the equation refers to
-itself and is iterated: each round adds one generation of records, and a gain below 1 lets
-them die out.
+itself. Where nothing branches it is linear and solved; otherwise it is iterated, each round
+adding one generation of records, and a gain below 1 lets them die out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from math import floor
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sojourn.errors import EndlessLoop
 from sojourn.model.lattice import Lattice, Masses
 from sojourn.model.station import Station
 from sojourn.topology import Topology
@@ -25,6 +27,12 @@ __all__ = ["Completion"]
 
 # A loop has settled when another generation moves no probability by more than this.
 _SETTLED = 1e-8
+# Branching loops that take more generations than this, some seconds' work, are given up.
+_MOST_GENERATIONS = 5_000
+# Loops of more operators than this are iterated even where they could be solved.
+_MOST_SOLVED = 16
+# What a mass that has gone round the lattice once is multiplied by.
+_DAMPING = 1e-8
 # Siblings beyond these are taken several at a time.
 _MOST_GROUPS = 64
 
@@ -87,13 +95,54 @@ class Completion:
         queues: Mapping[str, "_Queue"],
         served: Mapping[str, Masses],
     ) -> dict[str, Masses]:
+        if len(component) <= _MOST_SOLVED and not any(
+            self._topology.operator[name].branches for name in component
+        ):
+            return self._solved(component, queues, served)
         known = dict.fromkeys(component, self._lattice.constant(0.0))
-        moved = 1.0
-        while moved > _SETTLED:
+        for _ in range(_MOST_GENERATIONS):
             grown = self._generation(component, queues, {**served, **known})
             moved = max(float(np.abs(np.cumsum(grown[n] - known[n])).max()) for n in component)
             known = grown
-        return known
+            if moved <= _SETTLED:
+                return known
+        raise EndlessLoop(component, _MOST_GENERATIONS)
+
+    def _solved(
+        self,
+        component: tuple[str, ...],
+        queues: Mapping[str, "_Queue"],
+        served: Mapping[str, Masses],
+    ) -> dict[str, Masses]:
+        """Return the completions within a loop where nothing branches, however often it turns.
+
+        Then the equation is linear, and in the frequency domain a small linear system each.
+        Masses are damped there, so that what lies beyond the lattice does not come round to
+        its beginning.
+        """
+        lattice, gains = self._lattice, self._topology.gains
+        size = 2 * lattice.points
+        damped = _DAMPING ** (np.arange(lattice.points) / size)
+
+        def transform(masses: Masses) -> NDArray[np.complex128]:
+            return np.fft.rfft(masses * damped, size)
+
+        matrix = np.zeros((size // 2 + 1, len(component), len(component)), np.complex128)
+        right = np.zeros((size // 2 + 1, len(component), 1), np.complex128)
+        for row, name in enumerate(component):
+            service = transform(self._services[name])
+            matrix[:, row, row] += 1
+            leaves = np.full(len(service), max(0.0, 1 - sum(gains[name].values())), complex)
+            for target, chance in gains[name].items():
+                wait = transform(queues[target].wait)
+                if target in component:
+                    matrix[:, row, component.index(target)] -= chance * service * wait
+                else:
+                    leaves += chance * wait * transform(served[target])
+            right[:, row, 0] = service * leaves
+        solved = np.linalg.solve(matrix, right)[:, :, 0]
+        back = np.fft.irfft(solved, size, axis=0)[: lattice.points].T / damped
+        return dict(zip(component, np.maximum(back, 0.0), strict=True))
 
     def _generation(
         self,

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from sojourn.check import shown
 from sojourn.errors import BadWorkload
+from sojourn.topology import Topology
 
 __all__ = [
     "Dispatching",
@@ -152,6 +153,19 @@ class Workload:
     dispatch: Mapping[str, Dispatching] = field(default_factory=dict)
     keys: Mapping[str, Keys] = field(default_factory=dict)
     spread: bool = False
+
+    def check(self, topology: Topology) -> None:
+        """Raise `BadWorkload` if a shape is named for what *topology* does not have."""
+        arrivals = {arrival.name for arrival in topology.arrivals}
+        named = (*self.service, *self.dispatch, *self.keys)
+        for what, names, known in (
+            ("operator", named, set(topology.operator)),
+            ("arrival", (*self.gaps, *self.rates), arrivals),
+        ):
+            for name in names:
+                if name not in known:
+                    known_are = ", ".join(sorted(known))
+                    raise BadWorkload(f"there is no {what} {shown(name)}, only {known_are}")
 
 
 def _known(what: str, value: str, choices: tuple[str, ...]) -> None:

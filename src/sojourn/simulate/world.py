@@ -77,6 +77,7 @@ def build(
 
     Raise `BadWorkload` if it is too large, or a shape does not fit an operator.
     """
+    workload.check(topology)
     if sum(allocation.values()) > _MOST_PROCESSORS:
         raise BadWorkload(
             f"{sum(allocation.values())} processors are too many to simulate; "

@@ -136,7 +136,7 @@ def test_a_topology_may_come_from_standard_input():
         (("plan", VLD, "--target-mean", "500"), "'500' has no unit; write 500ms"),
         (("plan", VLD, "--target-mean", "soon"), "'soon' is not a time"),
         (("plan", VLD, "--target-mean", "5 parsecs"), "'5 parsecs' is not a time"),
-        (("plan", VLD, "--target-mean", "0s"), "0.0 s is no latency to aim at"),
+        (("plan", VLD, "--target-mean", "0s"), "0.0 is no latency in seconds to aim at"),
         (("plan", VLD, "--target-mean", "1s", "--target-p95", "1s"), "write one of them"),
         (
             ("plan", VLD, "--processors", 22, "--model", "mg1"),

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sojourn.errors import EndlessLoop
 from sojourn.model.completion import Completion
 from sojourn.model.lattice import Lattice
 from sojourn.model.network import predict, stations
@@ -165,6 +166,33 @@ def test_a_loop_of_exponentials_is_exponential():
     looping = half_busy("a", per_s=4.0, emits={"a": 0.75})
     masses = completion(entering("a", looping))
     np.testing.assert_allclose(np.cumsum(masses), exponential(1.0), atol=1e-4)
+
+
+def test_a_loop_that_turns_ten_thousand_times_is_exponential_still():
+    looping = Operator(name="a", service_s=1e-5, emits={"a": 0.9999})
+    mean = 0.1 / (1 - 1e-4)
+    lattice = Lattice.up_to(16 * mean, 4096)
+    masses = completion(entering("a", looping, per_s=1e-3), lattice)
+    assert lattice.mean_s(masses) == pytest.approx(mean, rel=2e-3)
+    assert lattice.percentile_s(masses, 0.95) == pytest.approx(-np.log(0.05) * mean, rel=5e-3)
+
+
+def test_a_loop_is_solved_to_what_iterating_gives(monkeypatch):
+    there = Operator(name="a", service_s=0.3, emits={"b": 1}, service_scv=0.3)
+    back = Operator(
+        name="b", service_s=0.1, emits={"a": 0.5, "c": 0.4}, route="one_of", transfer_s=0.2
+    )
+    topology = entering("a", there, back, half_busy("c", emits={"c": 0.2}))
+    solved = completion(topology)
+    monkeypatch.setattr("sojourn.model.completion._MOST_SOLVED", 0)
+    np.testing.assert_allclose(np.cumsum(solved), np.cumsum(completion(topology)), atol=1e-6)
+
+
+def test_a_branching_loop_that_all_but_multiplies_its_records_is_given_up(monkeypatch):
+    monkeypatch.setattr("sojourn.model.completion._MOST_GENERATIONS", 50)
+    looping = Operator(name="a", service_s=1e-4, emits={"a": 0.99, "b": 1})
+    with pytest.raises(EndlessLoop, match="through a has not died out after 50 generations"):
+        completion(entering("a", looping, Operator(name="b", service_s=1e-4)))
 
 
 def test_a_loop_through_two_operators_comes_round_as_often_as_it_must():
