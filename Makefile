@@ -30,8 +30,9 @@ $(READY): requirements.txt pyproject.toml
 	  echo "Install one, or name it: make PYTHON=python3.12 …"; exit 1; }
 	$(PYTHON) -m venv .venv
 	@command -v uv >/dev/null || $(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.txt
+	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.txt
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q src  # where bytecode is not written on the way, commands start faster
 	@touch $@
 
 demo: $(READY)

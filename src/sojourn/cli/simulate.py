@@ -8,7 +8,6 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import Progress
 
 from sojourn.cli.export import roots_to_parquet
 from sojourn.cli.options import (
@@ -86,6 +85,8 @@ def simulate(
 
     Example: sojourn simulate examples/vld.yaml --allocation extract=10,match=11,aggregate=1
     """
+    from rich.progress import Progress  # noqa: PLC0415 - other commands do without it
+
     try:
         from sojourn.simulate.run import simulate as run  # noqa: PLC0415 - numba is optional
     except ImportError as error:

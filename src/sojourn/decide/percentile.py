@@ -25,7 +25,7 @@ from sojourn.topology import Topology
 __all__ = ["Fewest", "fewest_for_percentile"]
 
 # The search works out how many roots are late, on a lattice that ends just after the target.
-_POINTS = 2048
+_POINTS = 1024
 # Within this part of the target a finer look decides: the same that is then reported. Both
 # lattices are good to less than it, even where all roots take the same time.
 _CLOSE = 0.01

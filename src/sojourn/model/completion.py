@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.errors import EndlessLoop
-from sojourn.model.lattice import Lattice, Masses
+from sojourn.model.lattice import Lattice, Masses, Spectrum
 from sojourn.model.station import Station
 from sojourn.topology import Topology
 
@@ -51,6 +51,7 @@ class Completion:
         self._services = {
             name: stations[name].service(load, lattice) for name, load in topology.loads.items()
         }
+        self._spectra = {name: lattice.spectrum(s) for name, s in self._services.items()}
         self._queues: dict[tuple[str, int | None], _Queue] = {}
 
     def __call__(self, allocation: Mapping[str, int | None]) -> Masses:
@@ -71,7 +72,7 @@ class Completion:
         for name, per_s in topology.entries.items():
             if per_s > 0:
                 share = per_s / topology.arrivals_per_s
-                root += share * self._lattice.add(queues[name].wait, served[name])
+                root += share * self._lattice.plus(queues[name].wait, served[name])
         return root
 
     def _queue(self, name: str, processors: int | None) -> "_Queue":
@@ -85,7 +86,10 @@ class Completion:
             waits = 1 - float(wait[0])
             wire = lattice.constant(self._topology.operator[name].transfer_s)
             self._queues[name, processors] = _Queue(
-                lattice.add(wire, wait), waits, processors, load.service_s
+                lattice.spectrum(wire) * lattice.spectrum(wait),
+                waits,
+                processors,
+                load.service_s,
             )
         return self._queues[name, processors]
 
@@ -134,7 +138,7 @@ class Completion:
             matrix[:, row, row] += 1
             leaves = np.full(len(service), max(0.0, 1 - sum(gains[name].values())), complex)
             for target, chance in gains[name].items():
-                wait = transform(queues[target].wait)
+                wait = transform(lattice.plus(queues[target].wait, lattice.constant(0.0)))
                 if target in component:
                     matrix[:, row, component.index(target)] -= chance * service * wait
                 else:
@@ -156,7 +160,7 @@ class Completion:
             grown[name] = self._services[name]
             if self._topology.gains[name]:
                 last = self._last_child(name, queues, served)
-                grown[name] = self._lattice.add(grown[name], last)
+                grown[name] = self._lattice.plus(self._spectra[name], last)
         return grown
 
     def _last_child(
@@ -167,7 +171,7 @@ class Completion:
         if self._topology.operator[name].route == "one_of":
             mixed = np.zeros(lattice.points)
             for target, chance in gains.items():
-                mixed += chance * lattice.add(queues[target].wait, served[target])
+                mixed += chance * lattice.plus(queues[target].wait, served[target])
             mixed[0] += max(0.0, 1 - sum(gains.values()))
             return mixed
         last = np.ones(lattice.points)
@@ -189,7 +193,7 @@ class _Queue:
     *wait* is the time on the wire and waiting; *waits* the probability of any waiting.
     """
 
-    wait: Masses
+    wait: Spectrum
     waits: float
     processors: int | None
     service_s: float
@@ -204,7 +208,7 @@ class _Queue:
             return last
         for start_s, number in self._starts(siblings):
             last *= lattice.later(done, start_s) ** number
-        return lattice.cumulated(lattice.add(self.wait, np.diff(last, prepend=0.0)))
+        return lattice.cumulated(lattice.plus(self.wait, np.diff(last, prepend=0.0)))
 
     def _starts(self, siblings: int) -> Iterator[tuple[float, int]]:
         """Yield how long after the first how many of *siblings* begin, in a few groups.

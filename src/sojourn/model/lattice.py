@@ -13,10 +13,13 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Lattice", "Masses"]
+__all__ = ["Lattice", "Masses", "Spectrum"]
 
 Masses = NDArray[np.float64]
 """The probability that the time falls on each point of a lattice."""
+
+Spectrum = NDArray[np.complex128]
+"""Masses in the frequency domain, where adding times is multiplying."""
 
 # Points at which a gamma distribution is tabulated before it is put on a lattice: enough
 # for an error below a ten-thousandth of its mean.
@@ -83,11 +86,17 @@ class Lattice:
 
     def add(self, one: Masses, other: Masses) -> Masses:
         """Return the masses of the sum of two independent times."""
-        size = 2 * self.points
-        product = np.fft.rfft(one, size) * np.fft.rfft(other, size)
+        return self.plus(self.spectrum(one), other)
+
+    def spectrum(self, masses: Masses) -> Spectrum:
+        """Return the transform of *masses*, for those that are added to many others."""
+        return np.fft.rfft(masses, 2 * self.points)
+
+    def plus(self, spectrum: Spectrum, masses: Masses) -> Masses:
+        """Return the masses of the sum of two independent times, one of them transformed."""
+        summed = np.fft.irfft(spectrum * self.spectrum(masses), 2 * self.points)
         # rounding leaves specks below 0, which powers of the cumulated masses would blow up
-        summed: Masses = np.maximum(np.fft.irfft(product, size)[: self.points], 0.0)
-        return summed
+        return np.maximum(summed[: self.points], 0.0)
 
     def cumulated(self, masses: Masses) -> Masses:
         """Return the probability that the time is no longer than each point."""
