@@ -149,7 +149,7 @@ def _draw_neighbours(axes: Any, explanation: Explanation) -> None:  # noqa: ANN4
     means, stds = [row[1] for row in rows], [row[2] for row in rows]
     axes.bar(range(len(rows)), means, yerr=stds, color=colours, capsize=3)
     axes.set_xticks(range(len(rows)), names, rotation=30)
-    axes.set(title="one move away: mean ± std", ylabel="seconds")
+    axes.set(title="one move away: mean ± std of completion", ylabel="seconds")
 
 
 def _short(allocation: dict[str, int]) -> str:
