@@ -15,6 +15,7 @@ import pytest
 from sojourn.model.network import PERCENTILES, predict
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology_file import read_topology
+from theory.networks import JACKSON
 from theory.tree_simulation import Estimate, Roots, estimate, simulate
 
 VLD = Path(__file__).parents[2] / "examples" / "vld.yaml"
@@ -161,30 +162,9 @@ def test_a_tandem_is_exact_to_the_last_percentile():
 
 def test_the_mean_of_a_jackson_network_with_loop_and_split_is_exact():
     """Two streams enter, records overtake, wait on the wire, and come back."""
-    jackson = Topology(
-        name="jackson",
-        arrivals=(
-            Arrival(name="many", per_s=0.8, into={"parse": 0.75, "check": 0.25}),
-            Arrival(name="few", per_s=0.2, into="check"),
-        ),
-        operators=(
-            Operator(
-                name="parse", service_s=0.6, route="one_of", emits={"check": 0.6, "store": 0.4}
-            ),
-            Operator(
-                name="check",
-                service_s=2.0,
-                speed=2.0,
-                transfer_s=0.4,
-                route="one_of",
-                emits={"parse": 0.3, "check": 0.1, "store": 0.5},
-            ),
-            Operator(name="store", service_s=0.7, transfer_s=0.1),
-        ),
-    )
     allocation = {"parse": 1, "check": 2, "store": 1}
-    found = simulated_figures(jackson, allocation, roots=200_000, seed=5)
-    assert_exact(found, predicted(jackson, allocation, "mmk"), "mean_s", "completion_mean_s")
+    found = simulated_figures(JACKSON, allocation, roots=200_000, seed=5)
+    assert_exact(found, predicted(JACKSON, allocation, "mmk"), "mean_s", "completion_mean_s")
 
 
 @pytest.mark.parametrize("service_scv", [0.0, 0.25, 4.0])

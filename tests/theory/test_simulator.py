@@ -18,6 +18,7 @@ from sojourn.simulate.simulation import Simulation
 from sojourn.simulate.workload import Gaps, Keys, Rates, Service, Workload
 from sojourn.topology import Arrival, Operator, Topology
 from theory import tree_simulation
+from theory.networks import JACKSON
 from theory.tree_simulation import estimate
 
 MARGIN = 2.0
@@ -192,29 +193,6 @@ def test_a_tandem_has_hypoexponential_percentiles():
     assert_percentiles(
         done, lambda t: 1 - (fast * exp(-slow * t) - slow * exp(-fast * t)) / (fast - slow)
     )
-
-
-JACKSON = Topology(
-    name="jackson",
-    arrivals=(
-        Arrival(name="many", per_s=0.8, into={"parse": 0.75, "check": 0.25}),
-        Arrival(name="few", per_s=0.2, into="check"),
-    ),
-    operators=(
-        Operator(
-            name="parse", service_s=0.6, route="one_of", emits={"check": 0.6, "store": 0.4}
-        ),
-        Operator(
-            name="check",
-            service_s=2.0,
-            speed=2.0,
-            transfer_s=0.4,
-            route="one_of",
-            emits={"parse": 0.3, "check": 0.1, "store": 0.5},
-        ),
-        Operator(name="store", service_s=0.7, transfer_s=0.1),
-    ),
-)
 
 
 def test_a_network_with_loop_and_split_is_jacksons():

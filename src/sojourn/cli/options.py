@@ -21,6 +21,7 @@ __all__ = [
     "JsonOption",
     "ModelOption",
     "ProcessorsOption",
+    "RequiredAllocationOption",
     "ReservedOption",
     "SlotsOption",
     "TargetMeanOption",
@@ -45,6 +46,9 @@ FileArgument = Annotated[
 AllocationOption = Annotated[
     str | None,
     typer.Option(metavar="OP=K,…", help="Processors per operator: extract=10,match=11."),
+]
+RequiredAllocationOption = Annotated[
+    str, typer.Option(metavar="OP=K,…", help="Processors per operator: extract=10,match=11.")
 ]
 ModelOption = Annotated[
     str,

@@ -1,8 +1,5 @@
 """`sojourn predict`: what an allocation would do."""
 
-from typing import Annotated
-
-import typer
 from rich.console import Console
 
 from sojourn.cli.calibrate import read_calibration
@@ -11,6 +8,7 @@ from sojourn.cli.options import (
     FileArgument,
     JsonOption,
     ModelOption,
+    RequiredAllocationOption,
     read_allocation,
     read_file,
 )
@@ -23,10 +21,7 @@ __all__ = ["predict"]
 
 def predict(
     file: FileArgument,
-    allocation: Annotated[
-        str,
-        typer.Option(metavar="OP=K,…", help="Processors per operator: extract=10,match=11."),
-    ],
+    allocation: RequiredAllocationOption,
     model: ModelOption = "gigk",
     calibration: CalibrationOption = None,
     json: JsonOption = False,

@@ -13,6 +13,7 @@ from sojourn.cli.export import roots_to_parquet
 from sojourn.cli.options import (
     FileArgument,
     JsonOption,
+    RequiredAllocationOption,
     read_allocation,
     read_duration_s,
     read_file,
@@ -36,10 +37,7 @@ __all__ = ["simulate"]
 
 def simulate(
     file: FileArgument,
-    allocation: Annotated[
-        str,
-        typer.Option(metavar="OP=K,…", help="Processors per operator: extract=10,match=11."),
-    ],
+    allocation: RequiredAllocationOption,
     duration: Annotated[
         str | None, typer.Option(metavar="TIME", help="Simulated time: 10m, 2h.")
     ] = None,
