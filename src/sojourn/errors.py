@@ -18,7 +18,8 @@ SojournError
 │   ├── BadTarget            a target that is no positive time
 │   ├── BadCalibration       measurements that no calibration can be fitted to
 │   ├── BadWorkload          a shape of times, or a rate, that cannot be simulated
-│   └── UnknownModel         no station model of that name
+│   ├── UnknownModel         no station model of that name
+│   └── UnknownPolicy        no policy of that name
 ├── EngineError              the running system refused, or did not answer
 └── CannotBeDone             right as a question, but the answer is no
     ├── UnstableStation      work arrives faster than the processors can do it
@@ -60,6 +61,7 @@ __all__ = [
     "UnknownField",
     "UnknownModel",
     "UnknownOperator",
+    "UnknownPolicy",
     "UnstableLoop",
     "UnstableStation",
     "WrongType",
@@ -177,6 +179,17 @@ class UnknownModel(BadInput):
     def __str__(self) -> str:
         name, known = self.args
         return f"no station model is called {name!r}; there are {', '.join(known)}"
+
+
+class UnknownPolicy(BadInput):
+    """No policy of that name."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(name, known)
+
+    def __str__(self) -> str:
+        name, known = self.args
+        return f"no policy is called {name!r}; there are {', '.join(known)}"
 
 
 class UnstableStation(CannotBeDone):

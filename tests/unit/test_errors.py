@@ -31,6 +31,7 @@ RAISED = [
     errors.BadWorkload("no"),
     errors.EngineError("no"),
     errors.UnknownModel("mm1", ("mmk", "gigk")),
+    errors.UnknownPolicy("hpa", ("drs", "ds2")),
     errors.UnstableStation(3, 5, "match"),
     errors.TooFewProcessors(3, {"extract": 7, "match": 8}),
     errors.BoundTooLow("match", 3, 8),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sojourn.decide.assign import assign
 from sojourn.decide.gains import Gains, least_allocation
-from sojourn.decide.percentile import Fewest, fewest_for_percentile
+from sojourn.decide.percentile import LOOKS, Fewest, fewest_for_percentile
 from sojourn.decide.plan import MOST_PROCESSORS, Nodes, Plan, Target, check_processors
 from sojourn.errors import TargetBelowFloor, TargetOutOfReach
 from sojourn.model.network import mean_floor_s, mean_s, predict, stations
@@ -24,17 +24,19 @@ def minimise(
     model: str = "gigk",
     most: int | None = None,
     nodes: Nodes | None = None,
+    looks: int = LOOKS,
 ) -> Plan:
     """Return the fewest processors, at most *most*, that meet *target*.
 
-    With *nodes*, the fewest whole machines, with all their processors handed out.
+    With *nodes*, the fewest whole machines, with all their processors handed out. A plan for
+    a percentile is searched for with so many *looks* at operators at most.
 
     Raise `TargetBelowFloor` if no number of processors meets it, `TargetOutOfReach` if
     those allowed do not.
     """
     if most is not None:
         check_processors(most)
-    found = _fewest(topology, target, model)
+    found = _fewest(topology, target, model, looks)
     allocation, whole = found.allocation, None
     if nodes is not None:
         whole = nodes.holding(sum(allocation.values()))
@@ -55,9 +57,9 @@ def minimise(
     )
 
 
-def _fewest(topology: Topology, target: Target, model: str) -> Fewest:
+def _fewest(topology: Topology, target: Target, model: str, looks: int) -> Fewest:
     if target.statistic != "mean":
-        return fewest_for_percentile(topology, target, model=model)
+        return fewest_for_percentile(topology, target, model=model, looks=looks)
     gains = Gains(topology, stations(topology, model))
     wait_s = target.seconds - mean_floor_s(topology)
     if wait_s < 0 or wait_s == 0 < gains.wait_s:

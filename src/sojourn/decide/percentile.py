@@ -22,7 +22,7 @@ from sojourn.model.lattice import Lattice
 from sojourn.model.network import PERCENTILES, predict, stations
 from sojourn.topology import Topology
 
-__all__ = ["Fewest", "fewest_for_percentile"]
+__all__ = ["LOOKS", "Fewest", "fewest_for_percentile"]
 
 # The search works out how many roots are late, on a lattice that ends just after the target.
 _POINTS = 1024
@@ -31,8 +31,9 @@ _POINTS = 1024
 _CLOSE = 0.01
 # Masses that add up to exactly what is allowed may round to more.
 _ROUNDING = 1e-9
-# How many operators may be looked at in all: some three seconds' work.
-_BUDGET = 30_000
+
+LOOKS = 30_000
+"""How many operators a search may look at: some three seconds' work."""
 
 _Counts = tuple[int, ...]
 
@@ -45,14 +46,18 @@ class Fewest:
     least: int
 
 
-def fewest_for_percentile(topology: Topology, target: Target, *, model: str) -> Fewest:
+def fewest_for_percentile(
+    topology: Topology, target: Target, *, model: str, looks: int = LOOKS
+) -> Fewest:
     """Return the fewest processors that meet a percentile *target*.
+
+    The search for fewer than handing out by gain takes stops after so many *looks*.
 
     Raise `TargetBelowFloor` or `TargetOutOfReach` if none do.
     """
     search = _Search(topology, target, model)
     best = search.by_gain()
-    search.left = _BUDGET
+    search.left = looks
     try:
         while search.tighten(sum(best) - 1):
             fewer = search.step_down(best) or search.any_of(sum(best) - 1)

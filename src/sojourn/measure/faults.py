@@ -39,7 +39,7 @@ def faults(
     yield from _clock(pull, every_s, last_s)
     yield from _names(pull, topology)
     for report in pull.operators:
-        yield from _operator(report, pull.at_s - pull.since_s)
+        yield from _operator(report, pull.at_s - pull.since_s, pull.at_s)
     yield from _roots(pull.roots, topology)
 
 
@@ -75,7 +75,7 @@ def _names(pull: Pull, topology: Topology) -> Iterator[str]:
             yield f"{name}: the operator is reported {number} times"
 
 
-def _operator(report: OperatorReport, lasted_s: float) -> Iterator[str]:
+def _operator(report: OperatorReport, lasted_s: float, at_s: float) -> Iterator[str]:
     name = report.name
     for counter in ("wanted", "running", "backlog"):
         if _wrong(getattr(report, counter)):
@@ -93,12 +93,12 @@ def _operator(report: OperatorReport, lasted_s: float) -> Iterator[str]:
         if _wrong(count):
             yield f"{name}: {shown(count)} arrivals in a bin"
     for processor in report.processors:
-        yield from (f"{name}: {fault}" for fault in _processor(processor))
+        yield from (f"{name}: {fault}" for fault in _processor(processor, at_s))
     if report.running and not report.processors:
         yield f"{name}: none of its {report.running} processors reported"
 
 
-def _processor(report: ProcessorReport) -> Iterator[str]:
+def _processor(report: ProcessorReport, at_s: float) -> Iterator[str]:
     who = report.processor
     for counter in ("served", "sampled"):
         if _wrong(getattr(report, counter)):
@@ -115,6 +115,10 @@ def _processor(report: ProcessorReport) -> Iterator[str]:
                 f"no {report.sampled} times have the sums of {who}, "
                 f"{total} {sum_s:g} and {squares} {sum_ss:g}"
             )
+    # the longest of some times is at least the root of the mean of their squares
+    longest_s = (float(report.service_ss) / max(1, report.sampled)) ** 0.5
+    if longest_s > at_s * (1 + BIN_SLACK) > 0:
+        yield f"{who} served a record for {longest_s:g} s, and the clock is at {at_s:g} s"
 
 
 def _possible(number: int, sum_s: float, sum_ss: float) -> bool:

@@ -7,10 +7,12 @@ from sojourn.errors import BadInput
 from sojourn.measure.observation import Observation, ObservedOperator
 from sojourn.topology import Arrival, Operator, Topology
 
-__all__ = ["LEAST_SAMPLES", "LEAST_SCV_SAMPLES", "observed"]
+__all__ = ["LEAST_SAMPLES", "LEAST_SCV_SAMPLES", "MOST_ERROR", "observed"]
 
 LEAST_SAMPLES = 30
 """Samples from which on a mean, or a number sent, replaces the last one known."""
+MOST_ERROR = 0.5
+"""The standard error of a mean service time, in parts of it, up to which it is believed."""
 LEAST_SCV_SAMPLES = 100
 """The same for a service scv, which takes more to be known."""
 
@@ -24,7 +26,8 @@ def observed(topology: Topology, observation: Observation) -> Topology:
     - A stream from outside has its own measured rate where streams were told apart, and
       otherwise its share of λ₀. Shares of one stream between operators that nothing else
       reaches are those measured; any others stay.
-    - Service times and scvs are the measured ones where there are enough samples.
+    - Service times and scvs are the measured ones where there are enough samples, and not
+      one record took most of the time.
     - What operators send to one target is scaled by one factor per target: records that
       reached it from inside over those that would have, by the records *served* upstream.
       Ratios between the sources of one target stay; of one source the number sent is exactly
@@ -92,7 +95,7 @@ def _operator(
     if operator.route == "one_of" and total > 1:
         emits = {name: mean / total for name, mean in emits.items()}
     service_s, scv = operator.service_s, operator.service_scv
-    if seen.service_s is not None and seen.samples >= LEAST_SAMPLES:
+    if seen.service_s is not None and _sure(seen):
         service_s = _number(seen.service_s * operator.speed)
     if seen.service_scv is not None and seen.samples >= LEAST_SCV_SAMPLES:
         scv = _number(seen.service_scv)
@@ -102,6 +105,12 @@ def _operator(
     return replace(
         operator, emits=emits, service_s=service_s, service_scv=scv, arrival_scv=arrival_scv
     )
+
+
+def _sure(seen: ObservedOperator) -> bool:
+    """Tell whether the mean of the service times is known: not where one made most of it."""
+    scv = seen.service_scv or 0.0
+    return seen.samples >= LEAST_SAMPLES and scv <= MOST_ERROR**2 * seen.samples
 
 
 def _number(value: float) -> float:

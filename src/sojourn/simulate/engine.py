@@ -1,12 +1,16 @@
 """The simulator as an engine: the loop drives it as it drives a running application."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import ceil
 from types import TracebackType
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sojourn.engine import Cost
 from sojourn.errors import EngineError
+from sojourn.measure.aggregate import LEAST_BINS
 from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
 from sojourn.measure.sketch import Sketch
 from sojourn.model.network import check_allocation
@@ -17,16 +21,17 @@ from sojourn.topology import Topology
 
 __all__ = ["Simulator"]
 
-# Bins as long as the interval would leave nothing to compare; and what fits but for the last
-# digit needs no bin more.
-_LEAST_BINS, _ROUNDING = 10, 1e-9
+# What fits but for the last digit needs no bin more.
+_ROUNDING = 1e-9
 
 
 class Simulator:
     """An engine whose time passes only while it is looked at.
 
     *pause_s* is what a change costs each operator that changes: 0 for an engine that rescales
-    live, 7 s for one that restarts a query. One record in *sample_every* is timed.
+    live, 7 s for one that restarts a query. One record in *sample_every* is timed. *each* is
+    called with the roots that completed: an array of births, completions and sums that is
+    good until it returns.
     """
 
     def __init__(
@@ -37,9 +42,11 @@ class Simulator:
         pause_s: float = 0.0,
         sample_every: int = 20,
         bin_s: float = 1.0,
+        each: Callable[[NDArray[np.void]], None] = lambda _roots: None,
     ) -> None:
         self._workload, self._seed = workload or Workload(), seed
         self._pause_s, self._sample_every, self._bin_s = pause_s, sample_every, bin_s
+        self._each = each
         self._run: Simulation | None = None
         self._topology: Topology | None = None
         self._allocation: dict[str, int] = {}
@@ -76,12 +83,13 @@ class Simulator:
         run, topology = self._running()
         if not until_s > run.now_s:
             raise EngineError(f"{until_s} s is not after {run.now_s} s, which it is already")
-        bin_s = min(self._bin_s, (until_s - run.now_s) / _LEAST_BINS)
+        bin_s = min(self._bin_s, (until_s - run.now_s) / LEAST_BINS)
         run.watch(bin_s=bin_s, bins=ceil((until_s - run.now_s) / bin_s - _ROUNDING))
         completions = sums = Sketch.empty()
         for done in run.advance(until_s=until_s):
             completions += Sketch.of(done["completion_s"])
             sums += Sketch.of(done["sum_s"])
+            self._each(done)
         entered, completed = run.roots_entered, run.roots_done
         pull = Pull(
             since_s=self._since_s,

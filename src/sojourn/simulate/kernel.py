@@ -121,7 +121,9 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
             root = roots[root_id]
             tally[VISITS] += 1
             slot.served += 1
-            if slot.served % sample_every == 0:
+            slot.untimed += 1
+            if slot.untimed >= sample_every:
+                slot.untimed = 0
                 took_s = now_s - record.started_s
                 waited_s = record.started_s - record.queued_s
                 slot.sampled += 1

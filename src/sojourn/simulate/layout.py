@@ -65,7 +65,9 @@ OPERATOR = np.dtype(
     ]
 )
 # A place for a processor: its state, its queue (of a shared one, that of the first slot), an
-# entry of the operator's stack of idle slots, and what it counted since the last look.
+# entry of the operator's stack of idle slots, what it counted since the last look, and how
+# many it served since it timed one: a look must not make it begin anew, or only processors
+# with many short times between two looks would time any.
 SLOT = np.dtype(
     [
         ("state", "i8"),
@@ -79,6 +81,7 @@ SLOT = np.dtype(
         ("service_ss", "f8"),
         ("wait_s", "f8"),
         ("wait_ss", "f8"),
+        ("untimed", "i8"),
     ]
 )
 TARGET = np.dtype([("operator", "i8"), ("mean", "f8")])

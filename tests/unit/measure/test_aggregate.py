@@ -365,7 +365,7 @@ def swarm(*means_s, samples=50):
 
 
 def test_a_processor_a_hundred_times_slower_than_the_others_is_left_out():
-    seen = observe(operator(processors=swarm(0.1, 0.1, 10, 0.1, 0.1)))
+    seen = observe(operator(processors=swarm(0.1, 0.1, 10, 0.1, 0.1)), since_s=90, at_s=100)
     split = seen.operators["split"]
     assert (split.samples, split.served) == (200, 250)
     assert split.service_s == pytest.approx(0.1, rel=0.3)
@@ -394,14 +394,23 @@ def test_a_single_long_record_is_no_outlier():
     ids=["two", "two against two", "all apart", "too short for the clock", "near enough"],
 )
 def test_where_nobody_can_tell_who_is_right_all_stay(means_s):
-    seen = observe(operator(processors=swarm(*means_s)))
+    seen = observe(operator(processors=swarm(*means_s)), since_s=90, at_s=100)
     assert seen.operators["split"].samples == 50 * len(means_s)
     assert seen.notes == ()
 
 
+def test_a_record_served_for_longer_than_there_was_time_is_no_measurement():
+    """A processor whose clock jumped would make every other one look idle."""
+    jumped = processor("p0", (0.1, 0.1, 4000.0))
+    seen = observe(operator(processors=(jumped,)), since_s=90, at_s=100)
+    assert not seen.usable
+    assert seen.reason.startswith("split: p0 served a record for 2309")
+    assert observe(operator(processors=(jumped,)), since_s=8990, at_s=9000).usable
+
+
 def test_an_idle_processor_among_outliers_is_kept():
     swarmed = (*swarm(0.1, 0.1, 0.1, 0.1, 10), processor("idle", ()))
-    seen = observe(operator(processors=swarmed))
+    seen = observe(operator(processors=swarmed), since_s=90, at_s=100)
     assert seen.operators["split"].samples == 200
     assert len(seen.notes) == 1
 

@@ -1,0 +1,149 @@
+"""The allocation that a load calls for, whatever the load is: there always is one.
+
+A plan may be impossible: a running application still needs processors, so what comes
+closest is aimed at, and the note says what is not met.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sojourn.act.ration import ration
+from sojourn.decide.assign import assign
+from sojourn.decide.minimise import minimise
+from sojourn.decide.plan import Nodes, Target
+from sojourn.errors import (
+    BoundTooLow,
+    EndlessLoop,
+    TargetBelowFloor,
+    TargetOutOfReach,
+    TooFewProcessors,
+)
+from sojourn.topology import Topology
+
+__all__ = ["Aim", "Goal", "aim"]
+
+# Where no number of processors is fast enough, this much above the best there is will do.
+_NEAR = 1.1
+
+
+# A plan is made at every turn. What handing out by gain gives is rarely a processor too many,
+# and to prove that none is takes most of the time.
+_LOOKS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What processors are for: a target with as few as possible, or the most of them all.
+
+    Without a target all of *most* are used as well as can be (DRS's optimisation 6), with
+    one the fewest that meet it, at most *most* (optimisation 8).
+
+    >>> print(Goal(target=Target("p95", 1.0), most=22))
+    p95 ≤ 1 s with at most 22 processors
+    """
+
+    target: Target | None = None
+    most: int | None = None
+    nodes: Nodes | None = None
+    model: str = "gigk"
+
+    def __str__(self) -> str:
+        most = "" if self.most is None else f"{self.most} processors"
+        return " with at most ".join(str(part) for part in (self.target, most) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aim:
+    """Processors per operator; the note is empty where all that was asked for is met."""
+
+    allocation: dict[str, int]
+    note: str = ""
+
+
+def aim(topology: Topology, goal: Goal, needs: Mapping[str, int] | None = None) -> Aim:
+    """Return the allocation that *goal* calls for, or what comes closest.
+
+    *needs* are processors that operators need beside, to work off what waits.
+
+    - a bound of an operator forbids keeping up: that operator has all it may have
+    - the most there are do not keep up: they are shared out by need
+    - the most there are do not meet the target: all of them are used
+    - nothing meets the target: what comes within a tenth of the best there is
+    """
+    try:
+        return Aim(allocation=_planned(_with_needs(topology, needs or {}), goal))
+    except BoundTooLow as error:
+        return Aim(allocation=_unbound(topology, goal, needs, error), note=str(error))
+    except TooFewProcessors as error:
+        needed = {
+            name: max(load.erlangs, (needs or {}).get(name, 0))
+            for name, load in topology.loads.items()
+        }
+        return Aim(allocation=ration(topology, needed, error.processors), note=str(error))
+    except (TargetBelowFloor, TargetOutOfReach) as error:
+        return Aim(allocation=_nearest(topology, goal, needs, error), note=str(error))
+    except EndlessLoop as error:
+        # Its percentiles cannot be worked out; its mean can.
+        by_mean = replace(goal, target=Target("mean", _seconds(goal)))
+        return Aim(allocation=aim(topology, by_mean, needs).allocation, note=str(error))
+
+
+_Needs = Mapping[str, int] | None
+
+
+def _with_needs(topology: Topology, needs: Mapping[str, int]) -> Topology:
+    """Return the topology in which no operator has less than it needs, as far as it may."""
+    operators = []
+    for operator in topology.operators:
+        least = max(operator.min_processors, needs.get(operator.name, 1))
+        most = operator.max_processors
+        operators.append(
+            replace(operator, min_processors=least if most is None else min(least, most))
+        )
+    return replace(topology, operators=tuple(operators))
+
+
+def _planned(topology: Topology, goal: Goal) -> dict[str, int]:
+    if goal.target is None:
+        most = goal.most or len(topology.operators)
+        plan = assign(topology, most, model=goal.model, nodes=goal.nodes)
+    else:
+        plan = minimise(
+            topology,
+            goal.target,
+            model=goal.model,
+            most=goal.most,
+            nodes=goal.nodes,
+            looks=_LOOKS,
+        )
+    return dict(plan.allocation)
+
+
+def _unbound(
+    topology: Topology, goal: Goal, needs: _Needs, error: BoundTooLow
+) -> dict[str, int]:
+    """Return what would be if the operator's bound were none, and then keep to it."""
+    operators = tuple(
+        replace(operator, max_processors=None) if operator.name == error.operator else operator
+        for operator in topology.operators
+    )
+    allocation = aim(replace(topology, operators=operators), goal, needs).allocation
+    return {**allocation, error.operator: min(allocation[error.operator], error.most)}
+
+
+def _nearest(
+    topology: Topology,
+    goal: Goal,
+    needs: _Needs,
+    error: TargetBelowFloor | TargetOutOfReach,
+) -> dict[str, int]:
+    if isinstance(error, TargetOutOfReach) and error.needed is not None:
+        return aim(topology, replace(goal, target=None), needs).allocation
+    best_s = error.floor_s if isinstance(error, TargetBelowFloor) else error.reached_s
+    statistic = goal.target.statistic if goal.target else "mean"
+    near = replace(goal, target=Target(statistic, best_s * _NEAR))
+    return aim(topology, near, needs).allocation
+
+
+def _seconds(goal: Goal) -> float:
+    return goal.target.seconds if goal.target else 1.0

@@ -1,0 +1,145 @@
+"""When a change is worth its trouble: times between changes, confirmation, no flapping."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import inf, sqrt
+
+from sojourn.act.quiet import QuietHours
+from sojourn.errors import BadInput
+from sojourn.knowledge import Decision, Knowledge
+
+__all__ = ["Caution"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caution:
+    """How much it takes to change a running application.
+
+    - *t_ra_s* between two changes (DRS's T_ra); what must be done at once does not wait
+    - *margin*: processors are given for this much more load, or for a standard error of the
+      measured load if that is more, and kept for *sigmas* of them
+    - *confirm*: processors are taken away when so many observations in a row agree
+    - *least_gain*: the part of the mean that moving processors must save
+    - *disturbed*: the part of the time that changes which could wait may disturb, given
+      what the last changes cost
+    - *calm*: for so many T_ra an operator that got more keeps it, and one that gave up
+      some gets them back only when the target is missed, unless the load plainly changed
+    - *quiet*: hours in which nothing is changed
+    """
+
+    t_ra_s: float = 60.0
+    margin: float = 0.1
+    sigmas: float = 4.0
+    confirm: int = 6
+    least_gain: float = 0.05
+    disturbed: float = 0.05
+    calm: float = 10.0
+    quiet: tuple[QuietHours, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("t_ra_s", "margin", "sigmas", "least_gain", "calm"):
+            value = getattr(self, name)
+            if not 0 <= value <= (inf if name == "t_ra_s" else 1e6):
+                raise BadInput(f"caution: {name} is {value}; write 0 or more")
+        if not 0 < self.disturbed <= 1:
+            raise BadInput(f"caution: disturbed is {self.disturbed}; write a part of 1")
+        if self.confirm < 1:
+            raise BadInput(f"caution: confirm is {self.confirm}; write 1 or more")
+
+    def given_for(self, uncertainty: float) -> float:
+        """Return by which part more load than measured processors are given for."""
+        return min(1.0, max(self.margin, min(1.0, self.sigmas) * uncertainty))
+
+    def kept_for(self, uncertainty: float) -> float:
+        """Return by which part more load than measured processors are kept for."""
+        return min(1.0, max(self.margin, self.sigmas * uncertainty))
+
+    def quiet_now(self, knowledge: Knowledge) -> str:
+        """Return which quiet hours it is now; nothing if none."""
+        now_s = knowledge.midnight_s + knowledge.at_s
+        return next((str(hours) for hours in self.quiet if hours.cover(now_s)), "")
+
+    def too_soon(self, knowledge: Knowledge) -> str:
+        """Return why it is too soon for a change that could wait; nothing if it is not."""
+        since_s = knowledge.at_s - knowledge.changed_at_s
+        costly_s = knowledge.pause_s / self.disturbed
+        if since_s < self.t_ra_s:
+            return f"the last change was {since_s:.3g} s ago, and T_ra is {self.t_ra_s:g} s"
+        if since_s < costly_s:
+            return (
+                f"changes pause operators for {knowledge.pause_s:.3g} s, so one that can wait "
+                f"comes {costly_s:.3g} s after the last, which was {since_s:.3g} s ago"
+            )
+        return ""
+
+    def pays(self, pause_s: float, gain_s: float) -> bool:
+        """Tell whether roots save in some T_ra what those in a pause wait, half of it each."""
+        return pause_s * pause_s / 2 <= gain_s * self.calm * self.t_ra_s
+
+    def confirmed(
+        self, knowledge: Knowledge, wanted: Mapping[str, int]
+    ) -> dict[str, int] | None:
+        """Return the most that each of the last observations wanted; None of too few.
+
+        Those before the last change do not count: it was made on them.
+        """
+        before = [
+            episode.decision.wanted
+            for episode in knowledge.episodes[len(knowledge.episodes) - self.confirm + 1 :]
+            if episode.decision.wanted is not None
+            and episode.decision.at_s > knowledge.changed_at_s
+        ]
+        if len(before) + 1 < self.confirm:
+            return None
+        return {name: max([k, *(w[name] for w in before)]) for name, k in wanted.items()}
+
+    def undone(
+        self,
+        knowledge: Knowledge,
+        after: Mapping[str, int],
+        offered: Mapping[str, float],
+        noise: Mapping[str, float],
+        goal: str,
+    ) -> list[str]:
+        """Return the operators whose change to *after* would undo another at the same load.
+
+        For some time any change back counts; for as long as is remembered, one to where an
+        operator once had too few. What was done for another *goal* does not.
+        """
+        recent_s = knowledge.at_s - self.calm * self.t_ra_s
+        return [
+            name
+            for name, k in after.items()
+            if any(
+                decision.goal == goal
+                and self._same(decision, name, offered, noise)
+                and (decision.at_s >= recent_s or k <= before < changed)
+                for decision, before, changed in _changes_back(knowledge, name, k)
+            )
+        ]
+
+    def _same(
+        self,
+        decision: Decision,
+        name: str,
+        offered: Mapping[str, float],
+        noise: Mapping[str, float],
+    ) -> bool:
+        """Tell whether the load of an operator is that of *decision*, but for chance."""
+        if name not in decision.offered:
+            return False
+        then, now = decision.offered[name], offered[name]
+        chance = self.sigmas * sqrt(decision.noise[name] ** 2 + noise[name] ** 2)
+        return abs(now - then) <= max(self.margin, chance) * max(now, then)
+
+
+def _changes_back(
+    knowledge: Knowledge, name: str, k: int
+) -> Iterator[tuple[Decision, int, int]]:
+    """Yield the changes of an operator that went the other way: why, from what, to what."""
+    step = k - knowledge.allocation[name]
+    for episode in knowledge.episodes:
+        if episode.cost is not None and name in episode.cost.changed:
+            before, after = episode.cost.changed[name]
+            if step * (after - before) < 0:
+                yield episode.decision, before, after

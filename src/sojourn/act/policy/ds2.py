@@ -1,0 +1,110 @@
+"""DS2: as many processors as the rates call for (Kalavri et al., OSDI 2018).
+
+A processor's true rate is what it would serve if it never waited: one record per measured
+service time. Rates from outside flow through the topology, and each operator gets the
+processors that its target rate takes. Nothing is known of latency or of backlogs: what waits
+goes on waiting where the rates say that there is enough.
+
+The published controller visits operators in topological order, and so takes no loops. Here
+the traffic equations are solved instead, which comes to the same where there are none.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+
+from sojourn.act.ration import bounded
+from sojourn.act.recommendation import Recommended, demand, held, listed, whole
+from sojourn.decide.plan import Target
+from sojourn.errors import BadInput
+from sojourn.knowledge import Decision, Knowledge, allocation_text
+from sojourn.measure.observation import Observation
+
+__all__ = ["Ds2", "policy"]
+
+
+def policy(_target: Target, most: int | None) -> "Ds2":
+    """Return the policy with its defaults."""
+    return Ds2(most=most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ds2:
+    """Gives each operator (1 + *scaling_factor*) times the processors its rate takes.
+
+    - *warm_up*: so many observations after a change, and after the start, are not used
+    - *activation*: so many are evaluated before the next change; as in the published code,
+      the last of them counts
+    - *target_rate_ratio*: where no operator is to grow, and yet more than so many times as
+      much arrives as completes, all of them grow by that ratio; by default never
+    - one processor less at an operator is no reason for a change by itself
+    """
+
+    most: int | None = None
+    scaling_factor: float = 0.0
+    warm_up: int = 1
+    activation: int = 1
+    target_rate_ratio: float = inf
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.scaling_factor < inf:
+            raise BadInput(f"ds2: scaling_factor is {self.scaling_factor}; write 0 or more")
+        if self.warm_up < 0:
+            raise BadInput(f"ds2: warm_up is {self.warm_up} observations; write 0 or more")
+        if self.activation < 1:
+            raise BadInput(f"ds2: activation is {self.activation}; write 1 or more")
+        if not self.target_rate_ratio >= 1:
+            ratio = self.target_rate_ratio
+            raise BadInput(f"ds2: target_rate_ratio is {ratio}; write 1 or more")
+
+    def __call__(self, knowledge: Knowledge, /) -> Decision:
+        """Return the processors that the rates call for, unless it is too soon to tell."""
+        seen, before = knowledge.seen, dict(knowledge.allocation)
+        if seen is None or not seen.usable:
+            return held(knowledge)
+        offered = demand(knowledge.topology, seen).processors
+        needs = f"the rates take {listed(offered)} processors"
+        optimal = self._bounded(
+            knowledge, {n: (1 + self.scaling_factor) * need for n, need in offered.items()}
+        )
+        wanted = optimal
+        if not _grows(before, optimal) and (ratio := _ratio(seen)) > self.target_rate_ratio:
+            needs = f"{needs}, and {ratio:.3g} times as much arrives as completes"
+            wanted = self._bounded(knowledge, {n: ratio * k for n, k in optimal.items()})
+        now = Recommended(knowledge=knowledge, wanted=wanted, offered=offered, most=self.most)
+        if soon := self._too_soon(knowledge):
+            return now.hold(f"{needs}, but {soon}")
+        if not _grows(before, wanted) and not _shrinks(before, wanted):
+            return now.hold(f"{needs}: {allocation_text(before)} stays")
+        return now.change(wanted, f"{needs}: {allocation_text(wanted)}")
+
+    def _bounded(self, knowledge: Knowledge, needs: Mapping[str, float]) -> dict[str, int]:
+        return bounded(knowledge.topology, {name: whole(k) for name, k in needs.items()})
+
+    def _too_soon(self, knowledge: Knowledge) -> str:
+        used = [
+            episode
+            for episode in knowledge.episodes
+            if episode.observation.usable and episode.decision.at_s > knowledge.changed_at_s
+        ]
+        # What is forgotten was long ago.
+        wait = min(self.warm_up + self.activation - 1, knowledge.keep)
+        if len(used) >= wait:
+            return ""
+        return (
+            f"this is observation {len(used) + 1} since the last change, and number {wait + 1} "
+            "is the first to act on"
+        )
+
+
+def _grows(before: Mapping[str, int], after: Mapping[str, int]) -> bool:
+    return any(after[name] > k for name, k in before.items())
+
+
+def _shrinks(before: Mapping[str, int], after: Mapping[str, int]) -> bool:
+    return any(after[name] < k - 1 for name, k in before.items())
+
+
+def _ratio(seen: Observation) -> float:
+    """Return how many times as much arrives as completes; 1 where nothing does."""
+    return seen.arrivals_per_s / seen.completed_per_s if seen.completed_per_s > 0 else 1.0

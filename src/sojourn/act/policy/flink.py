@@ -1,0 +1,261 @@
+"""The autoscaler of Flink's Kubernetes operator: a target utilisation, lag, and patience.
+
+Rates from outside flow through the topology. An operator should have the processors for
+
+    lag / catch-up time + rate * restart time / catch-up time + rate / utilisation
+
+records per second. It moves only once an operator is out of its bounds: below what lag and
+rate take at the upper one (0.7 + 0.3, so the whole capacity), or above what they take, with a
+restart, at the lower one (0.7 - 0.3). Then all operators get what they should have. Fewer
+processors wait for an hour, and are then the most that were recommended in it.
+
+It differs from the published one where it has to. Loops are solved instead of sorted. Rates
+are not rounded to whole records. What waits at any operator is lag: Flink holds sources back
+and so keeps all that waits in front of them, where here queues are inside. Busy processors
+are averaged. Memory, quotas, partitions and useless changes are not looked at.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import takewhile
+from math import inf
+from statistics import fmean
+from typing import NamedTuple
+
+from sojourn.act.ration import bounded
+from sojourn.act.recommendation import Recommended, demand, held, listed, recommended, whole
+from sojourn.decide.plan import Target
+from sojourn.errors import BadInput
+from sojourn.knowledge import Decision, Knowledge, allocation_text
+from sojourn.measure.observation import Observation
+from sojourn.measure.smooth import Window
+from sojourn.traffic import rates
+
+__all__ = ["Flink", "FlinkSettings", "policy"]
+
+# Times add up to those of the clock but for the last digits.
+_ROUNDING_S = 1e-6
+
+
+def policy(_target: Target, most: int | None) -> "Flink":
+    """Return the policy with its defaults."""
+    return Flink(most=most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlinkSettings:
+    """The published options, with the published defaults."""
+
+    # utilization.target: the part of its time that an operator should be busy
+    utilisation: float = 0.7
+    # target.utilization.boundary: how far from it an operator may be without a change
+    boundary: float = 0.3
+    # catch-up.duration: the time in which lag is worked off; with 0 lag does not count
+    catch_up_s: float = 1800.0
+    # restart.time: how long a change is expected to stop everything
+    restart_s: float = 300.0
+    # restart.time-tracking.enabled: the longest measured one in place of the expected one
+    track_restarts: bool = False
+    # restart.time-tracking.limit: no measured one counts for more
+    longest_restart_s: float = 900.0
+    # metrics.window: what is measured is the average over this time, all of it
+    window_s: float = 900.0
+    # stabilization.interval: after a change, nothing is measured for this time
+    stabilisation_s: float = 300.0
+    # scale-down.interval: fewer must have been recommended for this time without a break
+    scale_down_s: float = 3600.0
+    # scale-down.max-factor: the part of its processors that an operator may lose at once
+    most_down: float = 0.6
+    # scale-up.max-factor: how many times its processors it may get on top
+    most_up: float = 100_000.0
+    # vertex.min-parallelism and vertex.max-parallelism
+    fewest: int = 1
+    largest: int = 200
+    # backlog-processing.lag-threshold: with more lag than this nothing is too many
+    backlog_s: float = 300.0
+    # observed-true-processing-rate: with more lag than lag-threshold the rate that is served
+    # is the capacity, if that of the service times is above it by switch-threshold, after
+    # min-observations
+    observed_lag_s: float = 30.0
+    observed_switch: float = 0.15
+    observed_least: int = 2
+
+    @property
+    def upper(self) -> float:
+        """The utilisation above which an operator has too few processors."""
+        return min(1.0, self.utilisation + self.boundary)
+
+    @property
+    def lower(self) -> float:
+        """The utilisation below which it has too many."""
+        return max(0.0, self.utilisation - self.boundary)
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if not 0 <= value < inf:
+                raise BadInput(f"flink: {option.name} is {value}; write 0 or more")
+        for name in ("utilisation", "most_down"):
+            if not 0 < getattr(self, name) <= 1:
+                raise BadInput(f"flink: {name} is {getattr(self, name)}; write a part of 1")
+        if not 1 <= self.fewest <= self.largest:
+            raise BadInput(
+                f"flink: from {self.fewest} to {self.largest} processors; write 1 or more, and "
+                "the smaller number first"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flink:
+    """Keeps operators busy for a part of their time, and changes them seldom."""
+
+    most: int | None = None
+    settings: FlinkSettings = field(default_factory=FlinkSettings)
+
+    def __call__(self, knowledge: Knowledge, /) -> Decision:
+        """Return what operators should have, once one of them is out of bounds."""
+        if knowledge.seen is None or not knowledge.seen.usable:
+            return held(knowledge)
+        turn, before = _Turn(self.settings, knowledge), dict(knowledge.allocation)
+        wanted = bounded(knowledge.topology, {n: turn.right(n) for n in before})
+        now = Recommended(
+            knowledge=knowledge, wanted=wanted, offered=turn.offered, most=self.most
+        )
+        used = f"{listed({n: turn.offered[n] / k for n, k in before.items()})} of capacity used"
+        if knowledge.at_s < turn.ready_s - _ROUNDING_S:
+            return now.hold(
+                f"{used}, but nothing is told before {turn.ready_s:g} s: a change takes "
+                f"{self.settings.stabilisation_s:g} s to settle, and then "
+                f"{self.settings.window_s:g} s are measured"
+            )
+        asked = {name: turn.asked(name, wanted[name]) for name in before}
+        after = {name: ask.processors for name, ask in asked.items()}
+        out = [n for n, k in before.items() if asked[n].out_of_bounds and after[n] != k]
+        if out:
+            why = f"{used}, {', '.join(out)} out of bounds: {allocation_text(after)}"
+            return now.change(after, why)
+        late = [name for name, k in before.items() if wanted[name] < k == after[name]]
+        wait = f"; fewer at {', '.join(late)} must wait" if late else ""
+        return now.hold(f"{used}, within bounds: {allocation_text(before)} stays{wait}")
+
+
+class _Ask(NamedTuple):
+    """Processors that an operator should have, and whether it is out of its bounds."""
+
+    at_s: float
+    processors: int
+    out_of_bounds: bool
+
+
+class _Turn:
+    """One evaluation: what the window shows, and what was asked for before.
+
+    *offered* are the processors busy with what arrives. No change is told before *ready_s*.
+    """
+
+    def __init__(self, settings: FlinkSettings, knowledge: Knowledge) -> None:
+        self._settings, self._knowledge = settings, knowledge
+        settled_s = knowledge.changed_at_s + knowledge.pause_s + settings.stabilisation_s
+        self.ready_s = settled_s + settings.window_s
+        window = _since(knowledge, max(settled_s, knowledge.at_s - settings.window_s))
+        seen = Window(len(window))(window)
+        load = demand(knowledge.topology, seen)
+        service_s = {
+            name: _observed_s(settings, load.service_s[name], k, name, window)
+            for name, k in knowledge.allocation.items()
+        }
+        lag_per_s = rates(
+            {n: _per_s(o.backlog, settings.catch_up_s) for n, o in seen.operators.items()},
+            load.gains,
+        )
+        self.offered = {name: load.per_s[name] * each_s for name, each_s in service_s.items()}
+        self._lag = {name: lag_per_s[name] * each_s for name, each_s in service_s.items()}
+        self._restart = _per_s(_restart_s(settings, knowledge), settings.catch_up_s)
+        self._behind = any(
+            operator.backlog > settings.backlog_s * operator.served_per_s
+            for operator in seen.operators.values()
+        )
+        self._past = recommended(knowledge, self.ready_s - _ROUNDING_S)
+
+    def right(self, name: str) -> int:
+        """Return the processors that an operator should have."""
+        settings, k = self._settings, self._knowledge.allocation[name]
+        needed = self._lag[name] + self.offered[name] * (
+            1 / settings.utilisation + self._restart
+        )
+        times = max(1 - settings.most_down, min(needed / k, 1 + settings.most_up))
+        return min(max(whole(times * k), min(k, settings.fewest)), max(k, settings.largest))
+
+    def asked(self, name: str, wanted: int) -> _Ask:
+        """Return what an operator is to have now: fewer only after a long time."""
+        now_s, k = self._knowledge.at_s, self._knowledge.allocation[name]
+        if wanted >= k:
+            return _Ask(now_s, wanted, self._too_few(name))
+        too_many = not self._behind and self._too_many(k, self.offered[name], self._lag[name])
+        fewer = [_Ask(now_s, wanted, too_many)]
+        fewer += takewhile(lambda ask: ask.processors < k, self._asked_before(name))
+        first_s = fewer[-1].at_s
+        if (
+            len(fewer) > len(self._past)
+            and len(self._knowledge.episodes) == self._knowledge.keep
+        ):
+            # All that is remembered asked for fewer; what came before it is forgotten.
+            first_s = self.ready_s
+        since_s = now_s - self._settings.scale_down_s
+        if first_s > since_s + _ROUNDING_S:
+            return _Ask(now_s, k, out_of_bounds=False)
+        lately = [ask for ask in fewer if ask.at_s >= since_s - _ROUNDING_S]
+        return max(lately, key=lambda ask: ask.processors)
+
+    def _asked_before(self, name: str) -> Iterator[_Ask]:
+        k = self._knowledge.allocation[name]
+        for past in self._past:
+            too_many = self._too_many(k, past.offered.get(name, inf))
+            yield _Ask(past.at_s, (past.wanted or {}).get(name, k), too_many)
+
+    def _too_few(self, name: str) -> bool:
+        upper = 1.0 if self._behind else self._settings.upper
+        needed = self._lag[name] + self.offered[name] / upper
+        return needed > self._knowledge.allocation[name]
+
+    def _too_many(self, processors: int, offered: float, lag: float = 0.0) -> bool:
+        lower = self._settings.lower
+        return lower > 0 and processors > lag + offered * (1 / lower + self._restart)
+
+
+def _since(knowledge: Knowledge, since_s: float) -> Sequence[Observation]:
+    """Return the observations of the window; the last one where it is shorter than that."""
+    usable = [observation for observation in knowledge.observations if observation.usable]
+    return [o for o in usable if o.since_s >= since_s - _ROUNDING_S] or usable[-1:]
+
+
+def _observed_s(
+    settings: FlinkSettings,
+    service_s: float,
+    processors: int,
+    name: str,
+    window: Sequence[Observation],
+) -> float:
+    """Return the time of a record, by what was served if that is plainly less in a lag."""
+    served_per_s = [
+        o.operators[name].served_per_s
+        for o in window
+        if o.operators[name].backlog
+        >= settings.observed_lag_s * o.operators[name].served_per_s
+        > 0
+    ]
+    if len(served_per_s) < settings.observed_least:
+        return service_s
+    observed_s = processors / fmean(served_per_s)
+    return observed_s if observed_s > service_s * (1 + settings.observed_switch) else service_s
+
+
+def _restart_s(settings: FlinkSettings, knowledge: Knowledge) -> float:
+    pauses_s = [e.cost.pause_s for e in knowledge.episodes if e.cost is not None]
+    if settings.track_restarts and pauses_s:
+        return min(max(pauses_s), settings.longest_restart_s)
+    return settings.restart_s
+
+
+def _per_s(number: float, lasted_s: float) -> float:
+    return number / lasted_s if lasted_s > 0 else 0.0

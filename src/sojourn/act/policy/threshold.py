@@ -1,0 +1,138 @@
+"""A threshold on utilisation, per operator, as Kubernetes scales pods by their CPU.
+
+The defaults are those of its horizontal pod autoscaler (HPA), which is given the utilisation
+to aim at; guides say 0.5 to 0.8. Utilisation ends at 1 however much more arrives, so what is
+missing is not seen: such autoscalers climb to it in steps, and know of no backlog.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, inf
+
+from sojourn.act.ration import bounded
+from sojourn.act.recommendation import Recommended, held, listed, recommended
+from sojourn.decide.plan import Target
+from sojourn.errors import BadInput
+from sojourn.knowledge import Decision, Knowledge, allocation_text
+from sojourn.measure.observation import Moments, Observation
+
+__all__ = ["Threshold", "policy"]
+
+# The mean of so many times is off by a tenth, which is what is tolerated.
+_ENOUGH_SAMPLES = 100
+
+
+def policy(_target: Target, most: int | None) -> "Threshold":
+    """Return the policy with its defaults."""
+    return Threshold(most=most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """Wants as many processors as would be busy for *utilisation* of the time.
+
+    - *tolerance*: nothing is wanted while they are busy for that, give or take this part
+    - *down_s*: of what was wanted in that time the most is kept
+    - *up_period_s*: in that time an operator grows *up_times* at most, or by *up_by*
+      processors if that is more
+    """
+
+    most: int | None = None
+    utilisation: float = 0.7
+    tolerance: float = 0.1
+    down_s: float = 300.0
+    up_period_s: float = 15.0
+    up_times: float = 2.0
+    up_by: int = 4
+
+    def __post_init__(self) -> None:
+        if not 0 < self.utilisation <= 1:
+            raise BadInput(
+                f"threshold: utilisation is {self.utilisation}; write a part of 1, such as 0.7"
+            )
+        for name in ("tolerance", "down_s", "up_period_s", "up_by"):
+            if not 0 <= getattr(self, name) < inf:
+                raise BadInput(f"threshold: {name} is {getattr(self, name)}; write 0 or more")
+        if not 1 <= self.up_times < inf:
+            raise BadInput(f"threshold: up_times is {self.up_times}; write 1 or more")
+
+    def __call__(self, knowledge: Knowledge, /) -> Decision:
+        """Return processors by how busy those are that there are."""
+        seen, before = knowledge.seen, dict(knowledge.allocation)
+        if seen is None or not seen.usable:
+            return held(knowledge)
+        observations = knowledge.observations
+        busy = {name: _busy(observations, name) for name in before}
+        wanted = bounded(
+            knowledge.topology,
+            {name: self._wanted(k, busy[name]) for name, k in before.items()},
+        )
+        after = self._stabilised(knowledge, wanted)
+        now = Recommended(knowledge=knowledge, wanted=wanted, offered={}, most=self.most)
+        known = {name: part for name, part in busy.items() if part is not None}
+        text = (
+            f"{listed(known) or 'unknown'} of the time busy, {self.utilisation:g} is aimed at"
+        )
+        if after != before:
+            return now.change(after, f"{text}: {allocation_text(after)}")
+        if wanted == before:
+            return now.hold(f"{text}: {allocation_text(before)} stays")
+        late = (
+            f"it grows by steps of {self.up_period_s:g} s"
+            if any(wanted[name] > k for name, k in before.items())
+            else f"the most wanted in the last {self.down_s:g} s stays"
+        )
+        return now.hold(f"{text}: {allocation_text(wanted)}, but {late}")
+
+    def _wanted(self, processors: int, busy: float | None) -> int:
+        ratio = 1.0 if busy is None else busy / self.utilisation
+        if abs(ratio - 1) <= self.tolerance:
+            return processors
+        return ceil(processors * ratio)
+
+    def _stabilised(self, knowledge: Knowledge, wanted: Mapping[str, int]) -> dict[str, int]:
+        lately, grown_from = self._lately(knowledge), self._grown_from(knowledge)
+        after = {}
+        for name, k in knowledge.allocation.items():
+            most = max(ceil(self.up_times * grown_from[name]), grown_from[name] + self.up_by)
+            kept = max([wanted[name], *(past.get(name, k) for past in lately)])
+            after[name] = max(k, min(wanted[name], most)) if wanted[name] > k else min(k, kept)
+        return after
+
+    def _lately(self, knowledge: Knowledge) -> list[Mapping[str, int]]:
+        """Return what was wanted lately; what was started with counts as wanted."""
+        since_s = knowledge.at_s - self.down_s
+        lately = [past.wanted or {} for past in recommended(knowledge, since_s)]
+        all_remembered = len(knowledge.episodes) < knowledge.keep
+        if all_remembered and knowledge.observations[0].since_s > since_s:
+            first = knowledge.episodes[0].decision.before if knowledge.episodes else {}
+            lately.append(first)
+        return lately
+
+    def _grown_from(self, knowledge: Knowledge) -> Mapping[str, int]:
+        """Return the processors at the start of the period that growth is limited in."""
+        since_s = knowledge.at_s - self.up_period_s
+        for episode in knowledge.episodes:
+            if episode.cost is not None and episode.decision.at_s > since_s:
+                return episode.decision.before
+        return knowledge.allocation
+
+
+def _busy(observations: Sequence[Observation], name: str) -> float | None:
+    """Return the part of the time that processors were busy; None where nobody knows.
+
+    One record in many is timed here, where an operating system accounts for all of them. Of
+    few samples older ones are taken in, because their noise is not what is to be compared.
+    """
+    now, timed = observations[-1].operators[name], Moments()
+    if now.utilisation is not None and now.samples >= _ENOUGH_SAMPLES:
+        return min(1.0, now.utilisation)
+    for observation in reversed(observations):
+        if timed.number >= _ENOUGH_SAMPLES:
+            break
+        if observation.usable:
+            timed += observation.operators[name].service
+    if timed.mean_s is not None and now.running > 0:
+        return min(1.0, now.served_per_s * timed.mean_s / now.running)
+    idle = now.served == 0 and now.arrivals_per_s == 0 and now.backlog == 0
+    return 0.0 if idle else None

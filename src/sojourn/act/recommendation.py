@@ -1,0 +1,128 @@
+"""What policies without a model of latency share: demand as measured, and a memory.
+
+What such a policy recommends is its decision's `wanted`, carried out or not. The loop keeps
+decisions, so a policy that remembers nothing itself can look back on what it recommended.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from sojourn.act.ration import bounded
+from sojourn.decide.plan import MOST_PROCESSORS
+from sojourn.errors import BadTopology
+from sojourn.knowledge import Decision, Knowledge
+from sojourn.measure.observation import Observation
+from sojourn.measure.observed import observed
+from sojourn.topology import Topology
+from sojourn.traffic import Gains
+
+__all__ = ["Demand", "Recommended", "demand", "held", "listed", "recommended", "whole"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """Records per second that operators should get through, and the time that one takes."""
+
+    per_s: Mapping[str, float]
+    service_s: Mapping[str, float]
+    gains: Gains
+
+    @property
+    def processors(self) -> dict[str, float]:
+        """The processors that are busy with it, not whole."""
+        return {name: per_s * self.service_s[name] for name, per_s in self.per_s.items()}
+
+
+def demand(topology: Topology, seen: Observation) -> Demand:
+    """Return what was measured, flowing from outside through all operators.
+
+    Rates solve the traffic equations: an operator that cannot keep up does not make those
+    behind it look idle, and loops are no trouble.
+    """
+    part = 1.0
+    try:
+        topology = observed(topology, seen)
+    except BadTopology:
+        # Nothing arrived, or a loop seems to multiply its records: what was known before,
+        # for as much as arrived.
+        part = seen.arrivals_per_s / topology.arrivals_per_s
+    return Demand(
+        per_s={name: part * per_s for name, per_s in topology.rates.items()},
+        service_s={name: load.service_s for name, load in topology.loads.items()},
+        gains=topology.gains,
+    )
+
+
+def whole(processors: float) -> int:
+    """Return the next whole number of processors, and of absurdly many the most there can be.
+
+    >>> whole(2.5), whole(float("inf"))
+    (3, 10000000)
+    """
+    return ceil(min(processors, MOST_PROCESSORS))
+
+
+def listed(values: Mapping[str, float]) -> str:
+    """Return names with their numbers.
+
+    >>> listed({"extract": 6.5, "match": 7.15})
+    'extract 6.5, match 7.15'
+    """
+    return ", ".join(f"{name} {value:.3g}" for name, value in values.items())
+
+
+def held(knowledge: Knowledge) -> Decision:
+    """Return that nothing is changed because nothing usable was seen."""
+    reason = "nothing was observed yet" if knowledge.seen is None else knowledge.seen.reason
+    same = dict(knowledge.allocation)
+    return Decision(
+        at_s=knowledge.at_s,
+        before=same,
+        after=same,
+        reason=f"what was measured cannot be used: {reason}",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommended:
+    """What the load calls for now, to be done or not.
+
+    *wanted* keeps the bounds of operators; *most* in all is left to what is done.
+    """
+
+    knowledge: Knowledge
+    wanted: Mapping[str, int]
+    offered: Mapping[str, float]
+    most: int | None
+
+    def hold(self, reason: str) -> Decision:
+        """Return that nothing is changed."""
+        return self._decision(self.knowledge.allocation, reason)
+
+    def change(self, after: Mapping[str, int], reason: str) -> Decision:
+        """Return the change to *after*, or to what comes closest within *most*."""
+        topology = self.knowledge.topology
+        within = bounded(topology, after, self.most)
+        if within != bounded(topology, after):
+            reason = f"{reason}, but {self.most} processors are the most there may be"
+        return self._decision(within, reason)
+
+    def _decision(self, after: Mapping[str, int], reason: str) -> Decision:
+        return Decision(
+            at_s=self.knowledge.at_s,
+            before=dict(self.knowledge.allocation),
+            after=dict(after),
+            reason=reason,
+            wanted=self.wanted,
+            offered=self.offered,
+        )
+
+
+def recommended(knowledge: Knowledge, since_s: float) -> list[Decision]:
+    """Return the decisions from *since_s* on that recommended something, newest first."""
+    return [
+        episode.decision
+        for episode in reversed(knowledge.episodes)
+        if episode.decision.wanted is not None and episode.decision.at_s >= since_s
+    ]

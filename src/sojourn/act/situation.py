@@ -1,0 +1,165 @@
+"""What was measured, as a load to plan for: how high, how sure, and what lies waiting."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import floor, sqrt
+
+from sojourn.act.holt import Holt
+from sojourn.decide.plan import MOST_PROCESSORS
+from sojourn.errors import BadTopology
+from sojourn.knowledge import Knowledge
+from sojourn.measure.observation import Observation
+from sojourn.measure.observed import LEAST_SAMPLES, observed
+from sojourn.measure.smooth import Window
+from sojourn.measure.steady import timed_longer
+from sojourn.model.network import stations
+from sojourn.topology import Topology
+from sojourn.traffic import rates
+
+__all__ = ["Situation", "situation"]
+
+# A forecast is off by less than so many standard errors of a single count, mostly.
+_TREND = 3.0
+# So many observations tell what arrives at the moment.
+_LATELY = 2
+# A queue in balance is shorter than so many times its mean, but for one time in a thousand.
+_NOW_AND_THEN = 7.0
+# Operators with less than this part of all the work do not make the whole less certain.
+_MATTERS = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """The load now.
+
+    *noise* is the standard error of the work of each operator, in parts of it. *behind* are
+    operators with more waiting than a queue in balance has, and how much more; *needs* the
+    processors to work that off in time while the load goes on, empty where nothing is behind.
+    """
+
+    seen: Observation
+    topology: Topology
+    noise: Mapping[str, float]
+    behind: Mapping[str, float]
+    needs: Mapping[str, int]
+
+    @property
+    def uncertainty(self) -> float:
+        """The standard error of the whole load, in parts of it: that of the least certain."""
+        offered = self.offered
+        total = sum(offered.values())
+        matter = [n for n, erlangs in offered.items() if erlangs >= _MATTERS * total]
+        return max((self.noise[name] for name in matter), default=0.0)
+
+    @property
+    def offered(self) -> dict[str, float]:
+        """The processors that the load keeps busy."""
+        return {name: load.erlangs for name, load in self.topology.loads.items()}
+
+
+def situation(
+    knowledge: Knowledge,
+    seen: Observation,
+    *,
+    drain_s: float,
+    forecast: Holt | None = None,
+    model: str = "gigk",
+) -> Situation:
+    """Return the load now, *seen* being the average of what was observed lately.
+
+    With a *forecast* it is the load when a change will have taken effect.
+    """
+    history = knowledge.observations
+    if _falling_behind(knowledge, _measured(knowledge.topology, seen), model):
+        # More than the average must be arriving, or the queues would not grow.
+        lately = timed_longer(Window(_LATELY)(history), history)
+        seen = max((seen, lately), key=lambda o: o.arrivals_per_s)
+    topology = _measured(knowledge.topology, seen)
+    noise = _noise(topology, seen)
+    if forecast is not None:
+        topology = topology.scaled(_growth(knowledge, forecast, topology))
+    behind = _behind(topology, history[-1], knowledge.allocation, model)
+    return Situation(
+        seen=seen,
+        topology=topology,
+        noise=noise,
+        behind=behind,
+        needs=_needs(topology, behind, drain_s) if behind else {},
+    )
+
+
+def _falling_behind(knowledge: Knowledge, topology: Topology, model: str) -> bool:
+    """Tell whether more waits than in balance, and more and more."""
+    usable = [o for o in knowledge.observations if o.usable][-_LATELY:]
+    behind = _behind(topology, usable[-1], knowledge.allocation, model)
+    return any(
+        o.backlog > usable[0].operators[name].backlog
+        for name, o in usable[-1].operators.items()
+        if name in behind
+    )
+
+
+def _measured(topology: Topology, seen: Observation) -> Topology:
+    """Return the topology as measured; what was known before, where that makes none."""
+    try:
+        return observed(topology, seen)
+    except BadTopology:
+        pass
+    # Nothing arrived, or a loop seems to multiply its records. Less than one root in the
+    # whole time would have been too little to see.
+    per_s = max(seen.arrivals_per_s, 0.5 / seen.lasted_s)
+    try:
+        return topology.scaled(per_s / topology.arrivals_per_s)
+    except BadTopology:
+        return topology
+
+
+def _noise(topology: Topology, seen: Observation) -> dict[str, float]:
+    noise = {}
+    for name, operator in seen.operators.items():
+        arrived = operator.arrivals_per_s * seen.lasted_s
+        counted = topology.loads[name].arrival_scv / max(arrived, 1.0)
+        timed = topology.loads[name].service_scv / max(operator.samples, LEAST_SAMPLES)
+        noise[name] = sqrt(max(counted, 1 / max(arrived, 1.0)) + timed)
+    return noise
+
+
+def _growth(knowledge: Knowledge, forecast: Holt, topology: Topology) -> float:
+    """Return how many times as high the load will be.
+
+    What chance may have made of a steady load is no growth, and for a fall we wait until it
+    is there.
+    """
+    counted = [(o.at_s, o.arrivals_per_s) for o in knowledge.observations if o.usable]
+    lasted_s = knowledge.observations[-1].lasted_s
+    expected = forecast(counted, knowledge.at_s + lasted_s + knowledge.pause_s)
+    growth = expected / topology.arrivals_per_s
+    scv = max(topology.loads[name].arrival_scv for name in topology.operator)
+    chance = sqrt(max(1.0, scv) / (topology.arrivals_per_s * lasted_s))
+    return growth if growth > 1 + _TREND * chance else 1.0
+
+
+def _behind(
+    topology: Topology, last: Observation, allocation: Mapping[str, int], model: str
+) -> dict[str, float]:
+    behind, models = {}, stations(topology, model)
+    for name, load in topology.loads.items():
+        ordinary = float(allocation[name])
+        if allocation[name] >= load.min_processors:
+            wait_s = models[name].wait_s(load, allocation[name])
+            ordinary += _NOW_AND_THEN * load.arrivals_per_s * wait_s
+        if last.operators[name].backlog > ordinary:
+            behind[name] = last.operators[name].backlog - ordinary
+    return behind
+
+
+def _needs(topology: Topology, behind: Mapping[str, float], drain_s: float) -> dict[str, int]:
+    """Return the processors that also work off what waits, and all that it will send on."""
+    entering = {
+        name: per_s + behind.get(name, 0.0) / drain_s
+        for name, per_s in topology.entries.items()
+    }
+    return {
+        name: floor(min(per_s * topology.loads[name].service_s, MOST_PROCESSORS)) + 1
+        for name, per_s in rates(entering, topology.gains).items()
+    }

@@ -1,0 +1,99 @@
+"""The loop: look, decide, act, remember. The engine has the clock; decisions are pure."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sojourn.act.policy.base import Policy
+from sojourn.check import shown
+from sojourn.engine import Cost, Engine
+from sojourn.errors import BadInput, EngineError
+from sojourn.knowledge import Decision, Episode, Knowledge
+from sojourn.measure.aggregate import aggregate
+from sojourn.measure.observation import Observation
+from sojourn.topology import Topology
+
+__all__ = ["Loop", "step"]
+
+# An engine that cannot be asked so many times in a row is gone.
+_MOST_FAILURES = 10
+
+
+def step(
+    knowledge: Knowledge, observation: Observation, policy: Policy
+) -> tuple[Knowledge, Decision]:
+    """Return what is known with *observation*, and what *policy* decides on it."""
+    seen = knowledge.saw(observation)
+    return seen, policy(seen)
+
+
+class Loop:
+    """A running application, kept as *policy* says, looked at every *every_s*.
+
+    *policy* and *active* may be changed between two turns: a target, a bound or the mode by
+    a new policy in place of the old one. A loop that is not active only recommends.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        topology: Topology,
+        policy: Policy,
+        *,
+        every_s: float,
+        active: bool = True,
+        knowledge: Knowledge | None = None,
+    ) -> None:
+        if not 0 < every_s < float("inf"):
+            raise BadInput(f"looking every {shown(every_s)} s cannot be; write more than 0")
+        self._engine, self._topology, self._every_s = engine, topology, every_s
+        self.policy, self.active = policy, active
+        self.knowledge = knowledge or Knowledge(
+            topology=topology, allocation=dict(engine.allocation)
+        )
+        self._last_s: float | None = None
+        self._failures = 0
+
+    def run(self, until_s: float) -> Iterator[Episode]:
+        """Yield each turn of the loop, until the engine's clock has reached *until_s*.
+
+        Raise `EngineError` if the engine cannot be looked at many times in a row.
+        """
+        # not `until_s` itself: a last turn of a hair's breadth measures nothing
+        while self._engine.now_s < until_s - 0.5 * self._every_s:
+            yield self.turn()
+
+    def turn(self) -> Episode:
+        """Look once, decide, act, and return what happened."""
+        observation = self._look()
+        known, decision = step(self.knowledge, observation, self.policy)
+        cost, failure = self._act(decision)
+        self.knowledge = known.did(decision, cost, failure)
+        return self.knowledge.episodes[-1]
+
+    def _look(self) -> Observation:
+        since_s = self._engine.now_s
+        until_s = since_s + self._every_s
+        try:
+            pull = self._engine.observe(until_s)
+        except EngineError as error:
+            self._failures += 1
+            if self._failures >= _MOST_FAILURES:
+                raise
+            return Observation.unusable(since_s, until_s, f"the engine did not answer: {error}")
+        self._failures = 0
+        observation = aggregate(
+            pull, self._topology, every_s=self._every_s, last_s=self._last_s
+        )
+        self._last_s = pull.at_s
+        if not observation.usable:  # its times may be what is wrong with it
+            observation = replace(observation, since_s=since_s, at_s=until_s)
+        return observation
+
+    def _act(self, decision: Decision) -> tuple[Cost | None, str]:
+        if decision.kind == "hold" or not self.active:
+            return None, ""
+        try:
+            return self._engine.apply(decision.after), ""
+        except EngineError as error:
+            # What is wanted is still wanted at the next turn, which tries again.
+            return None, str(error)

@@ -1,0 +1,125 @@
+"""An average over as long as nothing changed: less noise on a steady load, no lag after a step.
+
+A short window is noisy, a long one is late. This one starts with the last few observations
+and takes in older ones, a few at a time, as long as they differ by no more than chance.
+Service times change less often than loads, and are timed one in many: each operator's are
+averaged over as long as they stayed the same, which is often longer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+
+from sojourn.errors import BadInput
+from sojourn.measure.observation import Moments, Observation
+from sojourn.measure.smooth import Window
+
+__all__ = ["Steady", "timed_longer"]
+
+# Differences of so many standard errors are no chance. A rise is looked for in many places
+# at once, so it takes more; but it cannot wait until the window is full of it.
+_CHANCE, _RISE = 2.5, 3.5
+# Of fewer samples neither the mean nor its error is known.
+_LEAST_SAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """From the last *least* observations to the last *most*, as long as nothing changed."""
+
+    least: int = 6
+    most: int = 30
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.least <= self.most:
+            raise BadInput(
+                f"a window of {self.least} to {self.most} observations; write 1 or more, "
+                "and the smaller number first"
+            )
+
+    def __call__(self, history: Sequence[Observation], /) -> Observation:
+        """Return the average of the last of *history*."""
+        usable = [observation for observation in history if observation.usable]
+        if not usable or not history[-1].usable:
+            return Window(self.least)(history)
+        return timed_longer(Window(self._unchanged(usable))(history), usable, self.least)
+
+    def _unchanged(self, usable: Sequence[Observation]) -> int:
+        """Return over how many observations the load from outside stayed the same."""
+        scv = max([1.0, *_scvs(usable[-self.least :])])
+        for size in range(1, min(self.least, len(usable))):
+            if _rose(usable[-size:], usable[-size - self.least : -size], scv):
+                return size
+        size = self.least
+        lately = _load(usable[-size:], scv)
+        while size + self.least <= min(self.most, len(usable)):
+            older = _load(usable[-size - self.least : -size], scv)
+            if _differ(lately, older):
+                break
+            size += self.least
+            lately = _load(usable[-size:], scv)
+        return size
+
+
+def timed_longer(
+    observation: Observation, history: Sequence[Observation], block: int = 6
+) -> Observation:
+    """Return *observation* with service times over as long as they stayed the same.
+
+    Of the usable observations in *history*, oldest first, *block* at a time are compared.
+    """
+    usable = [earlier for earlier in history if earlier.usable]
+    operators = {
+        name: replace(operator, service=_service(name, usable, block))
+        for name, operator in observation.operators.items()
+    }
+    return replace(observation, operators=operators)
+
+
+def _service(name: str, usable: Sequence[Observation], size: int) -> Moments:
+    alike, block = Moments(), Moments()
+    for taken, observation in enumerate(reversed(usable), 1):
+        if name not in observation.operators:
+            break
+        block += observation.operators[name].service
+        if taken % size and taken < len(usable):
+            continue
+        if taken > size and _differ(_timed(alike), _timed(block)):
+            break
+        alike, block = alike + block, Moments()
+    return alike
+
+
+def _scvs(observations: Sequence[Observation]) -> list[float]:
+    return [
+        operator.arrival_scv
+        for observation in observations
+        for operator in observation.operators.values()
+        if operator.arrival_scv is not None
+    ]
+
+
+def _rose(lately: Sequence[Observation], before: Sequence[Observation], scv: float) -> bool:
+    """Tell whether more came lately than chance makes of the load before."""
+    (now, _), (then, variance) = _load(lately, scv), _load(before, scv)
+    chance = variance + scv * then / sum(o.lasted_s for o in lately)
+    return now - then > _RISE * sqrt(chance)
+
+
+def _load(observations: Sequence[Observation], scv: float) -> tuple[float, float]:
+    """Return roots per second and the variance of that."""
+    lasted_s = sum(o.lasted_s for o in observations)
+    roots = sum(o.arrivals_per_s * o.lasted_s for o in observations)
+    return roots / lasted_s, scv * max(roots, 1.0) / lasted_s**2
+
+
+def _timed(moments: Moments) -> tuple[float, float]:
+    """Return the mean of some times and the variance of that; of too few, anything may be."""
+    mean_s, scv = moments.mean_s, moments.scv
+    if mean_s is None or scv is None or moments.number < _LEAST_SAMPLES:
+        return mean_s or 0.0, inf
+    return mean_s, scv * mean_s**2 / moments.number
+
+
+def _differ(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return abs(one[0] - other[0]) > _CHANCE * sqrt(one[1] + other[1])

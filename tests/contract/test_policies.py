@@ -1,0 +1,188 @@
+"""What every policy in the folder has to hold, so that the loop may obey any of them."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sojourn as sj
+from sojourn.act.policy import names, policy
+from sojourn.decide.plan import Target
+from sojourn.engine import Cost
+from sojourn.errors import UnknownPolicy
+from sojourn.knowledge import Knowledge
+from sojourn.loop import Loop, step
+from sojourn.measure.observation import Moments, Observation, ObservedOperator
+from sojourn.measure.sketch import Sketch
+from sojourn.simulate.engine import Simulator
+from strategies import topologies
+
+TARGET = Target("mean", 1.0)
+EVERY_S = 30.0
+
+CHAIN = sj.Topology(
+    name="chain",
+    arrivals=(sj.Arrival(name="in", per_s=20, into="a"),),
+    operators=(
+        sj.Operator(name="a", service_s=0.19, emits={"b": 1}),
+        sj.Operator(name="b", service_s=0.09),
+    ),
+)
+
+# Turns of 30 s until an overload is answered. Flink's lets the start settle for 5 minutes and
+# then measures for 15.
+TURNS = {"drs": 2, "ds2": 2, "threshold": 3, "flink": 40}
+MOST_TURNS = max(TURNS.values())
+
+every_policy = pytest.mark.parametrize("name", names())
+every_that_acts = pytest.mark.parametrize("name", [n for n in names() if n != "static"])
+hurried = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+
+
+# -- whatever was measured --------------------------------------------------------------------
+
+_rates_per_s = st.sampled_from([0.0, 1e-3, 1.0, 1e5]) | st.floats(0, 1000)
+_seconds = st.sampled_from([0.0, 1e-4, 10.0]) | st.floats(0, 10)
+_backlogs = st.sampled_from([0, 1, 10**9]) | st.integers(0, 10_000)
+
+
+@st.composite
+def _seen(draw, name, running):
+    number = draw(st.sampled_from([0, 1, 29, 30, 1000]))
+    mean_s, scv = draw(_seconds), draw(st.floats(0, 4))
+    served_per_s = draw(_rates_per_s)
+    return ObservedOperator(
+        name=name,
+        wanted=running,
+        running=draw(st.just(running) | st.integers(0, 2 * running)),
+        backlog=draw(_backlogs),
+        arrivals_per_s=draw(st.just(served_per_s) | _rates_per_s),
+        served_per_s=served_per_s,
+        served=served_per_s * EVERY_S,
+        service=Moments(number, number * mean_s, number * mean_s**2 * (1 + scv)),
+        wait=Moments(number, number * draw(_seconds), number * 200.0),
+        arrival_scv=draw(st.none() | st.floats(0, 4)),
+        bins=30,
+        utilisation=draw(st.none() | st.floats(0, 1.5)),
+    )
+
+
+@st.composite
+def _observations(draw, allocation, at_s):
+    if draw(st.integers(0, 9)) == 0:
+        return Observation.unusable(at_s - EVERY_S, at_s, "a counter ran backwards")
+    latencies_s = Sketch.of(draw(st.lists(st.floats(1e-3, 1e3), max_size=5)))
+    return Observation(
+        since_s=at_s - EVERY_S,
+        at_s=at_s,
+        operators={name: draw(_seen(name, k)) for name, k in allocation.items()},
+        arrivals_per_s=draw(_rates_per_s),
+        completed_per_s=draw(_rates_per_s),
+        completions=latencies_s,
+        sums=latencies_s,
+    )
+
+
+@st.composite
+def _allocations(draw, topology):
+    return {
+        operator.name: draw(st.integers(operator.min_processors, operator.max_processors or 40))
+        for operator in topology.operators
+    }
+
+
+def _check(decision, known, most):
+    assert decision.at_s == known.at_s
+    assert decision.before == known.allocation
+    assert decision.after.keys() == known.topology.operator.keys()
+    assert decision.reason.strip()
+    for name, k in decision.after.items():
+        operator = known.topology.operator[name]
+        assert isinstance(k, int)
+        assert operator.min_processors <= k
+        assert operator.max_processors is None or k <= operator.max_processors
+    assert most is None or sum(decision.after.values()) <= most
+    if not known.seen.usable:
+        assert decision.kind == "hold"
+        assert known.seen.reason in decision.reason
+
+
+@every_policy
+@hurried
+@given(data=st.data())
+def test_whatever_is_measured_there_is_a_decision_within_all_bounds(name, data):
+    topology = data.draw(topologies(max_operators=4), label="topology")
+    allocation = data.draw(_allocations(topology), label="allocation")
+    most = data.draw(st.none() | st.integers(0, 50).map(sum(allocation.values()).__add__))
+    pause_s = data.draw(st.sampled_from([0.0, 7.0]))
+    decide = policy(name, target=TARGET, most=most)
+    known = Knowledge(
+        topology=topology, allocation=allocation, keep=data.draw(st.integers(1, 4))
+    )
+    at_s = 0.0
+    for _ in range(data.draw(st.integers(1, 5))):
+        at_s += data.draw(st.sampled_from([EVERY_S, 1200.0, 5000.0]))
+        observation = data.draw(_observations(known.allocation, at_s))
+        known, decision = step(known, observation, decide)
+        _check(decision, known, most)
+        assert decide(known) == decision
+        changed = {
+            n: (k, decision.after[n])
+            for n, k in decision.before.items()
+            if decision.after[n] != k
+        }
+        cost = Cost(pause_s=pause_s, changed=changed) if changed else None
+        known = known.did(decision, cost)
+
+
+# -- what really happens ----------------------------------------------------------------------
+
+
+def _loop(running, name, allocation, most=None):
+    running.start(CHAIN, allocation)
+    return Loop(running, CHAIN, policy(name, target=TARGET, most=most), every_s=EVERY_S)
+
+
+@every_that_acts
+def test_an_overload_gets_processors_within_the_turns_it_may_take(name):
+    with Simulator() as running:
+        loop = _loop(running, name, {"a": 2, "b": 1})
+        turns = [loop.turn() for _ in range(TURNS.get(name, MOST_TURNS))]
+        assert "up" in [turn.decision.kind for turn in turns]
+        assert running.allocation["a"] > 2
+        assert running.allocation == loop.knowledge.allocation
+
+
+@every_that_acts
+def test_an_overload_is_worked_off_in_the_end(name):
+    with Simulator() as running:
+        loop = _loop(running, name, {"a": 2, "b": 1})
+        turns = [loop.turn() for _ in range(4 * MOST_TURNS)]
+        # one that goes by a single interval has too few now and then
+        for operator, needed in {"a": 4, "b": 2}.items():
+            assert max(turn.running[operator] for turn in turns[-20:]) >= needed
+        assert sum(o.backlog for o in turns[-1].observation.operators.values()) < 1000
+
+
+@every_policy
+def test_an_overload_beyond_what_there_may_be_is_borne(name):
+    with Simulator() as running:
+        loop = _loop(running, name, {"a": 2, "b": 1}, most=4)
+        for _ in range(MOST_TURNS + 2):
+            turn = loop.turn()
+            assert sum(turn.running.values()) <= 4
+            assert turn.decision.reason.strip()
+
+
+@every_that_acts
+def test_what_is_wanted_is_told_with_every_decision(name):
+    with Simulator() as running:
+        loop = _loop(running, name, {"a": 6, "b": 3})
+        assert all(loop.turn().decision.wanted for _ in range(3))
+
+
+# -- the folder -------------------------------------------------------------------------------
+
+
+def test_a_policy_that_does_not_exist_is_named_with_those_that_do():
+    with pytest.raises(UnknownPolicy, match="no policy is called 'none'; there are drs, ds2"):
+        policy("none", target=TARGET)

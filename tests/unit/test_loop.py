@@ -1,0 +1,145 @@
+from dataclasses import replace
+from math import nan
+
+import pytest
+
+import sojourn as sj
+from sojourn.act.aim import Goal
+from sojourn.act.policy.drs import Drs
+from sojourn.act.policy.static import Static
+from sojourn.engine import Cost
+from sojourn.errors import BadInput, EngineError
+from sojourn.knowledge import Decision
+from sojourn.loop import Loop
+from sojourn.simulate.engine import Simulator
+
+ONE = sj.Topology(
+    name="one",
+    arrivals=(sj.Arrival(name="in", per_s=50, into="a"),),
+    operators=(sj.Operator(name="a", service_s=0.1),),
+)
+
+
+class Jump:
+    """A policy that wants *k* processors."""
+
+    def __init__(self, k):
+        self.k = k
+
+    def __call__(self, knowledge, /):
+        return Decision(
+            at_s=knowledge.at_s,
+            before=dict(knowledge.allocation),
+            after={"a": self.k},
+            reason="a test wants it",
+        )
+
+
+class Stubborn:
+    """An engine that refuses, or does not answer, as often as it is told to."""
+
+    def __init__(self, engine, *, refuses=0, silent=0, spoils=None):
+        self._engine, self.refuses, self.silent = engine, refuses, silent
+        self.spoils = spoils
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+    def apply(self, allocation):
+        if self.refuses:
+            self.refuses -= 1
+            raise EngineError("no processors to be had")
+        return self._engine.apply(allocation)
+
+    def observe(self, until_s):
+        if self.silent:
+            self.silent -= 1
+            raise EngineError("no answer")
+        pull = self._engine.observe(until_s)
+        return self.spoils(pull) if self.spoils else pull
+
+
+@pytest.fixture
+def engine():
+    with Simulator(sample_every=1) as simulator:
+        simulator.start(ONE, {"a": 7})
+        yield simulator
+
+
+def test_a_turn_looks_decides_acts_and_remembers(engine):
+    loop = Loop(engine, ONE, Jump(9), every_s=10)
+    episode = loop.turn()
+    assert episode.observation.at_s == 10
+    assert episode.decision.kind == "up"
+    assert episode.cost == Cost(changed={"a": (7, 9)})
+    assert engine.allocation == loop.knowledge.allocation == {"a": 9}
+    assert loop.knowledge.episodes == (episode,)
+    assert loop.knowledge.changed_at_s == 10
+
+
+def test_it_runs_until_it_is_time(engine):
+    loop = Loop(engine, ONE, Static(), every_s=10)
+    assert [e.observation.at_s for e in loop.run(35)] == [10, 20, 30]
+    assert [e.observation.at_s for e in loop.run(60)] == [40, 50, 60]
+
+
+def test_a_passive_loop_recommends_and_changes_nothing(engine):
+    loop = Loop(engine, ONE, Jump(9), every_s=10, active=False)
+    episode = loop.turn()
+    assert (episode.decision.after, episode.cost) == ({"a": 9}, None)
+    assert engine.allocation == {"a": 7}
+    loop.active = True
+    assert loop.turn().cost is not None
+    assert engine.allocation == {"a": 9}
+
+
+def test_the_policy_may_be_changed_while_it_runs(engine):
+    loop = Loop(engine, ONE, Jump(9), every_s=10)
+    loop.turn()
+    loop.policy = Jump(5)
+    assert loop.turn().running == {"a": 5}
+
+
+def test_what_the_engine_refuses_is_remembered_and_tried_again(engine):
+    loop = Loop(Stubborn(engine, refuses=2), ONE, Jump(9), every_s=10)
+    first, second, third = (loop.turn() for _ in range(3))
+    assert first.failure == second.failure == "no processors to be had"
+    assert (first.running, third.running) == ({"a": 7}, {"a": 9})
+    assert loop.knowledge.changed_at_s == 30
+
+
+def test_an_engine_that_does_not_answer_is_waited_for(engine):
+    policy = Drs(goal=Goal(target=sj.Target("mean", 0.2)))
+    loop = Loop(Stubborn(engine, silent=3), ONE, policy, every_s=10)
+    episodes = [loop.turn() for _ in range(5)]
+    assert [e.observation.usable for e in episodes] == [False] * 3 + [True] * 2
+    assert episodes[0].decision.kind == "hold"
+    assert episodes[0].decision.reason.endswith("the engine did not answer: no answer")
+
+
+def test_an_engine_that_never_answers_is_gone(engine):
+    loop = Loop(Stubborn(engine, silent=99), ONE, Static(), every_s=10)
+    with pytest.raises(EngineError, match="no answer"):
+        list(loop.run(10_000))
+
+
+@pytest.mark.parametrize("jump_s", [-1e6, 1e6, nan])
+def test_a_clock_that_jumps_does_not_move_the_loops_own(engine, jump_s):
+    def spoils(pull):
+        return replace(pull, since_s=pull.since_s + jump_s, at_s=pull.at_s + jump_s)
+
+    broken = Stubborn(engine)
+    loop = Loop(broken, ONE, Static(), every_s=10)
+    loop.turn()
+    broken.spoils = spoils
+    jumped = loop.turn()
+    broken.spoils = None
+    after = [loop.turn() for _ in range(3)]
+    assert jumped.decision.at_s == 20 or jump_s == 1e6  # a jump ahead is only seen after it
+    assert [e.observation.usable for e in after][1:] == [True, True]
+
+
+@pytest.mark.parametrize("every_s", [0, -1, nan, float("inf")])
+def test_a_time_between_looks_that_cannot_be_is_refused(engine, every_s):
+    with pytest.raises(BadInput, match="looking every"):
+        Loop(engine, ONE, Static(), every_s=every_s)
