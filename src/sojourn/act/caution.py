@@ -27,9 +27,9 @@ class Caution:
     - *quiet*: hours in which nothing is changed
     """
 
-    t_ra_s: float = 60.0
-    margin: float = 0.1
-    sigmas: float = 4.0
+    t_ra_s: float = 30.0
+    margin: float = 0.15
+    sigmas: float = 3.0
     confirm: int = 6
     least_gain: float = 0.05
     disturbed: float = 0.05
@@ -129,7 +129,8 @@ class Caution:
         if name not in decision.offered:
             return False
         then, now = decision.offered[name], offered[name]
-        chance = self.sigmas * sqrt(decision.noise[name] ** 2 + noise[name] ** 2)
+        # Twice, because what chance makes high is what makes for a change.
+        chance = 2 * self.sigmas * sqrt(decision.noise[name] ** 2 + noise[name] ** 2)
         return abs(now - then) <= max(self.margin, chance) * max(now, then)
 
 

@@ -20,6 +20,8 @@ __all__ = ["Situation", "situation"]
 
 # A forecast is off by less than so many standard errors of a single count, mostly.
 _TREND = 3.0
+# And it takes so many counts before there is a trend to speak of.
+_LEAST_COUNTS = 6
 # So many observations tell what arrives at the moment.
 _LATELY = 2
 # A queue in balance is shorter than so many times its mean, but for one time in a thousand.
@@ -32,13 +34,15 @@ _MATTERS = 0.1
 class Situation:
     """The load now.
 
-    *noise* is the standard error of the work of each operator, in parts of it. *behind* are
+    *offered* are the processors that the load keeps busy, as measured, and *noise* the
+    standard error of that for each operator, in parts of it. *behind* are
     operators with more waiting than a queue in balance has, and how much more; *needs* the
     processors to work that off in time while the load goes on, empty where nothing is behind.
     """
 
     seen: Observation
     topology: Topology
+    offered: Mapping[str, float]
     noise: Mapping[str, float]
     behind: Mapping[str, float]
     needs: Mapping[str, int]
@@ -46,15 +50,9 @@ class Situation:
     @property
     def uncertainty(self) -> float:
         """The standard error of the whole load, in parts of it: that of the least certain."""
-        offered = self.offered
-        total = sum(offered.values())
-        matter = [n for n, erlangs in offered.items() if erlangs >= _MATTERS * total]
+        total = sum(self.offered.values())
+        matter = [n for n, erlangs in self.offered.items() if erlangs >= _MATTERS * total]
         return max((self.noise[name] for name in matter), default=0.0)
-
-    @property
-    def offered(self) -> dict[str, float]:
-        """The processors that the load keeps busy."""
-        return {name: load.erlangs for name, load in self.topology.loads.items()}
 
 
 def situation(
@@ -75,6 +73,7 @@ def situation(
         lately = timed_longer(Window(_LATELY)(history), history)
         seen = max((seen, lately), key=lambda o: o.arrivals_per_s)
     topology = _measured(knowledge.topology, seen)
+    offered = {name: load.erlangs for name, load in topology.loads.items()}
     noise = _noise(topology, seen)
     if forecast is not None:
         topology = topology.scaled(_growth(knowledge, forecast, topology))
@@ -82,6 +81,7 @@ def situation(
     return Situation(
         seen=seen,
         topology=topology,
+        offered=offered,
         noise=noise,
         behind=behind,
         needs=_needs(topology, behind, drain_s) if behind else {},
@@ -131,6 +131,8 @@ def _growth(knowledge: Knowledge, forecast: Holt, topology: Topology) -> float:
     is there.
     """
     counted = [(o.at_s, o.arrivals_per_s) for o in knowledge.observations if o.usable]
+    if len(counted) < _LEAST_COUNTS:
+        return 1.0
     lasted_s = knowledge.observations[-1].lasted_s
     expected = forecast(counted, knowledge.at_s + lasted_s + knowledge.pause_s)
     growth = expected / topology.arrivals_per_s

@@ -8,7 +8,7 @@ averaged over as long as they stayed the same, which is often longer.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf, sqrt
+from math import sqrt
 
 from sojourn.errors import BadInput
 from sojourn.measure.observation import Moments, Observation
@@ -19,6 +19,8 @@ __all__ = ["Steady", "timed_longer"]
 # Differences of so many standard errors are no chance. A rise is looked for in many places
 # at once, so it takes more; but it cannot wait until the window is full of it.
 _CHANCE, _RISE = 2.5, 3.5
+# The same for service times, whose distributions have longer tails.
+_OTHER = 4.0
 # Of fewer samples neither the mean nor its error is known.
 _LEAST_SAMPLES = 5
 
@@ -84,7 +86,7 @@ def _service(name: str, usable: Sequence[Observation], size: int) -> Moments:
         block += observation.operators[name].service
         if taken % size and taken < len(usable):
             continue
-        if taken > size and _differ(_timed(alike), _timed(block)):
+        if taken > size and _changed(alike, block):
             break
         alike, block = alike + block, Moments()
     return alike
@@ -113,12 +115,19 @@ def _load(observations: Sequence[Observation], scv: float) -> tuple[float, float
     return roots / lasted_s, scv * max(roots, 1.0) / lasted_s**2
 
 
-def _timed(moments: Moments) -> tuple[float, float]:
-    """Return the mean of some times and the variance of that; of too few, anything may be."""
-    mean_s, scv = moments.mean_s, moments.scv
-    if mean_s is None or scv is None or moments.number < _LEAST_SAMPLES:
-        return mean_s or 0.0, inf
-    return mean_s, scv * mean_s**2 / moments.number
+def _changed(one: Moments, other: Moments) -> bool:
+    """Tell whether two sets of service times have another mean, and enough of both."""
+    if min(one.number, other.number) < _LEAST_SAMPLES:
+        return False
+    # few times that are all short by chance seem to vary little, too
+    scv = (one + other).scv or 0.0
+    (mean, differs), parts = _means(one, other), 1 / one.number + 1 / other.number
+    return differs > _OTHER * mean * sqrt(scv * parts)
+
+
+def _means(one: Moments, other: Moments) -> tuple[float, float]:
+    first, second = one.mean_s or 0.0, other.mean_s or 0.0
+    return (one + other).mean_s or 0.0, abs(first - second)
 
 
 def _differ(one: tuple[float, float], other: tuple[float, float]) -> bool:

@@ -6,40 +6,29 @@ while a backlog is worked off, allows for what chance does to measurements, lear
 much waits are underestimated and what a change costs, and says why it does nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import ceil, inf, sqrt
-from statistics import fmean
+from math import inf
 from typing import Literal
 
 from sojourn.act.aim import Goal, aim
 from sojourn.act.caution import Caution
 from sojourn.act.holt import Holt
+from sojourn.act.outlook import Outlook, figures, floor_s, stricter, underestimated
 from sojourn.act.situation import Situation, situation
 from sojourn.decide.plan import Target
-from sojourn.errors import BadTarget, EndlessLoop, UnstableStation
+from sojourn.errors import BadTarget
 from sojourn.knowledge import Decision, Expected, Knowledge, allocation_text, measured_s
-from sojourn.measure.observation import Observation
-from sojourn.measure.sketch import Sketch
 from sojourn.measure.smooth import Smoother
 from sojourn.measure.steady import Steady
-from sojourn.model.network import PERCENTILES, mean_s, operator_figures, predict, stations
 from sojourn.topology import Topology
 
 __all__ = ["Drs", "policy"]
 
-# How much waits are underestimated is learned from so many outcomes at most, with so many
-# roots at least; beyond so many times it is no longer the waits.
-_OUTCOMES, _LEAST_ROOTS, _MOST_TIMES = 24, 200, 4.0
+# What is sure is so many standard errors away from what is most likely.
 _SURELY = 2.0
-# The least wait that is aimed at, in parts of the time without any.
-_LEAST_PART = 0.02
 # Operators with less to do than this are idle.
 _LEAST_ERLANGS = 1e-9
-# Loads that differ by so many standard errors are not the same.
-_CHANCE = 3.0
-# Waits much shorter than this part of what the target leaves for them say nothing.
-_LEAST_WAIT = 0.1
 
 
 def policy(target: Target, most: int | None) -> "Drs":
@@ -88,30 +77,6 @@ class Drs:
         return _Turn(self, knowledge, now).decision()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Figures:
-    """What the model says of an allocation: the statistic, the mean, times at operators."""
-
-    seconds: float
-    mean_s: float
-    sojourns_s: Mapping[str, float]
-
-
-def _figures(
-    topology: Topology, allocation: Mapping[str, int], model: str, statistic: str
-) -> _Figures:
-    operators = operator_figures(topology, allocation, stations(topology, model))
-    mean = mean_s(topology, allocation, model=model)
-    seconds = mean
-    if statistic != "mean":  # a percentile takes some ten times as long to work out
-        seconds = predict(topology, allocation, model=model).percentiles_s[statistic]
-    return _Figures(
-        seconds=seconds,
-        mean_s=mean,
-        sojourns_s={name: o.wait_s + o.service_s for name, o in operators.items()},
-    )
-
-
 class _Turn:
     """One decision, step by step: too slow, too much, or in the wrong place."""
 
@@ -121,16 +86,18 @@ class _Turn:
         self._statistic = drs.goal.target.statistic if drs.goal.target else "mean"
         self._expected = self._predicted(now.topology, self._current)
         self._measured_s = measured_s(now.seen, self._statistic)
-        self._floor_s = self._without_waiting_s()
+        self._floor_s = inf
+        if drs.goal.target is not None and drs.trigger == "expected":
+            self._floor_s = floor_s(
+                now.topology, model=drs.goal.model, statistic=self._statistic
+            )
         # Processors are added for what is sure, and taken away for what is at all likely:
         # of how much longer waits are than expected, and of how much more may arrive.
-        self._times = self._underestimated(_SURELY)
-        self._target = self._learned()
+        self._learn(_SURELY)
         self._short = self._shortage()
         band = drs.caution.given_for
         if not self._short:
-            self._times = self._underestimated(0.0)
-            self._target = self._learned()
+            self._learn(0.0)
             band = drs.caution.kept_for
         self._safe = now.topology.scaled(1 + band(now.uncertainty))
         self._wanted = aim(self._safe, replace(drs.goal, target=self._target), now.needs)
@@ -201,8 +168,10 @@ class _Turn:
 
     def _carried(self, allocation: Mapping[str, int]) -> float:
         """Return how many times the load the slowest operator could carry."""
-        offered = self._now.offered
-        return min(k / max(offered[name], _LEAST_ERLANGS) for name, k in allocation.items())
+        loads = self._now.topology.loads
+        return min(
+            k / max(loads[name].erlangs, _LEAST_ERLANGS) for name, k in allocation.items()
+        )
 
     def _no_better(self, after: Mapping[str, int], undone: list[str]) -> bool:
         """Tell whether as many processors, shared out anew, may be better only by chance."""
@@ -229,11 +198,6 @@ class _Turn:
         )
         if wanted is None:
             return self._hold(f"{plenty}, if the next observations say so too")
-        low_s = self._drs.low_s
-        if low_s is not None and not self._measured_s < low_s:
-            return self._hold(
-                f"{plenty}, but {self._measured_s:.3g} s is not below {low_s:g} s"
-            )
         after = self._shrunk(wanted)
         for name in self._undone(after):
             after[name] = max(after[name], self._current[name])
@@ -310,51 +274,20 @@ class _Turn:
 
     # -- what all of them share -------------------------------------------------------------
 
-    def _predicted(self, topology: Topology, allocation: Mapping[str, int]) -> _Figures | None:
-        """Return what *allocation* would do; None where it does not keep up."""
-        try:
-            return _figures(topology, allocation, self._goal.model, self._statistic)
-        except (UnstableStation, EndlessLoop):
-            return None
+    def _predicted(self, topology: Topology, allocation: Mapping[str, int]) -> Outlook | None:
+        return figures(topology, allocation, model=self._goal.model, statistic=self._statistic)
 
-    def _seconds(self, figures: "_Figures | None") -> float:
-        return inf if figures is None else figures.seconds
+    def _seconds(self, outlook: Outlook | None) -> float:
+        return inf if outlook is None else outlook.seconds
 
-    def _without_waiting_s(self) -> float:
-        """Return what the statistic is when nothing waits."""
-        plenty = {
-            name: load.min_processors + ceil(10 * sqrt(load.erlangs)) + 10
-            for name, load in self._now.topology.loads.items()
-        }
-        return self._seconds(self._predicted(self._now.topology, plenty))
-
-    def _learned(self) -> Target | None:
-        """Return the target that the model must meet, so that the measured one does."""
-        target = self._goal.target
-        if target is None or self._drs.trigger == "measured":
-            return target
-        # Closer than that to no wait at all, processors cost more than they could ever gain.
-        wait_s = (target.seconds - self._floor_s) / self._times
-        return replace(target, seconds=self._floor_s + max(wait_s, _LEAST_PART * self._floor_s))
-
-    def _underestimated(self, surely: float) -> float:
-        """Return how many times as long as expected waits have been, at least once.
-
-        Not what was measured counts, but so many standard errors less.
-        """
-        target = self._goal.target
-        outcomes = [
-            (expected.seconds, after)
-            for expected, after in self._knowledge.outcomes()[-_OUTCOMES:]
-            if expected.statistic == self._statistic and _as_planned(expected, after)
-        ]
-        if target is None or target.seconds <= self._floor_s or not outcomes:
-            return 1.0
-        least_s = _LEAST_WAIT * (target.seconds - self._floor_s)
-        expected_s = fmean(seconds for seconds, _ in outcomes)
-        measured = _at_least_s([after for _, after in outcomes], self._statistic, surely)
-        times = (measured - self._floor_s) / max(expected_s - self._floor_s, least_s)
-        return min(_MOST_TIMES, max(1.0, times))
+    def _learn(self, surely: float) -> None:
+        """Set the target that the model must meet, so that the measured one is met."""
+        self._times, self._target = 1.0, self._goal.target
+        if self._target is not None and self._floor_s < inf:
+            self._times = underestimated(
+                self._knowledge, self._target, self._floor_s, surely=surely
+            )
+            self._target = stricter(self._target, self._floor_s, self._times)
 
     def _goal_text(self) -> str:
         more = self._times > 1
@@ -395,38 +328,13 @@ class _Turn:
             noise=self._now.noise,
         )
 
-    def _expectation(self, figures: _Figures) -> Expected:
+    def _expectation(self, outlook: Outlook) -> Expected:
         return Expected(
             statistic=self._statistic,
-            seconds=figures.seconds,
+            seconds=outlook.seconds,
             arrivals_per_s=self._now.topology.arrivals_per_s,
-            sojourns_s=figures.sojourns_s,
+            sojourns_s=outlook.sojourns_s,
         )
-
-
-def _as_planned(expected: Expected, after: Observation) -> bool:
-    """Tell whether the load was what the expectation was for."""
-    chance = _CHANCE / sqrt(max(1.0, after.arrivals_per_s * after.lasted_s))
-    return abs(after.arrivals_per_s / expected.arrivals_per_s - 1) <= max(0.1, chance)
-
-
-def _at_least_s(outcomes: Sequence[Observation], statistic: str, surely: float) -> float:
-    """Return the statistic of many roots, less so many standard errors; 0 of too few roots.
-
-    Latencies of roots that follow each other are alike, so they tell less than as many that
-    do not: errors are taken for twice as large.
-    """
-    completions = sum((o.completions for o in outcomes), Sketch.empty())
-    sums = sum((o.sums for o in outcomes), Sketch.empty())
-    roots = completions.number
-    if roots < _LEAST_ROOTS:
-        return 0.0
-    if statistic == "mean":
-        return sums.mean_s - 2 * surely * sums.std_s / sqrt(roots)
-    ratio = PERCENTILES[statistic]
-    return completions.percentile_s(
-        max(0.0, ratio - 2 * surely * sqrt(ratio * (1 - ratio) / roots))
-    )
 
 
 def _held(knowledge: Knowledge, reason: str) -> Decision:

@@ -49,7 +49,7 @@ def _paused(allocation, *, pause_s):
     return Episode(observation=observation, decision=decision, cost=cost)
 
 
-def planned(per_s, *, margin=0.1, target=TARGET):
+def planned(per_s, *, margin=0.15, target=TARGET):
     return dict(minimise(BUSY.scaled((1 + margin) * per_s / 100), target).allocation)
 
 
@@ -91,7 +91,7 @@ def test_down_lazily_and_only_when_confirmed():
     assert [d.kind for d in decisions] == ["hold"] * 5 + ["down"]
     assert "if the next observations say so too" in decisions[0].reason
     assert mean_s(BUSY.scaled(1.1), decisions[-1].after) <= TARGET.seconds
-    assert sum(decisions[-1].after.values()) <= sum(planned(100, margin=0.2).values())
+    assert sum(decisions[-1].after.values()) <= sum(planned(100, margin=0.25).values())
 
 
 def test_one_observation_that_disagrees_keeps_the_processors():
@@ -393,11 +393,13 @@ def test_whole_nodes_come_and_go_as_wholes():
 
 def test_waits_that_are_longer_than_expected_are_learned():
     """The model knows nothing of what else slows a record down; what was measured does."""
-    app = running(drs(target=Target("mean", 0.13)))
-    expected_s = mean_s(BUSY, planned(100))
-    decisions = [measured(app, 100, 0.09 + 3 * (expected_s - 0.09)) for _ in range(10)]
+    app = running()
+    floor_s = 0.05 + 2 * 0.02
+    wait_s = mean_s(BUSY, app.knowledge.allocation) - floor_s
+    decisions = [measured(app, 100, floor_s + 4 * wait_s) for _ in range(10)]
     up = next(d for d in decisions if d.kind == "up")
     assert "times as long as the model says" in up.reason
+    assert mean_s(BUSY, up.after) - floor_s < (TARGET.seconds - floor_s) / 3
 
 
 def test_a_forecast_is_planned_for_before_it_comes_true():
