@@ -136,7 +136,7 @@ def _roots(roots: RootReport, topology: Topology) -> Iterator[str]:
     for which, sketch in (("completions", roots.completions), ("sums", roots.sums)):
         if _wrong(sketch.sum_s) or _wrong(sketch.sum_ss, _MOST**2):
             yield f"roots: {which} add up to {sketch.sum_s} s, their squares to {sketch.sum_ss}"
-        if sketch.counts.min() < 0 or sketch.number > roots.completed:
+        if (sketch.filled < 0).any() or sketch.number > roots.completed:
             yield f"roots: {sketch.number} {which} of {roots.completed} that completed"
     if roots.streams:
         yield from _streams(roots, topology)

@@ -20,9 +20,14 @@ _BUCKETS = ceil(log(_LONGEST_S / _SHORTEST_S) / log(_GROWTH)) + 2
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """How many times fell in each bucket, their sum and sum of squares."""
+    """How many times fell in each bucket, their sum and sum of squares.
 
-    counts: NDArray[np.int64]
+    Kept is what lies between the *first* bucket with any times and the last, so that one of
+    many latencies that are alike takes little room.
+    """
+
+    filled: NDArray[np.int64]
+    first: int = 0
     sum_s: float = 0.0
     sum_ss: float = 0.0
 
@@ -37,27 +42,53 @@ class Sketch:
         True
         """
         times = np.asarray(times_s, dtype=np.float64)
+        if not times.size:
+            return cls.empty()
         # the first bucket is for all that is too short to tell from 0
         with np.errstate(divide="ignore"):
             place = np.log(times / _SHORTEST_S) / log(_GROWTH)
         bucket = np.clip(np.ceil(place), 0, _BUCKETS - 1).astype(np.int64)
-        counts = np.bincount(bucket, minlength=_BUCKETS).astype(np.int64)
-        return cls(counts, float(times.sum()), float((times * times).sum()))
+        first = int(bucket.min())
+        filled = np.bincount(bucket - first).astype(np.int64)
+        return cls(filled, first, float(times.sum()), float((times * times).sum()))
+
+    @classmethod
+    def of_counts(
+        cls, counts: NDArray[np.int64], sum_s: float = 0.0, sum_ss: float = 0.0
+    ) -> "Sketch":
+        """Return the sketch with these *counts* in all buckets, from the first on."""
+        places = np.flatnonzero(counts)
+        if not places.size:
+            return cls(np.zeros(0, np.int64), 0, sum_s, sum_ss)
+        first, last = int(places[0]), int(places[-1])
+        return cls(counts[first : last + 1].copy(), first, sum_s, sum_ss)
 
     @classmethod
     def empty(cls) -> "Sketch":
         """Return the sketch of no times at all."""
-        return cls(np.zeros(_BUCKETS, np.int64))
+        return cls(np.zeros(0, np.int64))
 
     def __add__(self, other: "Sketch") -> "Sketch":
-        return Sketch(
-            self.counts + other.counts, self.sum_s + other.sum_s, self.sum_ss + other.sum_ss
-        )
+        sums = self.sum_s + other.sum_s, self.sum_ss + other.sum_ss
+        parts = [part for part in (self, other) if part.filled.size]
+        first = min((part.first for part in parts), default=0)
+        end = max((part.first + part.filled.size for part in parts), default=0)
+        filled = np.zeros(end - first, np.int64)
+        for part in parts:
+            filled[part.first - first : part.first - first + part.filled.size] += part.filled
+        return Sketch(filled, first, *sums)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many times are in each bucket, empty ones included."""
+        counts = np.zeros(_BUCKETS, np.int64)
+        counts[self.first : self.first + self.filled.size] = self.filled
+        return counts
 
     @property
     def number(self) -> int:
         """How many times there are."""
-        return int(self.counts.sum())
+        return int(self.filled.sum())
 
     @property
     def mean_s(self) -> float:
@@ -75,7 +106,7 @@ class Sketch:
         """Return the time below which *ratio* of all fall; NaN of none."""
         if not self.number:
             return float("nan")
-        bucket = int(np.searchsorted(np.cumsum(self.counts), ratio * self.number))
+        bucket = self.first + int(np.searchsorted(np.cumsum(self.filled), ratio * self.number))
         if bucket == 0:
             return 0.0
         # the middle of the bucket: between its bounds the error is the same to either side

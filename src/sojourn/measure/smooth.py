@@ -165,7 +165,7 @@ def _blend(sketches: Sequence[tuple[Sketch, float]]) -> Sketch:
     number, total = int(whole.sum()), float(counts.sum())
     if number == 0:
         return Sketch.empty()
-    return Sketch(
+    return Sketch.of_counts(
         whole,
         sum(sketch.sum_s * weight for sketch, weight in sketches) / total * number,
         sum(sketch.sum_ss * weight for sketch, weight in sketches) / total * number,

@@ -174,11 +174,11 @@ def test_a_number_of_roots_that_cannot_be_is_not_used(counter, wrong):
 def test_times_of_roots_that_cannot_be_are_not_used(which):
     fine = Sketch.of([1.0])
     for wrong in (nan, inf, -1.0):
-        spoilt = Sketch(fine.counts, wrong, 1.0)
+        spoilt = Sketch.of_counts(fine.counts, wrong, 1.0)
         assert observe(roots=root_report(**{which: spoilt})).reason.startswith(
             f"roots: {which} add up to"
         )
-    negative = Sketch(-fine.counts, 1.0, 1.0)
+    negative = Sketch.of_counts(-fine.counts, 1.0, 1.0)
     for spoilt in (negative, Sketch.of([1.0] * 101)):
         assert "that completed" in observe(roots=root_report(**{which: spoilt})).reason
 

@@ -1,0 +1,177 @@
+"""The SQLite file itself: its tables, how it is opened, and what is said when it cannot be."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal
+
+from sojourn.errors import BadFile
+
+__all__ = ["FORMAT", "opened", "refusals", "transaction"]
+
+FORMAT = 1
+"""The version of the tables."""
+
+# How long to wait for another program that is writing.
+_WAIT_S = 5.0
+
+_TABLES = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    """CREATE TABLE runs (
+        run INTEGER PRIMARY KEY,
+        started_at TEXT NOT NULL,
+        every_s REAL NOT NULL,
+        policy TEXT NOT NULL,
+        target_statistic TEXT,
+        target_s REAL,
+        midnight_s REAL NOT NULL,
+        allocation TEXT NOT NULL,
+        topology TEXT NOT NULL
+    )""",
+    # The columns are for questions; what is read back is `record` with the two sketches,
+    # because SQLite has no NaN, and text that is no Unicode fits into JSON alone.
+    """CREATE TABLE turns (
+        turn INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL REFERENCES runs (run),
+        at_s REAL,
+        usable INTEGER NOT NULL,
+        arrivals_per_s REAL,
+        mean_s REAL,
+        p95_s REAL,
+        kind TEXT NOT NULL,
+        processors_before INTEGER NOT NULL,
+        processors_after INTEGER NOT NULL,
+        allocation_before TEXT NOT NULL,
+        allocation_after TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        expected_statistic TEXT,
+        expected_s REAL,
+        changed INTEGER NOT NULL,
+        pause_s REAL,
+        failure TEXT NOT NULL,
+        record TEXT NOT NULL,
+        completions BLOB NOT NULL,
+        sums BLOB NOT NULL
+    )""",
+    "CREATE INDEX turns_of_run ON turns (run, turn)",
+)
+_META = {"application": "sojourn history", "format": str(FORMAT)}
+
+
+def opened(path: Path, *, to: Literal["read", "append"]) -> sqlite3.Connection:
+    """Return a connection to the history at *path*; to append, made if it is not there.
+
+    Raise `BadFile` if there is none, or something else is.
+    """
+    try:
+        if to == "append":
+            path.parent.mkdir(parents=True, exist_ok=True)
+        # SQLite does not say why a file cannot be opened, the system does
+        path.open("ab" if to == "append" else "rb").close()
+        # a path with an odd byte would be refused only here
+        uri = f"{path.absolute().as_uri()}?mode={'rw' if to == 'append' else 'ro'}"
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        raise BadFile(
+            str(path), f"cannot be {_DONE[to]}: {problem}", "check the path"
+        ) from error
+    with refusals(path, to=to):
+        connection = sqlite3.connect(uri, uri=True, timeout=_WAIT_S, isolation_level=None)
+        try:
+            connection.row_factory = sqlite3.Row
+            _check(connection, path, to=to)
+            if to == "append":
+                _let_others_read(connection)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Write all of what is done inside, or nothing of it."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):  # which SQLite may have done itself
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def refusals(path: Path, *, to: Literal["read", "append"]) -> Iterator[None]:
+    """Turn what SQLite refuses into a `BadFile` that says what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        # the low byte is the kind of error, the rest its details
+        code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+        problem, way_out = _REFUSALS.get(
+            code,
+            (f"cannot be {_DONE[to]}: {error}", "check the disk and what you may do there"),
+        )
+        raise BadFile(str(path), problem, way_out) from error
+
+
+_DONE = {"read": "read", "append": "written"}
+_OTHER = ("is not a history", "name a file that sojourn wrote, or one that does not exist yet")
+_DAMAGED = ("is damaged", "restore a copy, or save what is left of it: sqlite3 FILE .recover")
+_LOCKED = ("is locked by another program", "close it there, and try again")
+_REFUSALS = {
+    sqlite3.SQLITE_NOTADB: _OTHER,
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+}
+
+
+def _check(
+    connection: sqlite3.Connection, path: Path, *, to: Literal["read", "append"]
+) -> None:
+    """Check that it is a history of this format; to append, an empty file becomes one."""
+    if to == "append" and not _tables(connection):
+        # a turn takes some 3 kB: of smaller pages, half would stay empty
+        connection.execute("PRAGMA page_size = 16384")
+        with transaction(connection):
+            if not _tables(connection):  # someone else may have been faster
+                for statement in _TABLES:
+                    connection.execute(statement)
+                connection.executemany("INSERT INTO meta VALUES (?, ?)", _META.items())
+    if not {"meta", "runs", "turns"} <= _tables(connection):
+        raise BadFile(str(path), *_OTHER)
+    try:
+        meta = dict(map(tuple, connection.execute("SELECT key, value FROM meta")))
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+            raise
+        # a table of that name with other columns
+        raise BadFile(str(path), *_OTHER) from error
+    if meta.get("application") != _META["application"]:
+        raise BadFile(str(path), *_OTHER)
+    if meta.get("format") != _META["format"]:
+        raise BadFile(
+            str(path),
+            f"is a history of format {meta.get('format')}, and this version has {FORMAT}",
+            "use the sojourn that wrote it, or another file",
+        )
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    return {
+        row["name"]
+        for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    }
+
+
+def _let_others_read(connection: sqlite3.Connection) -> None:
+    """Write ahead: readers see the last whole turn, and keep nobody from writing the next.
+
+    A turn is safe from a killed process once it is appended. A power cut may take the last
+    turns, but never the file: for that the disk would have to be waited for at each turn.
+    """
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
