@@ -131,7 +131,8 @@ def report(load, found):
         f"\n{load}: {TARGET}, {MEAN_PER_S:g} roots/s on average, {LOADS[load]:g} times as fast"
     )
     print(
-        f"{'policy':10} {'setting':10} {'outside %':>14} {'processor-hours':>18} {'changes':>8} {'worst s':>9}"
+        f"{'policy':10} {'setting':10} {'outside %':>14} {'processor-hours':>18} "
+        f"{'changes':>8} {'worst s':>9}"
     )
     for (name, setting), (outside, hours, changes, worst) in found.items():
         dominates = name != "drs" and outside.mean < drs[0].mean and hours.mean < drs[1].mean
@@ -214,8 +215,10 @@ def main():
                 scores = [score for score, _ in pool.map(run, trials)]
             for trial, score in zip(trials, scores, strict=True):
                 rows.writerow(
-                    (load, trial.policy, trial.setting, trial.seed, score.outside)
-                    + (score.processor_hours, score.changes, score.worst_s)
+                    (
+                        *(load, trial.policy, trial.setting, trial.seed, score.outside),
+                        *(score.processor_hours, score.changes, score.worst_s),
+                    )
                 )
             found = summary(trials, scores)
             dominating[load] = report(load, found)

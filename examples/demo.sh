@@ -37,4 +37,19 @@ show sojourn plan examples/vld-bursty.yaml --processors 7 --model mmk
 show sojourn plan examples/vld-bursty.yaml --processors 7 --model gigk
 
 echo
-echo "plots: $out/vld.png $out/vld-simulated.png $out/fpd.png"
+echo "What the loop would do: 40 minutes in which the load doubles and falls back, in 20 seconds."
+echo "On a terminal it is drawn as it goes: operators with their processors, how busy they are"
+echo "and what waits; load, latency (red above the target) and processors over time; and the"
+echo "last changes, each with its reason. It adds processors at the next look, and takes them"
+echo "away when several looks agree."
+rm -f "$out/vld.history"
+show sojourn rehearse examples/vld.yaml --trace examples/doubling.csv --target-p95 3s \
+    --speed 120 --history "$out/vld.history" --plot "$out/vld-rehearsed.png"
+
+echo
+echo "The same from its history: turns that change nothing are one line, with what was measured,"
+echo "what had been expected, and why nothing was done."
+show sojourn history "$out/vld.history" --last 10
+
+echo
+echo "plots: $out/vld.png $out/vld-simulated.png $out/fpd.png $out/vld-rehearsed.png"

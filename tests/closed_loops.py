@@ -140,7 +140,7 @@ def _topology(rng: np.random.Generator) -> Topology:
         emits = _calmed(emits, names[-1], back)
     reaching = rates({names[0]: per_s}, emits)
     return Topology(
-        name=f"drawn",
+        name="drawn",
         arrivals=(Arrival(name="in", per_s=per_s, into=names[0]),),
         operators=tuple(
             Operator(
@@ -220,28 +220,44 @@ class Faulty:
         pull = self._engine.observe(until_s)
         if self._rng.random() >= self._often:
             return pull
-        kind = self._rng.choice(
-            ["silent", "nan", "negative", "missing", "clock", "lost", "twice", "roots", "wild"]
-        )
+        return FAULTS[self._rng.integers(len(FAULTS))](pull)
+
+
+def _silent(_pull):
+    raise EngineError("no answer in time")
+
+
+def _jumped(pull):
+    return replace(pull, at_s=pull.at_s - 1e6, since_s=pull.since_s - 1e6)
+
+
+def _lost(pull):
+    first, *others = pull.operators
+    kept = first.processors[: len(first.processors) // 2]
+    return replace(pull, operators=(replace(first, processors=kept), *others))
+
+
+def _first(**changes):
+    """Return what spoils the report of the first processor."""
+
+    def spoil(pull):
         first, *others = pull.operators
-        if kind == "silent":
-            raise EngineError("no answer in time")
-        if kind == "nan":
-            return replace(pull, operators=(_spoilt(first, service_s=nan), *others))
-        if kind == "negative":
-            return replace(pull, operators=(_spoilt(first, served=-5), *others))
-        if kind == "missing":
-            return replace(pull, operators=tuple(others))
-        if kind == "clock":
-            return replace(pull, at_s=pull.at_s - 1e6, since_s=pull.since_s - 1e6)
-        if kind == "lost":
-            kept = first.processors[: len(first.processors) // 2]
-            return replace(pull, operators=(replace(first, processors=kept), *others))
-        if kind == "twice":
-            return replace(pull, operators=(first, first, *others))
-        if kind == "roots":
-            return replace(pull, roots=replace(pull.roots, entered=-1))
-        return replace(pull, operators=(_spoilt(first, service_s=1e6, service_ss=1e12), *others))
+        return replace(pull, operators=(_spoilt(first, **changes), *others))
+
+    return spoil
+
+
+FAULTS = (
+    _silent,
+    _jumped,
+    _lost,
+    _first(service_s=nan),
+    _first(served=-5),
+    _first(service_s=1e6, service_ss=1e12),
+    lambda pull: replace(pull, operators=pull.operators[1:]),
+    lambda pull: replace(pull, operators=(pull.operators[0], *pull.operators)),
+    lambda pull: replace(pull, roots=replace(pull.roots, entered=-1)),
+)
 
 
 def _spoilt(report, **changes):

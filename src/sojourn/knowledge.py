@@ -1,9 +1,9 @@
 """What the loop remembers: what was seen, what was decided and why, and what came of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from statistics import fmean, median
+from statistics import median
 from typing import Literal
 
 from sojourn.engine import Cost
@@ -99,23 +99,44 @@ class Episode:
 class PredictionError:
     """How far predictions were off what then happened, in parts of it.
 
+    In parts of all that was measured: single times, of few records, may be next to 0.
+
     >>> PredictionError.over([(1.0, 2.0), (3.0, 2.0)])
-    PredictionError(number=2, mean=0.0, spread=0.5)
+    PredictionError(number=2, measured_s=4.0, mean=0.0, spread=0.5)
     """
 
     number: int
+    measured_s: float
+    """All that was measured, added up."""
     mean: float
     """Above 0 where too much was predicted."""
     spread: float
     """The mean of the errors without their signs."""
 
     @classmethod
-    def over(cls, pairs: list[tuple[float, float]]) -> "PredictionError | None":
+    def over(cls, pairs: Sequence[tuple[float, float]]) -> "PredictionError | None":
         """Return the errors of (predicted, measured); None of none."""
-        errors = [predicted / measured - 1 for predicted, measured in pairs if measured > 0]
-        if not errors:
+        told = [(predicted, measured) for predicted, measured in pairs if measured > 0]
+        if not told:
             return None
-        return cls(number=len(errors), mean=fmean(errors), spread=fmean(map(abs, errors)))
+        total_s = sum(measured for _, measured in told)
+        errors_s = [predicted - measured for predicted, measured in told]
+        return cls(
+            number=len(told),
+            measured_s=total_s,
+            mean=sum(errors_s) / total_s,
+            spread=sum(map(abs, errors_s)) / total_s,
+        )
+
+    def __add__(self, other: "PredictionError") -> "PredictionError":
+        total_s = self.measured_s + other.measured_s
+        part = self.measured_s / total_s
+        return PredictionError(
+            number=self.number + other.number,
+            measured_s=total_s,
+            mean=part * self.mean + (1 - part) * other.mean,
+            spread=part * self.spread + (1 - part) * other.spread,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +207,10 @@ class Knowledge:
         )
 
     def outcomes(self) -> list[tuple[Expected, Observation]]:
-        """Return what was expected beside what then happened, where both are known."""
+        """Return what was expected beside what then happened, where both are known.
+
+        Not where a change paused operators: of pauses the model says nothing.
+        """
         later = [episode.observation for episode in self.episodes[1:]]
         if self.seen is not None:
             later.append(self.seen)
@@ -196,6 +220,7 @@ class Knowledge:
             if episode.decision.expected is not None
             and after.usable
             and dict(episode.running) == dict(episode.decision.after)
+            and (episode.cost is None or episode.cost.pause_s == 0)
         ]
 
     def prediction_error(self) -> PredictionError | None:

@@ -7,7 +7,7 @@ where it was born: a backlog makes those late that waited in it, whenever they a
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from math import nan, sqrt
+from math import isfinite, nan, sqrt
 from statistics import fmean, stdev
 
 import numpy as np
@@ -125,12 +125,16 @@ class Estimate:
 
     @classmethod
     def over(cls, values: Sequence[float]) -> "Estimate":
-        """Return the estimate from independent runs; of one alone its error is not known."""
-        if len(values) < 2:
-            return cls(fmean(values), nan)
-        freedom = len(values) - 1
+        """Return the estimate from independent runs; of one alone its error is not known.
+
+        Runs without a value do not count.
+        """
+        told = [value for value in values if isfinite(value)]
+        if len(told) < 2:
+            return cls(fmean(told) if told else nan, nan)
+        freedom = len(told) - 1
         student = _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else _NORMAL
-        return cls(fmean(values), student * stdev(values) / sqrt(len(values)))
+        return cls(fmean(told), student * stdev(told) / sqrt(len(told)))
 
 
 def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usual

@@ -4,8 +4,12 @@ Each is a topology, a load, a target or a number of processors, times of other s
 the model's, and faults in what is measured; see `closed_loops.py`.
 """
 
+from dataclasses import replace
+
 import pytest
+
 from closed_loops import play
+from sojourn.engine import Cost
 
 BLOCK, DEFAULT, ALL = 25, 4, 40
 
@@ -27,24 +31,17 @@ def test_no_exception_no_unstable_allocation_kept_no_flapping(block):
 def test_the_judge_sees_an_unstable_allocation_that_is_kept():
     """Or the test above could not fail."""
     run = next(run for run in map(play, range(100)) if run.policy.goal.most is None)
-    starved = [
-        type(e)(
-            observation=e.observation,
-            decision=type(e.decision)(
-                at_s=e.decision.at_s,
-                before=dict.fromkeys(e.decision.before, 1),
-                after=dict.fromkeys(e.decision.before, 1),
-                reason="starved",
-            ),
-        )
-        for e in run.episodes
-    ]
-    judged = type(run)(
-        seed=0,
-        topology=run.topology.scaled(20),
-        policy=run.policy,
-        load=run.load.times(20),
-        steady=run.steady,
-        episodes=starved,
+    few = dict.fromkeys(run.topology.operator, 1)
+    starved = [replace(e, decision=replace(e.decision, before=few)) for e in run.episodes]
+    heavy = run.topology.scaled(20)
+    assert list(
+        replace(run, topology=heavy, load=run.load.times(20), episodes=starved).kept_unstable()
     )
-    assert list(judged.kept_unstable())
+
+
+def test_the_judge_sees_flapping():
+    run = next(run for run in map(play, range(100)) if run.steady)
+    name = next(iter(run.topology.operator))
+    costs = [Cost(changed={name: (1, 2)}), Cost(changed={name: (2, 1)})]
+    flapping = [replace(e, cost=c) for e, c in zip(run.episodes, costs, strict=False)]
+    assert list(replace(run, episodes=flapping).flapped())

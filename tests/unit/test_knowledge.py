@@ -86,7 +86,7 @@ def test_predictions_are_compared_with_what_then_happened():
         )
     # the first was not expected by anyone: 3 against 2, and 3 against 4
     error = known.prediction_error()
-    assert (error.number, error.mean, error.spread) == (2, pytest.approx(0.125), 0.375)
+    assert (error.number, error.mean, error.spread) == (2, 0.0, pytest.approx(1 / 3))
     assert known.prediction_errors() == {}  # nothing waited in these observations
 
 

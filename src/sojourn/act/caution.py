@@ -22,6 +22,8 @@ class Caution:
     - *least_gain*: the part of the mean that moving processors must save
     - *disturbed*: the part of the time that changes which could wait may disturb, given
       what the last changes cost
+    - *price*: a second of pause costs as much as all processors do in so many seconds, which
+      giving some up must save
     - *calm*: for so many T_ra an operator that got more keeps it, and one that gave up
       some gets them back only when the target is missed, unless the load plainly changed
     - *quiet*: hours in which nothing is changed
@@ -33,11 +35,12 @@ class Caution:
     confirm: int = 6
     least_gain: float = 0.05
     disturbed: float = 0.05
+    price: float = 10.0
     calm: float = 10.0
     quiet: tuple[QuietHours, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("t_ra_s", "margin", "sigmas", "least_gain", "calm"):
+        for name in ("t_ra_s", "margin", "sigmas", "least_gain", "price", "calm"):
             value = getattr(self, name)
             if not 0 <= value <= (inf if name == "t_ra_s" else 1e6):
                 raise BadInput(f"caution: {name} is {value}; write 0 or more")
@@ -76,6 +79,14 @@ class Caution:
         """Tell whether roots save in some T_ra what those in a pause wait, half of it each."""
         return pause_s * pause_s / 2 <= gain_s * self.calm * self.t_ra_s
 
+    def saves(self, knowledge: Knowledge, part: float) -> bool:
+        """Tell whether giving up a part of all processors saves more than its pause costs.
+
+        They are saved for as long as nothing has changed lately, at least for some T_ra.
+        """
+        lasts_s = max(self.calm * self.t_ra_s, knowledge.at_s - knowledge.changed_at_s)
+        return part * lasts_s >= self.price * knowledge.pause_s
+
     def confirmed(
         self, knowledge: Knowledge, wanted: Mapping[str, int]
     ) -> dict[str, int] | None:
@@ -107,31 +118,20 @@ class Caution:
         operator once had too few. What was done for another *goal* does not.
         """
         recent_s = knowledge.at_s - self.calm * self.t_ra_s
-        return [
-            name
-            for name, k in after.items()
-            if any(
-                decision.goal == goal
-                and self._same(decision, name, offered, noise)
-                and (decision.at_s >= recent_s or k <= before < changed)
-                for decision, before, changed in _changes_back(knowledge, name, k)
-            )
-        ]
-
-    def _same(
-        self,
-        decision: Decision,
-        name: str,
-        offered: Mapping[str, float],
-        noise: Mapping[str, float],
-    ) -> bool:
-        """Tell whether the load of an operator is that of *decision*, but for chance."""
-        if name not in decision.offered:
-            return False
-        then, now = decision.offered[name], offered[name]
-        # Twice, because what chance makes high is what makes for a change.
-        chance = 2 * self.sigmas * sqrt(decision.noise[name] ** 2 + noise[name] ** 2)
-        return abs(now - then) <= max(self.margin, chance) * max(now, then)
+        undone = []
+        for name, k in after.items():
+            for decision, before, changed in _changes_back(knowledge, name, k):
+                if decision.goal != goal or name not in decision.offered:
+                    continue
+                then, now = decision.offered[name], offered[name]
+                chance = self.sigmas * sqrt(decision.noise[name] ** 2 + noise[name] ** 2)
+                # Twice, because what chance makes high is what makes for a change.
+                same = abs(now - then) <= max(self.margin, 2 * chance) * max(now, then)
+                too_few = k <= before < changed and now >= then * (1 - chance)
+                if too_few or (same and decision.at_s >= recent_s):
+                    undone.append(name)
+                    break
+        return undone
 
 
 def _changes_back(

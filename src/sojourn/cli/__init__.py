@@ -6,9 +6,13 @@ import typer
 from typer.core import TyperGroup
 
 from sojourn.cli.calibrate import calibrate
+from sojourn.cli.compare import compare
 from sojourn.cli.explain import explain
+from sojourn.cli.history import history
 from sojourn.cli.plan import plan
 from sojourn.cli.predict import predict
+from sojourn.cli.rehearse import rehearse
+from sojourn.cli.reproduce import reproduce
 from sojourn.cli.simulate import simulate
 from sojourn.errors import BadInput, SojournError
 
@@ -68,6 +72,10 @@ app.command()(plan)
 app.command()(explain)
 app.command()(simulate)
 app.command()(calibrate)
+app.command()(rehearse)
+app.command()(compare)
+app.command()(history)
+app.command()(reproduce)
 
 
 def main() -> None:

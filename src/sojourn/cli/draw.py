@@ -15,7 +15,7 @@ from sojourn.topology import Topology
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.run import Simulated
 
-__all__ = ["draw_explanation", "draw_simulated"]
+__all__ = ["draw_explanation", "draw_simulated", "figure", "save"]
 
 # Beyond this many operators a curve takes seconds, and bars are too thin to read.
 _MOST_OPERATORS = 60
@@ -30,22 +30,22 @@ def draw_explanation(
 
     Raise `BadInput` if matplotlib is missing, `BadFile` if the file cannot be written.
     """
-    figure = _figure(13, 4.2)
-    buys, goes, around = figure.subplots(1, 3)
+    picture = figure(13, 4.2)
+    buys, goes, around = picture.subplots(1, 3)
     _draw_curve(buys, topology, explanation, target)
     _draw_operators(goes, explanation)
     _draw_neighbours(around, explanation)
     prediction = explanation.prediction
-    figure.suptitle(
+    picture.suptitle(
         f"{prediction.name}: {prediction.processors} processors, {prediction.model}"
     )
-    _save(figure, path)
+    save(picture, path)
 
 
 def draw_simulated(topology: Topology, simulated: "Simulated", path: Path) -> None:
     """Write how completion was distributed, and what the model says, to *path*."""
-    figure = _figure(7, 4.2)
-    axes = figure.subplots()
+    picture = figure(7, 4.2)
+    axes = picture.subplots()
     ratios = [part / 200 for part in range(1, 200)] + [0.999]
     times_s = [simulated.completions.percentile_s(ratio) for ratio in ratios]
     axes.plot(times_s, ratios, color=_HERE, label="simulated")
@@ -62,10 +62,14 @@ def draw_simulated(topology: Topology, simulated: "Simulated", path: Path) -> No
         ylabel="part of all roots",
     )
     axes.legend(frameon=False)
-    _save(figure, path)
+    save(picture, path)
 
 
-def _figure(width: float, height: float) -> Any:  # noqa: ANN401
+def figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib has no types
+    """Return an empty picture, so wide and high in inches.
+
+    Raise `BadInput` if matplotlib is missing.
+    """
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - optional, and slow to import
     except ImportError as error:
@@ -75,10 +79,14 @@ def _figure(width: float, height: float) -> Any:  # noqa: ANN401
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _save(figure: Any, path: Path) -> None:  # noqa: ANN401
+def save(picture: Any, path: Path) -> None:  # noqa: ANN401
+    """Write *picture* to *path*, in the format that its ending names.
+
+    Raise `BadFile` if that cannot be.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=120)
+        picture.savefig(path, dpi=120)
     except (OSError, ValueError) as error:
         raise BadFile(
             str(path),

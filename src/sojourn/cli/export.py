@@ -12,6 +12,9 @@ if TYPE_CHECKING:  # importing the simulator takes a second
 
 __all__ = ["roots_to_parquet"]
 
+# Roots are kept until there are so many: a file of small parts is large and slow to read.
+_TOGETHER = 100_000
+
 
 @contextmanager
 def roots_to_parquet(path: Path) -> Iterator["Portion"]:
@@ -35,14 +38,24 @@ def roots_to_parquet(path: Path) -> Iterator["Portion"]:
         problem = f"cannot be written: {error}"
         raise BadFile(str(path), problem, "write to where you may") from error
 
+    waiting: list[Any] = []
+
     def write(_part: float, roots: Any) -> None:  # noqa: ANN401 - a structured array
         if not len(roots):
             return
         arrays = [pa.array(roots[name].copy()) for name in columns]
-        writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+        waiting.append(pa.Table.from_arrays(arrays, schema=schema))
+        if sum(map(len, waiting)) >= _TOGETHER:
+            flush()
+
+    def flush() -> None:
+        if waiting:
+            writer.write_table(pa.concat_tables(waiting))
+            waiting.clear()
 
     try:
         yield write
+        flush()
     except BaseException:
         writer.close()
         path.unlink(missing_ok=True)

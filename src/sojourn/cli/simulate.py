@@ -1,6 +1,7 @@
 """`sojourn simulate`: what an allocation does, measured on the simulator."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
@@ -19,17 +20,11 @@ from sojourn.cli.options import (
     read_file,
 )
 from sojourn.cli.report import print_json, simulated_report
+from sojourn.cli.shapes import GapsOption, ServiceOption, read_shapes
 from sojourn.cli.show import show_simulated
 from sojourn.errors import BadInput, BadWorkload
 from sojourn.simulate.trace import read_rates
-from sojourn.simulate.workload import (
-    Dispatching,
-    Gaps,
-    GapShape,
-    Service,
-    ServiceShape,
-    Workload,
-)
+from sojourn.simulate.workload import Dispatching, Workload
 from sojourn.topology import Topology
 
 __all__ = ["simulate"]
@@ -45,16 +40,8 @@ def simulate(
         int | None, typer.Option(help="Root records to complete; 100000 without --duration.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same run.")] = 1,
-    service: Annotated[
-        str,
-        typer.Option(
-            help="Shape of service times: auto (constant, exponential or gamma by their scv), "
-            "exponential, constant, gamma, lognormal, hyperexponential."
-        ),
-    ] = "auto",
-    gaps: Annotated[
-        str, typer.Option(help="Shape of arrivals: renewal (by their scv), uniform.")
-    ] = "renewal",
+    service: ServiceOption = "auto",
+    gaps: GapsOption = "renewal",
     dispatch: Annotated[
         str | None,
         typer.Option(
@@ -132,13 +119,10 @@ def _workload(
     known = get_args(Dispatching)
     if dispatch is not None and dispatch not in known:
         raise BadWorkload(f"{dispatch!r} is not a dispatch; write one of {', '.join(known)}")
-    served = Service(shape=cast("ServiceShape", service))
-    spaced = Gaps(shape=cast("GapShape", gaps))
     chosen = cast("Dispatching | None", dispatch)
     whole = None if rates is None else read_rates(rates)
-    return Workload(
-        service=dict.fromkeys(topology.operator, served),
-        gaps={arrival.name: spaced for arrival in topology.arrivals},
+    return replace(
+        read_shapes(topology, service, gaps),
         dispatch={} if chosen is None else dict.fromkeys(topology.operator, chosen),
         rates={}
         if whole is None

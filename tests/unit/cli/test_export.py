@@ -31,6 +31,19 @@ def test_every_root_is_written_once(tmp_path):
     np.testing.assert_allclose(roots["sum_s"], roots["completion_s"])
 
 
+def test_small_portions_are_written_together(tmp_path, monkeypatch):
+    monkeypatch.setattr("sojourn.cli.export._TOGETHER", 10)
+    path = tmp_path / "roots.parquet"
+    roots = np.zeros(3, [("birth_s", "f8"), ("completion_s", "f8"), ("sum_s", "f8")])
+    with roots_to_parquet(path) as write:
+        for number in range(9):
+            roots["birth_s"] = number
+            write(0.0, roots)
+    written = parquet.ParquetFile(path)
+    assert written.read()["birth_s"].to_pylist() == [n for n in range(9) for _ in range(3)]
+    assert written.num_row_groups == 3
+
+
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     done = simulate("--records", 100, "--export", tmp_path)
     assert done.exit_code == 2

@@ -4,11 +4,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from typer.testing import CliRunner
 
 from sojourn.cli import app
+from sojourn.simulate.workload import GapShape
 
 VLD = str(Path(__file__).parents[3] / "examples" / "vld.yaml")
 BEST = ("--allocation", "extract=10,match=11,aggregate=1")
@@ -162,7 +164,9 @@ def test_a_seed_is_0_or_more():
 
 
 def test_help_teaches():
-    assert "sojourn simulate examples/vld.yaml --allocation" in run("--help").stdout
+    said = run("--help").stdout
+    assert "sojourn simulate examples/vld.yaml --allocation" in said
+    assert all(shape in said for shape in get_args(GapShape))
 
 
 def test_without_numba_it_says_what_to_install(monkeypatch):

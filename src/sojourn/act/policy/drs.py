@@ -205,6 +205,10 @@ class _Turn:
             return self._hold(f"{plenty}, but what was added at this load stays for a while")
         if soon := self._drs.caution.too_soon(self._knowledge):
             return self._hold(f"{plenty}, but {soon}")
+        saved = 1 - sum(after.values()) / sum(self._current.values())
+        if not self._drs.caution.saves(self._knowledge, saved):
+            pause_s = self._knowledge.pause_s
+            return self._hold(f"{plenty}, too few to be worth a pause of {pause_s:.3g} s")
         return self._change(after, f"{plenty}: {allocation_text(after)}{self._noted()}")
 
     def _shrunk(self, wanted: Mapping[str, int]) -> dict[str, int]:

@@ -138,6 +138,16 @@ def test_the_cost_of_changes_is_measured_not_configured():
     assert app.turn(100).kind == "down"
 
 
+def test_a_processor_saved_is_not_worth_a_long_pause():
+    app = running(allocation={**planned(100), "a": planned(100)["a"] + 2}, pause_s=9.0)
+    app.knowledge = replace(
+        app.knowledge, episodes=(_paused(app.knowledge.allocation, pause_s=9.0),)
+    )
+    held = app.turns(40, 100)
+    assert {d.kind for d in held} == {"hold"}
+    assert "too few to be worth a pause of 9 s" in held[-1].reason
+
+
 def test_what_must_be_done_is_done_whatever_it_costs():
     app = running(pause_s=60.0)
     app.turns(6, 100)

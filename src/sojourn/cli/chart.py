@@ -1,0 +1,73 @@
+"""Charts over time for a terminal: columns of blocks."""
+
+from collections.abc import Callable, Sequence
+from math import ceil, isfinite, nan
+
+from rich.text import Text
+
+__all__ = ["columns", "draw_columns"]
+
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_STEPS = len(_BLOCKS) - 1
+_LINE = "┄"
+
+
+def columns(
+    points: Sequence[tuple[float, float]],
+    lasts_s: float,
+    width: int,
+    summed: Callable[[list[float]], float],
+) -> list[float]:
+    """Return *width* numbers, each *summed* up from the (time, value) in its part of the time.
+
+    A value is of the time before it: a part without any has that of the next. NaN is left
+    out, and stands for what is not known yet.
+
+    >>> columns([(1, 2.0), (2, 4.0), (7, 6.0)], 12, 4, max)
+    [4.0, 6.0, 6.0, nan]
+    """
+    parts: list[list[float]] = [[] for _ in range(width)]
+    for at_s, value in points:
+        if isfinite(value):
+            parts[max(0, min(width - 1, ceil(at_s / lasts_s * width) - 1))].append(value)
+    made: list[float] = []
+    for part in reversed(parts):
+        after = made[-1] if made else nan
+        made.append(summed(part) if part else after)
+    return made[::-1]
+
+
+def draw_columns(
+    values: Sequence[float],
+    *,
+    height: int,
+    top: float,
+    style: str = "",
+    limit: float | None = None,
+    over: str = "red",
+) -> list[Text]:
+    """Return the lines of the chart, the uppermost first; NaN is left out.
+
+    Values above *top* end there. Columns above *limit* are in the style *over*, and a line is
+    drawn at it where there is room.
+
+    >>> for line in draw_columns([1, 2, 3, 4, float("nan")], height=2, top=4):
+    ...     print(line.plain.rstrip())
+      ▄█
+    ▄███
+    """
+    part = top / (height * _STEPS)
+    lines = [Text(no_wrap=True) for _ in range(height)]
+    at = None if limit is None else height - 1 - min(height - 1, int(limit / top * height))
+    for value in values:
+        steps = 0
+        if isfinite(value) and value > 0:
+            steps = max(1, min(height * _STEPS, round(value / part)))
+        coloured = over if limit is not None and value > limit else style
+        for number, line in enumerate(lines):
+            block = _BLOCKS[max(0, min(_STEPS, steps - (height - 1 - number) * _STEPS))]
+            if block == " " and number == at:
+                line.append(_LINE, "dim")
+            else:
+                line.append(block, coloured)
+    return lines

@@ -1,0 +1,135 @@
+"""`sojourn compare`: what policies would make of the same load, on the simulator."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from sojourn.act.policy import names
+from sojourn.cli.options import (
+    FileArgument,
+    JsonOption,
+    TargetMeanOption,
+    TargetP50Option,
+    TargetP90Option,
+    TargetP95Option,
+    TargetP99Option,
+    read_file,
+)
+from sojourn.cli.report import print_json
+from sojourn.cli.shapes import GapsOption, ServiceOption, read_shapes
+from sojourn.cli.stage import (
+    EveryOption,
+    FasterOption,
+    MostOption,
+    PauseOption,
+    TimesOption,
+    TraceOption,
+    WindowOption,
+    read_required_target,
+    read_stage,
+    unmet,
+)
+from sojourn.errors import UnknownPolicy
+from sojourn.knowledge import Episode
+
+__all__ = ["compare"]
+
+# Where there is no terminal there is no width to keep to.
+_WIDEST = 10_000
+_FIRST = "drs"
+
+
+def compare(
+    file: FileArgument,
+    trace: TraceOption,
+    policies: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,…", help=f"Of {', '.join(names())}; all without it."),
+    ] = None,
+    target_mean: TargetMeanOption = None,
+    target_p50: TargetP50Option = None,
+    target_p90: TargetP90Option = None,
+    target_p95: TargetP95Option = None,
+    target_p99: TargetP99Option = None,
+    processors: MostOption = None,
+    times: TimesOption = 1.0,
+    faster: FasterOption = 1.0,
+    every: EveryOption = "10s",
+    window: WindowOption = "60s",
+    pause: PauseOption = "0s",
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each policy: seeds 1 to N.")] = 3,
+    service: ServiceOption = "auto",
+    gaps: GapsOption = "renewal",
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="OUT.png", help="Draw the trade-off, and the first seed."),
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Write every root of every run: DIR/drs-1.parquet and so on."
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Compare policies on the same load: time outside the target against processors.
+
+    Each starts with the fewest processors that meet the target at the first rate, static
+    with those for the highest rate.
+
+    Example: sojourn compare examples/vld.yaml --trace examples/doubling.csv --target-p95 3s
+    """
+    from rich.progress import Progress  # noqa: PLC0415 - other commands do without it
+
+    topology = read_file(file)
+    stage = read_stage(
+        topology,
+        trace,
+        target=read_required_target(
+            mean=target_mean, p50=target_p50, p90=target_p90, p95=target_p95, p99=target_p99
+        ),
+        most=processors,
+        times=times,
+        faster=faster,
+        every=every,
+        window=window,
+        pause=pause,
+        workload=read_shapes(topology, service, gaps),
+    )
+    from sojourn.cli.compare_report import compare_report  # noqa: PLC0415 - numba is optional
+    from sojourn.cli.compared import outcomes  # noqa: PLC0415
+    from sojourn.cli.show_compare import show_comparison  # noqa: PLC0415
+
+    chosen, note = _read_policies(policies), unmet(stage)
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("comparing", total=len(chosen) * seeds * stage.lasts_s)
+
+        def turn(name: str, seed: int, episode: Episode) -> None:
+            lasted_s = episode.observation.lasted_s
+            bar.update(task, advance=lasted_s, description=f"{name}, seed {seed}")
+
+        made = outcomes(stage, chosen, seeds, export=export, turn=turn)
+    if plot is not None:
+        from sojourn.cli.draw_compare import draw_comparison  # noqa: PLC0415 - slow to import
+
+        draw_comparison(stage, made, plot)
+    if json:
+        print_json(compare_report(stage, made, note))
+    else:
+        console = Console()
+        if not console.is_terminal:
+            console = Console(width=_WIDEST)
+        show_comparison(stage, made, note, console)
+
+
+def _read_policies(text: str | None) -> list[str]:
+    """Return the policies in `drs,ds2`, each once; all of them, drs first, without any."""
+    if text is None:
+        return sorted(names(), key=lambda name: name != _FIRST)
+    chosen = list(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in chosen:
+        if name not in names():
+            raise UnknownPolicy(name, names())
+    return chosen

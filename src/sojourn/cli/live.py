@@ -1,0 +1,184 @@
+"""A loop as it is watched in a terminal: operators, the course so far, the last decisions."""
+
+from collections import deque
+from collections.abc import Iterator
+from math import isfinite, isnan, nan
+from statistics import fmean
+
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sojourn.cli.chart import columns, draw_columns
+from sojourn.cli.history import clock, processors_text
+from sojourn.cli.show import duration
+from sojourn.cli.turns import Turn
+from sojourn.decide.plan import Target
+from sojourn.knowledge import Episode, measured_s
+from sojourn.topology import Topology
+
+__all__ = ["View", "change_text"]
+
+_MOST_OPERATORS, _MOST_CHANGES = 8, 5
+_LABEL, _LEAST_WIDTH, _WIDEST_BAR = 18, 20, 24
+# From so many lines on, charts may be higher.
+_HIGH = 38
+# A latency many times the target says no more than that it is.
+_TIMES_TARGET = 2.5
+_FULL = 0.95
+_LATELY = 6
+
+
+class View:
+    """What is drawn of a loop, at any time: it changes as turns are added."""
+
+    def __init__(self, topology: Topology, target: Target, lasts_s: float) -> None:
+        self._topology, self._target, self._lasts_s = topology, target, lasts_s
+        self._load: list[tuple[float, float]] = []
+        self._latency: list[tuple[float, float]] = []
+        self._processors: list[tuple[float, float]] = []
+        self._changes: deque[Text] = deque(maxlen=_MOST_CHANGES)
+        self._lately: deque[Turn] = deque(maxlen=_LATELY)
+        self._last: Episode | None = None
+
+    def add(self, turn: Turn, *, told: bool) -> None:
+        """Take in the next turn; *told* are those that change something, or would have."""
+        episode = turn.episode
+        seen = episode.observation
+        self._last = episode
+        self._lately.append(turn)
+        self._load.append((seen.at_s, seen.arrivals_per_s))
+        self._latency.append((seen.at_s, measured_s(seen, self._target.statistic)))
+        self._processors.append((seen.at_s, float(sum(episode.running.values()))))
+        if told:
+            self._changes.append(change_text(turn))
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
+        """Draw it as wide as the terminal is."""
+        at_s = self._last.observation.at_s if self._last else 0.0
+        yield _line(f"{clock(at_s)} of {clock(self._lasts_s)}", "bold")
+        yield Text()
+        yield self._operators()
+        yield Text()
+        width = max(_LEAST_WIDTH, options.max_width - _LABEL - 1)
+        yield self._charts(width, 4 if console.size.height >= _HIGH else 2)
+        yield Text()
+        if self._last is not None:
+            yield _line(f"now    {self._last.decision.reason}")
+        yield from self._changes
+
+    def _operators(self) -> Table:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        table.add_column("operator", no_wrap=True)
+        for name in ("processors", "busy", "waiting"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("", no_wrap=True)
+        table.add_column("sends to", no_wrap=True)
+        names = list(self._topology.operator)
+        if self._last is not None and len(names) > _MOST_OPERATORS:
+            most = self._last.running
+            names = sorted(names, key=lambda name: -most[name])
+        for name in names[:_MOST_OPERATORS]:
+            table.add_row(*self._cells(name))
+        if len(names) > _MOST_OPERATORS:
+            table.add_row(Text(f"and {len(names) - _MOST_OPERATORS} more"))
+        return table
+
+    def _cells(self, name: str) -> list[Text]:
+        sends = Text(", ".join(self._topology.operator[name].emits))
+        if self._last is None:
+            return [Text(name), Text(), Text(), Text(), Text(), sends]
+        processors = self._last.running[name]
+        seen = self._last.observation.operators.get(name)
+        busy = self._busy(name)
+        return [
+            Text(name),
+            Text(str(processors)),
+            Text()
+            if busy is None
+            else Text(f"{busy:.0%}", style="red" if busy >= _FULL else ""),
+            Text("" if seen is None else str(seen.backlog)),
+            _bar(processors, busy),
+            sends,
+        ]
+
+    def _busy(self, name: str) -> float | None:
+        """Return the part of the time that processors were busy lately, since they changed.
+
+        Few records are timed in one turn, so it is the mean of several.
+        """
+        known: list[tuple[int, float]] = []
+        for turn in reversed(self._lately):
+            operator = turn.episode.observation.operators.get(name)
+            if operator is None or operator.utilisation is None:
+                continue
+            if known and operator.running != known[0][0]:
+                break
+            known.append((operator.running, operator.utilisation))
+        return min(1.0, fmean(part for _, part in known)) if known else None
+
+    def _charts(self, width: int, height: int) -> Table:
+        grid = Table.grid(padding=(0, 1, 0, 0))
+        grid.add_column(width=_LABEL, no_wrap=True)
+        grid.add_column(no_wrap=True)
+        load = columns(self._load, self._lasts_s, width, fmean)
+        latency = columns(self._latency, self._lasts_s, width, fmean)
+        processors = columns(self._processors, self._lasts_s, width, max)
+        target_s = self._target.seconds
+        shown = draw_columns(load, height=height, top=_top(load), style="cyan")
+        now = self._now(self._load)
+        _add(grid, "load", "" if isnan(now) else f"{now:.4g} per s", shown)
+        now = self._now(self._latency)
+        shown = draw_columns(
+            latency,
+            height=height + 1,
+            top=min(_top([*latency, 1.3 * target_s]), _TIMES_TARGET * target_s),
+            style="green",
+            limit=target_s,
+        )
+        _add(grid, str(self._target), "" if isnan(now) else duration(now), shown)
+        now = self._now(self._processors)
+        shown = draw_columns(processors, height=height, top=_top(processors), style="blue")
+        _add(grid, "processors", "" if isnan(now) else f"{now:.0f}", shown)
+        begin, end = clock(0.0), clock(self._lasts_s)
+        grid.add_row(Text(), Text(f"{begin}{end:>{width - len(begin)}}", style="dim"))
+        return grid
+
+    @staticmethod
+    def _now(points: list[tuple[float, float]]) -> float:
+        return points[-1][1] if points else nan
+
+
+def change_text(turn: Turn) -> Text:
+    """Return a line of what was changed, or would have been, and why."""
+    decision = turn.episode.decision
+    failed = f"; the engine: {turn.episode.failure}" if turn.episode.failure else ""
+    text = (
+        f"{clock(decision.at_s)}  {turn.done:<4}  {processors_text(decision.before)} -> "
+        f"{processors_text(decision.after)}  {decision.reason}{failed}"
+    )
+    return _line("".join(letter if letter.isprintable() else " " for letter in text))
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _bar(processors: int, busy: float | None) -> Text:
+    """Return a block for each processor, those that are busy filled; of many, to scale."""
+    wide = min(processors, _WIDEST_BAR)
+    filled = round(wide * min(1.0, busy or 0.0))
+    bar = Text("█" * filled, style="red" if (busy or 0.0) >= _FULL else "blue")
+    return bar.append("░" * (wide - filled), style="dim")
+
+
+def _add(grid: Table, label: str, value: str, lines: list[Text]) -> None:
+    for number, line in enumerate(lines):
+        grid.add_row(Text((label, value)[number] if number < 2 else ""), line)
+
+
+def _top(values: list[float]) -> float:
+    return max((v for v in values if isfinite(v)), default=0.0) or 1.0

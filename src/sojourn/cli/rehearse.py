@@ -1,0 +1,225 @@
+"""`sojourn rehearse`: what a loop would do to a load, on the simulator."""
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from sojourn.act.policy import Policy, names
+from sojourn.cli.live import View
+from sojourn.cli.options import (
+    FileArgument,
+    JsonOption,
+    TargetMeanOption,
+    TargetP50Option,
+    TargetP90Option,
+    TargetP95Option,
+    TargetP99Option,
+    read_duration_s,
+    read_file,
+)
+from sojourn.cli.policy import DrsOptions, read_policy, read_quiet_hours, read_time_of_day_s
+from sojourn.cli.report import print_json
+from sojourn.cli.shapes import GapsOption, ServiceOption, read_shapes
+from sojourn.cli.stage import (
+    EveryOption,
+    FasterOption,
+    MostOption,
+    PauseOption,
+    TimesOption,
+    TraceOption,
+    WindowOption,
+    read_required_target,
+    read_stage,
+)
+from sojourn.cli.watch import Lines, Picture, Unseen, Watch
+from sojourn.knowledge import Episode
+from sojourn.knowledge_file import HistoryFile, Run
+
+if TYPE_CHECKING:  # importing the simulator takes a second
+    from sojourn.rehearse import Rehearsal, Stage
+
+__all__ = ["rehearse"]
+
+_INTERRUPTED = 130
+# Where there is no terminal there is no width to keep to.
+_WIDEST = 10_000
+
+
+def rehearse(
+    file: FileArgument,
+    trace: TraceOption,
+    policy: Annotated[str, typer.Option(help=f"What decides: {', '.join(names())}.")] = "drs",
+    target_mean: TargetMeanOption = None,
+    target_p50: TargetP50Option = None,
+    target_p90: TargetP90Option = None,
+    target_p95: TargetP95Option = None,
+    target_p99: TargetP99Option = None,
+    processors: MostOption = None,
+    times: TimesOption = 1.0,
+    faster: FasterOption = 1.0,
+    every: EveryOption = "10s",
+    window: WindowOption = "60s",
+    pause: PauseOption = "0s",
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same run.")] = 1,
+    service: ServiceOption = "auto",
+    gaps: GapsOption = "renewal",
+    passive: Annotated[
+        bool, typer.Option("--passive", help="Only recommend: change nothing.")
+    ] = False,
+    t_ra: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="drs: between two changes that can wait (T_ra)."),
+    ] = None,
+    drain: Annotated[
+        str | None, typer.Option(metavar="TIME", help="drs: in which a backlog is worked off.")
+    ] = None,
+    quiet_hours: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FROM-UNTIL", help="drs: change nothing from 08:00-18:00; may be repeated."
+        ),
+    ] = None,
+    begins_at: Annotated[
+        str, typer.Option(metavar="HH:MM", help="The time of the day when the trace begins.")
+    ] = "00:00",
+    forecast: Annotated[
+        bool, typer.Option("--forecast", help="drs: decide for where the load is going.")
+    ] = False,
+    history: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write each turn: `sojourn history` reads it."),
+    ] = None,
+    live: Annotated[
+        bool | None,
+        typer.Option("--live/--no-live", help="Draw it as it goes; on a terminal it does."),
+    ] = None,
+    speed: Annotated[
+        float,
+        typer.Option(min=0, help="Live: simulated seconds per second; 0 as fast as it goes."),
+    ] = 60.0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="OUT.png", help="Draw the whole run: PNG, SVG or PDF."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Rehearse a loop on a load that changes: what it would do, and why.
+
+    It starts with the fewest processors that meet the target at the first rate.
+    Ctrl-C ends it, with what was reached so far.
+
+    Example: sojourn rehearse examples/vld.yaml --trace examples/doubling.csv --target-p95 3s
+    """
+    topology = read_file(file)
+    target = read_required_target(
+        mean=target_mean, p50=target_p50, p90=target_p90, p95=target_p95, p99=target_p99
+    )
+    decides, said = read_policy(
+        policy,
+        target,
+        processors,
+        DrsOptions(
+            t_ra_s=None if t_ra is None else read_duration_s(t_ra),
+            drain_s=None if drain is None else read_duration_s(drain),
+            quiet=tuple(map(read_quiet_hours, quiet_hours or ())),
+            forecast=forecast,
+        ),
+    )
+    stage = read_stage(
+        topology,
+        trace,
+        target=target,
+        most=processors,
+        times=times,
+        faster=faster,
+        every=every,
+        window=window,
+        pause=pause,
+        workload=read_shapes(topology, service, gaps),
+        midnight_s=read_time_of_day_s(begins_at),
+    )
+    from sojourn.cli.rehearsed import (  # noqa: PLC0415 - numba is optional
+        rehearsal_report,
+        show_begin,
+        show_end,
+    )
+
+    run = _begun(stage, f"{said}, only recommending" if passive else said)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDEST)
+    watch: Watch = Unseen() if json else Lines()
+    if (console.is_terminal and not json) if live is None else live:
+        view = View(topology, target, stage.lasts_s)
+        # JSON is alone on standard output
+        watch = Picture(view, speed, Console(stderr=True) if json else Console())
+    episodes: list[Episode] = []
+    with nullcontext() if history is None else HistoryFile(history) as file_of_turns:
+        if file_of_turns is not None:
+            file_of_turns.begin(run)
+        if not json:
+            show_begin(stage, run, console)
+
+        def turn(episode: Episode) -> None:
+            if file_of_turns is not None:
+                file_of_turns.append(episode)
+            episodes.append(episode)
+            watch.turn(episode)
+
+        done = _played(
+            stage,
+            decides,
+            watch,
+            turn,
+            start=run.allocation,
+            seed=seed,
+            active=not passive,
+        )
+    if plot is not None and episodes:
+        from sojourn.cli.draw_history import draw_history  # noqa: PLC0415 - a second to import
+
+        draw_history(episodes, plot, target, f"{topology.name}: {run.policy}")
+    if json:
+        print_json(rehearsal_report(stage, run, seed, episodes, done))
+    else:
+        show_end(stage, run, episodes, done, console)
+    if done is None:
+        raise typer.Exit(_INTERRUPTED)
+
+
+def _begun(stage: "Stage", policy: str) -> Run:
+    first = stage.rates.at(0.0)
+    return Run(
+        topology=stage.topology.scaled(max(first, 1e-3) / stage.topology.arrivals_per_s),
+        allocation=stage.allocation(first),
+        started_at=datetime.now(UTC),
+        every_s=stage.every_s,
+        policy=policy,
+        target=stage.target,
+        midnight_s=stage.midnight_s,
+    )
+
+
+def _played(
+    stage: "Stage",
+    policy: Policy,
+    watch: Watch,
+    turn: Callable[[Episode], None],
+    *,
+    start: Mapping[str, int],
+    seed: int,
+    active: bool,
+) -> "Rehearsal | None":
+    """Return the run; None where it was interrupted."""
+    from sojourn.rehearse import rehearse as run  # noqa: PLC0415 - numba is optional
+
+    try:
+        with watch:
+            return run(stage, policy, start=start, seed=seed, active=active, turn=turn)
+    except KeyboardInterrupt:
+        return None

@@ -1,0 +1,62 @@
+"""How irregular arrivals and service are: options, and how their text is read."""
+
+from typing import Annotated, cast, get_args
+
+import typer
+
+from sojourn.check import shown
+from sojourn.cli.options import read_duration_s
+from sojourn.errors import BadTarget, BadWorkload
+from sojourn.simulate.workload import Gaps, GapShape, Service, ServiceShape, Workload
+from sojourn.topology import Topology
+
+__all__ = ["GapsOption", "ServiceOption", "read_gaps", "read_shapes"]
+
+ServiceOption = Annotated[
+    str,
+    typer.Option(
+        help="Shape of service times: auto (constant, exponential or gamma by their scv), "
+        "exponential, constant, gamma, lognormal, hyperexponential."
+    ),
+]
+GapsOption = Annotated[
+    str,
+    typer.Option(
+        help="Shape of arrivals: renewal (by their scv), uniform, on_off (on and off for 1 s "
+        "on average; on_off:2s:5s for other times), batches (batches:10, ten roots at once)."
+    ),
+]
+
+
+def read_shapes(topology: Topology, service: str, gaps: str) -> Workload:
+    """Return the workload in which all operators and all arrivals have these shapes."""
+    served, spaced = Service(shape=cast("ServiceShape", service)), read_gaps(gaps)
+    return Workload(
+        service=dict.fromkeys(topology.operator, served),
+        gaps={arrival.name: spaced for arrival in topology.arrivals},
+    )
+
+
+def read_gaps(text: str) -> Gaps:
+    """Return the gaps in `uniform`, `on_off:2s:5s` or `batches:10`.
+
+    >>> read_gaps("on_off:2s:5s").off_s, read_gaps("batches:10").size
+    (5.0, 10)
+    """
+    name, *values = text.split(":")
+    shape = cast("GapShape", name)
+    if name not in get_args(GapShape) or not values:
+        return Gaps(shape=shape)  # which refuses what it does not know
+    try:
+        if name == "on_off":
+            on_s, off_s = map(read_duration_s, values)
+            return Gaps(shape=shape, on_s=on_s, off_s=off_s)
+        if name == "batches":
+            (size,) = map(int, values)
+            return Gaps(shape=shape, size=size)
+    except (BadTarget, ValueError):
+        pass  # said below, with the way out for all of them
+    raise BadWorkload(
+        f"{shown(text)} is not a shape of gaps with its values; "
+        "write on_off:2s:5s, batches:10, or the shape alone"
+    )

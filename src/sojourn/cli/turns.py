@@ -1,0 +1,215 @@
+"""Turns of the loop as people read them: beside what was expected, folded, and counted."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from math import isfinite, nan
+from statistics import fmean
+
+from sojourn.decide.plan import Target
+from sojourn.knowledge import (
+    Episode,
+    Expected,
+    Knowledge,
+    PredictionError,
+    measured_s,
+)
+from sojourn.measure.observation import Observation
+from sojourn.topology import Topology
+
+__all__ = ["Line", "Tally", "Turn", "lines", "turns"]
+
+_NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]\d+)?")
+_MOST_REASONS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A turn, and what the decision before it *expected* of it.
+
+    *statistic* is the one that is expected, or was the last time that anything was.
+    """
+
+    episode: Episode
+    expected: Expected | None
+    statistic: str
+
+    @property
+    def measured_s(self) -> float:
+        """What was measured of the statistic; NaN where no root completed."""
+        return measured_s(self.episode.observation, self.statistic)
+
+    @property
+    def done(self) -> str:
+        """What was done: hold, up, down or move, and whether it was only wished for."""
+        kind = self.episode.decision.kind
+        if kind == "hold" or self.episode.cost is not None:
+            return kind
+        return f"{kind} failed" if self.episode.failure else f"{kind} advised"
+
+
+def turns(episodes: Iterable[Episode], statistic: str = "mean") -> Iterator[Turn]:
+    """Yield each episode with what was expected of it; *statistic* is meant until then."""
+    expected: Expected | None = None
+    for episode in episodes:
+        seen, decision = episode.observation, episode.decision
+        said = expected if seen.usable else None
+        known = said or decision.expected
+        statistic = known.statistic if known else statistic
+        yield Turn(episode=episode, expected=said, statistic=statistic)
+        carried_out = dict(episode.running) == dict(decision.after)
+        expected = decision.expected if carried_out else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One turn, or several that did nothing: until when, how many, and why.
+
+    The load is the mean, the measured statistic that of all roots together.
+    """
+
+    at_s: float
+    number: int
+    arrivals_per_s: float
+    statistic: str
+    measured_s: float
+    expected_s: float
+    allocation: Mapping[str, int]
+    done: str
+    reason: str
+
+
+def lines(shown: Iterable[Turn], *, every: bool = False) -> Iterator[Line]:
+    """Yield a line for each change, and few for the turns between; or one for *every* turn.
+
+    Turns that did nothing are folded by the kind of their reason, whatever numbers are in it.
+    Between two changes each kind is told once: if one comes again, all since are one line.
+    """
+    folds: list[_Fold] = []
+    for turn in shown:
+        fold = _Fold(turn)
+        alone = every or turn.episode.cost is not None
+        if alone or (folds and folds[0].state != fold.state):
+            yield from (each.line() for each in folds)
+            folds.clear()
+        if alone:
+            yield fold.line()
+            continue
+        again = [n for n, each in enumerate(folds) if each.reasons.keys() & fold.reasons.keys()]
+        since = again[0] if again else len(folds)
+        folds[since:] = [reduce(_Fold.then, [*folds[since:], fold])]
+    yield from (each.line() for each in folds)
+
+
+class _Fold:
+    """Turns that are shown as one line; *reasons* are how often each kind was, and the last."""
+
+    def __init__(self, turn: Turn) -> None:
+        seen, expected = turn.episode.observation, turn.expected
+        known = isfinite(seen.arrivals_per_s)
+        reason = _reason(turn.episode)
+        self.last, self.number = turn, 1
+        self.state = (turn.done, turn.statistic, dict(turn.episode.running))
+        self.reasons = {_NUMBER.sub("#", reason): (1, reason)}
+        self.lasted_s = seen.lasted_s if known else 0.0
+        self.roots = seen.arrivals_per_s * seen.lasted_s if known else 0.0
+        self.completions, self.sums = seen.completions, seen.sums
+        self.expected_s = [] if expected is None else [expected.seconds]
+
+    def then(self, later: "_Fold") -> "_Fold":
+        """Return this with what followed it."""
+        self.last = later.last
+        self.number += later.number
+        self.lasted_s += later.lasted_s
+        self.roots += later.roots
+        self.completions, self.sums = (
+            self.completions + later.completions,
+            self.sums + later.sums,
+        )
+        self.expected_s += later.expected_s
+        for kind, (times, reason) in later.reasons.items():
+            before, _ = self.reasons.get(kind, (0, ""))
+            self.reasons[kind] = (before + times, reason)
+        return self
+
+    def line(self) -> Line:
+        """Return what is shown of them."""
+        episode, statistic = self.last.episode, self.last.statistic
+        whole = Observation(since_s=0, at_s=0, completions=self.completions, sums=self.sums)
+        return Line(
+            at_s=episode.observation.at_s,
+            number=self.number,
+            arrivals_per_s=self.roots / self.lasted_s if self.lasted_s > 0 else nan,
+            statistic=statistic,
+            measured_s=measured_s(whole, statistic),
+            expected_s=fmean(self.expected_s) if self.expected_s else nan,
+            allocation=episode.running,
+            done=self.last.done,
+            reason=self._why(),
+        )
+
+    def _why(self) -> str:
+        often = sorted(self.reasons.values(), key=lambda each: -each[0])
+        if len(often) == 1:
+            return often[0][1]
+        told = [f"{times} x {reason}" for times, reason in often[:_MOST_REASONS]]
+        return " | ".join([*told, *["…"][: len(often) - len(told)]])
+
+
+def _reason(episode: Episode) -> str:
+    failed = f"; the engine: {episode.failure}" if episode.failure else ""
+    text = f"{episode.decision.reason}{failed}"
+    # an engine may say anything, and a terminal would obey it
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+class Tally:
+    """What turns came to in all, counted as they pass by."""
+
+    def __init__(self, topology: Topology, target: Target | None) -> None:
+        self._topology, self._target = topology, target
+        self._before: Episode | None = None
+        self.error: PredictionError | None = None
+        self.errors: dict[str, PredictionError] = {}
+        self.turns = self.unusable = self.replayed = self.measured = self.above = 0
+        self.lasted_s = self.pause_s = 0.0
+        self.done: Counter[str] = Counter()
+
+    def counting(self, passing: Iterable[Turn]) -> Iterator[Turn]:
+        """Yield all that pass by."""
+        for turn in passing:
+            self._count(turn)
+            yield turn
+
+    @property
+    def changes(self) -> int:
+        """How many times processors were changed."""
+        return sum(self.done[kind] for kind in ("up", "down", "move"))
+
+    def _count(self, turn: Turn) -> None:
+        episode, cost = turn.episode, turn.episode.cost
+        seen = episode.observation
+        self.turns += 1
+        self.unusable += not seen.usable
+        self.lasted_s += seen.lasted_s
+        self.done[turn.done] += 1
+        if cost is not None:
+            self.pause_s += cost.pause_s
+            self.replayed += cost.replayed
+        if self._target is not None and isfinite(s := measured_s(seen, self._target.statistic)):
+            self.measured += 1
+            self.above += s > self._target.seconds
+        self._compare(episode)
+
+    def _compare(self, episode: Episode) -> None:
+        """Take how far off what was expected of *episode* was: the one before says it."""
+        before, self._before = self._before, episode
+        if before is None:
+            return
+        two = Knowledge(topology=self._topology, allocation={}, episodes=(before, episode))
+        if (error := two.prediction_error()) is not None:
+            self.error = error if self.error is None else self.error + error
+        for name, each in two.prediction_errors().items():
+            self.errors[name] = self.errors[name] + each if name in self.errors else each

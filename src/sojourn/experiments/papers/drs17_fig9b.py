@@ -1,0 +1,24 @@
+"""DRS-17, Fig. 9(b): a frame rate that changes for three minutes."""
+
+from sojourn.experiments.changing import Changing
+from sojourn.experiments.papers.drs17_fig9a import BURSTS, CHOSEN, PAUSES
+from sojourn.experiments.record import About
+
+EXPERIMENT = Changing(
+    about=About(
+        source="DRS-17, Fig. 9(b)",
+        claim=(
+            "12 instead of 6 frames/s from minute 6 to minute 9: with a window of w = 6 "
+            "minutes nothing is re-allocated, with w = 3 it goes up and down again."
+        ),
+        chosen=f"As for Fig. 9(a). {CHOSEN}",
+    ),
+    application=BURSTS,
+    changes=((0, 6), (6, 12), (9, 6)),
+    start=(3, 5, 1),
+    target_s=1.0,
+    low_s=0.45,
+    minutes=25,
+    pauses=PAUSES,
+    expected={6: (), 3: ("up", "down")},
+)

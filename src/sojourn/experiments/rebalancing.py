@@ -1,0 +1,189 @@
+"""Figure 9 of DRS-15, 8 of DRS-17: processors in the wrong place are moved at once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+from sojourn.act.aim import Goal
+from sojourn.experiments.application import Application
+from sojourn.experiments.bench import Bench, Conditions, Pauses
+from sojourn.experiments.published import EVERY_S, Minutes, published
+from sojourn.experiments.record import About, Outcome, Panel, Series, Table, Verdict
+from sojourn.experiments.watched import Watched, watch
+
+__all__ = ["Rebalancing", "Start", "confined", "minutes_table", "moved_at_once", "recovered"]
+
+# DRS-15 gives no w; DRS-17 has 3 and 6.
+_WINDOW = 6
+# Before: without the first minutes, when queues are empty; after: once the change is digested.
+_SETTLED = 2
+# Clearly slower than the optimal start, and alike; how far a minute may stand out by chance.
+_CLEAR, _ALIKE, _CHANCE = 0.1, 0.05, 1.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """An application, its best allocation, and all that it is started with in turn."""
+
+    application: Application
+    best: tuple[int, ...]
+    others: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalancing:
+    """Three runs of each application, in which DRS may act from minute *first* on.
+
+    Either it recommends only before (DRS-15), or T_ra keeps it waiting (DRS-17): then
+    *t_ra_minutes* is given, and *first* is when it is over.
+    """
+
+    about: About
+    starts: tuple[Start, ...]
+    first: int
+    t_ra_minutes: float = 0.0
+    minutes: int = 27
+    pauses: Pauses
+
+    def run(self, bench: Bench) -> Outcome:
+        """Return the minutes of all runs."""
+        verdicts, panels, everything = list[Verdict](), list[Panel](), dict[str, Watched]()
+        for start in self.starts:
+            name, best = start.application.name, _text(start.best)
+            runs = {
+                _text(processors): self._watch(bench, start.application, processors)
+                for processors in (*start.others, start.best)
+            }
+            verdicts += [
+                moved_at_once(name, best, self.first, runs),
+                recovered(name, best, self.first, runs),
+                confined(name, best, runs),
+            ]
+            panels.append(_lines(name, runs, self.first))
+            everything |= {f"{name} {processors}": run for processors, run in runs.items()}
+        return Outcome(
+            table=minutes_table(everything), panels=tuple(panels), verdicts=tuple(verdicts)
+        )
+
+    def _watch(
+        self, bench: Bench, application: Application, processors: tuple[int, ...]
+    ) -> Watched:
+        workload = application.workload(EVERY_S * self.minutes, bench.seed)
+        engine = bench.engine(
+            Conditions(workload=workload, seed=bench.seed, pauses=self.pauses)
+        )
+        goal = Goal(most=sum(processors), model="mmk")
+        policy = published(goal, smooth=Minutes(_WINDOW), t_ra_s=EVERY_S * self.t_ra_minutes)
+        return watch(
+            engine,
+            application,
+            application.allocation(*processors),
+            policy,
+            minutes=self.minutes,
+            active_from=self.first,
+        )
+
+
+def _text(processors: tuple[int, ...]) -> str:
+    return ":".join(map(str, processors))
+
+
+# -- verdicts -------------------------------------------------------------------------------
+
+
+def moved_at_once(name: str, best: str, first: int, runs: Mapping[str, Watched]) -> Verdict:
+    """Return whether each run had the best allocation from minute *first* on, and kept it."""
+    told, holds = [], True
+    for start, run in runs.items():
+        changes = [f"{c.after} at minute {c.minute:g}" for c in run.changes]
+        wanted = [] if start == best else [f"{best} at minute {first}"]
+        holds = holds and changes == wanted
+        told.append(f"{start}: {', '.join(changes) or 'unchanged'}")
+    return Verdict(
+        point=f"{name}: sub-optimal starts go to {best} at the first chance, once",
+        holds=holds,
+        numbers="; ".join(told),
+    )
+
+
+def recovered(name: str, best: str, first: int, runs: Mapping[str, Watched]) -> Verdict:
+    """Return whether sub-optimal starts got faster, and no slower than the optimal one.
+
+    All runs have the same load, minute by minute: against the optimal start it is clear what
+    is gained, whatever the load does.
+    """
+    last = next(iter(runs.values())).minutes[-1].minute
+    begins = {start: _mean_s(run, _SETTLED, first) for start, run in runs.items()}
+    ends = {start: _mean_s(run, first + _SETTLED, last) for start, run in runs.items()}
+    others = [start for start in runs if start != best]
+    apart = max(ends.values()) / min(ends.values()) - 1
+    return Verdict(
+        point=f"{name}: re-balancing is a clear gain, and all runs end up alike",
+        holds=apart < _ALIKE
+        and all(ends[start] < begins[start] for start in others)
+        and all(begins[start] > (1 + _CLEAR) * begins[best] for start in others),
+        numbers=(
+            "; ".join(f"{start} {begins[start]:.3g} → {ends[start]:.3g} s" for start in runs)
+            + f"; {apart:.1%} apart in the end"
+        ),
+    )
+
+
+def confined(name: str, best: str, runs: Mapping[str, Watched]) -> Verdict:
+    """Return whether the change slowed its minute down at most, and that not by much."""
+    told, holds = [], True
+    for start, run in runs.items():
+        if start == best or not run.changes:
+            continue
+        at = run.changes[0].minute
+        level_s = _mean_s(run, at + _SETTLED, run.minutes[-1].minute)
+        bump_s = _mean_s(run, at, at + 1)
+        before_s = _mean_s(run, _SETTLED, at)
+        later_s = max(m.mean_s for m in run.between(at + 1, run.minutes[-1].minute))
+        holds = holds and later_s < _CHANCE * level_s and bump_s < _CHANCE * before_s
+        told.append(
+            f"{start}: {before_s:.3g} s before, {bump_s:.3g} s in it, "
+            f"{later_s:.3g} s at most after"
+        )
+    return Verdict(
+        point=f"{name}: a change costs little, and only in its minute",
+        holds=holds and bool(told),
+        numbers="; ".join(told) or "nothing was changed",
+    )
+
+
+def _mean_s(run: Watched, after: float, until: float) -> float:
+    return fmean(minute.mean_s for minute in run.between(after, until))
+
+
+# -- what is written ------------------------------------------------------------------------
+
+
+def minutes_table(runs: Mapping[str, Watched]) -> Table:
+    """Return the minutes of *runs* as rows."""
+    return Table(
+        ("run", "minute", "allocation", "per_s", "mean_s", "completion_s"),
+        [
+            (name, m.minute, m.allocation, m.per_s, m.mean_s, m.completion_s)
+            for name, run in runs.items()
+            for m in run.minutes
+        ],
+    )
+
+
+def _lines(name: str, runs: Mapping[str, Watched], first: int) -> Panel:
+    return Panel(
+        kind="lines",
+        title=name,
+        x_label="minute",
+        y_label="mean, s",
+        series=tuple(
+            Series(
+                label=f"started as {start}",
+                x=[m.minute for m in run.minutes],
+                y=[m.mean_s for m in run.minutes],
+            )
+            for start, run in runs.items()
+        ),
+        marks=(float(first),),
+    )

@@ -1,0 +1,93 @@
+"""What an experiment says of itself, and what came of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from sojourn.experiments.bench import Bench
+
+__all__ = ["About", "Experiment", "Outcome", "Panel", "Series", "Table", "Verdict"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """Where a claim is made, what it is, and how what the paper does not give was chosen.
+
+    *caveat* says what a reader of the verdict must know; empty where there is nothing.
+    """
+
+    source: str
+    claim: str
+    chosen: str
+    caveat: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One point of a claim: whether it holds, and the numbers that say so."""
+
+    point: str
+    holds: bool
+    numbers: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What was measured, row by row."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[object, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One line, one set of points, or one colour of bars; *error* is drawn around *y*."""
+
+    label: str
+    x: Sequence[float] | Sequence[str]
+    y: Sequence[float]
+    error: Sequence[float] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One picture, said in data: *levels* are horizontal lines, *marks* vertical ones."""
+
+    kind: Literal["bars", "points", "lines"]
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    levels: Mapping[str, float] = field(default_factory=dict)
+    marks: tuple[float, ...] = ()
+    log_x: bool = False
+    log_y: bool = False
+    diagonal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of an experiment."""
+
+    table: Table
+    panels: tuple[Panel, ...]
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every point of the claim does."""
+        return all(verdict.holds for verdict in self.verdicts)
+
+
+class Experiment(Protocol):
+    """A description that can be run on any engine."""
+
+    @property
+    def about(self) -> About:
+        """The claim, and how parameters were chosen."""
+        ...
+
+    def run(self, bench: "Bench") -> Outcome:
+        """Return what comes of it on the engines that *bench* makes."""
+        ...

@@ -1,0 +1,117 @@
+"""Experiments run, and what came of them written down: CSV, pictures, one page."""
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from sojourn.errors import BadFile
+from sojourn.experiments import experiment
+from sojourn.experiments.bench import Bench
+from sojourn.experiments.record import About, Outcome, Panel
+
+__all__ = ["Draw", "Reproduced", "page", "reproduce", "write_page"]
+
+Draw = Callable[[Sequence[Panel], Path], None]
+"""Draws panels into a file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduced:
+    """An experiment that was run, and where its files are."""
+
+    name: str
+    about: About
+    outcome: Outcome
+    csv: Path
+    picture: Path | None
+    wall_s: float
+
+
+def reproduce(
+    names: Sequence[str], bench: Bench, out: Path, draw: Draw | None = None
+) -> Iterator[Reproduced]:
+    """Run the experiments in turn, write their files to *out*, and yield each when done.
+
+    Raise `BadInput` at once if there is none of some name, `BadFile` where nothing can be
+    written.
+    """
+    chosen = [(name, experiment(name)) for name in names]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritten(out, error) from error
+    for name, described in chosen:
+        began = perf_counter()
+        outcome = described.run(bench)
+        picture = out / f"{name}.png" if draw else None
+        if draw and picture:
+            draw(outcome.panels, picture)
+        yield Reproduced(
+            name=name,
+            about=described.about,
+            outcome=outcome,
+            csv=_write_csv(out / f"{name}.csv", outcome),
+            picture=picture,
+            wall_s=perf_counter() - began,
+        )
+
+
+def _write_csv(path: Path, outcome: Outcome) -> Path:
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(outcome.table.columns)
+            writer.writerows(outcome.table.rows)
+    except OSError as error:
+        raise _unwritten(path, error) from error
+    return path
+
+
+def write_page(done: Sequence[Reproduced], seed: int, out: Path) -> Path:
+    """Write the page on all that was *done*, and return where it is."""
+    path = out / "report.md"
+    try:
+        path.write_text(page(done, seed), encoding="utf-8")
+    except OSError as error:
+        raise _unwritten(path, error) from error
+    return path
+
+
+def page(done: Sequence[Reproduced], seed: int) -> str:
+    """Return the page: each claim, its verdict with numbers, and how it was tested."""
+    held = sum(one.outcome.holds for one in done)
+    top = (
+        "# The figures and tables of the DRS papers, on the simulator\n\n"
+        f"{held} of {len(done)} claims hold with seed {seed}. Times are simulated; ± is half "
+        "of a 95 % confidence interval.\n"
+    )
+    return "\n".join([top, *(_section(one) for one in done)])
+
+
+def _section(one: Reproduced) -> str:
+    lines = [
+        f"## {one.name}: {'holds' if one.outcome.holds else 'does not hold'}\n",
+        f"**{one.about.source}.** {one.about.claim}\n",
+    ]
+    if one.about.caveat:
+        lines.append(f"*{one.about.caveat}*\n")
+    lines += ["| point | verdict | numbers |", "|---|---|---|"]
+    lines += [
+        f"| {v.point} | {'holds' if v.holds else '**does not hold**'} | {v.numbers} |"
+        for v in one.outcome.verdicts
+    ]
+    lines.append("")
+    if one.picture is not None:
+        lines.append(f"![{one.name}]({one.picture.name})\n")
+    lines += [
+        f"How it was chosen: {one.about.chosen}\n",
+        f"All numbers: [{one.csv.name}]({one.csv.name}). It took {one.wall_s:.1f} s.\n",
+    ]
+    return "\n".join(lines)
+
+
+def _unwritten(path: Path, error: OSError) -> BadFile:
+    problem = f"cannot be written: {error.strerror or error}"
+    return BadFile(str(path), problem, "name a folder you may write with --out")

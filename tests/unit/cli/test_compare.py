@@ -1,0 +1,342 @@
+"""`sojourn compare` as a user runs it: what it prints, and how it ends."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from math import nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+import sojourn as sj
+from sojourn.cli import app
+from sojourn.cli.compared import Outcome, dominating, outcomes
+from sojourn.cli.draw_compare import draw_comparison
+from sojourn.cli.show_compare import trade_off
+from sojourn.errors import BadFile
+from sojourn.rehearse import Score, Stage
+from sojourn.simulate.workload import Rates
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+VLD = EXAMPLES / "vld.yaml"
+TARGET = sj.Target("p95", 3.0)
+FEW = ("--target-p95", "3s", "--policies", "static,threshold", "--seeds", 2)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+
+
+def run_json(*arguments):
+    done = run(*arguments, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    """Return a load that doubles after two minutes, and lasts for five."""
+    path = tmp_path_factory.mktemp("trace") / "rates.csv"
+    path.write_text("timestamp,rate\n0,6\n120,12\n300,12\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def stage():
+    topology = sj.read_topology(VLD)
+    rates = Rates.steps((0, 6), (120, 12), (300, 12))
+    return Stage(topology=topology, rates=rates, target=TARGET)
+
+
+@pytest.fixture(scope="module")
+def made(stage):
+    return outcomes(stage, ["threshold", "static"], 2)
+
+
+def outcome(name, *, outside=0.0, hours=1.0):
+    score = Score(seed=1, outside=outside, processor_hours=hours, changes=0, worst_s=nan)
+    return Outcome(
+        policy=name,
+        start={"a": 1},
+        starts_for=1.0,
+        scores=[score],
+        windows_s=[np.array([nan])],
+        processors=[(0.0, 1)],
+    )
+
+
+def test_a_table_has_a_line_for_each_policy(trace):
+    done = run(VLD, "--trace", trace, *FEW)
+    assert done.exit_code == 0
+    head, names, rule, *lines = done.stdout.splitlines()
+    assert head == "vld · p95 ≤ 3 s · 0:05:00 of load, 2 seeds"
+    assert re.split(r" {2,}", names) == [
+        "policy", "starts with", "outside", "processor-hours", "changes", "worst p95",
+    ]  # fmt: skip
+    assert set(rule) == {"─"}
+    static, threshold = (re.split(r" {2,}", line) for line in lines[:2])
+    # seventeen processors for five minutes, whatever comes
+    assert static[:2] == ["static", "8:8:1 for 12 per s"]
+    assert static[3:5] == ["1.42 ± 0.00", "0"]
+    assert threshold[:2] == ["threshold", "5:5:1 for 6 per s"]
+    assert re.fullmatch(r"\d+\.\d% ± \d+\.\d%", threshold[2])
+    assert "static with what the highest rate needs" in done.stdout
+    assert sum(line.startswith("front  ") for line in lines) == 1
+
+
+def test_all_policies_are_compared_and_drs_is_the_first(trace):
+    policies = run_json(
+        VLD, "--trace", trace, "--faster", 3, "--target-p95", "3s", "--seeds", 1
+    )["policies"]
+    assert list(policies) == ["drs", "ds2", "flink", "static", "threshold"]
+    assert policies["drs"]["outside"]["half_width"] is None  # of one seed nobody knows
+
+
+def test_one_seed_has_no_half_width(trace):
+    done = run(VLD, "--trace", trace, "--target-p95", "3s", "--policies", "ds2", "--seeds", 1)
+    assert "±" not in done.stdout
+    assert "1 seed\n" in done.stdout
+    assert "static" not in done.stdout
+
+
+def test_json_has_each_seed_and_all_of_them(trace):
+    printed = run_json(VLD, "--trace", trace, *FEW, "--pause", "2s", "--processors", 30)
+    assert list(printed) == [
+        "name", "target", "processors", "lasts_s", "every_s", "window_s", "pause_s", "note",
+        "front", "policies",
+    ]  # fmt: skip
+    assert printed["target"] == {"statistic": "p95", "seconds": 3.0}
+    assert (printed["lasts_s"], printed["pause_s"], printed["processors"]) == (300, 2, 30)
+    assert printed["note"] == ""
+    for policy in printed["policies"].values():
+        assert list(policy) == [
+            "allocation", "starts_for_per_s", "outside", "processor_hours", "changes",
+            "worst_s", "unfinished", "dominated_by", "seeds",
+        ]  # fmt: skip
+        assert [each["seed"] for each in policy["seeds"]] == [1, 2]
+        assert all(len(each["windows_s"]) == 5 for each in policy["seeds"])
+        for field in ("outside", "processor_hours", "changes", "worst_s"):
+            mean = np.mean([each[field] for each in policy["seeds"]])
+            assert policy[field]["mean"] == pytest.approx(mean)
+    dominated = {n for n, p in printed["policies"].items() if p["dominated_by"]}
+    assert dominated | set(printed["front"]) == {"static", "threshold"}
+    assert printed["policies"]["static"]["starts_for_per_s"] == 12
+
+
+def test_the_same_command_gives_the_same_numbers(trace):
+    once, again = (run_json(VLD, "--trace", trace, *FEW) for _ in range(2))
+    assert once == again
+
+
+def test_rates_may_be_higher_and_pass_faster(trace):
+    printed = run_json(VLD, "--trace", trace, "--times", 2, "--faster", 1.5, *FEW, "--seeds", 1)
+    assert printed["lasts_s"] == 200
+    assert printed["policies"]["static"]["starts_for_per_s"] == 24
+
+
+def test_what_nothing_can_reach_is_said(trace):
+    done = run(VLD, "--trace", trace, "--target-p95", "1s", "--policies", "static")
+    assert done.exit_code == 0
+    assert "note        at 12 per s: no number of processors reaches p95 ≤ 1 s" in done.stdout
+
+
+def test_what_is_never_done_is_counted(trace):
+    few = ("--processors", 3, "--policies", "static", "--seeds", 1, "--target-p95", "3s")
+    done = run(VLD, "--trace", trace, *few)
+    assert "unfinished" in done.stdout
+    assert "100.0%" in done.stdout
+
+
+def test_a_load_of_nothing_is_met_by_anything(tmp_path):
+    (tmp_path / "none.csv").write_text("0,0\n60,0\n", encoding="utf-8")
+    printed = run_json(VLD, "--trace", tmp_path / "none.csv", *FEW)
+    assert printed["policies"]["static"]["worst_s"]["mean"] is None
+    assert printed["front"] == ["static", "threshold"]
+    plot = tmp_path / "none.png"
+    assert run(VLD, "--trace", tmp_path / "none.csv", *FEW, "--plot", plot).exit_code == 0
+    assert plot.exists()
+
+
+def test_times_may_have_another_shape(trace):
+    tame = run_json(VLD, "--trace", trace, *FEW, "--service", "constant", "--gaps", "uniform")
+    wild = run_json(VLD, "--trace", trace, *FEW, "--gaps", "batches:20")
+    worst = [each["policies"]["static"]["worst_s"]["mean"] for each in (tame, wild)]
+    assert worst[0] < 2 < worst[1]
+
+
+def test_every_root_of_every_run_is_exported(trace, tmp_path):
+    printed = run_json(VLD, "--trace", trace, *FEW, "--export", tmp_path / "roots")
+    files = sorted(path.name for path in (tmp_path / "roots").iterdir())
+    assert files == [f"{n}-{s}.parquet" for n in ("static", "threshold") for s in (1, 2)]
+    roots = parquet.read_table(tmp_path / "roots" / "static-2.parquet")
+    assert roots.column_names == ["birth_s", "completion_s", "sum_s"]
+    assert roots.num_rows == pytest.approx(6 * 120 + 12 * 180, rel=0.1)
+    born_s, took_s = roots["birth_s"].to_numpy(), roots["completion_s"].to_numpy()
+    assert born_s.max() <= 300
+    # the score can be worked out again
+    last = np.sort(took_s[born_s >= 240])
+    p95 = last[int(np.ceil(0.95 * len(last))) - 1]
+    assert printed["policies"]["static"]["seeds"][1]["windows_s"][-1] == pytest.approx(p95)
+
+
+# -- the trade-off -----------------------------------------------------------------------------
+
+
+def test_less_of_both_or_of_one_dominates():
+    cheap, good = outcome("cheap", outside=0.5, hours=1), outcome("good", hours=2)
+    dear, worse = outcome("dear", hours=3), outcome("worse", outside=0.6, hours=2.5)
+    every = [cheap, good, dear, worse]
+    assert trade_off(every) == "cheap, good; dominated: dear (by good), worse (by cheap, good)"
+    assert trade_off([cheap, good]) == "cheap, good; dominated: none"
+
+
+def test_those_that_are_alike_do_not_dominate_each_other():
+    assert trade_off([outcome("one"), outcome("other")]) == "one, other; dominated: none"
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=8),
+)
+def test_what_is_dominated_is_dominated_by_one_on_the_front(points):
+    every = [outcome(f"p{n}", outside=x, hours=y) for n, (x, y) in enumerate(points)]
+    by = {each.policy: dominating(each, every) for each in every}
+    front = {name for name, others in by.items() if not others}
+    assert front
+    assert all(front & set(others) for others in by.values() if others)
+
+
+# -- pictures ----------------------------------------------------------------------------------
+
+
+def test_a_plot_is_a_picture(trace, tmp_path):
+    path = tmp_path / "deep" / "compared.png"
+    assert run(VLD, "--trace", trace, *FEW, "--plot", path).exit_code == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def picture(tmp_path, stage, made):
+    """Return the text in the picture."""
+    draw_comparison(stage, made, tmp_path / "c.svg")
+    return (tmp_path / "c.svg").read_text(encoding="utf-8")
+
+
+def test_a_picture_says_what_it_shows(tmp_path, stage, made):
+    text = picture(tmp_path, stage, made)
+    for words in (
+        "vld: p95 ≤ 3 s", "processor-hours", "time outside the target, %",
+        "over time, the first seed", "roots per second", "p95, seconds", "processors",
+        "minutes", "p95 ≤ 3 s",
+    ):  # fmt: skip
+        assert f"<!-- {words} -->" in text
+    # beside its point, and in the legend
+    assert text.count("<!-- threshold -->") == text.count("<!-- static -->") == 2
+
+
+def test_what_is_dominated_is_said_to_be_hollow(tmp_path, stage, made):
+    scores = [replace(score, outside=1.0, processor_hours=9.0) for score in made[0].scores]
+    dear = replace(made[0], policy="dear", scores=scores)
+    assert "2 seeds; hollow: dominated" in picture(tmp_path, stage, [*made, dear])
+    assert "hollow" not in picture(tmp_path, stage, [made[0]])
+
+
+def test_latencies_far_apart_are_drawn_by_powers_of_ten(tmp_path, stage, made):
+    far = replace(made[0], windows_s=[np.array([1.0, 2.0, 900.0, 3.0, nan])])
+    assert "10^{2}" in picture(tmp_path, stage, [far])
+    assert "10^{2}" not in picture(tmp_path, stage, made)
+
+
+def test_a_picture_that_cannot_be_written_is_named(tmp_path, stage, made):
+    with pytest.raises(BadFile, match="cannot be written"):
+        draw_comparison(stage, made, tmp_path / "c.nothing")
+
+
+# -- what is refused ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "there is no target to judge by; write --target-p95 3s"),
+        (("--target-p95", "3s", "--target-mean", "1s"), "--target-mean and --target-p95 are"),
+        (
+            (*FEW, "--policies", "drs,oracle"),
+            "no policy is called 'oracle'; there are drs, ds2",
+        ),
+        ((*FEW, "--policies", ""), "no policy is called ''"),
+        ((*FEW, "--every", "10"), "'10' has no unit"),
+        ((*FEW, "--every", "0s"), "every_s of 0.0 s; write more than 0"),
+        ((*FEW, "--every", "10m"), "a load of 300 s is over before the first look after 600 s"),
+        ((*FEW, "--window", "soon"), "'soon' is not a time"),
+        ((*FEW, "--window", "1us"), "300 s in windows of 1e-06 s are too many"),
+        ((*FEW, "--pause", "-1s"), "'-1s' is not a time"),
+        ((*FEW, "--pause", "9" * 400 + "s"), "changes that pause for inf s; write 0 or more"),
+        ((*FEW, "--times", "0"), "rates 0.0 times as high, 1.0 as fast, cannot be"),
+        ((*FEW, "--faster", "nan"), "rates 1.0 times as high, nan as fast, cannot be"),
+        ((*FEW, "--service", "weibull"), "'weibull' is not a shape of service times"),
+        ((*FEW, "--gaps", "weekly"), "'weekly' is not a shape of gaps"),
+        ((*FEW, "--gaps", "batches:many"), "'batches:many' is not a shape of gaps with its"),
+        ((*FEW, "--gaps", "on_off:2s"), "write on_off:2s:5s, batches:10, or the shape alone"),
+        ((*FEW, "--gaps", "uniform:3"), "'uniform:3' is not a shape of gaps with its values"),
+        ((*FEW, "--gaps", "batches:0"), "batches of 0 roots cannot be; write 1 or more"),
+        ((*FEW, "--export", VLD), "static-1.parquet: cannot be written"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(trace, arguments, said):
+    done = run(VLD, "--trace", trace, *arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert done.stderr.strip().count("\n") == 0
+    assert not done.stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\x89PNG\xff\x00", "is not CSV"),
+        (b"once upon\na time", "rates.csv:2: 'a time' is not a time and a rate"),
+        (b"timestamp,rate\n", "has no rows"),
+        (b"0,6\n", "a load of 0 s is over before the first look after 10 s; give a longer one"),
+        (b"0,6\n5,6\n", "a load of 5 s is over before the first look after 10 s"),
+        (b"0,6\n60,-1\n", "is no rate; write 0 or more"),
+        (b"60,6\n0,6\n", "the times of a rate go back; sort them"),
+    ],
+)
+def test_a_trace_that_is_none_is_refused(tmp_path, content, said):
+    (tmp_path / "rates.csv").write_bytes(content)
+    done = run(VLD, "--trace", tmp_path / "rates.csv", *FEW)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_a_trace_is_required_and_has_to_exist(tmp_path):
+    assert run(VLD, *FEW).exit_code == 2
+    done = run(VLD, "--trace", tmp_path / "none.csv", *FEW)
+    assert "none.csv: cannot be read: No such file or directory" in done.stderr
+
+
+def test_help_teaches():
+    assert "sojourn compare examples/vld.yaml --trace" in run("--help").stdout
+
+
+def test_without_numba_it_says_what_to_install(trace, monkeypatch):
+    """It is an optional dependency, so the command itself must do without it."""
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "sojourn.rehearse", None)
+        assert "install sojourn[simulate]" in run(VLD, "--trace", trace, *FEW).stderr
+    program = (
+        "import sys; sys.modules['numba'] = None\n"
+        "from sojourn.cli import app\n"
+        f"app(['compare', {str(VLD)!r}, '--trace', {str(trace)!r}, '--target-p95', '3s'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 2
+    assert "install sojourn[simulate]" in done.stderr

@@ -1,0 +1,476 @@
+"""`sojourn rehearse` as a user runs it: what it prints, draws and writes, and how it ends."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from io import StringIO
+from math import isnan, nan
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from typer.testing import CliRunner
+
+import sojourn as sj
+from sojourn.act.holt import Holt
+from sojourn.act.policy import policy
+from sojourn.act.quiet import QuietHours
+from sojourn.cli import app
+from sojourn.cli.chart import columns, draw_columns
+from sojourn.cli.live import View
+from sojourn.cli.policy import DrsOptions, read_policy
+from sojourn.cli.turns import Turn
+from sojourn.cli.watch import Picture
+from sojourn.engine import Cost
+from sojourn.errors import BadFile
+from sojourn.knowledge import Decision, Episode
+from sojourn.knowledge_file import read_episodes, read_run
+from sojourn.measure.observation import Moments, Observation, ObservedOperator
+from sojourn.measure.sketch import Sketch
+
+VLD = Path(__file__).parents[3] / "examples" / "vld.yaml"
+TARGET = sj.Target("p95", 3.0)
+P95 = ("--target-p95", "3s")
+QUICK = (*P95, "--policy", "threshold")
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["rehearse", *map(str, arguments)])
+
+
+def run_json(*arguments):
+    done = run(*arguments, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    """Return a load that doubles after two minutes, and lasts for five."""
+    path = tmp_path_factory.mktemp("trace") / "rates.csv"
+    path.write_text("timestamp,rate\n0,6\n120,12\n300,12\n", encoding="utf-8")
+    return path
+
+
+def turn(number, *, after=2, before=2, cost=None, failure="", operator="a", busy=0.5):
+    """Return a turn of ten seconds."""
+    at_s, timed = 10.0 * number, Moments(4, 5.0, 10.0)
+    seen = ObservedOperator(
+        name=operator, wanted=before, running=before, backlog=7, arrivals_per_s=2.0,
+        served_per_s=2.0, served=20.0, service=timed, wait=timed, utilisation=busy,
+    )  # fmt: skip
+    times_s = Sketch.of([1.0 * number])
+    episode = Episode(
+        observation=Observation(
+            since_s=at_s - 10, at_s=at_s, operators={operator: seen}, arrivals_per_s=2.0,
+            completed_per_s=2.0, completions=times_s, sums=times_s,
+        ),
+        decision=Decision(
+            at_s=at_s, before={operator: before}, after={operator: after}, reason="too slow",
+        ),
+        cost=cost,
+        failure=failure,
+    )  # fmt: skip
+    return Turn(episode=episode, expected=None, statistic="p95")
+
+
+# -- without a terminal ------------------------------------------------------------------------
+
+
+def test_each_change_is_a_line_and_the_score_comes_last(trace):
+    done = run(VLD, "--trace", trace, *QUICK)
+    assert done.exit_code == 0
+    head, load, empty, first, *others = done.stdout.splitlines()
+    assert head == "vld · threshold, p95 ≤ 3 s"
+    assert (load, empty) == ("0:05:00 of load, from 6 per s and 5:5:1 on", "")
+    assert re.fullmatch(r"0:0\d:\d0  (up|down)  +5:5:1 -> [\d:]+  .* of the time busy.*", first)
+    end = "\n".join(others)
+    assert re.search(r"score +outside p95 ≤ 3 s for \d+\.\d% of the time; \d\.\d\d proc", end)
+    assert re.search(r"worst +p95 [\d.]+ s, in windows of 60 s", end)
+    assert "turns       30 in 0:05:00" in end
+
+
+def test_drs_is_what_decides_and_its_predictions_are_judged(trace):
+    done = run(VLD, "--trace", trace, *P95)
+    assert done.stdout.startswith("vld · drs, p95 ≤ 3 s\n")
+    assert " up " in done.stdout
+    assert re.search(r"\nlatency +\d+ +[+-]\d", done.stdout)
+
+
+def test_the_seed_decides(trace):
+    once, again, other = (
+        run_json(VLD, "--trace", trace, *QUICK, "--seed", n) for n in (1, 1, 2)
+    )
+    assert once == again
+    assert once["windows_s"] != other["windows_s"]
+
+
+def test_json_is_that_of_a_history_with_the_score_in_front(trace):
+    printed = run_json(VLD, "--trace", trace, *QUICK, "--window", "30s", "--pause", "1s")
+    assert list(printed) == [
+        "name", "seed", "lasts_s", "window_s", "pause_s", "score", "windows_s", "every_s",
+        "policy", "target", "allocation", "summary", "turns",
+    ]  # fmt: skip
+    assert list(printed["score"]) == [
+        "seed", "outside", "processor_hours", "changes", "worst_s", "unfinished",
+    ]  # fmt: skip
+    assert (len(printed["windows_s"]), len(printed["turns"])) == (10, 30)
+    assert printed["score"]["worst_s"] == max(printed["windows_s"])
+    assert printed["score"]["changes"] == printed["summary"]["changes"] > 0
+    held = sum(sum(t["decision"]["before"].values()) for t in printed["turns"])
+    assert printed["score"]["processor_hours"] == pytest.approx(held * 10 / 3600)
+
+
+def test_a_passive_loop_only_recommends(trace):
+    done = run(VLD, "--trace", trace, *P95, "--passive")
+    assert "drs, p95 ≤ 3 s, only recommending" in done.stdout
+    assert "up advised  5:5:1 -> " in done.stdout
+    printed = run_json(VLD, "--trace", trace, *P95, "--passive")
+    assert printed["score"]["changes"] == 0
+    assert {sum(t["decision"]["before"].values()) for t in printed["turns"]} == {11}
+
+
+def test_nothing_is_changed_in_quiet_hours(trace):
+    quiet = ("--quiet-hours", "12:00-12:04", "--begins-at", "12:00")
+    printed = run_json(VLD, "--trace", trace, *P95, *quiet)
+    changed = [t["at_s"] for t in printed["turns"] if t["cost"]]
+    assert changed
+    assert min(changed) >= 240
+    assert "quiet 12:00-12:04" in printed["policy"]
+
+
+def test_every_turn_is_written_to_the_history(trace, tmp_path):
+    path = tmp_path / "vld.history"
+    printed = run_json(VLD, "--trace", trace, *QUICK, "--history", path)
+    number, begun = read_run(path)
+    assert (number, begun.policy) == (1, "threshold, p95 ≤ 3 s")
+    assert dict(begun.allocation) == printed["allocation"]
+    assert [e.observation.at_s for e in read_episodes(path)] == [
+        t["at_s"] for t in printed["turns"]
+    ]
+    shown = CliRunner().invoke(app, ["history", str(path)]).stdout
+    assert "turns       30 in 0:05:00" in shown
+
+
+def test_a_plot_is_a_picture(trace, tmp_path):
+    path = tmp_path / "deep" / "vld.png"
+    assert run(VLD, "--trace", trace, *QUICK, "--plot", path).exit_code == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_nothing_can_reach_is_said(trace):
+    done = run(VLD, "--trace", trace, "--target-p95", "1s", "--policy", "static")
+    assert "note        at 12 per s: no number of processors reaches" in done.stdout
+
+
+def test_a_load_of_nothing_has_no_worst_latency(tmp_path):
+    (tmp_path / "none.csv").write_text("0,0\n60,0\n", encoding="utf-8")
+    done = run(VLD, "--trace", tmp_path / "none.csv", *P95)
+    assert done.exit_code == 0
+    assert "outside p95 ≤ 3 s for 0.0% of the time" in done.stdout
+    assert "worst" not in done.stdout
+
+
+def test_what_is_never_done_is_counted(trace):
+    done = run(VLD, "--trace", trace, *P95, "--policy", "static", "--processors", 3)
+    assert re.search(r"\d+ roots never done; 0\.25 processor-hours", done.stdout)
+
+
+def test_an_interrupted_rehearsal_has_no_score(trace, monkeypatch):
+    def interrupt(_watch, episode):
+        if episode.observation.at_s >= 50:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("sojourn.cli.watch.Lines.turn", interrupt)
+    done = run(VLD, "--trace", trace, *QUICK)
+    assert done.exit_code == 130
+    assert "interrupted at 0:00:50 of 0:05:00, so there is no score" in done.stdout
+    assert "turns       5 in 0:00:50" in done.stdout
+
+
+def has_begun(path):
+    with suppress(BadFile):
+        return any(True for _ in read_episodes(path))
+    return False
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no SIGINT to send")
+@pytest.mark.parametrize("how", [(), ("--live", "--speed", "0"), ("--json",)])
+def test_an_interrupt_ends_it_with_what_was_reached(tmp_path, how):
+    """The history tells that it has begun, and that nothing of it is lost."""
+    path, long = tmp_path / "vld.history", tmp_path / "long.csv"
+    long.write_text("0,6\n60,12\n9000000,12\n", encoding="utf-8")
+    with subprocess.Popen(
+        [
+            sys.executable, "-m", "sojourn", "rehearse", VLD, "--trace", long, *QUICK,
+            "--history", path, "--plot", tmp_path / "vld.png", *how,
+        ],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+    ) as loop:  # fmt: skip
+        try:
+            while not has_begun(path):
+                assert loop.poll() is None
+            loop.send_signal(signal.SIGINT)
+            said, error = loop.communicate()
+        finally:
+            loop.kill()
+    assert loop.returncode == 130, error
+    assert "Traceback" not in error
+    turns = len(list(read_episodes(path)))
+    assert (tmp_path / "vld.png").exists()
+    assert list(tmp_path.glob("vld.history*")) == [path]
+    if "--json" in how:
+        printed = json.loads(said)
+        assert printed["score"] is None
+        assert turns - len(printed["turns"]) in {0, 1}
+    else:
+        assert re.search(r"interrupted at .* of 2500:00:00, so there is no score", said)
+        assert turns - int(re.search(r"turns +(\d+) in", said)[1]) in {0, 1}
+
+
+# -- in a terminal -----------------------------------------------------------------------------
+
+
+def drawn(view, *, width=90, height=30):
+    console = Console(file=StringIO(), width=width, height=height, color_system=None)
+    console.print(view)
+    return console.file.getvalue()
+
+
+@pytest.fixture
+def one():
+    topology = sj.Topology(
+        name="one",
+        arrivals=(sj.Arrival(name="in", per_s=2, into="a"),),
+        operators=(sj.Operator(name="a", service_s=0.5),),
+    )
+    return View(topology, TARGET, 100.0)
+
+
+def test_the_view_is_empty_before_the_first_turn(one):
+    shown = drawn(one)
+    assert shown.startswith("0:00:00 of 0:01:40\n")
+    assert "operator" in shown
+    assert not set("▁▂▃▄▅▆▇█") & set(shown)
+
+
+def test_the_view_has_operators_charts_and_decisions(one):
+    for number in (1, 2, 3):
+        one.add(turn(number), told=False)
+    changed = Cost(changed={"a": (2, 3)})
+    one.add(turn(4, after=3, cost=changed, busy=1.3), told=True)
+    shown = drawn(one)
+    assert shown.startswith("0:00:40 of 0:01:40\n")
+    assert re.search(r"^a +3 +70% +7 +██░", shown, re.MULTILINE)
+    assert re.search(r"^load .*\n2 per s +█+ *$", shown, re.MULTILINE)
+    assert re.search(r"^p95 ≤ 3 s .*\n4.00\d s ", shown, re.MULTILINE)
+    assert re.search(r"^processors .*\n3 +", shown, re.MULTILINE)
+    assert "now    too slow" in shown
+    assert "0:00:40  up    2 -> 3  too slow" in shown
+    assert max(map(len, shown.splitlines())) <= 90
+
+
+def test_the_charts_leave_room_for_what_is_still_to_come(one):
+    for number in range(1, 6):
+        one.add(turn(number), told=False)
+    load = next(line for line in drawn(one).splitlines() if line.startswith("2 per s"))
+    assert load.count("█") == pytest.approx(71 / 2, abs=1)
+
+
+def test_a_higher_terminal_has_higher_charts(one):
+    one.add(turn(1), told=False)
+    assert drawn(one, height=50).count("\n") == drawn(one, height=24).count("\n") + 6
+
+
+def test_a_narrow_terminal_is_never_overrun(one):
+    one.add(turn(4, after=3, cost=Cost(changed={"a": (2, 3)})), told=True)
+    assert max(map(len, drawn(one, width=40).splitlines())) <= 40
+
+
+def test_how_busy_processors_are_is_known_since_they_changed(one):
+    one.add(turn(1, before=2, busy=1.0), told=False)
+    one.add(turn(2, before=4, after=4, busy=0.4), told=False)
+    one.add(turn(3, before=4, after=4, busy=0.6), told=False)
+    assert re.search(r"^a +4 +50% ", drawn(one), re.MULTILINE)
+
+
+def test_a_turn_that_saw_nothing_can_be_shown(one):
+    seen = turn(1)
+    nothing = Observation.unusable(0.0, 10.0, "no reports")
+    one.add(replace(seen, episode=replace(seen.episode, observation=nothing)), told=False)
+    assert re.search(r"^a +2 +░░", drawn(one), re.MULTILINE)
+
+
+def test_of_many_operators_the_largest_are_shown():
+    names = [f"op{n}" for n in range(12)]
+    topology = sj.Topology(
+        name="many",
+        arrivals=(sj.Arrival(name="in", per_s=2, into="op0"),),
+        operators=tuple(sj.Operator(name=name, service_s=0.5) for name in names),
+    )
+    view = View(topology, TARGET, 100.0)
+    seen = turn(1, operator="op0")
+    running = {name: n + 1 for n, name in enumerate(names)}
+    decision = replace(seen.episode.decision, before=running, after=running)
+    view.add(replace(seen, episode=replace(seen.episode, decision=decision)), told=False)
+    shown = drawn(view)
+    assert "op11" in shown
+    assert "op3" not in shown
+    assert "and 4 more" in shown
+
+
+def test_what_an_engine_says_cannot_command_the_terminal(one):
+    one.add(turn(1, after=3, failure="\x1b[2J no"), told=True)
+    shown = drawn(one)
+    assert "\x1b" not in shown
+    assert "up failed  2 -> 3  too slow; the engine:  [2J no" in shown
+
+
+def test_a_rehearsal_can_be_drawn_where_there_is_no_terminal(trace):
+    done = run(VLD, "--trace", trace, *QUICK, "--live", "--speed", 0)
+    assert done.exit_code == 0
+    assert "0:05:00 of 0:05:00" in done.stdout
+    assert "sends to" in done.stdout
+    assert "score  " in done.stdout
+
+
+def test_json_stays_alone_where_a_rehearsal_is_drawn(trace):
+    done = run(VLD, "--trace", trace, *QUICK, "--live", "--speed", 0, "--json")
+    assert json.loads(done.stdout)["name"] == "vld"
+    assert "0:05:00 of 0:05:00" in done.stderr
+
+
+def test_a_picture_is_drawn_no_faster_than_asked_for(one, monkeypatch):
+    waits = []
+    monkeypatch.setattr("sojourn.cli.watch.monotonic", lambda: 100.0 + sum(waits))
+    monkeypatch.setattr("sojourn.cli.watch.sleep", waits.append)
+    with Picture(one, 5.0, Console(file=StringIO())) as watch:
+        for number in (1, 2, 3):
+            watch.turn(turn(number).episode)
+    assert waits == [2.0, 2.0, 2.0]
+
+
+def test_a_terminal_is_drawn_in(trace):
+    """Through a pseudo terminal, which alone makes it one."""
+    arguments = [
+        sys.executable, "-m", "sojourn", "rehearse", str(VLD), "--trace", str(trace), *QUICK,
+        "--speed", "0",
+    ]  # fmt: skip
+    program = (
+        "import os, pty, sys\n"
+        "os.environ.update(COLUMNS='90', LINES='40', TERM='xterm', NO_COLOR='1')\n"
+        f"sys.exit(os.waitstatus_to_exitcode(pty.spawn({arguments!r})))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=False, timeout=120
+    )
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", done.stdout.decode())
+    assert done.returncode == 0
+    assert "0:00:00 of 0:05:00" in shown
+    assert "0:05:00 of 0:05:00" in shown
+    assert "\x1b[?25h" in done.stdout.decode()  # the cursor is back
+
+
+# -- charts ------------------------------------------------------------------------------------
+
+
+def test_a_column_is_in_its_part_of_the_time():
+    points = [(10.0, 1.0), (20.0, 3.0), (30.0, nan), (60.0, 5.0), (70.0, nan)]
+    shown = columns(points, 100.0, 5, lambda part: sum(part) / len(part))
+    assert shown[:3] == [2.0, 5.0, 5.0]
+    assert all(map(isnan, shown[3:]))
+
+
+@given(
+    st.lists(st.floats(0, 1e6), min_size=1, max_size=30),
+    st.integers(1, 6),
+    st.floats(0.1, 1e6),
+)
+def test_a_chart_has_its_size_and_higher_values_are_higher(values, height, top):
+    lines = [line.plain for line in draw_columns(values, height=height, top=top)]
+    assert len(lines) == height
+    assert {len(line) for line in lines} == {len(values)}
+    blocks = " ▁▂▃▄▅▆▇█"
+    heights = [sum(blocks.index(line[n]) for line in lines) for n in range(len(values))]
+    in_order = [h for _, h in sorted(zip(values, heights, strict=True))]
+    assert in_order == sorted(in_order)
+    assert all(h > 0 for v, h in zip(values, heights, strict=True) if v > 0)
+
+
+def test_a_limit_is_a_line_and_what_is_above_it_is_red():
+    upper, middle, _ = draw_columns([1.0, 5.0, nan], height=3, top=6.0, limit=3.0)
+    assert middle.plain == "┄█┄"
+    assert upper.plain == " ▄ "
+    assert [str(span.style) for span in upper.spans if span.start == 1] == ["red"]
+
+
+# -- what drs is told --------------------------------------------------------------------------
+
+
+def test_drs_is_told_what_was_given_and_keeps_the_rest():
+    plain = policy("drs", target=TARGET, most=9)
+    assert read_policy("drs", TARGET, 9, DrsOptions())[0] == plain
+    hours = (QuietHours(0, 3600),)
+    options = DrsOptions(t_ra_s=30.0, drain_s=20.0, quiet=hours, forecast=True)
+    told, said = read_policy("drs", TARGET, None, options)
+    assert told == replace(
+        policy("drs", target=TARGET),
+        caution=replace(plain.caution, t_ra_s=30.0, quiet=hours),
+        drain_s=20.0,
+        forecast=Holt(),
+    )
+    assert (
+        said == "drs, p95 ≤ 3 s, T_ra 30 s, drains in 20 s, quiet 00:00-01:00, with a forecast"
+    )
+
+
+# -- what is refused ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "there is no target to judge by; write --target-p95 3s"),
+        ((*P95, "--policy", "oracle"), "no policy is called 'oracle'; there are drs, ds2"),
+        ((*P95, "--policy", "ds2", "--forecast"), "--forecast: only drs can be told, and the "),
+        ((*P95, "--policy", "ds2", "--t-ra", "9s"), "--t-ra: only drs can be told"),
+        ((*P95, "--t-ra", "9"), "'9' has no unit"),
+        ((*P95, "--drain", "0s"), "a backlog worked off in 0.0 s; write more than 0"),
+        ((*P95, "--every", "1h"), "a load of 300 s is over before the first look after 3600 s"),
+        ((*P95, "--pause", "a while"), "'a while' is not a time"),
+        ((*P95, "--quiet-hours", "noon"), "'noon' are not quiet hours; write 08:00-18:00"),
+        ((*P95, "--quiet-hours", "8-9"), "'8' is no time of the day; write 08:30"),
+        ((*P95, "--quiet-hours", "24:30-25:00"), "'24:30' is no time of the day"),
+        ((*P95, "--quiet-hours", "08:60-09:00"), "'08:60' is no time of the day"),
+        ((*P95, "--quiet-hours", "08:00-08:00"), "quiet hours from 28800.0 s until then"),
+        ((*P95, "--begins-at", "dawn"), "'dawn' is no time of the day; write 08:30"),
+        ((*P95, "--history", VLD), "vld.yaml: is not a history"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(trace, arguments, said):
+    done = run(VLD, "--trace", trace, *arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert done.stderr.strip().count("\n") == 0
+    assert not done.stdout
+
+
+def test_a_trace_that_is_none_is_refused(tmp_path):
+    for content, said in (
+        ("once upon\na time", "'a time' is not a time and a rate"),
+        ("0,6\n5,6\n", "a load of 5 s is over before the first look after 10 s"),
+    ):
+        (tmp_path / "rates.csv").write_text(content, encoding="utf-8")
+        done = run(VLD, "--trace", tmp_path / "rates.csv", *P95)
+        assert done.exit_code == 2
+        assert said in done.stderr
+
+
+def test_help_teaches():
+    assert "sojourn rehearse examples/vld.yaml --trace" in run("--help").stdout
