@@ -132,7 +132,7 @@ def _topology(rng: np.random.Generator) -> Topology:
     per_s = float(10 ** rng.uniform(0.3, 2.0))
     emits: dict[str, dict[str, float]] = {name: {} for name in names}
     for i, name in enumerate(names[:-1]):
-        for target in {names[i + 1], str(rng.choice(list(names[i + 1 :])))}:
+        for target in sorted({names[i + 1], str(rng.choice(list(names[i + 1 :])))}):
             emits[name][target] = float(rng.choice([0.3, 0.7, 1.0, 1.0, 2.0]))
     if len(names) > 1 and rng.random() < 0.3:
         back = str(rng.choice(list(names)))

@@ -67,14 +67,14 @@ def situation(
 
     With a *forecast* it is the load when a change will have taken effect.
     """
-    history = knowledge.observations
+    history, arriving = knowledge.observations, seen
     if _falling_behind(knowledge, _measured(knowledge.topology, seen), model):
         # More than the average must be arriving, or the queues would not grow.
         lately = timed_longer(Window(_LATELY)(history), history)
-        seen = max((seen, lately), key=lambda o: o.arrivals_per_s)
-    topology = _measured(knowledge.topology, seen)
+        arriving = max((seen, lately), key=lambda o: o.arrivals_per_s)
+    topology = _measured(knowledge.topology, arriving)
     offered = {name: load.erlangs for name, load in topology.loads.items()}
-    noise = _noise(topology, seen)
+    noise = _noise(topology, arriving)
     if forecast is not None:
         topology = topology.scaled(_growth(knowledge, forecast, topology))
     behind = _behind(topology, history[-1], knowledge.allocation, model)
