@@ -159,9 +159,14 @@ class _Turn:
         return self._change(after, f"{short}: {allocation_text(after)}{self._noted()}")
 
     def _on_time(self) -> bool:
-        target = self._goal.target
+        """Tell whether the target is kept, and operators keep up but for chance."""
+        target, sigmas = self._goal.target, self._drs.caution.sigmas
+        surely = {
+            name: erlangs * (1 - sigmas * self._now.noise[name])
+            for name, erlangs in self._now.offered.items()
+        }
         return (
-            self._carried(self._current) > 1
+            all(k > surely[name] for name, k in self._current.items())
             and target is not None
             and self._measured_s <= target.seconds
         )
