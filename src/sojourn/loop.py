@@ -85,9 +85,10 @@ class Loop:
             pull, self._topology, every_s=self._every_s, last_s=self._last_s
         )
         self._last_s = pull.at_s
-        if not observation.usable:  # its times may be what is wrong with it
-            observation = replace(observation, since_s=since_s, at_s=until_s)
-        return observation
+        # The loop's time is the engine's own. The clocks of those that report may jump, and
+        # stay where they are then: of them only the length of the interval counts.
+        lasted_s = observation.lasted_s if observation.usable else self._every_s
+        return replace(observation, since_s=until_s - lasted_s, at_s=until_s)
 
     def _act(self, decision: Decision) -> tuple[Cost | None, str]:
         if decision.kind == "hold" or not self.active:

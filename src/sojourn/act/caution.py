@@ -7,6 +7,7 @@ from math import inf, sqrt
 from sojourn.act.quiet import QuietHours
 from sojourn.errors import BadInput
 from sojourn.knowledge import Decision, Knowledge
+from sojourn.topology import Topology
 
 __all__ = ["Caution"]
 
@@ -56,6 +57,11 @@ class Caution:
     def kept_for(self, uncertainty: float) -> float:
         """Return by which part more load than measured processors are kept for."""
         return min(1.0, max(self.margin, self.sigmas * uncertainty))
+
+    def busiest(self, knowledge: Knowledge, topology: Topology) -> float:
+        """Return how many times the load the busiest of the last observations had."""
+        lately = [o.arrivals_per_s for o in knowledge.observations if o.usable][-self.confirm :]
+        return max(lately, default=0.0) / topology.arrivals_per_s
 
     def quiet_now(self, knowledge: Knowledge) -> str:
         """Return which quiet hours it is now; nothing if none."""

@@ -99,7 +99,8 @@ class _Turn:
         if not self._short:
             self._learn(0.0)
             band = drs.caution.kept_for
-        self._safe = now.topology.scaled(1 + band(now.uncertainty))
+        more = max(1 + band(now.uncertainty), drs.caution.busiest(knowledge, now.topology))
+        self._safe = now.topology.scaled(more)
         self._wanted = aim(self._safe, replace(drs.goal, target=self._target), now.needs)
 
     def decision(self) -> Decision:
