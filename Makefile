@@ -12,7 +12,7 @@ UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 .PHONY: help setup demo test test-all bench lint format docs lock clean
 
 help:
-	@echo "make setup     virtual environment and dependencies (.venv)"
+	@echo "make setup     virtual environment and dependencies (.venv), jars for Spark"
 	@echo "make demo      plan and simulate the examples, print tables, write plots (build/demo)"
 	@echo "make test      lint, types, import rules, tests, doctests, coverage"
 	@echo "make test-all  the same, with the slow tests"
@@ -33,6 +33,8 @@ $(READY): requirements.txt pyproject.toml
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.txt
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q src  # where bytecode is not written on the way, commands start faster
+	@$(BIN)/python -m sojourn.spark.jvm || \
+	  echo "warning: what runs on Spark will not work until this does; all else will"
 	@touch $@
 
 demo: $(READY)
@@ -68,7 +70,8 @@ lock:
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@command -v uv >/dev/null || $(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-	  --no-emit-find-links --no-emit-index-url --extra parquet --extra plot --extra simulate --group dev \
+	  --no-emit-find-links --no-emit-index-url --extra parquet --extra plot --extra simulate --extra spark \
+	  --group dev \
 	  pyproject.toml -o requirements.txt
 
 clean:

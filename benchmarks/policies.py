@@ -4,7 +4,7 @@
 
 Every rival is tried with each setting of a small grid, not only with its best: a setting
 dominates drs if it spends less time outside the target and fewer processor-hours at once.
-Writes a CSV of all runs, and a plot of the trade-off for each load.
+Writes a CSV of all runs, and a plot of the trade-off on each load.
 """
 
 import argparse
@@ -126,7 +126,7 @@ def summary(trials, scores):
 
 def report(load, found):
     """Print a table, and say who dominates drs."""
-    drs = found[("drs", "as it is")]
+    drs = found.get(("drs", "as it is"), next(iter(found.values())))
     print(
         f"\n{load}: {TARGET}, {MEAN_PER_S:g} roots/s on average, {LOADS[load]:g} times as fast"
     )
@@ -145,14 +145,31 @@ def report(load, found):
     return [s for s, f in found.items() if f[0].mean < drs[0].mean and f[1].mean < drs[1].mean]
 
 
-def draw(path, load, found):
-    """Draw processor-hours against the time outside, each setting a point."""
+def draw(path, found_by_load):
+    """Draw processor-hours against the time outside for each load, each setting a point."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - only for the plot
 
-    figure = Figure(figsize=(7, 5), layout="constrained")
-    axes = figure.add_subplot()
-    names = list(dict.fromkeys(name for name, _ in found))
-    for colour, name in enumerate(names):
+    columns = min(2, len(found_by_load))
+    rows = -(-len(found_by_load) // columns)
+    figure = Figure(figsize=(6 * columns, 4.2 * rows), layout="constrained")
+    for place, (load, found) in enumerate(found_by_load.items(), 1):
+        axes = figure.add_subplot(rows, columns, place)
+        _points(axes, found)
+        axes.set(
+            xlabel="processor-hours",
+            ylabel=f"% of the time outside {TARGET}",
+            title=load,
+            xscale="log",
+        )
+        axes.set_yscale("symlog", linthresh=1)
+        axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.3)
+        axes.legend()
+    figure.savefig(path, dpi=90)
+
+
+def _points(axes, found):
+    for colour, name in enumerate(dict.fromkeys(name for name, _ in found)):
         points = [(h, o) for (n, _), (o, h, _, _) in found.items() if n == name]
         axes.errorbar(
             [h.mean for h, _ in points],
@@ -165,23 +182,13 @@ def draw(path, load, found):
             label=name,
             zorder=3 if name == "drs" else 2,
         )
-    axes.set(
-        xlabel="processor-hours",
-        ylabel=f"% of the time outside {TARGET}",
-        title=load,
-        xscale="log",
-    )
-    axes.set_yscale("symlog", linthresh=1)
-    axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.3)
-    axes.legend()
-    figure.savefig(path, dpi=120)
 
 
 def main():
     """Run everything that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("loads", nargs="*", metavar="TRACE", help=f"of {', '.join(LOADS)}")
+    parser.add_argument("--policies", default="", help="only these, by comma")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("build/policies"))
@@ -190,7 +197,7 @@ def main():
     if unknown:
         parser.error(f"no load is called {', '.join(unknown)}; there are {', '.join(LOADS)}")
     asked.out.mkdir(parents=True, exist_ok=True)
-    dominating = {}
+    dominating, found_by_load = {}, {}
     with (asked.out / "runs.csv").open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(
@@ -209,6 +216,7 @@ def main():
             trials = [
                 Trial(load=load, policy=name, setting=setting, seed=seed)
                 for name, setting in grid()
+                if not asked.policies or name in asked.policies.split(",")
                 for seed in range(1, asked.seeds + 1)
             ]
             with ProcessPoolExecutor(asked.jobs) as pool:
@@ -220,9 +228,9 @@ def main():
                         *(score.processor_hours, score.changes, score.worst_s),
                     )
                 )
-            found = summary(trials, scores)
-            dominating[load] = report(load, found)
-            draw(asked.out / f"{load}.png", load, found)
+            found_by_load[load] = summary(trials, scores)
+            dominating[load] = report(load, found_by_load[load])
+    draw(asked.out / "policies.png", found_by_load)
     print()
     for load, settings in dominating.items():
         who = ", ".join(" ".join(setting) for setting in settings)

@@ -14,13 +14,20 @@ SojournError
 │   │   ├── BadBounds        min_processors above max_processors
 │   │   ├── NoArrivals       nothing enters from outside
 │   │   └── UnstableLoop     a loop that multiplies its own records
+│   ├── BadApplication       an operator, a stream or a function that cannot be right
+│   │   └── BadSchema        a schema that Spark would not take
+│   ├── BadRecord            a record that does not fit its schema
 │   ├── BadAllocation        operators forgotten, unknown, or without processors
 │   ├── BadTarget            a target that is no positive time
+│   ├── BadTopic             a topic, or a number of partitions, that Kafka would refuse
 │   ├── BadCalibration       measurements that no calibration can be fitted to
 │   ├── BadWorkload          a shape of times, or a rate, that cannot be simulated
 │   ├── UnknownModel         no station model of that name
 │   └── UnknownPolicy        no policy of that name
 ├── EngineError              the running system refused, or did not answer
+│   ├── NoJava               none is found, or it is too old
+│   ├── JarsMissing          what runs inside Java could not be downloaded
+│   └── BrokerFailed         the broker did not start, refused, or ended
 └── CannotBeDone             right as a question, but the answer is no
     ├── UnstableStation      work arrives faster than the processors can do it
     ├── TooFewProcessors     fewer than it takes to keep up
@@ -37,23 +44,30 @@ from collections.abc import Mapping
 
 __all__ = [
     "BadAllocation",
+    "BadApplication",
     "BadBounds",
     "BadCalibration",
     "BadFile",
     "BadInput",
     "BadName",
     "BadNumber",
+    "BadRecord",
+    "BadSchema",
     "BadShares",
     "BadTarget",
+    "BadTopic",
     "BadTopology",
     "BadWorkload",
     "BoundTooLow",
+    "BrokerFailed",
     "CannotBeDone",
     "EndlessLoop",
     "EngineError",
     "Extrapolated",
+    "JarsMissing",
     "MissingField",
     "NoArrivals",
+    "NoJava",
     "SojournError",
     "TargetBelowFloor",
     "TargetOutOfReach",
@@ -82,6 +96,47 @@ class CannotBeDone(SojournError):
 
 class EngineError(SojournError):
     """The running system refused, or did not answer."""
+
+
+class NoJava(EngineError):
+    """No Java where it is looked for, or one that is too old."""
+
+    def __init__(self, found: str, least: int) -> None:
+        super().__init__(found, least)
+        self.found, self.least = found, least
+
+    def __str__(self) -> str:
+        return _printable(
+            f"no Java {self.least} or newer: {self.found}; install one, "
+            "and set JAVA_HOME to its folder or put it on the PATH"
+        )
+
+
+class JarsMissing(EngineError):
+    """What runs inside Java could not be downloaded: *missing* names it, *said* says why."""
+
+    def __init__(self, missing: tuple[str, ...], said: str) -> None:
+        super().__init__(missing, said)
+        self.missing, self.said = missing, said
+
+    def __str__(self) -> str:
+        return _printable(
+            f"could not get {', '.join(self.missing)}: {self.said}; check the network, or name "
+            "a mirror (an Ivy settings file in SOJOURN_IVY_SETTINGS) or a folder that has the "
+            "jars (SOJOURN_JARS)"
+        )
+
+
+class BrokerFailed(EngineError):
+    """The broker did not start, refused something, or ended; *log* is the end of its log."""
+
+    def __init__(self, problem: str, way_out: str, log: tuple[str, ...] = ()) -> None:
+        super().__init__(problem, way_out, log)
+        self.problem, self.way_out, self.log = problem, way_out, log
+
+    def __str__(self) -> str:
+        said = _printable(f"{self.problem}; {self.way_out}")
+        return "\n  ".join([said, *map(_printable, self.log)])
 
 
 class BadFile(BadInput):
@@ -154,12 +209,42 @@ class UnstableLoop(BadTopology):
     """A loop that sends back at least as many records as it takes."""
 
 
+class BadApplication(BadInput):
+    """An operator, a stream or a function that cannot be right: the place names it."""
+
+    def __init__(self, place: str, problem: str, way_out: str) -> None:
+        super().__init__(place, problem, way_out)
+        self.place, self.problem, self.way_out = place, problem, way_out
+
+    def __str__(self) -> str:
+        return _printable(f"{self.place}: {self.problem}; {self.way_out}")
+
+
+class BadSchema(BadApplication):
+    """A schema that Spark would not take, or that the application cannot have."""
+
+
+class BadRecord(BadInput):
+    """A record that does not fit its schema, with the place in it and the reason."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(place, problem)
+        self.place, self.problem = place, problem
+
+    def __str__(self) -> str:
+        return _printable(f"{self.place}: {self.problem}")
+
+
 class BadAllocation(BadInput):
     """An allocation that forgets an operator, invents one, or gives it nothing."""
 
 
 class BadTarget(BadInput):
     """A target that is no positive time, or a number of processors that is none."""
+
+
+class BadTopic(BadInput):
+    """A topic, or a number of partitions, that Kafka would refuse."""
 
 
 class BadCalibration(BadInput):

@@ -25,11 +25,18 @@ RAISED = [
         for kind in CLASSES.values()
         if issubclass(kind, errors.BadTopology)
     ),
+    errors.BadApplication("operators.split", "takes 2 arguments", "take 1"),
+    errors.BadSchema("operators.split.emits", "'strng' is no type", "write string"),
+    errors.BadRecord("split.words.n", "'seven' is not a bigint"),
     errors.BadAllocation("no"),
     errors.BadTarget("no"),
     errors.BadCalibration("no"),
     errors.BadWorkload("no"),
+    errors.BadTopic("no"),
     errors.EngineError("no"),
+    errors.NoJava("java is not on the PATH", 17),
+    errors.JarsMissing(("org.apache.kafka:kafka_2.13:3.9.2",), "not found"),
+    errors.BrokerFailed("port 9092 is taken", "name another", ("Address already in use",)),
     errors.UnknownModel("mm1", ("mmk", "gigk")),
     errors.UnknownPolicy("hpa", ("drs", "ds2")),
     errors.UnstableStation(3, 5, "match"),
@@ -107,6 +114,8 @@ def test_without_a_file_the_place_comes_first():
     [
         errors.BadName("operators.\ud800\x1b[1m", "\ud800 is odd", "change it"),
         errors.BadFile("\udcff.yaml", "cannot be read", "check the path"),
+        errors.BadApplication("operators.\x1b", "is odd", "change it"),
+        errors.BadRecord("words.\ud800", "is odd"),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -146,6 +155,11 @@ def test_errors_read_as_sentences_with_their_numbers():
         errors.Extrapolated(5.0, 1.0, 2.0),
     ]
     assert [str(error) for error in raised] == SAID.replace("\n  ", " ").split("\n")[1:-1]
+
+
+def test_the_end_of_a_brokers_log_stands_below_what_failed():
+    error = errors.BrokerFailed("it ended", "see its log", ("first\x1b[1m", "last"))
+    assert str(error).splitlines() == ["it ended; see its log", "  first\\x1b[1m", "  last"]
 
 
 def modules():

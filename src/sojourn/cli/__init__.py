@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
+from sojourn.cli.broker import broker
 from sojourn.cli.calibrate import calibrate
 from sojourn.cli.compare import compare
 from sojourn.cli.explain import explain
@@ -76,6 +77,7 @@ app.command()(rehearse)
 app.command()(compare)
 app.command()(history)
 app.command()(reproduce)
+app.command()(broker)
 
 
 def main() -> None:

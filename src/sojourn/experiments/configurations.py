@@ -15,7 +15,19 @@ from sojourn.experiments.record import About, Outcome, Panel, Series, Table, Ver
 from sojourn.knowledge import allocation_text
 from sojourn.model.network import mean_s
 
-__all__ = ["Compared", "Configurations", "Estimates", "Six"]
+__all__ = [
+    "Compared",
+    "Configurations",
+    "Estimates",
+    "Six",
+    "accurate",
+    "calmest",
+    "correlated",
+    "fastest",
+    "further_off",
+    "in_order",
+    "recommended",
+]
 
 # What measurement and estimate may be apart for an estimate to count as accurate.
 _ACCURATE = 0.25

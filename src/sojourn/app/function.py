@@ -1,0 +1,67 @@
+"""Whether a function can be an operator's, found out before anything starts."""
+
+import inspect
+from collections.abc import Sequence
+
+from sojourn.check import shown
+from sojourn.errors import BadApplication
+
+__all__ = ["check_function", "check_set_up"]
+
+
+def check_function(
+    place: str, function: object, arguments: Sequence[str], *, emits: bool
+) -> None:
+    """Raise a `BadApplication` unless *function* takes *arguments*, and yields what it emits.
+
+    A function that emits nothing returns nothing: it need not be a generator.
+    """
+    if not callable(function):
+        problem = f"{shown(function)} is not a function"
+        raise BadApplication(place, problem, "put @app.operator(…) before a def")
+    _check_async(place, function)
+    yields = inspect.isgeneratorfunction(function)
+    if emits and not yields:
+        raise BadApplication(
+            place,
+            "the function never yields, so it is no generator function",
+            "yield each record, as a tuple, or leave emits= out",
+        )
+    if yields and not emits:
+        way_out = "give emits= the columns of what it yields"
+        raise BadApplication(place, "the function yields, but emits nothing", way_out)
+    _check_arguments(place, function, arguments)
+
+
+def check_set_up(place: str, set_up: object) -> None:
+    """Raise a `BadApplication` unless *set_up* can be called without arguments."""
+    if not callable(set_up):
+        problem = f"{shown(set_up)} is not a function"
+        raise BadApplication(place, problem, "give the function itself, not what it returns")
+    _check_async(place, set_up)
+    if inspect.isgeneratorfunction(set_up):
+        way_out = "return what the function needs"
+        raise BadApplication(place, "it yields, and so would do nothing", way_out)
+    _check_arguments(place, set_up, ())
+
+
+def _check_async(place: str, function: object) -> None:
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        problem = "it is async, which processors do not run"
+        raise BadApplication(place, problem, "write def instead of async def")
+
+
+def _check_arguments(place: str, function: object, arguments: Sequence[str]) -> None:
+    try:
+        signature = inspect.signature(function)  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # some that are written in C do not tell
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        given = ", ".join(arguments) or "nothing"
+        raise BadApplication(
+            place,
+            f"it takes {signature}, but gets ({given}): {error}",
+            f"let it take {len(arguments)} arguments",
+        ) from error

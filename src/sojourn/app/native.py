@@ -1,0 +1,89 @@
+"""Operators that Spark runs itself: projections and aggregations in Spark SQL."""
+
+from collections.abc import Iterable, Mapping
+
+from sojourn.app.datatype import Atom, Field, Struct
+from sojourn.app.operator import NativeOperator
+from sojourn.app.schema import Schema, parse_schema
+from sojourn.app.settings import settings_of
+from sojourn.app.stream import Stream
+from sojourn.check import shown
+from sojourn.errors import BadApplication, BadSchema
+
+__all__ = ["aggregation", "projection"]
+
+
+def projection(
+    name: str,
+    read: Stream,
+    columns: Mapping[str, str],
+    emits: str | Schema | None,
+    settings: Mapping[str, object],
+) -> NativeOperator:
+    """Return the operator that makes one record of each."""
+    place = f"operators.{name}"
+    _check_expressions(place, columns)
+    made = _made(place, name, tuple(columns), emits)
+    return NativeOperator(
+        name=name,
+        kind="project",
+        reads=(read,),
+        emits=(made,),
+        columns=dict(columns),
+        **settings_of(place, settings, (made,), native=True),
+    )
+
+
+def aggregation(
+    name: str,
+    read: Stream,
+    by: str | Iterable[str],
+    columns: Mapping[str, str],
+    emits: str | Schema | None,
+    settings: Mapping[str, object],
+) -> NativeOperator:
+    """Return the operator that keeps one record for each group."""
+    place, groups = f"operators.{name}", (by,) if isinstance(by, str) else tuple(by)
+    _check_expressions(place, columns)
+    for column in groups:
+        if column not in read.columns:
+            problem = f"the stream {read.name} has no column {shown(column)}"
+            way_out = f"write one or more of {', '.join(read.columns)}"
+            raise BadApplication(f"{place}.by", problem, way_out)
+    made = _made(place, name, (*groups, *columns), emits)
+    return NativeOperator(
+        name=name,
+        kind="aggregate",
+        reads=(read,),
+        emits=(made,),
+        columns=dict(columns),
+        groups=groups,
+        **settings_of(place, settings, (made,), native=True),
+    )
+
+
+def _check_expressions(place: str, columns: object) -> None:
+    example = 'write {"n": "length(word)"}'
+    if not isinstance(columns, Mapping) or not columns:
+        problem = f"{shown(columns)} does not map names of columns to expressions"
+        raise BadApplication(f"{place}.columns", problem, example)
+    for column, expression in columns.items():
+        if not isinstance(expression, str) or not expression.strip():
+            problem = f"{shown(expression)} is no expression in Spark SQL"
+            raise BadApplication(f"{place}.columns.{column}", problem, example)
+
+
+def _made(
+    place: str, name: str, columns: tuple[str, ...], emits: str | Schema | None
+) -> Stream:
+    try:
+        Struct(tuple(Field(column, Atom("string")) for column in columns))
+    except BadSchema as error:
+        raise BadSchema(f"{place}.columns", error.problem, error.way_out) from None
+    if emits is None:
+        return Stream(name=name, columns=columns, schema=None)
+    schema = emits if isinstance(emits, Schema) else parse_schema(emits, place=f"{place}.emits")
+    if schema.names != columns:
+        problem = f"it has the columns {', '.join(columns)}, but emits= says {schema}"
+        raise BadSchema(f"{place}.emits", problem, "give each its type, in this order")
+    return Stream(name=name, columns=columns, schema=schema)

@@ -1,0 +1,133 @@
+"""Operators of an application: functions in Python, and expressions that Spark runs itself."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, TypeAlias
+
+from sojourn.app.stream import Stream
+from sojourn.check import shown
+from sojourn.errors import BadApplication
+
+__all__ = [
+    "TIME_LIMIT_S",
+    "AppOperator",
+    "Function",
+    "Hints",
+    "NativeOperator",
+    "OnError",
+    "PythonOperator",
+]
+
+TIME_LIMIT_S = 300.0
+"""How long one record may take, unless an operator says otherwise."""
+
+Function: TypeAlias = Callable[..., object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnError:
+    """What happens to a record that a function raises at, or takes too long for.
+
+    It is tried *retries* times more; then it stops the application, or is a dead letter: kept
+    beside with the error, and the application goes on.
+    """
+
+    retries: int = 0
+    then: Literal["stop", "dead_letter"] = "stop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """What is known of an operator before it is measured, for plans and simulations.
+
+    *sends* is the mean number of records that it sends to each stream, per record it takes.
+    """
+
+    service_s: float | None = None
+    service_scv: float = 1.0
+    sends: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppOperator:
+    """What all operators have: names, streams, bounds."""
+
+    native: ClassVar[bool]
+
+    name: str
+    reads: tuple[Stream, ...]
+    emits: tuple[Stream, ...]
+    min_processors: int = 1
+    max_processors: int | None = None
+    hints: Hints = Hints()
+
+    def __getitem__(self, stream: str) -> Stream:
+        """Return a stream that this operator writes, by its name."""
+        for emitted in self.emits:
+            if emitted.name == stream:
+                return emitted
+        raise BadApplication(
+            f"operators.{self.name}.emits", f"there is no stream {shown(stream)}", self._names()
+        )
+
+    @property
+    def stream(self) -> Stream:
+        """The only stream that this operator writes."""
+        if len(self.emits) != 1:
+            raise BadApplication(
+                f"operators.{self.name}.emits",
+                f"it writes {len(self.emits)} streams, so it must be said which is meant",
+                self._names(),
+            )
+        return self.emits[0]
+
+    def by(self, *columns: str) -> Stream:
+        """Return its only stream, read by key."""
+        return self.stream.by(*columns)
+
+    def broadcast(self) -> Stream:
+        """Return its only stream, read by every processor."""
+        return self.stream.broadcast()
+
+    def _names(self) -> str:
+        names = [f"{self.name}[{emitted.name!r}]" for emitted in self.emits]
+        return f"write {' or '.join(names)}" if names else "give it emits="
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonOperator(AppOperator):
+    """A function over one record.
+
+    It is called with the columns of the record; with *names_input*, because it reads several
+    streams, with the name of the stream and the record. What *set_up* returned, once for each
+    processor, comes before. It yields records; with *names_output* pairs of stream and record.
+    """
+
+    native = False
+
+    function: Function
+    set_up: Function | None = None
+    names_input: bool = False
+    names_output: bool = False
+    on_error: OnError = OnError()
+    time_limit_s: float = TIME_LIMIT_S
+    records_per_transfer: int | None = None
+
+    def __call__(self, *arguments: object) -> object:
+        """Call the function itself, as a test would."""
+        return self.function(*arguments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeOperator(AppOperator):
+    """Spark SQL expressions by the name of the column they make.
+
+    A projection makes one record of each; an aggregation keeps one for each group, by the
+    columns *groups*, in Spark's own state.
+    """
+
+    native = True
+
+    kind: Literal["project", "aggregate"]
+    columns: Mapping[str, str]
+    groups: tuple[str, ...] = ()

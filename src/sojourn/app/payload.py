@@ -1,0 +1,164 @@
+"""Records on their way: JSON that any client of Kafka can write and read.
+
+Binary columns are not in the JSON, where base64 would make them a third larger, but beside
+it: as Kafka headers, by the name of the column.
+"""
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from sojourn.app import datatype
+from sojourn.app.datatype import Atom, Struct, nested
+from sojourn.app.fit import check_record
+from sojourn.app.reading import as_is, read_field
+from sojourn.app.schema import Schema
+from sojourn.app.writing import Writer, writer
+from sojourn.check import shown
+from sojourn.errors import BadRecord
+
+__all__ = ["Codec", "Payload", "decode", "encode"]
+
+Payload: TypeAlias = tuple[bytes, dict[str, bytes]]
+"""The JSON of a record, and its binary columns by name."""
+
+Writers: TypeAlias = tuple[tuple[str, Writer], ...]
+"""The columns whose values are not JSON as they are."""
+
+_HALF_A_LETTER = "has half a surrogate pair, which is no text in UTF-8; replace it"
+_NOTHING: Mapping[str, bytes] = MappingProxyType({})
+_json = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
+).encode
+
+
+def encode(schema: Schema, record: tuple[object, ...]) -> Payload:
+    """Return *record* as it travels, or raise a `BadRecord` that names the column.
+
+    >>> from sojourn.app.schema import parse_schema
+    >>> encode(parse_schema("name string, size double, photo binary"), ("a", 2.5, b"1234"))
+    (b'{"name":"a","size":2.5}', {'photo': b'1234'})
+    """
+    return _codec(schema).encode(record)
+
+
+def decode(
+    schema: Schema, body: bytes, binaries: Mapping[str, bytes] = _NOTHING
+) -> tuple[Any, ...]:
+    """Return the record that was encoded, or raise a `BadRecord` that says what is wrong.
+
+    Columns that are missing are None; those that the schema does not have are left out.
+
+    >>> from sojourn.app.schema import parse_schema
+    >>> decode(parse_schema("word string, n int"), b'{"n": 3, "more": 7}')
+    (None, 3)
+    """
+    return _codec(schema).decode(body, binaries)
+
+
+class Codec:
+    """Encodes and decodes the records of one stream, whose name begins its errors."""
+
+    def __init__(self, schema: Schema, stream: str = "record") -> None:
+        self._stream, self._names, self._binaries = stream, schema.names, schema.binaries
+        self._check = check_record(schema)
+        self._writers, self._odd_writers = (
+            _writers(schema, odd=False),
+            _writers(schema, odd=True),
+        )
+        self._columns = tuple(
+            (field.name, as_is(field) | {bytes}, read_field(field)) for field in schema.fields
+        )
+        self._parse = _parser(schema).decode
+
+    def encode(self, record: tuple[object, ...]) -> Payload:
+        """Return *record* as it travels, or raise a `BadRecord` that names the column."""
+        named: dict[str, Any] = {}
+        try:
+            self._check(record)
+            named = dict(zip(self._names, record, strict=True))
+            beside = {
+                name: bytes(value)
+                for name in self._binaries
+                if (value := named.pop(name)) is not None
+            }
+            return self._body(named).encode(), beside
+        except BadRecord as error:
+            raise self._bad(error.place, error.problem) from error.__cause__
+        except UnicodeEncodeError as error:
+            column = next(name for name in named if not _is_text(named[name]))
+            raise self._bad(f".{column}", _HALF_A_LETTER) from error
+
+    def _body(self, named: dict[str, Any]) -> str:
+        try:
+            return _json(_written(named, self._writers))
+        except ValueError:  # a number that is NaN or infinite
+            return _json(_written(named, self._odd_writers))
+
+    def decode(self, body: bytes, binaries: Mapping[str, bytes] = _NOTHING) -> tuple[Any, ...]:
+        """Return the record that was encoded, or raise a `BadRecord` that says why not."""
+        try:
+            named = self._parse(str(body, "utf-8"))
+        except (ArithmeticError, RecursionError, ValueError) as error:
+            raise self._bad("", f"{shown(body)} is not JSON: {error}") from error
+        if not isinstance(named, dict):
+            raise self._bad("", f'{shown(named)} is no JSON object; write {{"column": value}}')
+        if b"\\u" in body and not _is_text(named):
+            raise self._bad("", _HALF_A_LETTER)
+        for name in self._binaries:
+            if name in binaries:
+                named[name] = binaries[name]
+        value: Any
+        try:
+            return tuple(
+                value if type(value := named.get(name)) in plain else read(value)
+                for name, plain, read in self._columns
+            )
+        except BadRecord as error:
+            raise self._bad(error.place, error.problem) from error.__cause__
+
+    def _bad(self, place: str, problem: str) -> BadRecord:
+        return BadRecord(f"{self._stream}{place}", problem)
+
+
+_codec = lru_cache(maxsize=1024)(Codec)
+
+
+def _writers(schema: Schema, *, odd: bool) -> Writers:
+    return tuple(
+        (field.name, write)
+        for field in schema.fields
+        if field.type != Atom("binary") and (write := writer(field.type, odd=odd))
+    )
+
+
+def _written(named: dict[str, Any], writers: Writers) -> dict[str, Any]:
+    if not writers:
+        return named
+    written = named.copy()
+    for name, write in writers:
+        if (value := named[name]) is not None:
+            written[name] = write(value)
+    return written
+
+
+def _parser(schema: Schema) -> json.JSONDecoder:
+    kinds = nested(Struct(schema.fields))
+    # The digits of a number that is to be exact must not pass through a float.
+    exact = any(isinstance(kind, datatype.Decimal) for kind in kinds)
+    return json.JSONDecoder(parse_float=Decimal if exact else None)
+
+
+def _is_text(value: object) -> bool:
+    """Tell whether all text in *value* is UTF-8: half a surrogate pair is not."""
+    if isinstance(value, dict):
+        return all(_is_text(part) for pair in value.items() for part in pair)
+    if isinstance(value, list | tuple):
+        return all(map(_is_text, value))
+    try:
+        return not isinstance(value, str) or bool(value.encode() or True)
+    except UnicodeEncodeError:
+        return False

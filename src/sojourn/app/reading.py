@@ -1,0 +1,229 @@
+"""Values as JSON has them: what is read.
+
+What Spark's `to_json` and other clients write is read too: numbers for decimals, base64 for
+binary columns, columns left out where they are null.
+"""
+
+import datetime as dt
+from base64 import b64decode
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from math import inf, nan
+from types import NoneType
+from typing import Any, NoReturn, TypeAlias
+
+from sojourn.app import datatype
+from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
+from sojourn.app.fit import check_of, misfit, within
+from sojourn.check import shown
+
+__all__ = ["Reader", "as_is", "read_field", "reader"]
+
+Reader: TypeAlias = Callable[[Any], Any]
+
+# what Spark writes, and what else it reads
+_ODD = {
+    "NaN": nan,
+    "Infinity": inf, "-Infinity": -inf, "+Infinity": inf,
+    "INF": inf, "-INF": -inf, "+INF": inf,
+}  # fmt: skip
+_AS_IS: dict[str, type] = {"string": str, "boolean": bool, "double": float}
+_WORDS = {"true": True, "false": False}
+
+
+def as_is(field: Field) -> frozenset[type]:
+    """Return the types that JSON's values have where they need no reading."""
+    types = {NoneType} if field.nullable else set[type]()
+    if isinstance(field.type, Atom) and field.type.name in _AS_IS:
+        types.add(_AS_IS[field.type.name])
+    return frozenset(types)
+
+
+def reader(kind: DataType) -> Reader:
+    """Return what makes a value of *kind* of JSON, not null, or raises a `BadRecord`."""
+    match kind:
+        case Atom(name):
+            return _READERS.get(name) or _checked(kind)
+        case datatype.Decimal():
+            return _read_decimal(kind)
+        case Array(element):
+            return _read_array(Field("element", element))
+        case Map(key, value):
+            return _read_map(key, Field("value", value))
+        case Struct(fields):
+            return _read_struct(fields)
+
+
+def read_field(field: Field) -> Reader:
+    """Return what makes a column's value of JSON that is not there `as_is`."""
+    read, place = reader(field.type), f".{field.name}"
+
+    def value(given: object) -> object:
+        if given is None:
+            misfit("is missing, but the column is not null", place)
+        return within(place, read, given)
+
+    return value
+
+
+def _is_no(given: object, kind: object) -> NoReturn:
+    misfit(f"{shown(given)} is no {kind}")
+
+
+def _checked(kind: Atom) -> Reader:
+    check = check_of(kind)
+
+    def read(given: object) -> object:
+        check(given)
+        return given
+
+    return read
+
+
+def _read_float(name: str) -> Reader:
+    check = check_of(Atom(name))  # type: ignore[arg-type]
+
+    def read(given: object) -> float:
+        if isinstance(given, str) and given in _ODD:
+            return _ODD[given]
+        if isinstance(given, bool) or not isinstance(given, int | float | Decimal):
+            _is_no(given, name)
+        try:
+            value = float(given)
+        except OverflowError:
+            misfit(f"{shown(given)} is beyond {name}")
+        check(value)
+        return value
+
+    return read
+
+
+def _read_date(given: object) -> dt.date:
+    try:
+        return dt.date.fromisoformat(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        _is_no(given, "date like 2024-12-31")
+
+
+def _read_time(name: str, example: str) -> Reader:
+    check = check_of(Atom(name))  # type: ignore[arg-type]
+
+    def read(given: object) -> dt.datetime:
+        try:
+            value = dt.datetime.fromisoformat(given)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            _is_no(given, f"{name} like {example}")
+        check(value)
+        return value
+
+    return read
+
+
+def _read_instant(given: object) -> dt.datetime:
+    value: dt.datetime = _TIMESTAMP(given)
+    try:
+        return value.astimezone(dt.UTC)
+    except OverflowError:
+        misfit(f"{shown(given)} is beyond the years 1 to 9999 in UTC")
+
+
+def _read_binary(given: object) -> bytes:
+    try:
+        return b64decode(given, validate=True)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        _is_no(given, "base64 of binary")
+
+
+_TIMESTAMP = _read_time("timestamp", "2024-12-31T23:59:59.123456+00:00")
+
+
+_READERS: dict[str, Reader] = {
+    "float": _read_float("float"),
+    "double": _read_float("double"),
+    "date": _read_date,
+    "timestamp": _read_instant,
+    "timestamp_ntz": _read_time("timestamp_ntz", "2024-12-31T23:59:59.123456"),
+    "binary": _read_binary,
+}
+
+
+def _read_decimal(kind: datatype.Decimal) -> Reader:
+    check = check_of(kind)
+
+    def read(given: object) -> Decimal:
+        if isinstance(given, bool) or not isinstance(given, str | int | Decimal):
+            _is_no(given, kind)
+        try:
+            value = Decimal(given)
+        except InvalidOperation:
+            _is_no(given, kind)
+        check(value)
+        return value
+
+    return read
+
+
+def _read_array(element: Field) -> Reader:
+    plain, read = as_is(element), reader(element.type)
+
+    def values(given: object) -> list[Any]:
+        if not isinstance(given, list):
+            _is_no(given, "array")
+        return [
+            value if type(value) in plain else within(f"[{i}]", read, value)
+            for i, value in enumerate(given)
+        ]
+
+    return values
+
+
+def _read_map(key: DataType, element: Field) -> Reader:
+    plain, read, read_key = as_is(element), reader(element.type), _read_key(key)
+
+    def values(given: object) -> dict[Any, Any]:
+        if not isinstance(given, dict):
+            _is_no(given, "map")
+        return {
+            within(".key", read_key, name): (
+                value if type(value) in plain else within(f"[{shown(name)}]", read, value)
+            )
+            for name, value in given.items()
+        }
+
+    return values
+
+
+def _read_key(kind: DataType) -> Reader:
+    match kind:
+        case Atom("boolean"):
+            return lambda text: _WORDS[text] if text in _WORDS else _is_no(text, kind)
+        case Atom("float" | "double" | "tinyint" | "smallint" | "int" | "bigint"):
+            return _read_number_key(reader(kind), whole=kind.name not in ("float", "double"))
+        case _:
+            return reader(kind)
+
+
+def _read_number_key(read: Reader, *, whole: bool) -> Reader:
+    def value(text: str) -> Any:  # noqa: ANN401
+        if text in _ODD:
+            return read(text)
+        try:
+            return read(int(text) if whole else float(text))
+        except ValueError:
+            _is_no(text, "number")
+
+    return value
+
+
+def _read_struct(fields: tuple[Field, ...]) -> Reader:
+    parts = tuple((field.name, as_is(field), read_field(field)) for field in fields)
+
+    def values(given: object) -> tuple[Any, ...]:
+        if not isinstance(given, dict):
+            _is_no(given, "struct")
+        return tuple(
+            value if type(value := given.get(name)) in plain else read(value)
+            for name, plain, read in parts
+        )
+
+    return values

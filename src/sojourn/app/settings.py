@@ -1,0 +1,123 @@
+"""What may be said of an operator beside its streams, checked."""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, Literal, TypedDict
+
+from sojourn import check
+from sojourn.app.operator import Hints, OnError
+from sojourn.app.stream import Stream
+from sojourn.check import shown
+from sojourn.errors import BadApplication, BadTopology
+
+__all__ = ["PythonSettings", "Settings", "checked_hints", "settings_of"]
+
+
+class Settings(TypedDict, total=False):
+    """Bounds, and hints for plans and simulations."""
+
+    min_processors: int
+    max_processors: int | None
+    service_s: float | None
+    service_scv: float
+    sends: float | Mapping[str, float]
+
+
+class PythonSettings(Settings, total=False):
+    """What can be said of a function beside that."""
+
+    on_error: Literal["stop", "dead_letter"] | OnError
+    time_limit_s: float
+    records_per_transfer: int | None
+
+
+def settings_of(
+    place: str, given: Mapping[str, Any], emits: tuple[Stream, ...], *, native: bool
+) -> dict[str, Any]:
+    """Return the fields of an operator that *given* sets.
+
+    Raise a `BadApplication` that names the operator and the setting that cannot be.
+    """
+    _check_known(place, given, (Settings if native else PythonSettings).__annotations__)
+    given = {"min_processors": 1, "max_processors": None, **given}
+    try:
+        _check_bounds(place, given["min_processors"], given["max_processors"])
+        _check_limits(place, given)
+        sends = given.pop("sends", {})
+        if not isinstance(sends, Mapping):
+            sends = {emits[0].name: sends} if len(emits) == 1 else _unclear(place, sends, emits)
+        hints = Hints(
+            service_s=given.pop("service_s", None),
+            service_scv=given.pop("service_scv", 1.0),
+            sends=dict(sends),
+        )
+        checked_hints(place, hints, emits)
+    except BadTopology as error:
+        raise BadApplication(error.place, error.problem, error.way_out) from None
+    return given | {"hints": hints}
+
+
+def checked_hints(place: str, hints: Hints, emits: Iterable[Stream]) -> Hints:
+    """Return *hints*, having checked them."""
+    if hints.service_s is not None:
+        check.number(f"{place}.service_s", hints.service_s)
+    check.number(f"{place}.service_scv", hints.service_scv)
+    names = [stream.name for stream in emits]
+    for name, mean in hints.sends.items():
+        if name not in names:
+            raise BadApplication(
+                f"{place}.sends",
+                f"it writes no stream {shown(name)}",
+                f"write {' or '.join(names)}" if names else "leave it out: it emits nothing",
+            )
+        check.number(f"{place}.sends.{name}", mean)
+    return hints
+
+
+def _unclear(place: str, sends: object, emits: tuple[Stream, ...]) -> dict[str, float]:
+    example = ", ".join(f'"{stream.name}": 1' for stream in emits)
+    raise BadApplication(
+        f"{place}.sends",
+        f"{shown(sends)} does not say to which of {len(emits)} streams",
+        f"write {{{example}}}" if emits else "leave it out: it emits nothing",
+    )
+
+
+def _check_known(place: str, given: Iterable[str], known: Iterable[str]) -> None:
+    for name in given:
+        if name not in known:
+            close = get_close_matches(name, list(known), n=1) or known
+            way_out = f"write {' or '.join(close)}"
+            raise BadApplication(f"{place}.{name}", "it cannot be set here", way_out)
+
+
+def _check_bounds(place: str, least: object, most: Any) -> None:  # noqa: ANN401 - it is checked
+    check.count(f"{place}.min_processors", least)
+    if most is None:
+        return
+    check.count(f"{place}.max_processors", most)
+    if most < least:
+        problem = f"{most} is below min_processors, {least}"
+        raise BadApplication(f"{place}.max_processors", problem, "raise it or lower the other")
+
+
+def _check_limits(place: str, given: dict[str, Any]) -> None:
+    if "time_limit_s" in given:
+        check.number(f"{place}.time_limit_s", given["time_limit_s"])
+        if given["time_limit_s"] == 0:
+            way_out = "write how many seconds a record may take"
+            raise BadApplication(f"{place}.time_limit_s", "0 leaves no time", way_out)
+    if given.get("records_per_transfer") is not None:
+        check.count(f"{place}.records_per_transfer", given["records_per_transfer"])
+    if "on_error" in given:
+        given["on_error"] = _on_error(f"{place}.on_error", given["on_error"])
+
+
+def _on_error(place: str, given: Any) -> OnError:  # noqa: ANN401 - it is checked
+    policy = given if isinstance(given, OnError) else OnError(then=given)
+    if policy.then not in ("stop", "dead_letter"):
+        way_out = 'write "stop", "dead_letter" or sj.OnError(retries=3, then="dead_letter")'
+        raise BadApplication(place, f"{shown(policy.then)} is not known", way_out)
+    if policy.retries != 0:
+        check.count(f"{place}.retries", policy.retries)
+    return policy

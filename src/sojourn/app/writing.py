@@ -1,0 +1,103 @@
+"""Values as JSON has them: what is written.
+
+JSON has no times, bytes, exact numbers, NaN or infinities: they are texts, those that Spark's
+`from_json` reads. Decimals are texts so that no client rounds them.
+"""
+
+import datetime as dt
+from base64 import b64encode
+from collections.abc import Callable
+from math import inf, isfinite
+from typing import Any, TypeAlias
+
+from sojourn.app import datatype
+from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
+from sojourn.app.fit import exact, misfit
+
+__all__ = ["Writer", "writer"]
+
+Writer: TypeAlias = Callable[[Any], Any]
+
+
+def writer(kind: DataType, *, odd: bool) -> Writer | None:
+    """Return what makes JSON of a value that fits *kind*; None where it is JSON as it is.
+
+    With *odd* numbers may be NaN or infinite, which is rare, and costs a look at each.
+    """
+    match kind:
+        case Atom(name):
+            return _odd_number if odd and name in ("float", "double") else _WRITERS.get(name)
+        case datatype.Decimal():
+            unit, context = exact(kind)
+            return lambda value: format(value.quantize(unit, context=context), "f")
+        case Array(element):
+            return _written_array(writer(element, odd=odd))
+        case Map(key, value):
+            return _written_map(key, writer(value, odd=odd))
+        case Struct(fields):
+            return _written_struct(fields, odd=odd)
+
+
+def _odd_number(value: float) -> float | str:
+    if isfinite(value):
+        return value
+    return "Infinity" if value == inf else "-Infinity" if value == -inf else "NaN"
+
+
+def _instant(value: dt.datetime) -> str:
+    try:
+        return value.astimezone(dt.UTC).isoformat()
+    except OverflowError:
+        misfit(f"{value} is beyond the years 1 to 9999 in UTC")
+
+
+_WRITERS: dict[str, Writer] = {
+    "date": dt.date.isoformat,
+    "timestamp": _instant,
+    "timestamp_ntz": lambda value: value.replace(tzinfo=None).isoformat(),
+    "binary": lambda value: b64encode(value).decode("ascii"),
+}
+
+
+def _written_array(write: Writer | None) -> Writer | None:
+    if write is None:
+        return None
+    return lambda values: [None if value is None else write(value) for value in values]
+
+
+def _written_map(key: DataType, write: Writer | None) -> Writer | None:
+    if key == Atom("string") and write is None:
+        return None
+    name = _key_text(key)
+
+    def written(values: dict[Any, Any]) -> dict[str, Any]:
+        return {
+            name(key): value if value is None or write is None else write(value)
+            for key, value in values.items()
+        }
+
+    return written
+
+
+def _key_text(kind: DataType) -> Writer:
+    match kind:
+        case Atom("boolean"):
+            return lambda value: "true" if value else "false"
+        case Atom("float" | "double"):
+            return lambda value: str(_odd_number(float(value)))
+        case Atom("tinyint" | "smallint" | "int" | "bigint"):
+            return lambda value: str(int(value))
+        case _:
+            return writer(kind, odd=False) or str
+
+
+def _written_struct(fields: tuple[Field, ...], *, odd: bool) -> Writer:
+    parts = tuple((field.name, writer(field.type, odd=odd)) for field in fields)
+
+    def written(values: tuple[Any, ...]) -> dict[str, Any]:
+        return {
+            name: value if value is None or write is None else write(value)
+            for (name, write), value in zip(parts, values, strict=True)
+        }
+
+    return written

@@ -1,0 +1,94 @@
+"""`sojourn broker`: a Kafka broker of one node, for as long as the command runs."""
+
+import json as json_text
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sojourn.errors import BadTopic, EngineError
+
+if TYPE_CHECKING:  # Kafka's client is optional
+    from sojourn.spark.broker import Broker
+
+__all__ = ["broker", "read_topics"]
+
+
+def broker(
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Where it listens; chosen if it is not given."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Keep topics and records here; without it they are gone after."
+        ),
+    ] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME:PARTITIONS", help="Make this topic; may be repeated."),
+    ] = None,
+    ivy_settings: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where jars come from: a mirror, say."),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Say in one line of JSON that it is ready.")
+    ] = False,
+) -> None:
+    """Run a Kafka broker of one node, which only this machine can reach, until Ctrl-C.
+
+    The first time, it downloads what it needs.
+
+    Example: sojourn broker --port 9092 --topic frames:4 --topic results:1
+    """
+    topics = read_topics(topic or [])
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as with Ctrl-C
+    try:
+        with _broker(port, data, ivy_settings) as running:
+            running.create_topics(topics)
+            servers = running.bootstrap_servers
+            if json:
+                ready = {"bootstrap_servers": servers, "pid": os.getpid(), "topics": topics}
+                typer.echo(json_text.dumps(ready))
+            else:
+                typer.echo("Ctrl-C stops it", err=True)
+                typer.echo(f"bootstrap servers: {servers}")
+            running.wait()
+    except KeyboardInterrupt:
+        return
+
+
+def read_topics(texts: list[str]) -> Mapping[str, int]:
+    """Return the partitions of each topic in `frames:4`.
+
+    >>> read_topics(["frames:4", "results:1"])
+    {'frames': 4, 'results': 1}
+    """
+    topics: dict[str, int] = {}
+    for text in texts:
+        name, _, number = text.rpartition(":")
+        if not name or not number.isascii() or not number.isdigit() or len(number) > 9:
+            raise BadTopic(f"{text!r} is not a topic and its partitions; write frames:4")
+        if name in topics:
+            raise BadTopic(f"topic {name} is given twice; write it once")
+        topics[name] = int(number)
+    return topics
+
+
+def _broker(port: int | None, data: Path | None, ivy_settings: Path | None) -> "Broker":
+    try:
+        from sojourn.spark.broker import Broker  # noqa: PLC0415 - optional
+        from sojourn.spark.jvm import resolve_jars  # noqa: PLC0415
+    except ImportError as error:
+        raise EngineError(
+            "the broker needs confluent-kafka, which is not installed; install sojourn[spark]"
+        ) from error
+    jars = resolve_jars(
+        settings=ivy_settings, tell=lambda what: typer.echo(f"{what} …", err=True)
+    )
+    return Broker(data=data, port=port, jars=jars)

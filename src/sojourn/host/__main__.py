@@ -1,0 +1,23 @@
+"""`python -m sojourn.host SETTINGS`: one operator; settings are JSON."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import msgspec
+
+from sojourn.host.server import Host, Settings
+
+__all__ = ["main"]
+
+
+def main(text: str) -> None:
+    """Run a host until its controller is gone."""
+    settings = msgspec.json.decode(
+        text, type=Settings, dec_hook=lambda kind, value: kind(value) if kind is Path else value
+    )
+    asyncio.run(Host(settings).run())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

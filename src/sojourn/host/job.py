@@ -1,0 +1,41 @@
+"""What processors run: found by name, so that nothing has to be sent to them."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+from sojourn.errors import BadInput
+from sojourn.host.messages import Output, Record
+
+__all__ = ["Job", "load"]
+
+
+class Job(Protocol):
+    """The work of one operator.
+
+    `set_up` is called once in each processor, before its first record; a call then gets one
+    record and returns what it sends on. Either may raise anything.
+    """
+
+    def set_up(self) -> None:
+        """Prepare this processor: load a model, open a connection."""
+        ...
+
+    def __call__(self, record: Record, /) -> Sequence[Output]:
+        """Return what *record* sends on."""
+        ...
+
+
+def load(spec: str, argument: str = "") -> Job:
+    """Return the job that `package.module:factory` makes of *argument*.
+
+    Raise `BadInput` if there is none.
+    """
+    module, _, name = spec.partition(":")
+    try:
+        factory = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise BadInput(
+            f"{spec!r} cannot be loaded: {error}; write package.module:name, importable here"
+        ) from error
+    return cast("Job", factory(argument))

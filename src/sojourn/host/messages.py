@@ -1,0 +1,159 @@
+"""What feeds, the host and its processors say to each other.
+
+Frames are a length and a message in MessagePack. All of it stays on one machine.
+"""
+
+from collections.abc import Iterator, Sequence
+from struct import Struct as Layout
+
+import msgspec
+
+__all__ = [
+    "Answer",
+    "Answers",
+    "Credit",
+    "Done",
+    "End",
+    "Failed",
+    "Finished",
+    "Frames",
+    "FromFeed",
+    "FromProcessor",
+    "Hello",
+    "Output",
+    "Ready",
+    "Record",
+    "Records",
+    "ToFeed",
+    "framed",
+]
+
+_LENGTH = Layout("!I")
+_encoder = msgspec.msgpack.Encoder()
+
+
+class Record(msgspec.Struct, array_like=True, frozen=True):
+    """A record on its way to a processor.
+
+    *number* is the feed's own, *identity* the same when the record comes again after a
+    failure. *blobs* are binary columns, *written_s* is when it was written to its stream.
+    """
+
+    number: int
+    identity: str
+    payload: bytes
+    stream: str = ""
+    blobs: dict[str, bytes] = {}
+    key: str | None = None
+    written_s: float = 0.0
+    everyone: bool = False
+
+
+class Output(msgspec.Struct, array_like=True, frozen=True):
+    """A record that an operator sends to a stream."""
+
+    stream: str
+    payload: bytes
+    blobs: dict[str, bytes] = {}
+    key: str | None = None
+
+
+class Answer(msgspec.Struct, array_like=True, frozen=True):
+    """What became of a record: what it sends on, or why it is a dead letter."""
+
+    number: int
+    outputs: Sequence[Output] = ()
+    dead: str = ""
+
+
+class Hello(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A feed begins: which partition, in which batch of its query."""
+
+    query: str
+    partition: int
+    batch: int
+
+
+class Records(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """Records of a feed, no more than it has credit for."""
+
+    records: list[Record]
+
+
+class End(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The feed has no more records in this batch."""
+
+
+class Credit(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The feed may send so many records more."""
+
+    number: int
+
+
+class Answers(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """What became of some records, in any order."""
+
+    answers: list[Answer]
+
+
+class Failed(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A record stops the application."""
+
+    number: int
+    reason: str
+
+
+class Finished(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """Every record of the feed is answered."""
+
+
+class Ready(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A processor can take its first record."""
+
+    pid: int
+
+
+class Done(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A processor is done with its record: outputs, or the error that it raised."""
+
+    outputs: list[Output]
+    error: str = ""
+    took_s: float = 0.0
+    cpu_s: float = 0.0
+
+
+FromFeed = Hello | Records | End
+ToFeed = Credit | Answers | Failed | Finished
+FromProcessor = Ready | Done
+
+
+def framed(message: msgspec.Struct) -> bytes:
+    """Return *message* as a frame."""
+    body = _encoder.encode(message)
+    return _LENGTH.pack(len(body)) + body
+
+
+class Frames:
+    """Bytes as they come in, cut into frames.
+
+    >>> frames = Frames()
+    >>> one = framed(Credit(3))
+    >>> list(frames.fed(one[:3])), [len(body) for body in frames.fed(one[3:] + one)]
+    ([], [8, 8])
+    """
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def fed(self, some: bytes) -> Iterator[bytes]:
+        """Yield the frames that *some* more bytes complete."""
+        self._buffer += some
+        start = 0
+        while len(self._buffer) - start >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._buffer, start)
+            begin = start + _LENGTH.size
+            if len(self._buffer) - begin < length:
+                break
+            yield bytes(self._buffer[begin : begin + length])
+            start = begin + length
+        del self._buffer[:start]

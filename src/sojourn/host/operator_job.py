@@ -1,0 +1,55 @@
+"""An operator of an application as the job of a host."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from sojourn.app.loading import load
+from sojourn.app.operator import PythonOperator
+from sojourn.app.output import output_of
+from sojourn.app.payload import Codec
+from sojourn.errors import BadInput
+from sojourn.host.messages import Output, Record
+
+__all__ = ["OperatorJob", "of_application"]
+
+
+def of_application(argument: str) -> "OperatorJob":
+    """Return the job of an operator, named as `package.module:app operator`."""
+    address, _, name = argument.partition(" ")
+    operator = load(address).operators.get(name)
+    if not isinstance(operator, PythonOperator):
+        raise BadInput(
+            f"{address} has no operator {name!r} that is a function; "
+            "check the name, native ones run in Spark"
+        )
+    return OperatorJob(operator)
+
+
+class OperatorJob:
+    """Calls the function of *operator* with the columns of each record."""
+
+    def __init__(self, operator: PythonOperator) -> None:
+        self._operator, self._checked = operator, output_of(operator)
+        # native streams have no schema, and no function reads or writes them
+        self._read = {s.name: Codec(s.schema, s.name) for s in operator.reads if s.schema}
+        self._written = {s.name: Codec(s.schema, s.name) for s in operator.emits if s.schema}
+        self._before: tuple[object, ...] = ()
+
+    def set_up(self) -> None:
+        """Call the operator's own set-up, whose result the function then gets first."""
+        if self._operator.set_up is not None:
+            self._before = (self._operator.set_up(),)
+
+    def __call__(self, record: Record, /) -> Iterator[Output]:
+        """Yield what the function does."""
+        values = self._read[record.stream].decode(record.payload, record.blobs)
+        arguments: tuple[Any, ...] = values
+        if self._operator.names_input:
+            arguments = (record.stream, values)
+        yielded = cast(
+            "Iterable[object] | None", self._operator.function(*self._before, *arguments)
+        )
+        for output in yielded or ():
+            stream, values = self._checked(output)
+            payload, blobs = self._written[stream].encode(values)
+            yield Output(stream, payload, dict(blobs))

@@ -1,0 +1,396 @@
+"""The host's sockets and processes: carries out what the desk decides.
+
+One event loop, which nothing may block: writes are buffered, and bounded by the few records
+in hand. When the controller is gone the host ends, and with it template and processors.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Coroutine, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic, time
+
+import msgspec
+
+from sojourn.app.operator import OnError
+from sojourn.errors import EngineError
+from sojourn.host.counting import Counters, Tally
+from sojourn.host.desk import (
+    Desk,
+    Fail,
+    Finish,
+    Give,
+    Grant,
+    Instruction,
+    Kill,
+    Reply,
+    Start,
+)
+from sojourn.host.messages import (
+    Answers,
+    Credit,
+    Done,
+    End,
+    Failed,
+    Finished,
+    Frames,
+    FromFeed,
+    FromProcessor,
+    Hello,
+    Ready,
+    Record,
+    Records,
+    framed,
+)
+from sojourn.host.template import Ended, Forked, FromTemplate, Loaded
+
+__all__ = [
+    "Broken",
+    "FromController",
+    "FromHost",
+    "Here",
+    "Host",
+    "Report",
+    "Scale",
+    "Settings",
+]
+
+_CHUNK = 1 << 16
+# Processors that die so often in a row before they can take a record never will.
+_MOST_STILLBORN = 5
+# What the template says of a dead processor comes a little after its connection broke.
+_LAST_WORDS_S = 0.5
+
+_from_feed = msgspec.msgpack.Decoder(FromFeed).decode
+_from_processor = msgspec.msgpack.Decoder(FromProcessor).decode
+_from_template = msgspec.msgpack.Decoder(FromTemplate).decode
+
+
+class Here(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A host introduces itself to the controller, and asks for its number of processors."""
+
+    name: str
+    pid: int
+    socket: str
+
+
+class Report(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """What happened since the last report."""
+
+    name: str
+    tally: Tally
+
+
+class Broken(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The host cannot go on."""
+
+    name: str
+    reason: str
+
+
+class Scale(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The controller wants so many processors."""
+
+    processors: int
+
+
+FromHost = Here | Report | Broken
+FromController = Scale
+_from_controller = msgspec.msgpack.Decoder(FromController).decode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a host runs, and where it is reached.
+
+    *job* is `package.module:factory`, called with *argument*. Feeds connect to `feed.sock` in
+    *folder*, which only the owner may enter; the controller listens at *controller*.
+    """
+
+    name: str
+    job: str
+    folder: Path
+    controller: Path
+    argument: str = ""
+    processors: int = 1
+    on_error: OnError = field(default_factory=OnError)
+    limit_s: float = 300.0
+    report_every_s: float = 1.0
+    bins: int = 30
+
+
+class Host:
+    """One operator on one machine."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._desk = Desk(on_error=settings.on_error)
+        self._counters = Counters(
+            since_s=monotonic(), bin_s=settings.report_every_s / settings.bins
+        )
+        self._feeds: dict[int, asyncio.StreamWriter] = {}
+        self._processors: dict[int, asyncio.StreamWriter] = {}
+        self._given: dict[int, float] = {}
+        self._unwanted: set[int] = set()
+        self._pids: dict[int, int] = {}
+        self._last_words: dict[int, str] = {}
+        self._stillborn = 0
+        self._number = 0
+        self._template: socket.socket | None = None
+        self._ending, self._ended = asyncio.Event(), asyncio.Event()
+        self._controller: asyncio.StreamWriter | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Serve until the controller is gone."""
+        feeds = self._settings.folder / "feed.sock"
+        reader, self._controller = await asyncio.open_unix_connection(self._settings.controller)
+        child = await self._start_template()
+        server = await asyncio.start_unix_server(self._feed, feeds)
+        self._tell(Here(self._settings.name, os.getpid(), str(feeds)))
+        try:
+            self._do(self._desk.scaled(self._settings.processors, monotonic()))
+            self._spawn(self._obey(reader))
+            self._spawn(self._report())
+            self._spawn(self._watch())
+            await self._ending.wait()
+        finally:
+            server.close()
+            await self._end(child)
+            feeds.unlink(missing_ok=True)
+
+    # -- controller -----------------------------------------------------------------------
+
+    async def _obey(self, reader: asyncio.StreamReader) -> None:
+        frames = Frames()
+        while some := await reader.read(_CHUNK):
+            for body in frames.fed(some):
+                wanted = _from_controller(body).processors
+                self._do(self._desk.scaled(wanted, monotonic()))
+        self._ending.set()
+
+    async def _report(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.report_every_s)
+            desk = self._desk
+            tally = self._counters.taken(
+                monotonic(),
+                wanted=desk.wanted,
+                running=desk.running,
+                waiting=desk.waiting,
+                replayed=desk.replayed,
+                retried=desk.retried,
+            )
+            self._tell(Report(self._settings.name, tally))
+
+    def _tell(self, message: msgspec.Struct) -> None:
+        if self._controller is not None and not self._controller.is_closing():
+            self._controller.write(framed(message))
+
+    async def _watch(self) -> None:
+        """End processors whose record takes longer than it may."""
+        while True:
+            await asyncio.sleep(min(1.0, self._settings.limit_s / 4))
+            for name in self._desk.late(monotonic(), self._settings.limit_s):
+                limit = f"longer than {self._settings.limit_s:g} s for one record"
+                if name in self._pids:
+                    self._last_words[self._pids[name]] = limit
+                    with suppress(ProcessLookupError):
+                        os.kill(self._pids[name], signal.SIGKILL)
+
+    # -- feeds ----------------------------------------------------------------------------
+
+    async def _feed(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._number += 1
+        feed, frames = self._number, Frames()
+        self._feeds[feed] = writer
+        with suppress(ConnectionError, asyncio.CancelledError):
+            while some := await reader.read(_CHUNK):
+                for body in frames.fed(some):
+                    self._heard(feed, _from_feed(body))
+        self._feeds.pop(feed, None)
+        writer.close()
+        self._do(self._desk.feed_left(feed, monotonic()))
+
+    def _heard(self, feed: int, message: FromFeed) -> None:
+        now_s = monotonic()
+        match message:
+            case Hello():
+                self._do(
+                    self._desk.feed_came(feed, message.query, message.partition, message.batch)
+                )
+            case Records():
+                for _ in message.records:
+                    self._counters.arrived(now_s)
+                self._do(self._desk.records_came(feed, message.records, now_s))
+            case End():
+                self._do(self._desk.feed_ended(feed))
+
+    # -- template and processors ------------------------------------------------------------
+
+    async def _start_template(self) -> asyncio.subprocess.Process:
+        ours, theirs = socket.socketpair()
+        child = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "sojourn.host.template",
+            str(theirs.fileno()),
+            self._settings.job,
+            self._settings.argument,
+            pass_fds=[theirs.fileno()],
+        )
+        theirs.close()
+        self._template = ours
+        reader, writer = await asyncio.open_connection(sock=ours.dup())
+        loaded: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._spawn(self._listen_to_template(reader, writer, loaded))
+        if error := await loaded:
+            self._tell(Broken(self._settings.name, error))
+            raise EngineError(f"{self._settings.name}: {error}")
+        return child
+
+    async def _listen_to_template(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        loaded: "asyncio.Future[str]",
+    ) -> None:
+        frames = Frames()
+        while some := await reader.read(_CHUNK):
+            for body in frames.fed(some):
+                match _from_template(body):
+                    case Loaded(error):
+                        loaded.set_result(error)
+                    case Forked(number, pid):
+                        self._pids[number] = pid
+                    case Ended(pid, reason):
+                        self._last_words.setdefault(pid, reason)
+                        self._ended.set()
+        writer.close()
+        if not loaded.done():
+            loaded.set_result("the template process died while it imported the job")
+        self._ending.set()
+
+    async def _processor(self, number: int, end: socket.socket) -> None:
+        reader, writer = await asyncio.open_connection(sock=end)
+        if number in self._unwanted:
+            self._unwanted.discard(number)
+            writer.close()
+            return
+        self._processors[number] = writer
+        frames = Frames()
+        with suppress(ConnectionError):
+            while some := await reader.read(_CHUNK):
+                for body in frames.fed(some):
+                    self._said(number, _from_processor(body))
+        writer.close()
+        if self._processors.pop(number, None) is not None:
+            await self._died(number)
+
+    def _said(self, number: int, message: FromProcessor) -> None:
+        now_s = monotonic()
+        match message:
+            case Ready(pid):
+                self._stillborn, self._pids[number] = 0, pid
+                self._do(self._desk.processor_ready(number, now_s))
+            case Done(outputs, error, took_s, cpu_s):
+                waited_s = self._given.pop(number)
+                self._counters.served(
+                    f"{self._settings.name}-{number}",
+                    service_s=took_s,
+                    wait_s=waited_s,
+                    cpu_s=cpu_s,
+                )
+                self._do(self._desk.processor_done(number, outputs, error, now_s))
+
+    async def _died(self, number: int) -> None:
+        """Find out why a processor died, and let the desk decide what to do."""
+        pid, started = self._pids.pop(number, None), number in self._given
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._heard_of(pid), _LAST_WORDS_S)
+        reason = self._last_words.pop(pid or 0, "died")
+        self._given.pop(number, None)
+        self._stillborn += not started
+        if self._stillborn >= _MOST_STILLBORN:
+            why = f"{_MOST_STILLBORN} processors in a row were not ready for a record: {reason}"
+            self._tell(Broken(self._settings.name, why))
+            self._ending.set()
+            return
+        self._do(self._desk.processor_died(number, f"its processor {reason}", monotonic()))
+
+    async def _heard_of(self, pid: int | None) -> None:
+        while pid not in self._last_words:
+            self._ended.clear()
+            await self._ended.wait()
+
+    # -- what the desk decided ----------------------------------------------------------------
+
+    def _do(self, instructions: Iterable[Instruction]) -> None:
+        for instruction in instructions:
+            match instruction:
+                case Give(processor, record):
+                    self._give(processor, record)
+                case Start(processor):
+                    self._start(processor)
+                case Kill(processor):
+                    self._let_go(processor)
+                case Grant(feed, number):
+                    self._say(feed, Credit(number))
+                case Reply(feed, answer):
+                    self._say(feed, Answers([answer]))
+                case Fail(feed, number, reason):
+                    self._say(feed, Failed(number, reason))
+                case Finish(feed):
+                    self._say(feed, Finished())
+
+    def _say(self, feed: int, message: msgspec.Struct) -> None:
+        if (writer := self._feeds.get(feed)) is not None and not writer.is_closing():
+            writer.write(framed(message))
+
+    def _give(self, processor: int, record: Record) -> None:
+        waited_s = max(0.0, time() - record.written_s) if record.written_s else 0.0
+        self._given[processor] = waited_s
+        self._processors[processor].write(framed(record))
+
+    def _let_go(self, processor: int) -> None:
+        self._pids.pop(processor, None)
+        if (writer := self._processors.pop(processor, None)) is not None:
+            writer.close()
+        else:
+            self._unwanted.add(processor)
+
+    def _start(self, processor: int) -> None:
+        ours, theirs = socket.socketpair()
+        if self._template is not None:
+            asked = processor.to_bytes(4, "big")
+            socket.send_fds(self._template, [asked], [theirs.fileno()])
+        theirs.close()
+        self._spawn(self._processor(processor, ours))
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _end(self, child: asyncio.subprocess.Process) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        for writer in (*self._processors.values(), *self._feeds.values()):
+            writer.close()
+        if self._template is not None:
+            self._template.close()
+        for pid in self._pids.values():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            child.kill()
+        await child.wait()
+        if self._controller is not None:
+            self._controller.close()

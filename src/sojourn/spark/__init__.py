@@ -1,0 +1,1 @@
+"""Runs topologies on Spark, with what that needs from Java; alone in importing pyspark."""

@@ -1,0 +1,188 @@
+"""A Kafka broker of one node that Sojourn starts and stops itself.
+
+It listens on this machine alone, and does not outlive the process that started it.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sojourn.errors import BrokerFailed
+from sojourn.spark.folder import Folder, new_cluster
+from sojourn.spark.java import find_java
+from sojourn.spark.jvm import Jars, resolve_jars
+from sojourn.spark.kept import Kept
+from sojourn.spark.ports import HOST, answers, free_ports
+from sojourn.spark.topics import cluster_of, make_topics
+
+__all__ = ["Broker"]
+
+# Between the choice of a port and its use by Java lie a second or two.
+_ATTEMPTS = 5
+_TAKEN = "Address already in use"
+_LOOK_S = 0.05
+_LOGGER = "-Dorg.slf4j.simpleLogger"
+_OPTIONS = (
+    "-Xmx512m",
+    "-XX:TieredStopAtLevel=1",  # it starts sooner, and is fast enough
+    "-XX:+ExitOnOutOfMemoryError",
+    f"{_LOGGER}.defaultLogLevel=warn",
+    f"{_LOGGER}.showDateTime=true",
+    f"{_LOGGER}.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",
+)
+
+
+class Broker:
+    """A broker, and a context manager: leaving it stops the broker, whatever happened.
+
+    *data* is a folder that keeps topics and records from one start to the next; without it
+    they are gone when the broker stops. *port* is chosen where it is not given. *properties*
+    are Kafka's, on top of ours. It has *patience_s* to start and *grace_s* to stop.
+    """
+
+    def __init__(
+        self,
+        *,
+        data: Path | None = None,
+        port: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        jars: Jars | None = None,
+        patience_s: float = 120.0,
+        grace_s: float = 10.0,
+    ) -> None:
+        self._data, self._wanted_port, self._jars = data, port, jars
+        self._properties = dict(properties or {})
+        self._patience_s, self._grace_s = patience_s, grace_s
+        self._port = 0
+        self._folder: Folder | None = None
+        self._kept: Kept | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients connect to."""
+        self._running()
+        return f"{HOST}:{self._port}"
+
+    @property
+    def process_group(self) -> int:
+        """The process group of all that runs for the broker."""
+        return self._running()[0].group
+
+    def start(self) -> None:
+        """Start the broker, and return when it answers. Raise `BrokerFailed` if it does not."""
+        if self._kept is not None:
+            raise BrokerFailed("the broker runs already", "stop it before starting again")
+        jars, java = self._jars or resolve_jars(), find_java()
+        command = [str(java), *_OPTIONS, "-cp", os.pathsep.join(map(str, jars.broker))]
+        try:
+            self._start(command)
+        except BaseException:
+            self.stop()
+            raise
+
+    def create_topics(self, partitions: Mapping[str, int]) -> None:
+        """Make topics with that many partitions each; those that are there already stay."""
+        make_topics(self.bootstrap_servers, partitions)
+
+    def wait(self) -> None:
+        """Raise `BrokerFailed` when the broker ends by itself, and wait until then."""
+        kept, folder = self._running()
+        raise _ended(kept.wait(), folder)
+
+    def stop(self) -> None:
+        """Stop the broker. Stopping what does not run does nothing."""
+        if self._kept is not None:
+            self._kept.stop()
+        if self._folder is not None and self._folder.temporary:
+            shutil.rmtree(self._folder.path, ignore_errors=True)
+        self._kept = self._folder = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _running(self) -> tuple[Kept, Folder]:
+        if self._kept is None or self._folder is None:
+            raise BrokerFailed("the broker does not run", "start it first")
+        return self._kept, self._folder
+
+    def _start(self, command: list[str]) -> None:
+        path = self._data or Path(tempfile.mkdtemp(prefix="sojourn-broker-"))
+        folder = Folder(path=path.absolute(), temporary=self._data is None)
+        self._folder = folder
+        folder.check()
+        left = _ATTEMPTS
+        while True:
+            left -= 1
+            self._port, controller = free_ports(self._wanted_port)
+            folder.configure(self._port, controller, self._properties)
+            cluster = folder.cluster or _formatted(folder, command)
+            self._kept = Kept(
+                [*command, "kafka.Kafka", folder.properties.name],
+                folder=folder.path,
+                log=folder.log,
+                grace_s=self._grace_s,
+                temporary=folder.temporary,
+            )
+            if self._answers(self._kept, cluster):
+                return
+            if not left or _TAKEN not in folder.said():
+                raise _ended(self._kept.wait(), folder)
+            self._kept.stop()
+
+    def _answers(self, kept: Kept, cluster: str) -> bool:
+        """Return whether the broker came up; False if it ended on the way."""
+        deadline_s = time.monotonic() + self._patience_s
+        while kept.status is None:
+            # somebody else may have taken the port, and may be a broker
+            if answers(self._port) and cluster_of(f"{HOST}:{self._port}") == cluster:
+                return True
+            if time.monotonic() > deadline_s:
+                raise BrokerFailed(
+                    f"the broker did not answer within {self._patience_s:g} s",
+                    "see what keeps this machine busy",
+                    self._running()[1].last_words(),
+                )
+            time.sleep(_LOOK_S)
+        return False
+
+
+def _formatted(folder: Folder, command: list[str]) -> str:
+    """Return the id of the new cluster that the folder is made ready for."""
+    cluster = new_cluster()
+    with folder.log.open("ab") as log:
+        done = subprocess.run(  # noqa: S603 - no shell, and our own arguments
+            [
+                *(*command, "kafka.tools.StorageTool", "format"),
+                *("--cluster-id", cluster, "--config", folder.properties.name),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=folder.path,
+            check=False,
+        )
+    if done.returncode:
+        raise _ended(done.returncode, folder)
+    return cluster
+
+
+def _ended(status: int, folder: Folder) -> BrokerFailed:
+    where = "its log ends so" if folder.temporary else f"its log, {folder.log}, ends so"
+    return BrokerFailed(
+        f"the broker ended with status {status}", f"{where}:", folder.last_words()
+    )

@@ -1,0 +1,58 @@
+"""Finds the Java that Spark and the broker run in."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from sojourn.errors import NoJava
+
+__all__ = ["LEAST_JAVA", "find_java"]
+
+LEAST_JAVA = 17
+"""The oldest version that Spark 4 runs in."""
+
+# Java tells its version in a fraction of a second; a machine may be busy.
+_PATIENCE_S = 60.0
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
+
+
+def find_java() -> Path:
+    """Return the `java` in JAVA_HOME or, where that is not set, on the PATH.
+
+    As for Spark, a JAVA_HOME that is wrong is not made up for by the PATH: the two would run
+    in different Javas. Raise `NoJava` if there is none, or it is too old.
+    """
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        java = Path(home) / "bin" / "java"
+        if not os.access(java, os.X_OK):
+            raise NoJava(f"JAVA_HOME is {home}, where no bin/java can be run", LEAST_JAVA)
+    else:
+        on_path = shutil.which("java")
+        if on_path is None:
+            raise NoJava("JAVA_HOME is not set, and java is not on the PATH", LEAST_JAVA)
+        java = Path(on_path)
+    said = _version_of(java)
+    version = _VERSION.search(said)
+    if version is None:
+        raise NoJava(f"{java} does not tell its version but {said!r}", LEAST_JAVA)
+    if int(version[1]) < LEAST_JAVA:
+        raise NoJava(f"{java} has {version[0]}", LEAST_JAVA)
+    return java
+
+
+def _version_of(java: Path) -> str:
+    try:
+        done = subprocess.run(  # noqa: S603 - the user's own Java
+            [java, "-version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoJava(f"{java} cannot be run: {error}", LEAST_JAVA) from error
+    return (done.stderr + done.stdout).strip()

@@ -1,0 +1,68 @@
+"""A process that ends with this one, even if this one is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["Kept"]
+
+_KEEPER = Path(__file__).with_name("keeper.py")
+# What a keeper needs beside the grace that it gives.
+_SLACK_S = 5.0
+
+
+class Kept:
+    """*command*, running in *folder*, with what it prints in *log*.
+
+    Between the two stands a keeper (`keeper.py`) that ends the command when this process ends.
+    Neither is hit by Ctrl-C in the terminal: the command ends when it is told to. *temporary*
+    says that the folder is of no use afterwards.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        log: Path,
+        grace_s: float,
+        temporary: bool = False,
+    ) -> None:
+        self._grace_s = grace_s
+        asked = (str(os.getpid()), str(grace_s), str(folder) if temporary else "", *command)
+        with log.open("ab") as out:
+            self._keeper = subprocess.Popen(  # noqa: S603 - no shell, and our own arguments
+                [sys.executable, "-I", "-S", _KEEPER, *asked],
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=out,
+                cwd=folder,
+                start_new_session=True,
+            )
+
+    @property
+    def group(self) -> int:
+        """The process group of keeper and command."""
+        return self._keeper.pid
+
+    @property
+    def status(self) -> int | None:
+        """The exit status of the command; None while it runs."""
+        return self._keeper.poll()
+
+    def wait(self) -> int:
+        """Return the exit status of the command when it has ended by itself."""
+        return self._keeper.wait()
+
+    def stop(self) -> None:
+        """Ask the command to end, and kill it if it does not within the grace."""
+        if self._keeper.stdin is not None:
+            self._keeper.stdin.close()
+        try:
+            self._keeper.wait(self._grace_s + _SLACK_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._keeper.pid, signal.SIGKILL)
+            self._keeper.wait()

@@ -1,0 +1,48 @@
+"""Ports of this machine."""
+
+import errno
+import socket
+from contextlib import ExitStack
+
+from sojourn.errors import BrokerFailed
+
+__all__ = ["HOST", "answers", "free_ports"]
+
+HOST = "127.0.0.1"
+"""What only this machine can reach."""
+
+_PATIENCE_S = 1.0
+
+
+def free_ports(wanted: int | None) -> tuple[int, int]:
+    """Return two ports that nobody listens on; the first is *wanted*, if that is given.
+
+    Somebody may still be faster. Raise `BrokerFailed` if *wanted* cannot be had.
+    """
+    with ExitStack() as held:
+        first, second = (
+            held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+            for _ in range(2)
+        )
+        # as Java does: what others have closed a moment ago is free
+        first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            first.bind((HOST, wanted or 0))
+        except (OSError, OverflowError) as error:
+            number = getattr(error, "errno", None)
+            why = "is taken" if number == errno.EADDRINUSE else f"cannot be had: {error}"
+            raise BrokerFailed(
+                f"port {wanted} {why}", "choose another, or stop what listens there"
+            ) from error
+        second.bind((HOST, 0))
+        return first.getsockname()[1], second.getsockname()[1]
+
+
+def answers(port: int) -> bool:
+    """Return whether somebody accepts connections there."""
+    try:
+        with socket.create_connection((HOST, port), timeout=_PATIENCE_S) as link:
+            # where nobody listens, a connection may by chance be made to itself
+            return bool(link.getsockname() != link.getpeername())
+    except OSError:
+        return False

@@ -1,0 +1,89 @@
+"""What is asked of a broker: who it is, and topics."""
+
+import re
+import time
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaException
+
+# the types of the package do not say that it exports both
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from sojourn.errors import BadTopic, BrokerFailed
+
+__all__ = ["check_topic", "cluster_of", "make_topics"]
+
+_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
+# One broker of ours has never been asked for so many.
+_MOST_PARTITIONS = 10_000
+_ANSWER_S = 10.0
+_PATIENCE_S = 60.0
+_LOOK_S = 0.02
+
+
+def check_topic(name: str, partitions: int) -> None:
+    """Raise `BadTopic` unless Kafka takes both.
+
+    >>> check_topic("vld.frames", 4)
+    """
+    if not _NAME.fullmatch(name):
+        raise BadTopic(
+            f"{name!r} is no name for a topic; write up to 249 letters, digits, '.', '_', '-'"
+        )
+    if not 1 <= partitions <= _MOST_PARTITIONS:
+        raise BadTopic(
+            f"topic {name}: {partitions} partitions; write from 1 to {_MOST_PARTITIONS}"
+        )
+
+
+def cluster_of(servers: str) -> str | None:
+    """Return the id of the cluster that answers at *servers*; None while it is not ready."""
+    try:
+        told = _client(servers).list_topics(timeout=_ANSWER_S)
+    except KafkaException:
+        return None
+    return told.cluster_id if told.brokers else None
+
+
+def make_topics(servers: str, partitions: Mapping[str, int]) -> None:
+    """Make the topics that are not there yet, and return when they can be written to."""
+    for name, number in partitions.items():
+        check_topic(name, number)
+    client = _client(servers)
+    try:
+        there = _partitions(client)
+        for name, number in partitions.items():
+            if there.get(name, number) != number:
+                raise BrokerFailed(
+                    f"topic {name} has {there[name]} partitions, not {number}",
+                    "ask for as many as it has, or choose another name",
+                )
+        new = [
+            NewTopic(name, num_partitions=number, replication_factor=1)
+            for name, number in partitions.items()
+            if name not in there
+        ]
+        for made in client.create_topics(new).values() if new else ():
+            made.result(_ANSWER_S)
+        deadline_s = time.monotonic() + _PATIENCE_S
+        while not partitions.items() <= _partitions(client).items():
+            if time.monotonic() > deadline_s:
+                raise BrokerFailed(
+                    f"topics are not there after {_PATIENCE_S:g} s", "see the broker's log"
+                )
+            time.sleep(_LOOK_S)
+    except (KafkaException, TimeoutError) as error:
+        raise BrokerFailed(f"topics were not made: {error}", "see the broker's log") from error
+
+
+def _partitions(client: AdminClient) -> dict[str, int]:
+    """Return how many partitions of each topic can be written to."""
+    return {
+        name: sum(partition.leader >= 0 for partition in topic.partitions.values())
+        for name, topic in client.list_topics(timeout=_ANSWER_S).topics.items()
+    }
+
+
+def _client(servers: str) -> AdminClient:
+    # it would write to standard error whenever a broker goes away
+    return AdminClient({"bootstrap.servers": servers, "log_level": 0})

@@ -1,0 +1,318 @@
+"""The host's decisions: nothing lost, nothing done twice, nobody idle while records wait."""
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sojourn.app.operator import OnError
+from sojourn.host.desk import Desk, Fail, Finish, Give, Grant, Kill, Reply, Start
+from sojourn.host.messages import Output, Record
+
+
+def record(number, **fields):
+    return Record(number, f"id-{number}", b"{}", **fields)
+
+
+def of(kind, instructions):
+    return [instruction for instruction in instructions if isinstance(instruction, kind)]
+
+
+def desk(k=2, **fields):
+    """Return a desk with *k* processors that are ready, and one feed."""
+    made = Desk(**fields)
+    for started in of(Start, made.scaled(k, 0.0)):
+        made.processor_ready(started.processor, 0.0)
+    granted = of(Grant, made.feed_came(1, "q", 0, 0))
+    return made, sum(grant.number for grant in granted)
+
+
+def out(text):
+    return [Output("words", text.encode())]
+
+
+def test_a_feed_gets_credit_for_processors_and_a_few_more():
+    _, credit = desk(k=5, ahead=2)
+    assert credit == 7
+
+
+def test_feeds_share_the_credit():
+    made = Desk(ahead=3)
+    for started in of(Start, made.scaled(3, 0.0)):
+        made.processor_ready(started.processor, 0.0)
+    first = of(Grant, made.feed_came(1, "q", 0, 0))
+    assert first == [Grant(1, 6)]
+    made.records_came(1, [record(i) for i in range(6)], 0.0)
+    made.feed_came(2, "q", 1, 0)
+    given_to = Counter()
+    for number in range(6):
+        for name in (1, 2, 3):
+            for grant in of(Grant, made.processor_done(name, [], "", 1.0 + number)):
+                given_to[grant.feed] += grant.number
+    assert abs(given_to[1] - given_to[2]) <= 1
+
+
+def test_records_go_to_idle_processors_and_the_rest_waits():
+    made, _ = desk(k=2)
+    given_out = of(Give, made.records_came(1, [record(i) for i in range(4)], 0.0))
+    assert [(g.processor, g.record.number) for g in given_out] == [(1, 0), (2, 1)]
+    assert made.waiting == 2
+
+
+def test_an_answer_brings_the_next_record_and_credit():
+    made, _ = desk(k=1, ahead=1)
+    made.records_came(1, [record(0), record(1)], 0.0)
+    done = made.processor_done(1, out("a"), "", 1.0)
+    assert [r.answer.number for r in of(Reply, done)] == [0]
+    assert [g.record.number for g in of(Give, done)] == [1]
+    assert of(Grant, done) == [Grant(1, 1)]
+
+
+def test_a_feed_is_finished_when_all_its_records_are_answered():
+    made, _ = desk(k=2)
+    made.records_came(1, [record(0), record(1)], 0.0)
+    assert of(Finish, made.feed_ended(1)) == []
+    assert of(Finish, made.processor_done(1, [], "", 1.0)) == []
+    assert of(Finish, made.processor_done(2, [], "", 2.0)) == [Finish(1)]
+
+
+def test_a_feed_without_records_is_finished_at_once():
+    made, _ = desk()
+    assert of(Finish, made.feed_ended(1)) == [Finish(1)]
+
+
+# -- rescaling -------------------------------------------------------------------------------
+
+
+def test_more_processors_count_once_they_are_ready():
+    made, _ = desk(k=1)
+    started = of(Start, made.scaled(3, 0.0))
+    assert (made.wanted, made.running, len(started)) == (3, 1, 2)
+    granted = made.processor_ready(started[0].processor, 0.0)
+    assert made.running == 2
+    assert of(Grant, granted) == [Grant(1, 1)]
+
+
+def test_fewer_processors_idle_ones_go_first():
+    made, _ = desk(k=3)
+    made.records_came(1, [record(0)], 0.0)
+    assert of(Kill, made.scaled(1, 0.0)) == [Kill(3), Kill(2)]
+    assert made.running == 1
+
+
+def test_one_that_works_goes_when_it_is_done():
+    made, _ = desk(k=2)
+    made.records_came(1, [record(0), record(1)], 0.0)
+    assert of(Kill, made.scaled(1, 0.0)) == []
+    done = made.processor_done(2, out("x"), "", 1.0)
+    assert of(Kill, done) == [Kill(2)]
+    assert len(of(Reply, done)) == 1
+
+
+def test_one_that_was_let_go_before_it_was_ready_is_ended():
+    made, _ = desk(k=1)
+    (started,) = of(Start, made.scaled(2, 0.0))
+    assert of(Kill, made.scaled(1, 0.0)) == [Kill(started.processor)]
+    assert made.processor_ready(started.processor, 0.0) == [Kill(started.processor)]
+
+
+# -- failures --------------------------------------------------------------------------------
+
+
+def test_a_function_that_raises_stops_the_application_by_default():
+    made, _ = desk(k=1)
+    made.records_came(1, [record(7)], 0.0)
+    done = made.processor_done(1, [], "ValueError: no", 1.0)
+    assert of(Fail, done) == [Fail(1, 7, "ValueError: no")]
+
+
+def test_or_makes_a_dead_letter_after_some_retries():
+    made, _ = desk(k=1, on_error=OnError(retries=2, then="dead_letter"))
+    made.records_came(1, [record(7)], 0.0)
+    for _ in range(2):
+        again = made.processor_done(1, [], "ValueError: no", 1.0)
+        assert [g.record.number for g in of(Give, again)] == [7]
+    (reply,) = of(Reply, made.processor_done(1, [], "ValueError: no", 1.0))
+    assert reply.answer.dead == "ValueError: no"
+    assert made.retried == 2
+
+
+def test_the_record_of_a_dead_processor_is_tried_elsewhere():
+    made, _ = desk(k=2, on_error=OnError(retries=1))
+    made.records_came(1, [record(0)], 0.0)
+    done = made.processor_died(1, "killed by signal 9", 1.0)
+    assert len(of(Start, done)) == 1
+    assert [(g.processor, g.record.number) for g in of(Give, done)] == [(2, 0)]
+
+
+def test_what_dies_twice_follows_the_policy():
+    made, _ = desk(k=1, on_error=OnError(retries=1, then="dead_letter"))
+    made.records_came(1, [record(0)], 0.0)
+    (started,) = of(Start, made.processor_died(1, "killed by signal 9", 1.0))
+    made.processor_ready(started.processor, 2.0)
+    done = made.processor_died(started.processor, "killed by signal 9", 3.0)
+    assert of(Reply, done)[0].answer.dead == "killed by signal 9"
+
+
+def test_a_processor_that_takes_too_long_is_seen():
+    made, _ = desk(k=2)
+    made.records_came(1, [record(0)], 10.0)
+    assert made.late(300.0, 300.0) == []
+    assert made.late(311.0, 300.0) == [1]
+
+
+def test_the_records_of_a_feed_that_left_are_dropped_and_come_again():
+    made, _ = desk(k=1)
+    made.records_came(1, [record(0), record(1)], 0.0)
+    made.feed_left(1, 1.0)
+    assert made.waiting == 0
+    assert of(Reply, made.processor_done(1, out("a"), "", 2.0)) == []
+    made.feed_came(2, "q", 0, 0)
+    assert of(Give, made.records_came(2, [record(0)], 3.0))
+
+
+def test_what_was_answered_in_this_batch_is_not_done_twice():
+    """A feed that failed brings its batch again; the work on it is not lost."""
+    made, _ = desk(k=1)
+    made.records_came(1, [record(0)], 0.0)
+    made.processor_done(1, out("a"), "", 1.0)
+    made.feed_left(1, 2.0)
+    made.feed_came(2, "q", 0, 0)
+    done = made.records_came(2, [Record(5, "id-0", b"{}")], 3.0)
+    (reply,) = of(Reply, done)
+    assert (reply.feed, reply.answer.number) == (2, 5)
+    assert list(reply.answer.outputs) == out("a")
+    assert (of(Give, done), made.replayed) == ([], 1)
+
+
+def test_what_is_committed_is_forgotten():
+    made, _ = desk(k=1)
+    made.records_came(1, [record(0)], 0.0)
+    made.processor_done(1, out("a"), "", 1.0)
+    made.feed_ended(1)
+    made.feed_came(2, "q", 0, 1)
+    assert of(Give, made.records_came(2, [record(0)], 3.0))
+
+
+def test_memory_is_bounded():
+    made, _ = desk(k=1, remembered=3)
+    for number in range(5):
+        made.records_came(1, [record(number)], 0.0)
+        made.processor_done(1, [], "", 1.0)
+    made.feed_left(1, 2.0)
+    made.feed_came(2, "q", 0, 0)
+    done = made.records_came(2, [record(0), record(4)], 3.0)
+    assert [g.record.number for g in of(Give, done)] == [0]
+
+
+# -- keys, and records for everyone ---------------------------------------------------------
+
+
+def test_the_same_key_meets_the_same_processor():
+    made, _ = desk(k=3, ahead=100)
+    met = {}
+    for number in range(60):
+        key = f"key-{number % 7}"
+        given_out = of(Give, made.records_came(1, [record(number, key=key)], 0.0))
+        for give in given_out:
+            assert met.setdefault(give.record.key, give.processor) == give.processor
+        for give in given_out:
+            for more in of(Give, made.processor_done(give.processor, [], "", 1.0)):
+                assert met.setdefault(more.record.key, more.processor) == more.processor
+                made.processor_done(more.processor, [], "", 1.0)
+    assert len(set(met.values())) > 1
+
+
+def test_a_record_for_everyone_is_answered_when_all_have_done_it():
+    made, _ = desk(k=3)
+    given_out = of(Give, made.records_came(1, [record(0, everyone=True)], 0.0))
+    assert [g.processor for g in given_out] == [1, 2, 3]
+    assert of(Reply, made.processor_done(1, out("a"), "", 1.0)) == []
+    assert of(Reply, made.processor_done(2, out("b"), "", 1.0)) == []
+    (reply,) = of(Reply, made.processor_done(3, out("c"), "", 1.0))
+    assert [o.payload for o in reply.answer.outputs] == [b"a", b"b", b"c"]
+
+
+def test_one_that_dies_does_not_keep_everyone_waiting():
+    made, _ = desk(k=2, on_error=OnError(retries=9))
+    made.records_came(1, [record(0)], 0.0)
+    made.records_came(1, [record(1, everyone=True)], 0.0)
+    made.processor_done(2, [], "", 1.0)
+    done = made.processor_died(1, "killed by signal 9", 1.0)
+    assert 1 in [r.answer.number for r in of(Reply, done)]
+
+
+# -- whatever happens -----------------------------------------------------------------------
+
+
+@settings(max_examples=200)
+@given(
+    events=st.lists(
+        st.tuples(
+            st.sampled_from(["send", "done", "raise", "die", "scale", "key", "everyone"]),
+            st.integers(0, 9),
+        ),
+        max_size=80,
+    )
+)
+def test_every_record_is_answered_once_whatever_happens(events):
+    """Processors come, go and die in any order; nothing is lost and nothing done twice."""
+    made = Desk(on_error=OnError(retries=10_000), ahead=3)
+    world = _World(made)
+    world.do(made.scaled(2, 0.0))
+    world.do(made.feed_came(1, "q", 0, 0))
+    for event, number in events:
+        world.event(event, number)
+    world.settle()
+    assert sorted(world.answered) == list(range(world.sent))
+    assert world.finished == [1]
+
+
+class _World:
+    """Carries out what a desk says, with processors that do as they are told."""
+
+    def __init__(self, made):
+        self.desk, self.sent, self.credit = made, 0, 0
+        self.starting, self.busy, self.idle = [], [], set()
+        self.answered, self.finished = [], []
+
+    def do(self, instructions):
+        for instruction in instructions:
+            match instruction:
+                case Start(processor):
+                    self.starting.append(processor)
+                case Give(processor, _):
+                    assert processor not in self.busy
+                    self.busy.append(processor)
+                case Kill(processor):
+                    assert processor not in self.busy
+                case Grant(_, number):
+                    self.credit += number
+                case Reply(_, answer):
+                    self.answered.append(answer.number)
+                case Finish(feed):
+                    self.finished.append(feed)
+
+    def event(self, event, number):
+        if self.starting:
+            self.do(self.desk.processor_ready(self.starting.pop(0), 0.0))
+        if event in ("send", "key", "everyone") and self.credit:
+            self.credit -= 1
+            fields = {"key": {"key": str(number)}, "everyone": {"everyone": True}}
+            sent = record(self.sent, **fields.get(event, {}))
+            self.sent += 1
+            self.do(self.desk.records_came(1, [sent], 0.0))
+        elif event == "scale":
+            self.do(self.desk.scaled(1 + number % 5, 0.0))
+        elif self.busy:
+            name = self.busy.pop(number % len(self.busy))
+            if event == "die":
+                self.do(self.desk.processor_died(name, "killed", 0.0))
+            else:
+                error = "ValueError" if event == "raise" else ""
+                self.do(self.desk.processor_done(name, [], error, 0.0))
+
+    def settle(self):
+        self.do(self.desk.feed_ended(1))
+        while self.starting or self.busy:
+            self.event("done", 0)
