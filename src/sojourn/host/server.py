@@ -115,7 +115,7 @@ class Settings:
     name: str
     job: str
     folder: Path
-    controller: Path
+    controller: Path = Path()
     argument: str = ""
     processors: int = 1
     on_error: OnError = field(default_factory=OnError)

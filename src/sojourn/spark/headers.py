@@ -1,0 +1,90 @@
+"""What travels with a record beside its payload, as Kafka headers.
+
+A root's id is its position: topic, partition, offset. A child's derives from its parent's, the
+operator and the place among the outputs, so that a record that is worked on again gives
+children with the same ids, if the function gives the same outputs again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["Lineage", "child_headers", "lineage_of"]
+
+_ID, _ROOT, _BIRTH, _WRITTEN, _BLOB = (
+    "sojourn-id",
+    "sojourn-root",
+    "sojourn-birth",
+    "sojourn-written",
+    "sojourn-column-",
+)
+
+Header = tuple[str, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineage:
+    """Which record it is, of which root, born when, written when; and its binary columns."""
+
+    identity: str
+    root: str
+    birth_s: float
+    written_s: float
+    blobs: dict[str, bytes]
+
+
+def lineage_of(
+    headers: Iterable[Header], *, topic: str, partition: int, offset: int, timestamp_s: float
+) -> Lineage:
+    """Return what a record's headers say, or its position where they say nothing.
+
+    >>> stranger = lineage_of([], topic="lines", partition=0, offset=7, timestamp_s=1.5)
+    >>> stranger.identity, stranger.root, stranger.birth_s
+    ('lines/0/7', 'lines/0/7', 1.5)
+    """
+    told: dict[str, bytes] = {}
+    blobs: dict[str, bytes] = {}
+    for name, value in headers:
+        if name.startswith(_BLOB):
+            blobs[name.removeprefix(_BLOB)] = value
+        else:
+            told[name] = value
+    place = f"{topic}/{partition}/{offset}"
+    return Lineage(
+        identity=_text(told, _ID, place),
+        root=_text(told, _ROOT, place),
+        birth_s=_seconds(told, _BIRTH, timestamp_s),
+        written_s=_seconds(told, _WRITTEN, timestamp_s),
+        blobs=blobs,
+    )
+
+
+def child_headers(
+    parent: Lineage, operator: str, place: int, written_s: float, blobs: dict[str, bytes]
+) -> list[Header]:
+    """Return the headers of the record at *place* among the outputs of *operator*.
+
+    >>> root = lineage_of([], topic="lines", partition=0, offset=7, timestamp_s=1.5)
+    >>> dict(child_headers(root, "split", 2, 2.0, {}))["sojourn-id"]
+    b'lines/0/7.split.2'
+    """
+    return [
+        (_ID, f"{parent.identity}.{operator}.{place}".encode()),
+        (_ROOT, parent.root.encode()),
+        (_BIRTH, repr(parent.birth_s).encode()),
+        (_WRITTEN, repr(written_s).encode()),
+        *((_BLOB + name, value) for name, value in blobs.items()),
+    ]
+
+
+def _text(told: dict[str, bytes], name: str, otherwise: str) -> str:
+    try:
+        return told[name].decode() or otherwise
+    except (KeyError, UnicodeDecodeError):  # a stranger may write anything
+        return otherwise
+
+
+def _seconds(told: dict[str, bytes], name: str, otherwise: float) -> float:
+    try:
+        return float(told[name])
+    except (KeyError, ValueError):
+        return otherwise

@@ -1,0 +1,174 @@
+"""What runs in a Spark task: records to the host, and what it answers back to Spark.
+
+One thread reads what Spark brings and passes on what the host gives credit for, while the
+other yields results as they come, in any order. The relay ends only when every record that
+it passed on is answered, and only then Spark commits the batch: nothing is lost.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from sojourn.errors import EngineError
+from sojourn.host.messages import (
+    Answer,
+    Answers,
+    Credit,
+    End,
+    Failed,
+    Finished,
+    Frames,
+    Hello,
+    Record,
+    Records,
+    ToFeed,
+    framed,
+)
+from sojourn.spark.headers import Lineage, child_headers, lineage_of
+
+__all__ = ["OUTPUT", "relay"]
+
+OUTPUT = "topic string, value binary, headers array<struct<key: string, value: binary>>"
+"""What a relay hands to Spark's Kafka sink."""
+
+_CHUNK = 1 << 16
+_SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("value", pa.binary()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+    ]
+)
+_decode = msgspec.msgpack.Decoder(ToFeed).decode
+
+Batches = Iterable[pa.RecordBatch]
+
+
+def relay(
+    path: str, operator: str, topics: dict[str, str], dead_letters: str
+) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """Return what `mapInArrow` runs: the relay to the host of *operator* at *path*.
+
+    *topics* are those of the streams that it writes, by the stream's name.
+    """
+
+    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+        with socket.socket(socket.AF_UNIX) as host:
+            host.connect(path)
+            yield from _Relay(host, operator, topics, dead_letters).results(batches)
+
+    return run
+
+
+class _Relay:
+    """One batch of one partition, on its way through a host."""
+
+    def __init__(
+        self, host: socket.socket, operator: str, topics: dict[str, str], dead_letters: str
+    ) -> None:
+        self._host, self._operator = host, operator
+        self._topics, self._dead_letters = topics, dead_letters
+        self._open: dict[int, tuple[Lineage, bytes]] = {}
+        self._credit, self._changed = 0, threading.Condition()
+        self._failure: BaseException | None = None
+
+    def results(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Yield what the host answers, until it has answered everything."""
+        self._host.sendall(framed(_hello()))
+        threading.Thread(target=self._feed, args=(batches,), daemon=True).start()
+        frames = Frames()
+        while some := self._host.recv(_CHUNK):
+            for body in frames.fed(some):
+                match _decode(body):
+                    case Credit(number):
+                        with self._changed:
+                            self._credit += number
+                            self._changed.notify()
+                    case Answers(answers):
+                        if (batch := self._batch(answers)) is not None:
+                            yield batch
+                    case Failed(number, reason):
+                        lineage, _ = self._open[number]
+                        raise EngineError(f"{self._operator}: {lineage.identity}: {reason}")
+                    case Finished():
+                        return
+        if self._failure is not None:
+            raise self._failure
+        raise EngineError(f"{self._operator}: its host is gone, with records not answered")
+
+    def _feed(self, batches: Batches) -> None:
+        """Pass records on, as many as there is credit for."""
+        number = 0
+        try:
+            for batch in batches:
+                for row in batch.column(0).to_pylist():
+                    if row is None:  # the marker that lets a record through at once
+                        continue
+                    self._await_credit()
+                    self._host.sendall(framed(Records([self._record(number, row)])))
+                    number += 1
+            self._host.sendall(framed(End()))
+        except BaseException as error:  # noqa: BLE001 - the other thread raises it
+            self._failure = error
+            self._host.shutdown(socket.SHUT_RDWR)
+
+    def _await_credit(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._credit > 0)
+            self._credit -= 1
+
+    def _record(self, number: int, row: dict[str, Any]) -> Record:
+        lineage = lineage_of(
+            [(header["key"], header["value"] or b"") for header in row["headers"] or ()],
+            topic=row["topic"],
+            partition=row["partition"],
+            offset=row["offset"],
+            timestamp_s=row["timestamp"].timestamp(),
+        )
+        payload = row["value"] or b""
+        self._open[number] = lineage, payload
+        return Record(
+            number,
+            lineage.identity,
+            payload,
+            stream=row["topic"],
+            blobs=lineage.blobs,
+            written_s=lineage.written_s,
+        )
+
+    def _batch(self, answers: list[Answer]) -> pa.RecordBatch | None:
+        rows = [row for answer in answers for row in self._rows(answer)]
+        return pa.RecordBatch.from_pylist(rows, _SCHEMA) if rows else None
+
+    def _rows(self, answer: Answer) -> Iterator[dict[str, object]]:
+        lineage, payload = self._open.pop(answer.number)
+        now_s = time.time()
+        if answer.dead:
+            headers = child_headers(lineage, self._operator, 0, now_s, lineage.blobs)
+            reason = ("sojourn-error", answer.dead.encode())
+            yield _row(self._dead_letters, payload, [*headers, reason])
+        for place, output in enumerate(answer.outputs):
+            headers = child_headers(lineage, self._operator, place, now_s, output.blobs)
+            yield _row(self._topics[output.stream], output.payload, headers)
+
+
+def _row(topic: str, value: bytes, headers: list[tuple[str, bytes]]) -> dict[str, object]:
+    named = [{"key": name, "value": content} for name, content in headers]
+    return {"topic": topic, "value": value, "headers": named}
+
+
+def _hello() -> Hello:
+    """Return which batch of which partition this task has, as Spark tells it."""
+    from pyspark import TaskContext  # noqa: PLC0415 - only a Spark task has one
+
+    task = TaskContext.get()
+    if task is None:
+        return Hello("", 0, 0)
+    query = task.getLocalProperty("sql.streaming.queryId") or ""
+    batch = int(task.getLocalProperty("streaming.sql.batchId") or 0)
+    return Hello(query, task.partitionId(), batch)

@@ -1,0 +1,136 @@
+"""What runs in a Spark task, without Spark: records to a real host and back."""
+
+import json
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from sojourn.app.operator import OnError
+from sojourn.errors import BadInput, EngineError
+from sojourn.host.controller import Controller
+from sojourn.host.job import load
+from sojourn.host.messages import Record
+from sojourn.host.operator_job import of_application
+from sojourn.host.server import Settings
+from sojourn.spark.relay import relay
+
+ROW = pa.struct(
+    [
+        ("value", pa.binary()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+    ]
+)
+BORN = datetime(2026, 1, 1, tzinfo=UTC)
+APP = "unit.host.application:app split"
+
+
+def batches(*values, headers=None):
+    """Yield records as Spark brings them, one at a time and each with its marker."""
+    for offset, value in enumerate(values):
+        row = {
+            "value": value,
+            "headers": headers,
+            "topic": "lines",
+            "partition": 3,
+            "offset": offset,
+            "timestamp": BORN,
+        }
+        yield pa.RecordBatch.from_arrays([pa.array([row, None], ROW)], ["record"])
+
+
+@pytest.fixture
+def host(tmp_path, monkeypatch):
+    """Start a host of the test's application, and return how."""
+    monkeypatch.setenv("PYTHONPATH", "tests")
+    with Controller(tmp_path / "all") as controller:
+
+        def start(**fields):
+            job = "sojourn.host.operator_job:of_application"
+            return controller.start(
+                Settings(
+                    name="split", job=job, argument=APP, folder=tmp_path / "split", **fields
+                )
+            )
+
+        yield start
+
+
+def results(path, *given, **fields):
+    run = relay(str(path), "split", {"split": "words-topic"}, "dead-topic")
+    return [row for batch in run(batches(*given, **fields)) for row in batch.to_pylist()]
+
+
+def headers_of(row):
+    return {header["key"]: header["value"] for header in row["headers"]}
+
+
+def test_every_record_is_answered_and_says_where_it_comes_from(host):
+    lines = [json.dumps({"line": f"one{n} two{n}"}).encode() for n in range(50)]
+    rows = results(host(processors=3), *lines)
+    assert {json.loads(row["value"])["word"] for row in rows} == {
+        f"<{word}{n}>" for word in ("one", "two") for n in range(50)
+    }
+    assert {row["topic"] for row in rows} == {"words-topic"}
+    told = [headers_of(row) for row in rows]
+    assert len({h["sojourn-id"] for h in told}) == 100
+    assert {h["sojourn-root"] for h in told} == {f"lines/3/{n}".encode() for n in range(50)}
+    assert {float(h["sojourn-birth"]) for h in told} == {BORN.timestamp()}
+
+
+def test_what_came_with_a_record_is_passed_on(host):
+    given = [
+        {"key": "sojourn-root", "value": b"root-1"},
+        {"key": "sojourn-birth", "value": b"12.5"},
+        {"key": "sojourn-written", "value": b"nonsense"},
+    ]
+    (row,) = results(host(), b'{"line": "word"}', headers=given)
+    told = headers_of(row)
+    assert (told["sojourn-root"], told["sojourn-birth"]) == (b"root-1", b"12.5")
+
+
+def test_what_does_not_fit_is_a_dead_letter_with_the_reason(host):
+    (row,) = results(host(on_error=OnError(then="dead_letter")), b"no json")
+    assert (row["topic"], row["value"]) == ("dead-topic", b"no json")
+    assert b"is not JSON" in headers_of(row)["sojourn-error"]
+
+
+def test_or_stops_the_task_with_the_records_id(host):
+    with pytest.raises(EngineError, match=r"split: lines/3/0: .*is not JSON"):
+        results(host(), b"no json")
+
+
+def test_an_empty_batch_is_finished_at_once(host):
+    assert results(host()) == []
+
+
+def test_what_spark_raises_is_raised(host):
+    def broken():
+        yield from batches(b'{"line": "word"}')
+        raise RuntimeError("the reader broke")
+
+    run = relay(str(host()), "split", {"split": "words-topic"}, "dead-topic")
+    with pytest.raises((RuntimeError, EngineError)):
+        list(run(broken()))
+
+
+def test_an_operator_that_is_no_function_is_refused():
+    with pytest.raises(BadInput, match="no operator 'merge'"):
+        of_application("unit.host.application:app merge")
+
+
+def test_a_job_calls_the_function_with_what_set_up_made():
+    job = of_application(APP)
+    job.set_up()
+    outputs = list(job(Record(0, "id", b'{"line": "a b"}', stream="lines")))
+    assert [output.payload for output in outputs] == [b'{"word":"<a>"}', b'{"word":"<b>"}']
+
+
+@pytest.mark.parametrize("spec", ["nowhere:job", "unit.host.jobs:nothing", "unit.host.jobs"])
+def test_a_job_that_is_not_there_is_refused(spec):
+    with pytest.raises(BadInput, match="cannot be loaded"):
+        load(spec)

@@ -1,0 +1,100 @@
+"""An operator on real Spark: topic, task, host, topic; rescaled while it runs."""
+
+import json
+import time
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from sojourn.app.operator import OnError
+from sojourn.host.controller import Controller
+from sojourn.host.server import Settings
+from sojourn.spark.broker import Broker
+from sojourn.spark.feed import Feed, start_feed
+from sojourn.spark.session import new_session
+
+pytestmark = pytest.mark.spark
+DEADLINE_S = 180
+TOPICS = {"lines": 1, "split": 1, "dead": 1}
+
+
+@pytest.fixture(scope="module")
+def broker(jars):
+    with Broker(jars=jars) as running:
+        running.create_topics(TOPICS)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def spark(jars):
+    session = new_session("feeds", jars=jars, slots=2)
+    yield session
+    session.stop()
+
+
+def consumed(servers, topic, number):
+    """Return the first *number* messages of a topic: payload and headers."""
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": topic, "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([topic])
+    found, until_s = [], time.monotonic() + DEADLINE_S
+    while len(found) < number and time.monotonic() < until_s:
+        message = consumer.poll(0.2)
+        if message is not None and message.error() is None:
+            found.append((message.value(), dict(message.headers() or [])))
+    consumer.close()
+    return found
+
+
+def test_records_pass_through_spark_and_a_host_that_is_rescaled(
+    broker, spark, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PYTHONPATH", "tests")
+    settings = Settings(
+        name="split",
+        job="sojourn.host.operator_job:of_application",
+        argument="unit.host.application:app split",
+        folder=tmp_path / "split",
+        on_error=OnError(then="dead_letter"),
+        report_every_s=0.2,
+    )
+    with Controller(tmp_path / "hosts") as controller:
+        host = controller.start(settings)
+        query = start_feed(
+            spark,
+            Feed(
+                operator="split",
+                servers=broker.bootstrap_servers,
+                reads=["lines"],
+                writes={"split": "split"},
+                dead_letters="dead",
+                host=host,
+                checkpoint=tmp_path / "checkpoint",
+                batch_s=10,
+            ),
+        )
+        try:
+            producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+            for number in range(60):
+                producer.produce("lines", json.dumps({"line": f"a{number} b{number}"}))
+                if number == 20:
+                    controller.scale("split", 4)
+            producer.produce("lines", b"a stranger wrote this")
+            producer.flush()
+            found = consumed(broker.bootstrap_servers, "split", 120)
+            controller.await_running("split", 4)
+            dead = consumed(broker.bootstrap_servers, "dead", 1)
+            assert query.exception() is None
+        finally:
+            query.stop()
+        tallies = controller.tallies()["split"]
+    words = sorted(json.loads(payload)["word"] for payload, _ in found)
+    assert words == sorted(f"<{letter}{n}>" for letter in "ab" for n in range(60))
+    assert len({headers["sojourn-id"] for _, headers in found}) == 120
+    assert {headers["sojourn-root"] for _, headers in found} == {
+        f"lines/0/{n}".encode() for n in range(60)
+    }
+    assert b"is not JSON" in dead[0][1]["sojourn-error"]
+    assert dead[0][0] == b"a stranger wrote this"
+    assert sum(counts.served for tally in tallies for counts in tally.processors) == 61
