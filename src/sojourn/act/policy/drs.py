@@ -27,6 +27,8 @@ __all__ = ["Drs", "policy"]
 
 # What is sure is so many standard errors away from what is most likely.
 _SURELY = 2.0
+# Of so few observations since a change nobody can tell whether the target is missed.
+_TOO_FEW = 3
 # Operators with less to do than this are idle.
 _LEAST_ERLANGS = 1e-9
 
@@ -160,17 +162,20 @@ class _Turn:
         return self._change(after, f"{short}: {allocation_text(after)}{self._noted()}")
 
     def _on_time(self) -> bool:
-        """Tell whether the target is kept, and operators keep up but for chance."""
+        """Tell whether the target is kept, and operators keep up, but for chance.
+
+        Right after a change too little was measured to say that it is missed.
+        """
         target, sigmas = self._goal.target, self._drs.caution.sigmas
         surely = {
             name: erlangs * (1 - sigmas * self._now.noise[name])
             for name, erlangs in self._now.offered.items()
         }
-        return (
-            all(k > surely[name] for name, k in self._current.items())
-            and target is not None
-            and self._measured_s <= target.seconds
-        )
+        if target is None or any(k <= surely[name] for name, k in self._current.items()):
+            return False
+        changed_at_s = self._knowledge.changed_at_s
+        since = [o for o in self._knowledge.observations if o.usable and o.at_s > changed_at_s]
+        return self._measured_s <= target.seconds or len(since) < _TOO_FEW
 
     def _carried(self, allocation: Mapping[str, int]) -> float:
         """Return how many times the load the slowest operator could carry."""
