@@ -13,7 +13,7 @@ UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 
 help:
 	@echo "make setup     virtual environment and dependencies (.venv), jars for Spark"
-	@echo "make demo      plan and simulate the examples, print tables, write plots (build/demo)"
+	@echo "make demo      plan, simulate and control the examples, write plots (build/demo)"
 	@echo "make test      lint, types, import rules, tests, doctests, coverage"
 	@echo "make test-all  the same, with the slow tests"
 	@echo "make bench     speed and accuracy, printed"

@@ -1,6 +1,7 @@
 """What runs in a Spark task, without Spark: records to a real host and back."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from sojourn.host.job import load
 from sojourn.host.messages import Record
 from sojourn.host.operator_job import of_application
 from sojourn.host.server import Settings
-from sojourn.spark.relay import relay
+from sojourn.spark.relay import Route, relay
 
 ROW = pa.struct(
     [
@@ -50,18 +51,24 @@ def host(tmp_path, monkeypatch):
     with Controller(tmp_path / "all") as controller:
 
         def start(**fields):
-            job = "sojourn.host.operator_job:of_application"
-            return controller.start(
-                Settings(
-                    name="split", job=job, argument=APP, folder=tmp_path / "split", **fields
-                )
-            )
+            told = {"job": "sojourn.host.operator_job:of_application", "argument": APP}
+            settings = Settings(name="split", folder=tmp_path / "split", **(told | fields))
+            path = controller.start(settings)
+            controller.await_running("split", settings.processors)
+            return path
 
         yield start
 
 
-def results(path, *given, **fields):
-    run = relay(str(path), "split", {"split": "words-topic"}, "dead-topic")
+ROUTE = Route(
+    operator="split",
+    writes={"split": "words-topic", "who": "words-topic"},
+    dead_letters="dead-topic",
+)
+
+
+def results(path, *given, route=ROUTE, **fields):
+    run = relay(str(path), route)
     return [row for batch in run(batches(*given, **fields)) for row in batch.to_pylist()]
 
 
@@ -93,6 +100,25 @@ def test_what_came_with_a_record_is_passed_on(host):
     assert (told["sojourn-root"], told["sojourn-birth"]) == (b"root-1", b"12.5")
 
 
+def test_the_same_key_meets_the_same_processor(host):
+    route = replace(ROUTE, keys={"lines": ("line",)})
+    lines = [json.dumps({"line": f"{n % 5}"}).encode() for n in range(60)]
+    rows = results(
+        host(processors=3, argument=APP.replace("split", "who")), *lines, route=route
+    )
+    met = {tuple(json.loads(row["value"]).values()) for row in rows}
+    assert len(met) == 5  # each key with one processor
+    assert len({processor for _, processor in met}) > 1
+
+
+def test_a_record_for_everyone_reaches_every_processor(host):
+    route = replace(ROUTE, everyone=frozenset(["lines"]))
+    path = host(processors=3, argument=APP.replace("split", "who"))
+    rows = results(path, b'{"line": "all"}', route=route)
+    assert len({json.loads(row["value"])["processor"] for row in rows}) == 3
+    assert all(json.loads(row["value"])["line"] == "all" for row in rows)
+
+
 def test_what_does_not_fit_is_a_dead_letter_with_the_reason(host):
     (row,) = results(host(on_error=OnError(then="dead_letter")), b"no json")
     assert (row["topic"], row["value"]) == ("dead-topic", b"no json")
@@ -113,7 +139,7 @@ def test_what_spark_raises_is_raised(host):
         yield from batches(b'{"line": "word"}')
         raise RuntimeError("the reader broke")
 
-    run = relay(str(host()), "split", {"split": "words-topic"}, "dead-topic")
+    run = relay(str(host()), ROUTE)
     with pytest.raises((RuntimeError, EngineError)):
         list(run(broken()))
 

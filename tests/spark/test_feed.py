@@ -11,6 +11,7 @@ from sojourn.host.controller import Controller
 from sojourn.host.server import Settings
 from sojourn.spark.broker import Broker
 from sojourn.spark.feed import Feed, start_feed
+from sojourn.spark.relay import Route
 from sojourn.spark.session import new_session
 
 pytestmark = pytest.mark.spark
@@ -64,11 +65,9 @@ def test_records_pass_through_spark_and_a_host_that_is_rescaled(
         query = start_feed(
             spark,
             Feed(
-                operator="split",
+                route=Route(operator="split", writes={"split": "split"}, dead_letters="dead"),
                 servers=broker.bootstrap_servers,
                 reads=["lines"],
-                writes={"split": "split"},
-                dead_letters="dead",
                 host=host,
                 checkpoint=tmp_path / "checkpoint",
                 batch_s=10,

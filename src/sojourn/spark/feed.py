@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sojourn.spark.relay import OUTPUT, relay
+from sojourn.spark.relay import OUTPUT, Route, relay
 
 __all__ = ["Feed", "start_feed"]
 
@@ -17,17 +17,15 @@ _COLUMNS = ("value", "headers", "topic", "partition", "offset", "timestamp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
-    """What a feed reads and writes, and where its host is.
+    """What a feed reads, where its host is, and where results go.
 
-    *writes* are topics by the name of the stream. *batch_s* is how often offsets are
-    committed: a pause of some hundred milliseconds, and what comes again after a failure.
+    *batch_s* is how often offsets are committed: a pause of some hundred milliseconds, and
+    what comes again after a failure.
     """
 
-    operator: str
+    route: Route
     servers: str
     reads: Sequence[str]
-    writes: Mapping[str, str]
-    dead_letters: str
     host: Path
     checkpoint: Path
     starting: str = "earliest"
@@ -50,15 +48,13 @@ def start_feed(spark: SparkSession, feed: Feed) -> StreamingQuery:
     # empty one.
     record = sql.struct(*(sql.col(name) for name in _COLUMNS))
     marked = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
-    passed = marked.mapInArrow(
-        relay(str(feed.host), feed.operator, dict(feed.writes), feed.dead_letters), OUTPUT
-    )
+    passed = marked.mapInArrow(relay(str(feed.host), feed.route), OUTPUT)
     written = (
         passed.writeStream.format("kafka")
         .options(**kafka)
         .outputMode("update")
         .option("checkpointLocation", str(feed.checkpoint))
-        .queryName(feed.operator)
+        .queryName(feed.route.operator)
     )
     # a trigger that PySpark's own types do not know yet
     query: StreamingQuery = written.trigger(realTime=f"{feed.batch_s:g} seconds").start()  # type: ignore[call-overload]

@@ -5,10 +5,12 @@ other yields results as they come, in any order. The relay ends only when every 
 it passed on is answered, and only then Spark commits the batch: nothing is lost.
 """
 
+import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -31,7 +33,7 @@ from sojourn.host.messages import (
 )
 from sojourn.spark.headers import Lineage, child_headers, lineage_of
 
-__all__ = ["OUTPUT", "relay"]
+__all__ = ["OUTPUT", "Route", "relay"]
 
 OUTPUT = "topic string, value binary, headers array<struct<key: string, value: binary>>"
 """What a relay hands to Spark's Kafka sink."""
@@ -49,18 +51,28 @@ _decode = msgspec.msgpack.Decoder(ToFeed).decode
 Batches = Iterable[pa.RecordBatch]
 
 
-def relay(
-    path: str, operator: str, topics: dict[str, str], dead_letters: str
-) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """Return what `mapInArrow` runs: the relay to the host of *operator* at *path*.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """Where an operator's records come from and go to.
 
-    *topics* are those of the streams that it writes, by the stream's name.
+    *writes* are topics by the name of the stream. *keys* are the columns by which records of
+    a topic are dealt out, and *everyone* the topics whose records all processors get.
     """
+
+    operator: str
+    writes: Mapping[str, str]
+    dead_letters: str
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    everyone: frozenset[str] = frozenset()
+
+
+def relay(path: str, route: Route) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """Return what `mapInArrow` runs: the relay to the host at *path*."""
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
         with socket.socket(socket.AF_UNIX) as host:
             host.connect(path)
-            yield from _Relay(host, operator, topics, dead_letters).results(batches)
+            yield from _Relay(host, route).results(batches)
 
     return run
 
@@ -68,11 +80,8 @@ def relay(
 class _Relay:
     """One batch of one partition, on its way through a host."""
 
-    def __init__(
-        self, host: socket.socket, operator: str, topics: dict[str, str], dead_letters: str
-    ) -> None:
-        self._host, self._operator = host, operator
-        self._topics, self._dead_letters = topics, dead_letters
+    def __init__(self, host: socket.socket, route: Route) -> None:
+        self._host, self._route = host, route
         self._open: dict[int, tuple[Lineage, bytes]] = {}
         self._credit, self._changed = 0, threading.Condition()
         self._failure: BaseException | None = None
@@ -94,12 +103,16 @@ class _Relay:
                             yield batch
                     case Failed(number, reason):
                         lineage, _ = self._open[number]
-                        raise EngineError(f"{self._operator}: {lineage.identity}: {reason}")
+                        raise EngineError(
+                            f"{self._route.operator}: {lineage.identity}: {reason}"
+                        )
                     case Finished():
                         return
         if self._failure is not None:
             raise self._failure
-        raise EngineError(f"{self._operator}: its host is gone, with records not answered")
+        raise EngineError(
+            f"{self._route.operator}: its host is gone, with records not answered"
+        )
 
     def _feed(self, batches: Batches) -> None:
         """Pass records on, as many as there is credit for."""
@@ -138,7 +151,9 @@ class _Relay:
             payload,
             stream=row["topic"],
             blobs=lineage.blobs,
+            key=_key(payload, self._route.keys.get(row["topic"], ())),
             written_s=lineage.written_s,
+            everyone=row["topic"] in self._route.everyone,
         )
 
     def _batch(self, answers: list[Answer]) -> pa.RecordBatch | None:
@@ -149,12 +164,27 @@ class _Relay:
         lineage, payload = self._open.pop(answer.number)
         now_s = time.time()
         if answer.dead:
-            headers = child_headers(lineage, self._operator, 0, now_s, lineage.blobs)
+            headers = child_headers(lineage, self._route.operator, 0, now_s, lineage.blobs)
             reason = ("sojourn-error", answer.dead.encode())
-            yield _row(self._dead_letters, payload, [*headers, reason])
+            yield _row(self._route.dead_letters, payload, [*headers, reason])
         for place, output in enumerate(answer.outputs):
-            headers = child_headers(lineage, self._operator, place, now_s, output.blobs)
-            yield _row(self._topics[output.stream], output.payload, headers)
+            headers = child_headers(lineage, self._route.operator, place, now_s, output.blobs)
+            yield _row(self._route.writes[output.stream], output.payload, headers)
+
+
+def _key(payload: bytes, columns: tuple[str, ...]) -> str | None:
+    """Return what decides on the processor; None where any will do.
+
+    A record that has no such columns fits no processor better than another; that it does not
+    fit the schema is said when it is read.
+    """
+    if not columns:
+        return None
+    try:
+        named = json.loads(payload)
+        return json.dumps([named.get(column) for column in columns])
+    except (ValueError, AttributeError):
+        return None
 
 
 def _row(topic: str, value: bytes, headers: list[tuple[str, bytes]]) -> dict[str, object]:

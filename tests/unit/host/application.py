@@ -1,5 +1,7 @@
 """An application for hosts under test."""
 
+import os
+
 import sojourn as sj
 
 app = sj.App("words")
@@ -16,4 +18,10 @@ def split(form, line):
         yield (form.format(word),)
 
 
+@app.operator(reads=lines, emits="line string, processor int")
+def who(line):
+    yield (line, os.getpid())
+
+
 app.sink(split)
+app.sink(who)
