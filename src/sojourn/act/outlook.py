@@ -18,7 +18,7 @@ from sojourn.measure.sketch import Sketch
 from sojourn.model.network import PERCENTILES, mean_s, operator_figures, predict, stations
 from sojourn.topology import Topology
 
-__all__ = ["Outlook", "figures", "floor_s", "stricter", "underestimated"]
+__all__ = ["Outlook", "at_least_s", "figures", "floor_s", "stricter", "underestimated"]
 
 # It is learned from so many outcomes at most, with so many roots at least; beyond so many
 # times it is no longer the waits.
@@ -96,7 +96,7 @@ def underestimated(
         return 1.0
     least_s = _LEAST_WAIT * (target.seconds - floor)
     expected_s = fmean(seconds for seconds, _ in outcomes)
-    measured_s = _at_least_s([after for _, after in outcomes], target.statistic, surely)
+    measured_s = at_least_s([after for _, after in outcomes], target.statistic, surely)
     return min(_MOST_TIMES, max(1.0, (measured_s - floor) / max(expected_s - floor, least_s)))
 
 
@@ -106,7 +106,7 @@ def _as_planned(expected: Expected, after: Observation) -> bool:
     return abs(after.arrivals_per_s / expected.arrivals_per_s - 1) <= max(_SAME, chance)
 
 
-def _at_least_s(outcomes: Sequence[Observation], statistic: str, surely: float) -> float:
+def at_least_s(outcomes: Sequence[Observation], statistic: str, surely: float) -> float:
     """Return the statistic of many roots, less so many standard errors; 0 of too few roots.
 
     Latencies of roots that follow each other are alike, so they tell less than as many that

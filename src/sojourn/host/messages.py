@@ -139,7 +139,7 @@ class Frames:
     >>> frames = Frames()
     >>> one = framed(Credit(3))
     >>> list(frames.fed(one[:3])), [len(body) for body in frames.fed(one[3:] + one)]
-    ([], [8, 8])
+    ([], [9, 9])
     """
 
     def __init__(self) -> None:

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sojourn.decide import percentile
 from sojourn.decide.gains import least_allocation
 from sojourn.decide.minimise import minimise
 from sojourn.decide.percentile import fewest_for_percentile
@@ -178,15 +177,12 @@ def test_where_neither_bounds_nor_moves_decide_all_that_is_left_is_tried():
 @pytest.mark.parametrize(
     ("topology", "statistic", "seconds"), [(SELDOM_SLOW, "p50", 0.6), (IN_A_ROW, "p95", 0.9341)]
 )
-def test_a_search_cut_short_anywhere_says_how_far_it_proved(
-    topology, statistic, seconds, monkeypatch
-):
+def test_a_search_cut_short_anywhere_says_how_far_it_proved(topology, statistic, seconds):
     target = Target(statistic, seconds)
     proved, unproved = minimise(topology, target), 0
     assert proved.least == proved.processors
-    for budget in range(0, 120, 2):
-        monkeypatch.setattr(percentile, "_BUDGET", budget)
-        plan = minimise(topology, target)
+    for looks in range(0, 120, 2):
+        plan = minimise(topology, target, looks=looks)
         assert sum(least_allocation(topology).values()) <= plan.least <= proved.processors
         assert proved.processors <= plan.processors
         assert reached_s(topology, plan.allocation, statistic) <= seconds

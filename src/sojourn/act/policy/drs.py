@@ -14,7 +14,14 @@ from typing import Literal
 from sojourn.act.aim import Goal, aim
 from sojourn.act.caution import Caution
 from sojourn.act.holt import Holt
-from sojourn.act.outlook import Outlook, figures, floor_s, stricter, underestimated
+from sojourn.act.outlook import (
+    Outlook,
+    at_least_s,
+    figures,
+    floor_s,
+    stricter,
+    underestimated,
+)
 from sojourn.act.situation import Situation, situation
 from sojourn.decide.plan import Target
 from sojourn.errors import BadTarget
@@ -27,8 +34,6 @@ __all__ = ["Drs", "policy"]
 
 # What is sure is so many standard errors away from what is most likely.
 _SURELY = 2.0
-# Of so few observations since a change nobody can tell whether the target is missed.
-_TOO_FEW = 3
 # Operators with less to do than this are idle.
 _LEAST_ERLANGS = 1e-9
 
@@ -162,9 +167,9 @@ class _Turn:
         return self._change(after, f"{short}: {allocation_text(after)}{self._noted()}")
 
     def _on_time(self) -> bool:
-        """Tell whether the target is kept, and operators keep up, but for chance.
+        """Tell whether operators keep up and the target is kept, but for chance.
 
-        Right after a change too little was measured to say that it is missed.
+        Since the last change, that is: what was measured before says nothing of it.
         """
         target, sigmas = self._goal.target, self._drs.caution.sigmas
         surely = {
@@ -175,7 +180,7 @@ class _Turn:
             return False
         changed_at_s = self._knowledge.changed_at_s
         since = [o for o in self._knowledge.observations if o.usable and o.at_s > changed_at_s]
-        return self._measured_s <= target.seconds or len(since) < _TOO_FEW
+        return at_least_s(since, target.statistic, _SURELY) <= target.seconds
 
     def _carried(self, allocation: Mapping[str, int]) -> float:
         """Return how many times the load the slowest operator could carry."""
@@ -210,9 +215,10 @@ class _Turn:
         if wanted is None:
             return self._hold(f"{plenty}, if the next observations say so too")
         after = self._shrunk(wanted)
-        for name in self._undone(after):
-            after[name] = max(after[name], self._current[name])
-        if sum(after.values()) >= sum(self._current.values()):
+        undone = self._undone(after)
+        after |= {name: self._current[name] for name in undone}
+        more = sum(after.values()) >= sum(self._current.values())
+        if more or (undone and not self._met(after)):
             return self._hold(f"{plenty}, but what was added at this load stays for a while")
         if soon := self._drs.caution.too_soon(self._knowledge):
             return self._hold(f"{plenty}, but {soon}")
