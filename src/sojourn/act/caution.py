@@ -131,8 +131,10 @@ class Caution:
                     continue
                 then, now = decision.offered[name], offered[name]
                 chance = self.sigmas * sqrt(decision.noise[name] ** 2 + noise[name] ** 2)
-                # Twice, because what chance makes high is what makes for a change.
-                same = abs(now - then) <= max(self.margin, 2 * chance) * max(now, then)
+                if k > knowledge.allocation[name]:  # more of it is no reason to wait
+                    same = now <= then * (1 + chance)
+                else:  # twice, because what chance makes high is what makes for a change
+                    same = abs(now - then) <= max(self.margin, 2 * chance) * max(now, then)
                 too_few = k <= before < changed and now >= then * (1 - chance)
                 if too_few or (same and decision.at_s >= recent_s):
                     undone.append(name)

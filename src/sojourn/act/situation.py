@@ -34,24 +34,26 @@ _MATTERS = 0.1
 class Situation:
     """The load now.
 
-    *offered* are the processors that the load keeps busy, as measured, and *noise* the
-    standard error of that for each operator, in parts of it. *behind* are
+    *noise* is the standard error of the work of each operator, in parts of it. *offered* are
+    the processors that the load keeps busy on average, over as long as it stayed the same,
+    with the standard error of that; right after a step both are as short. *behind* are
     operators with more waiting than a queue in balance has, and how much more; *needs* the
     processors to work that off in time while the load goes on, empty where nothing is behind.
     """
 
     seen: Observation
     topology: Topology
-    offered: Mapping[str, float]
     noise: Mapping[str, float]
+    offered: Mapping[str, float]
+    offered_noise: Mapping[str, float]
     behind: Mapping[str, float]
     needs: Mapping[str, int]
 
     @property
     def uncertainty(self) -> float:
         """The standard error of the whole load, in parts of it: that of the least certain."""
-        total = sum(self.offered.values())
-        matter = [n for n, erlangs in self.offered.items() if erlangs >= _MATTERS * total]
+        erlangs = {name: load.erlangs for name, load in self.topology.loads.items()}
+        matter = [n for n, e in erlangs.items() if e >= _MATTERS * sum(erlangs.values())]
         return max((self.noise[name] for name in matter), default=0.0)
 
 
@@ -73,16 +75,16 @@ def situation(
         lately = timed_longer(Window(_LATELY)(history), history)
         arriving = max((seen, lately), key=lambda o: o.arrivals_per_s)
     topology = _measured(knowledge.topology, arriving)
-    offered = {name: load.erlangs for name, load in topology.loads.items()}
-    noise = _noise(topology, arriving)
+    steady = _measured(knowledge.topology, seen)
     if forecast is not None:
         topology = topology.scaled(_growth(knowledge, forecast, topology))
     behind = _behind(topology, history[-1], knowledge.allocation, model)
     return Situation(
         seen=seen,
         topology=topology,
-        offered=offered,
-        noise=noise,
+        noise=_noise(topology, arriving),
+        offered={name: load.erlangs for name, load in steady.loads.items()},
+        offered_noise=_noise(steady, seen),
         behind=behind,
         needs=_needs(topology, behind, drain_s) if behind else {},
     )

@@ -173,7 +173,7 @@ class _Turn:
         """
         target, sigmas = self._goal.target, self._drs.caution.sigmas
         surely = {
-            name: erlangs * (1 - sigmas * self._now.noise[name])
+            name: erlangs * (1 - sigmas * self._now.offered_noise[name])
             for name, erlangs in self._now.offered.items()
         }
         if target is None or any(k <= surely[name] for name, k in self._current.items()):
@@ -320,7 +320,11 @@ class _Turn:
 
     def _undone(self, after: Mapping[str, int]) -> list[str]:
         return self._drs.caution.undone(
-            self._knowledge, after, self._now.offered, self._now.noise, str(self._goal)
+            self._knowledge,
+            after,
+            self._now.offered,
+            self._now.offered_noise,
+            str(self._goal),
         )
 
     def _change(self, after: Mapping[str, int], reason: str) -> Decision:
@@ -346,7 +350,7 @@ class _Turn:
             wanted=self._wanted.allocation,
             expected=expected,
             offered=self._now.offered,
-            noise=self._now.noise,
+            noise=self._now.offered_noise,
         )
 
     def _expectation(self, outlook: Outlook) -> Expected:
