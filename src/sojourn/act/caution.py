@@ -25,8 +25,9 @@ class Caution:
       what the last changes cost
     - *price*: a second of pause costs as much as all processors do in so many seconds, which
       giving some up must save
-    - *calm*: for so many T_ra an operator that got more keeps it, and one that gave up
-      some gets them back only when the target is missed, unless the load plainly changed
+    - *calm*: for so many T_ra an operator that got more keeps it, unless the load plainly
+      changed, and one that gave up some gets them back only when more arrives, or the target
+      is surely missed
     - *quiet*: hours in which nothing is changed
     """
 
