@@ -29,7 +29,7 @@ from sojourn.traffic import rates
 __all__ = ["Run", "play"]
 
 EVERY_S, T_RA_S, LASTS_S = 10.0, 30.0, 900.0
-MOST_UNSTABLE, CALM = 3, 10
+MOST_UNSTABLE, CALM, BEYOND = 3, 10, 3.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +64,25 @@ class Run:
             if row > MOST_UNSTABLE:
                 yield f"seed {self.seed}: {full} at {at_s} s: {episode.decision.reason}"
 
+    def _beyond_noise(self, episode: Episode) -> bool:
+        per_s = self.load.at(0.0)
+        more = abs(episode.observation.arrivals_per_s - per_s)
+        return episode.observation.usable and more > BEYOND * _noise_per_s(per_s)
+
     def flapped(self) -> Iterator[str]:
-        """Yield where processors went up and down again, or back, on a steady load."""
+        """Yield where processors went up and down again, or back, on a steady load.
+
+        That is, while what arrived stayed within its noise: an interval with so many more
+        that it is no chance, but for one in thousands, is another load as far as anybody
+        can see.
+        """
         if not self.steady:
             return
         last: dict[str, tuple[float, int]] = {}
         for episode in self.episodes:
+            if self._beyond_noise(episode):
+                last.clear()
+                continue
             for name, (before, after) in (episode.cost.changed if episode.cost else {}).items():
                 at_s, way = episode.decision.at_s, 1 if after > before else -1
                 if name in last:
@@ -78,6 +91,11 @@ class Run:
                         reason = episode.decision.reason
                         yield f"seed {self.seed}: {name} at {then_s} s and {at_s} s: {reason}"
                 last[name] = at_s, way
+
+
+def _noise_per_s(per_s: float) -> float:
+    """Return the standard error of a rate counted in one interval."""
+    return sqrt(per_s / EVERY_S)
 
 
 def _unseen(load: StationLoad) -> float:
