@@ -1,6 +1,6 @@
-"""What policies without a model of latency share: demand as measured, and a memory.
+"""What policies share: demand as measured, holding still, and a memory.
 
-What such a policy recommends is its decision's `wanted`, carried out or not. The loop keeps
+What a policy recommends is its decision's `wanted`, carried out or not. The loop keeps
 decisions, so a policy that remembers nothing itself can look back on what it recommended.
 """
 

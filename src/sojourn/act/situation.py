@@ -70,12 +70,12 @@ def situation(
     With a *forecast* it is the load when a change will have taken effect.
     """
     history, arriving = knowledge.observations, seen
-    if _falling_behind(knowledge, _measured(knowledge.topology, seen), model):
+    topology = steady = _measured(knowledge.topology, seen)
+    if _falling_behind(knowledge, steady, model):
         # More than the average must be arriving, or the queues would not grow.
         lately = timed_longer(Window(_LATELY)(history), history)
         arriving = max((seen, lately), key=lambda o: o.arrivals_per_s)
-    topology = _measured(knowledge.topology, arriving)
-    steady = _measured(knowledge.topology, seen)
+        topology = _measured(knowledge.topology, arriving)
     if forecast is not None:
         topology = topology.scaled(_growth(knowledge, forecast, topology))
     behind = _behind(topology, history[-1], knowledge.allocation, model)

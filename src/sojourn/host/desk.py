@@ -362,10 +362,8 @@ class Desk:
         promised = sum(self._feeds[feed].credit for feed in open_feeds)
         spare = self.running + self._ahead - in_hand - promised
         granted = dict.fromkeys(open_feeds, 0)
-        for i in range(max(0, spare)):
+        for _ in range(spare):
             granted[min(open_feeds, key=lambda f: (self._feeds[f].credit + granted[f], f))] += 1
-            if i > len(open_feeds) * spare:
-                break
         for feed, number in granted.items():
             self._feeds[feed].credit += number
         return [Grant(feed, number) for feed, number in granted.items() if number]

@@ -22,6 +22,7 @@ from sojourn.act.outlook import (
     stricter,
     underestimated,
 )
+from sojourn.act.recommendation import held
 from sojourn.act.situation import Situation, situation
 from sojourn.decide.plan import Target
 from sojourn.errors import BadTarget
@@ -73,7 +74,7 @@ class Drs:
         """Return what should be done now."""
         seen = self.smooth(knowledge.observations)
         if not seen.usable:
-            return _held(knowledge, f"what was measured cannot be used: {seen.reason}")
+            return held(knowledge)
         now = situation(
             knowledge,
             seen,
@@ -156,14 +157,14 @@ class _Turn:
             return self._hold(
                 f"{short}, but {best}: they are shared out as well as can be told"
             )
-        urgent = self._drs.prompt and not (undone and self._on_time())
-        if not urgent and (soon := self._drs.caution.too_soon(self._knowledge)):
-            return self._hold(f"{short}, but {soon}")
         if undone and self._on_time():
             return self._hold(
                 f"{short}, but {', '.join(undone)} gave processors up at the same load and the "
                 f"target is kept: it stays"
             )
+        soon = "" if self._drs.prompt else self._drs.caution.too_soon(self._knowledge)
+        if soon:
+            return self._hold(f"{short}, but {soon}")
         return self._change(after, f"{short}: {allocation_text(after)}{self._noted()}")
 
     def _on_time(self) -> bool:
@@ -360,8 +361,3 @@ class _Turn:
             arrivals_per_s=self._now.topology.arrivals_per_s,
             sojourns_s=outlook.sojourns_s,
         )
-
-
-def _held(knowledge: Knowledge, reason: str) -> Decision:
-    same = dict(knowledge.allocation)
-    return Decision(at_s=knowledge.at_s, before=same, after=same, reason=reason)
