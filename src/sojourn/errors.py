@@ -25,11 +25,13 @@ SojournError
 │   ├── UnknownModel         no station model of that name
 │   └── UnknownPolicy        no policy of that name
 ├── EngineError              the running system refused, or did not answer
+│   ├── ApplicationStopped   a record, or too many failures, ended the application
 │   ├── NoJava               none is found, or it is too old
 │   ├── JarsMissing          what runs inside Java could not be downloaded
 │   └── BrokerFailed         the broker did not start, refused, or ended
 └── CannotBeDone             right as a question, but the answer is no
     ├── UnstableStation      work arrives faster than the processors can do it
+    ├── TooFewCores          records need more cores than there are, however many processors
     ├── TooFewProcessors     fewer than it takes to keep up
     ├── BoundTooLow          max_processors below what keeping up takes
     ├── TargetBelowFloor     no number of processors is that fast
@@ -43,6 +45,7 @@ Errors keep their values as arguments, so they pickle, and format them in `__str
 from collections.abc import Mapping
 
 __all__ = [
+    "ApplicationStopped",
     "BadAllocation",
     "BadApplication",
     "BadBounds",
@@ -71,6 +74,7 @@ __all__ = [
     "SojournError",
     "TargetBelowFloor",
     "TargetOutOfReach",
+    "TooFewCores",
     "TooFewProcessors",
     "UnknownField",
     "UnknownModel",
@@ -96,6 +100,10 @@ class CannotBeDone(SojournError):
 
 class EngineError(SojournError):
     """The running system refused, or did not answer."""
+
+
+class ApplicationStopped(EngineError):
+    """The application runs no more: a record's error policy says so, or nothing else helped."""
 
 
 class NoJava(EngineError):
@@ -287,6 +295,21 @@ class UnstableStation(CannotBeDone):
     def __str__(self) -> str:
         who = f"{self.operator}: " if self.operator else ""
         return f"{who}{self.processors} processors cannot keep up; it takes {self.needed}"
+
+
+class TooFewCores(CannotBeDone):
+    """Records need more cores than there are: no number of processors keeps up."""
+
+    def __init__(self, demand: float, cores: float) -> None:
+        super().__init__(demand, cores)
+        self.demand, self.cores = demand, cores
+
+    def __str__(self) -> str:
+        are = "is" if self.cores == 1 else "are"
+        return (
+            f"the records need {self.demand:.3g} cores, there {are} {self.cores:.3g}; more "
+            "processors do not help: only more cores, less load, or less computing will do"
+        )
 
 
 class TooFewProcessors(CannotBeDone):

@@ -1,5 +1,7 @@
 """What every policy in the folder has to hold, so that the loop may obey any of them."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -63,6 +65,7 @@ def _seen(draw, name, running):
         arrival_scv=draw(st.none() | st.floats(0, 4)),
         bins=30,
         utilisation=draw(st.none() | st.floats(0, 1.5)),
+        cpu_s=draw(st.none() | _seconds),
     )
 
 
@@ -79,6 +82,8 @@ def _observations(draw, allocation, at_s):
         completed_per_s=draw(_rates_per_s),
         completions=latencies_s,
         sums=latencies_s,
+        cores=draw(st.none() | st.floats(0.1, 64)),
+        busy_cores=draw(st.none() | st.floats(0, 70)),
     )
 
 
@@ -111,6 +116,7 @@ def _check(decision, known, most):
 @given(data=st.data())
 def test_whatever_is_measured_there_is_a_decision_within_all_bounds(name, data):
     topology = data.draw(topologies(max_operators=4), label="topology")
+    topology = replace(topology, cores=data.draw(st.none() | st.floats(0.1, 64)))
     allocation = data.draw(_allocations(topology), label="allocation")
     most = data.draw(st.none() | st.integers(0, 50).map(sum(allocation.values()).__add__))
     pause_s = data.draw(st.sampled_from([0.0, 7.0]))

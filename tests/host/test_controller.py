@@ -1,11 +1,15 @@
 """The controller and its hosts: started, scaled, heard, ended."""
 
+import socket
 import time
 
+import psutil
 import pytest
 
 from sojourn.errors import EngineError
 from sojourn.host.controller import Controller
+from sojourn.host.messages import End, framed
+from sojourn.host.reports import Broken, Here
 from sojourn.host.server import Settings
 
 
@@ -15,7 +19,7 @@ def _importable(monkeypatch):
 
 
 def settings(folder, **fields):
-    told = {"name": "shout", "job": "unit.host.jobs:shout", "report_every_s": 0.1}
+    told = {"name": "shout", "job": "unit.host.jobs:shout"}
     return Settings(folder=folder, **(told | fields))
 
 
@@ -25,11 +29,62 @@ def test_hosts_are_started_scaled_and_ended(tmp_path):
         assert reached.is_socket()
         controller.scale("shout", 5)
         controller.await_running("shout", 5)
-        assert controller.tallies()["shout"][-1].wanted == 5
-        assert controller.broken() == {}
-        process = controller._processes["shout"]  # noqa: SLF001
-    assert process.poll() is not None
+        assert asked(controller).state.wanted == 5
+        assert (controller.broken(), controller.ended()) == ({}, {})
+        process = psutil.Process(controller.pid("shout"))
+    assert not process.is_running()
     assert not reached.exists()
+
+
+def asked(controller):
+    """Return what the host reports when it is asked."""
+    assert controller.ask() == ["shout"]
+    while "shout" not in controller.reported():
+        time.sleep(0.005)
+    return controller.tallies()["shout"][-1]
+
+
+def test_a_host_that_was_killed_is_seen_and_can_be_started_again(tmp_path):
+    with Controller(tmp_path / "all") as controller:
+        controller.start(settings(tmp_path / "one"))
+        psutil.Process(controller.pid("shout")).kill()
+        while not controller.ended():
+            time.sleep(0.005)
+        assert controller.ended() == {"shout": "its host ended with status -9"}
+        controller.start(settings(tmp_path / "one", processors=3))
+        controller.await_running("shout", 3)
+        assert controller.ended() == {}
+
+
+def test_a_stranger_is_not_heard(tmp_path):
+    """Whoever cannot say what a host of ours was told is no host of ours."""
+    with Controller(tmp_path / "all") as controller:
+        controller.start(settings(tmp_path / "one"))
+        for messages in ([Here("shout", 1, "x", "guess")], [Broken("shout", "no")], [End()]):
+            with socket.socket(socket.AF_UNIX) as stranger:
+                stranger.connect(str(tmp_path / "all" / "controller.sock"))
+                stranger.sendall(b"".join(map(framed, messages)))
+                stranger.settimeout(10)
+                assert stranger.recv(1) == b""
+        assert controller.broken() == {}
+        assert asked(controller).state.wanted == 1
+
+
+def test_what_user_code_prints_is_kept(tmp_path):
+    with (
+        Controller(tmp_path / "all", logs=tmp_path / "logs") as controller,
+        pytest.raises(EngineError, match="not ready"),
+    ):
+        controller.start(settings(tmp_path / "one", argument="never"))
+    assert "no model to be found" in (tmp_path / "logs" / "shout.log").read_text()
+
+
+def test_a_long_log_is_put_aside(tmp_path):
+    (tmp_path / "shout.log").write_bytes(b"x" * (11 << 20))
+    with Controller(tmp_path / "all", logs=tmp_path) as controller:
+        controller.start(settings(tmp_path / "one"))
+    assert (tmp_path / "shout.log.1").stat().st_size == 11 << 20
+    assert (tmp_path / "shout.log").stat().st_size == 0
 
 
 def test_a_host_that_breaks_is_said_to_be_broken(tmp_path):

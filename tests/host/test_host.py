@@ -27,7 +27,7 @@ from sojourn.host.messages import (
     ToFeed,
     framed,
 )
-from sojourn.host.server import Broken, FromHost, Here, Report, Scale
+from sojourn.host.reports import Ask, Broken, FromHost, Here, Reached, Report, Scale, Stopped
 
 TESTS = Path(__file__).parent.parent
 DEADLINE_S = 60
@@ -64,13 +64,16 @@ class Application:
 
     async def scale(self, k):
         await self.hears(lambda m: isinstance(m, Here))
+        self.heard = [m for m in self.heard if not isinstance(m, Reached)]
         self._writer.write(framed(Scale(k)))
-        start = len(self.heard)
-        return await self.hears(
-            lambda m: (
-                isinstance(m, Report) and self.heard.index(m) >= start and m.tally.running == k
-            )
-        )
+        await self.hears(lambda m: isinstance(m, Reached) and m.processors == k)
+        return await self.report()
+
+    async def report(self):
+        """Ask for a report, and return it."""
+        self.heard = [m for m in self.heard if not isinstance(m, Report)]
+        self._writer.write(framed(Ask()))
+        return (await self.hears(lambda m: isinstance(m, Report))).tally
 
     def leave(self):
         self._writer.close()
@@ -87,7 +90,6 @@ async def application(tmp_path, **settings):
         "job": "unit.host.jobs:shout",
         "folder": str(tmp_path),
         "controller": str(controller),
-        "report_every_s": 0.1,
         **settings,
     }
     made.process = subprocess.Popen(  # noqa: ASYNC220 - it returns at once
@@ -112,7 +114,15 @@ async def fed(app, words, *, batch=0, first=0, stream="in"):
         while True:
             while credit and left:
                 number, word = left.pop(0)
-                record = Record(number, f"id-{number}", word.encode(), stream)
+                record = Record(
+                    number,
+                    f"id-{number}",
+                    word.encode(),
+                    stream,
+                    offset=number,
+                    root=f"id-{number}",
+                    traced=int(number == 7),
+                )
                 writer.write(framed(Records([record])))
                 credit -= 1
                 if not left:
@@ -181,8 +191,8 @@ def test_it_is_rescaled_while_it_works_and_nothing_is_lost(tmp_path):
         async with application(tmp_path, processors=2) as app:
             feeding = asyncio.create_task(fed(app, ["wait0.01"] * 400))
             for k in (8, 1, 5):
-                report = await app.scale(k)
-                assert report.tally.wanted == k
+                tally = await app.scale(k)
+                assert (tally.state.wanted, tally.state.running) == (k, k)
             answers = await feeding
             assert len(answers) == 400
             assert all(not a.dead for a in answers.values())
@@ -193,7 +203,7 @@ def test_it_is_rescaled_while_it_works_and_nothing_is_lost(tmp_path):
 def test_processors_work_at_the_same_time(tmp_path):
     async def work():
         async with application(tmp_path, processors=10) as app:
-            await app.hears(lambda m: isinstance(m, Report) and m.tally.running == 10)
+            await app.hears(lambda m: isinstance(m, Reached) and m.processors == 10)
             began_s = time.monotonic()
             await fed(app, ["wait0.5"] * 20)
             assert time.monotonic() - began_s < 0.8 * 20 * 0.5
@@ -205,12 +215,18 @@ def test_what_it_counts_is_what_happened(tmp_path):
     async def work():
         async with application(tmp_path, processors=2) as app:
             await fed(app, ["wait0.02"] * 60)
-            await asyncio.sleep(0.5)
-            tallies = [m.tally for m in app.heard if isinstance(m, Report)]
-            assert sum(sum(tally.arrivals) for tally in tallies) == 60
-            counts = [counts for tally in tallies for counts in tally.processors]
-            assert sum(c.served for c in counts) == 60
-            assert sum(c.service_s for c in counts) >= 60 * 0.02
+            tally = await app.report()
+            assert tally.positions == {"in": {0: 60}}
+            assert tally.bytes["in"] == 60 * len("wait0.02")
+            assert tally.bytes["out"] > tally.bytes["in"]
+            assert sum(c.served for c in tally.processors) == 60
+            assert sum(c.service_s for c in tally.processors) >= 60 * 0.02
+            assert all(c.memory_bytes > 1e6 for c in tally.processors)
+            assert [trace.identity for trace in tally.traces] == ["id-7"]
+            assert tally.traces[0].children == [("out", "id-7.shout.0")]
+            again = await app.report()
+            assert sum(c.served for c in again.processors) == 0
+            assert not again.traces
 
     run(work())
 
@@ -218,7 +234,11 @@ def test_what_it_counts_is_what_happened(tmp_path):
 def test_a_function_that_raises_stops_the_feed_or_makes_a_dead_letter(tmp_path):
     async def work(then):
         async with application(tmp_path, on_error={"retries": 1, "then": then}) as app:
-            return await fed(app, ["fine", "raise", "fine"])
+            answers = await fed(app, ["fine", "raise", "fine"])
+            if then == "stop":
+                stopped = await app.hears(lambda m: isinstance(m, Stopped))
+                assert (stopped.identity, stopped.reason) == ("id-1", "ValueError: a bad word")
+            return answers
 
     failed = run(work("stop"))
     assert (failed.number, failed.reason) == (1, "ValueError: a bad word")
@@ -277,8 +297,8 @@ def test_a_batch_that_comes_again_is_not_done_again(tmp_path):
                 Counter(a.outputs[0].payload for a in some.values()) for some in (once, again)
             ]
             assert pids[0] == pids[1]
-            report = await app.hears(lambda m: isinstance(m, Report) and m.tally.replayed == 20)
-            assert report.tally.retried == 0
+            state = (await app.report()).state
+            assert (state.replayed, state.retried) == (20, 0)
 
     run(work())
 
@@ -321,7 +341,7 @@ def test_nothing_is_left_behind(tmp_path, how):
 
     async def work():
         async with application(tmp_path, processors=4) as app:
-            await app.hears(lambda m: isinstance(m, Report) and m.tally.running == 4)
+            await app.hears(lambda m: isinstance(m, Reached) and m.processors == 4)
             below = children(app.process.pid)
             assert len(below) >= 5
             if how == "left":

@@ -62,6 +62,7 @@ def host(tmp_path, monkeypatch):
 
 ROUTE = Route(
     operator="split",
+    reads={"lines": "lines"},
     writes={"split": "words-topic", "who": "words-topic"},
     dead_letters="dead-topic",
 )

@@ -10,9 +10,10 @@ from sojourn.app.operator import OnError
 from sojourn.host.controller import Controller
 from sojourn.host.server import Settings
 from sojourn.spark.broker import Broker
+from sojourn.spark.cluster import Cluster
 from sojourn.spark.feed import Feed, start_feed
 from sojourn.spark.relay import Route
-from sojourn.spark.session import new_session
+from sojourn.spark.session import end_session, new_session
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 180
@@ -30,7 +31,7 @@ def broker(jars):
 def spark(jars):
     session = new_session("feeds", jars=jars, slots=2)
     yield session
-    session.stop()
+    end_session(session)
 
 
 def consumed(servers, topic, number):
@@ -58,16 +59,19 @@ def test_records_pass_through_spark_and_a_host_that_is_rescaled(
         argument="unit.host.application:app split",
         folder=tmp_path / "split",
         on_error=OnError(then="dead_letter"),
-        report_every_s=0.2,
     )
     with Controller(tmp_path / "hosts") as controller:
         host = controller.start(settings)
         query = start_feed(
             spark,
             Feed(
-                route=Route(operator="split", writes={"split": "split"}, dead_letters="dead"),
-                servers=broker.bootstrap_servers,
-                reads=["lines"],
+                route=Route(
+                    operator="split",
+                    reads={"lines": "lines"},
+                    writes={"split": "split"},
+                    dead_letters="dead",
+                ),
+                kafka=Cluster(broker.bootstrap_servers).for_spark,
                 host=host,
                 checkpoint=tmp_path / "checkpoint",
                 batch_s=10,
@@ -85,6 +89,9 @@ def test_records_pass_through_spark_and_a_host_that_is_rescaled(
             controller.await_running("split", 4)
             dead = consumed(broker.bootstrap_servers, "dead", 1)
             assert query.exception() is None
+            controller.ask()
+            while "split" not in controller.reported():
+                time.sleep(0.01)
         finally:
             query.stop()
         tallies = controller.tallies()["split"]

@@ -17,8 +17,9 @@ from sojourn.app.operator import (
 )
 from sojourn.app.schema import Schema
 from sojourn.app.settings import PythonSettings, Settings, settings_of
-from sojourn.app.stream import Stream
+from sojourn.app.stream import Sink, Stream
 from sojourn.app.streams import Streams
+from sojourn.check import shown
 from sojourn.errors import BadApplication
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class App:
         self.name = name
         self._streams = Streams(name)
         self._operators: dict[str, AppOperator] = {}
-        self._sinks: dict[str, Stream] = {}
+        self._sinks: dict[str, Sink] = {}
+        self._topics: dict[str, str] = {}
 
     @property
     def streams(self) -> Mapping[str, Stream]:
@@ -75,13 +77,23 @@ class App:
         return MappingProxyType(self._operators)
 
     @property
-    def sinks(self) -> Mapping[str, Stream]:
+    def sinks(self) -> Mapping[str, Sink]:
         """The streams that leave, by the name of the sink."""
         return MappingProxyType(self._sinks)
 
-    def source(self, name: str, *, schema: Columns) -> Stream:
-        """Add a stream that enters from outside, and return it."""
+    def topic(self, stream: str) -> str:
+        """Return the Kafka topic of a stream, or of a sink."""
+        return self._topics.get(stream, f"{self.name}.{stream}")
+
+    def source(self, name: str, *, schema: Columns, topic: str | None = None) -> Stream:
+        """Add a stream that enters from outside, and return it.
+
+        Its records are those of the Kafka *topic*, by default `application.stream`.
+        """
         stream = self._streams.new("sources", name, schema)
+        if topic is not None:
+            check_name(f"sources.{name}.topic", topic)
+            self._topics[name] = topic
         self._streams.named[name] = self._streams.sources[name] = stream
         return stream
 
@@ -90,14 +102,33 @@ class App:
         self._streams.named[name] = stream = self._streams.new("streams", name, schema)
         return stream
 
-    def sink(self, reads: Readable, *, name: str | None = None) -> None:
-        """Let a stream leave the application."""
+    def sink(
+        self,
+        reads: Readable,
+        *,
+        name: str | None = None,
+        deduplicate: bool = False,
+        window: int = 100_000,
+    ) -> None:
+        """Let a stream leave the application.
+
+        After a failure records may come twice. With *deduplicate* those of the last *window*
+        leave once, in the topic `application.name`, which then needs a *name* of its own.
+        """
         stream = self._streams.known("sinks", reads).plain
         name = stream.name if name is None else name
         place = check_name("sinks", name)
         if name in self._sinks:
             raise BadApplication(place, "there is a sink of that name", "give it name=")
-        self._sinks[name] = stream
+        if deduplicate and name in self._streams.named:
+            problem = f"{name} is the stream with what came twice"
+            raise BadApplication(place, problem, 'give what leaves once another name, name=""')
+        if window < 1:
+            problem = f"{shown(window)} records cannot be remembered"
+            raise BadApplication(f"{place}.window", problem, "write 1 or more")
+        self._sinks[name] = Sink(
+            name=name, stream=stream, deduplicate=deduplicate, window=window
+        )
 
     def operator(
         self,

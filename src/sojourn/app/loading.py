@@ -1,13 +1,14 @@
-"""Where a host finds an application: `package.module:app`, imported.
+"""Where a host finds an application: `package.module:app`, imported; or a topology file.
 
 Functions do not travel. A host imports the module as its author wrote it, and finds each
 function by the name of its operator; so nothing has to be pickled, and models or connections
-are made where they are used.
+are made where they are used. A topology file has no functions: a stand-in waits in their place.
 """
 
 import re
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 
 from sojourn.app.application import App
 from sojourn.app.operator import Function, PythonOperator
@@ -17,16 +18,20 @@ from sojourn.errors import BadApplication, SojournError
 __all__ = ["check_loadable", "load"]
 
 _ADDRESS = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
+_FILES = (".yaml", ".yml", ".json")
 
 
 def load(address: str) -> App:
     """Return the application at `package.module:app`, checked as a whole.
 
-    Raise a `BadApplication` if it is not there, or hosts could not load it.
+    Of the path of a topology file it is the stand-in. Raise a `BadInput` if it is not there,
+    or hosts could not load it.
     """
+    if address.lower().endswith(_FILES):
+        return _stand_in(Path(address))
     found = _ADDRESS.fullmatch(address)
     if found is None:
-        way_out = "write package.module:app"
+        way_out = "write package.module:app, or the path of a topology file"
         raise BadApplication("application", f"{shown(address)} is no address", way_out)
     module, name = found.groups()
     app = getattr(_imported(address, module), name, None)
@@ -45,6 +50,14 @@ def check_loadable(app: App) -> None:
             _check_found(f"operators.{name}", operator.function)
             if operator.set_up is not None:
                 _check_found(f"operators.{name}.set_up", operator.set_up)
+
+
+def _stand_in(path: Path) -> App:
+    # numpy and yaml come with it, which a host of a written application does not need
+    from sojourn.app.stand_in import stand_in  # noqa: PLC0415
+    from sojourn.topology_file import read_topology  # noqa: PLC0415
+
+    return stand_in(read_topology(path))
 
 
 def _imported(address: str, module: str) -> object:

@@ -7,7 +7,7 @@ from sojourn.app.schema import Schema
 from sojourn.check import shown
 from sojourn.errors import BadApplication
 
-__all__ = ["Grouping", "Stream"]
+__all__ = ["Grouping", "Sink", "Stream"]
 
 Grouping: TypeAlias = Literal["shuffle", "key", "broadcast"]
 """Any processor gets a record; the one that has its key; or all of them."""
@@ -54,3 +54,16 @@ class Stream:
     def plain(self) -> "Stream":
         """The stream as it is written, whoever reads it."""
         return replace(self, grouping="shuffle", key=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sink:
+    """A stream that leaves the application, by the name under which it does.
+
+    With *deduplicate* what came twice leaves once, as far back as *window* records.
+    """
+
+    name: str
+    stream: Stream
+    deduplicate: bool = False
+    window: int = 100_000

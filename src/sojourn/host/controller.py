@@ -4,44 +4,74 @@ It lives in the application's own process. Hosts end when it is gone, however it
 """
 
 import asyncio
+import hmac
+import os
+import secrets
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 import msgspec
 
 from sojourn.errors import EngineError
 from sojourn.host.counting import Tally
 from sojourn.host.messages import Frames, framed
-from sojourn.host.server import Broken, FromHost, Here, Report, Scale, Settings
+from sojourn.host.reports import (
+    Ask,
+    Broken,
+    Drain,
+    FromHost,
+    Here,
+    Reached,
+    Report,
+    Scale,
+    Stopped,
+)
+from sojourn.host.server import TOKEN, Settings
 
 __all__ = ["Controller"]
 
 _CHUNK = 1 << 16
-_LOOK_S = 0.02
+_LOOK_S = 0.002
+_GRACE_S = 10.0
+# What user code prints is kept up to here, and once more as much of what came before.
+_MOST_LOG_BYTES = 10 << 20
 _decode = msgspec.msgpack.Decoder(FromHost).decode
 
 
-class Controller:
-    """The hosts of one application, in a *folder* of its own. Leaving it ends them all."""
+@dataclass(slots=True)
+class _Host:
+    """What is known of one host."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    process: "subprocess.Popen[bytes]"
+    token: str
+    here: Here | None = None
+    writer: asyncio.StreamWriter | None = None
+    running: int = 0
+    broken: str = ""
+
+
+class Controller:
+    """The hosts of one application, in a *folder* of its own. Leaving it ends them all.
+
+    What user code prints goes to a file for each host in the folder *logs*, if there is one.
+    """
+
+    def __init__(self, folder: Path, *, logs: Path | None = None) -> None:
+        self._folder, self._logs = folder, logs
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._lock = threading.Lock()
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._here: dict[str, Here] = {}
-        self._writers: dict[str, asyncio.StreamWriter] = {}
+        self._hosts: dict[str, _Host] = {}
         self._tallies: dict[str, list[Tally]] = {}
-        self._running: dict[str, int] = {}
-        self._broken: dict[str, str] = {}
+        self._stopped: dict[str, str] = {}
         self._server: asyncio.AbstractServer | None = None
 
     def __enter__(self) -> Self:
@@ -62,49 +92,100 @@ class Controller:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-        for process in self._processes.values():
+        for host in self._hosts.values():
             try:
-                process.wait(timeout=10)
+                host.process.wait(timeout=_GRACE_S)
             except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+                host.process.kill()
+                host.process.wait()
+
+    def launch(self, settings: Settings) -> None:
+        """Start a host, or start it again, and return at once.
+
+        *settings* need not say where the controller is.
+        """
+        told = replace(settings, controller=self._socket)
+        told.folder.mkdir(parents=True, exist_ok=True)
+        token = secrets.token_hex()
+        command = [
+            sys.executable,
+            "-m",
+            "sojourn.host",
+            msgspec.json.encode(told, enc_hook=str).decode(),
+        ]
+        environment = {**os.environ, TOKEN: token, "PYTHONUNBUFFERED": "1"}
+        with nullcontext() if self._logs is None else _log_of(self._logs, told.name) as log:
+            process = subprocess.Popen(  # noqa: S603 - our own program
+                command,
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for the application to handle
+            )
+        self._hosts[told.name] = _Host(process, token)
 
     def start(self, settings: Settings, *, patience_s: float = 60.0) -> Path:
         """Start a host, and return where feeds reach it once a processor is ready.
 
-        *settings* need not say where the controller is. Raise `EngineError` if it breaks.
+        Raise `EngineError` if it breaks.
         """
-        told = replace(settings, controller=self._socket)
-        told.folder.mkdir(parents=True, exist_ok=True)
-        self._processes[told.name] = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-m", "sojourn.host", msgspec.json.encode(told, enc_hook=str)]
-        )
-        self.await_running(told.name, 1, patience_s=patience_s)
-        return Path(self._here[told.name].socket)
+        self.launch(settings)
+        self.await_running(settings.name, 1, patience_s=patience_s)
+        here = self._hosts[settings.name].here
+        return Path(here.socket if here is not None else "")
 
     def scale(self, name: str, processors: int) -> None:
         """Tell a host how many processors it should have."""
-        writer = self._writers.get(name)
-        if writer is None:
+        host = self._hosts.get(name)
+        if host is None or host.writer is None:
             raise EngineError(f"{name}: its host is not there")
-        self._loop.call_soon_threadsafe(writer.write, framed(Scale(processors)))
+        self._loop.call_soon_threadsafe(host.writer.write, framed(Scale(processors)))
+
+    def ask(self) -> list[str]:
+        """Ask all hosts for a report, and return the names of those that are there."""
+        return self._tell_all(framed(Ask()))
+
+    def drain(self) -> None:
+        """Let hosts take nothing of batches that begin from now on."""
+        self._tell_all(framed(Drain()))
 
     def await_running(self, name: str, processors: int, *, patience_s: float = 60.0) -> None:
         """Return when a host has said that so many processors, or more, can take records."""
+        host = self._hosts[name]
         until_s = time.monotonic() + patience_s
-        while self._running.get(name, 0) < processors or name not in self._here:
-            if name in self._broken:
-                raise EngineError(f"{name}: {self._broken[name]}")
-            status = self._processes[name].poll()
+        while host.running < processors or host.here is None:
+            if host.broken:
+                raise EngineError(f"{name}: {host.broken}")
+            status = host.process.poll()
             if status is not None:
                 raise EngineError(f"{name}: its host ended with status {status}")
             if time.monotonic() > until_s:
                 raise EngineError(f"{name}: no {processors} processors within {patience_s:g} s")
             time.sleep(_LOOK_S)
 
+    def running(self, name: str) -> int:
+        """Return how many processors of a host can take records."""
+        return self._hosts[name].running
+
+    def pid(self, name: str) -> int:
+        """Return the process of a host."""
+        return self._hosts[name].process.pid
+
+    def ended(self) -> dict[str, str]:
+        """Return the hosts that run no more, and why."""
+        return {
+            name: host.broken or f"its host ended with status {status}"
+            for name, host in self._hosts.items()
+            if (status := host.process.poll()) is not None
+        }
+
     def broken(self) -> Mapping[str, str]:
         """Return the hosts that cannot go on, and why."""
-        return dict(self._broken)
+        return {name: host.broken for name, host in self._hosts.items() if host.broken}
+
+    def stopped(self) -> Mapping[str, str]:
+        """Return the operators at which a record stops the application, and why."""
+        return dict(self._stopped)
 
     def tallies(self) -> dict[str, list[Tally]]:
         """Return what hosts reported since this was last asked."""
@@ -112,37 +193,81 @@ class Controller:
             taken, self._tallies = self._tallies, {}
         return taken
 
+    def reported(self) -> set[str]:
+        """Return the hosts of which there are reports that were not taken yet."""
+        with self._lock:
+            return set(self._tallies)
+
     @property
     def _socket(self) -> Path:
         return self._folder / "controller.sock"
 
+    def _tell_all(self, frame: bytes) -> list[str]:
+        there = {
+            name: host.writer
+            for name, host in self._hosts.items()
+            if host.writer is not None and not host.writer.is_closing()
+        }
+        for writer in there.values():
+            self._loop.call_soon_threadsafe(writer.write, frame)
+        return list(there)
+
     async def _heard(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        frames = Frames()
+        frames, known = Frames(), False
         try:
             while some := await reader.read(_CHUNK):
                 for body in frames.fed(some):
-                    self._note(_decode(body), writer)
-        except (ConnectionError, asyncio.CancelledError):
+                    message = _decode(body)
+                    known = known or self._is_ours(message)
+                    if not known:
+                        return
+                    self._note(message, writer)
+        except (ConnectionError, msgspec.MsgspecError, asyncio.CancelledError):
             pass
-        writer.close()
+        finally:
+            writer.close()
+
+    def _is_ours(self, message: FromHost) -> bool:
+        """Return whether the first message of a connection is that of a host we started."""
+        if not isinstance(message, Here | Broken) or message.name not in self._hosts:
+            return False
+        host = self._hosts[message.name]
+        return hmac.compare_digest(message.token.encode(), host.token.encode())
 
     def _note(self, message: FromHost, writer: asyncio.StreamWriter) -> None:
+        host = self._hosts[message.name]
         match message:
-            case Here(name):
-                self._here[name], self._writers[name] = message, writer
+            case Here():
+                host.here, host.writer = message, writer
+            case Reached(_, processors):
+                host.running = processors
             case Report(name, tally):
-                self._running[name] = tally.running
                 with self._lock:
                     self._tallies.setdefault(name, []).append(tally)
-            case Broken(name, reason):
-                self._broken[name] = reason
+            case Stopped(name, identity, reason):
+                self._stopped[name] = f"record {identity}: {reason}"
+            case Broken(_, reason):
+                host.broken = reason
 
     async def _close(self) -> None:
         if self._server is not None:
             self._server.close()
-        for writer in self._writers.values():
-            writer.close()
+        for host in self._hosts.values():
+            if host.writer is not None:
+                host.writer.close()
+            with suppress(ProcessLookupError):
+                if host.writer is None:  # it has not come yet, and would wait for nobody
+                    host.process.kill()
         tasks = asyncio.all_tasks(self._loop) - {asyncio.current_task(self._loop)}
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _log_of(folder: Path, name: str) -> BinaryIO:
+    """Return the open file that a host writes to; a long one is put aside."""
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / f"{name}.log"
+    if log.exists() and log.stat().st_size > _MOST_LOG_BYTES:
+        log.replace(log.with_suffix(".log.1"))
+    return log.open("ab")

@@ -1,38 +1,55 @@
-"""What a host counts between two reports: arrivals in bins, service and waiting times."""
+"""What a host counts between two reports: service and waiting times, bytes, traces."""
 
 from dataclasses import dataclass, field
-from math import floor
 
 import msgspec
 
-__all__ = ["Counters", "Counts", "Tally"]
+from sojourn.host.messages import Record
+from sojourn.host.tracing import Trace
+
+__all__ = ["Counters", "Counts", "State", "Tally"]
 
 
 class Counts(msgspec.Struct, array_like=True, frozen=True):
     """What one processor did: records, and the sums of times and of their squares."""
 
     processor: str
-    served: int
-    service_s: float
-    service_ss: float
-    wait_s: float
-    wait_ss: float
-    cpu_s: float
+    served: int = 0
+    service_s: float = 0.0
+    service_ss: float = 0.0
+    wait_s: float = 0.0
+    wait_ss: float = 0.0
+    cpu_s: float = 0.0
+    memory_bytes: int = 0
+
+
+class State(msgspec.Struct, array_like=True, frozen=True):
+    """How a host is at the moment. What is replayed, retried and dead counts from its start."""
+
+    wanted: int = 0
+    running: int = 0
+    waiting: int = 0
+    replayed: int = 0
+    retried: int = 0
+    dead: int = 0
+    feeds: int = 0
+    drained: bool = False
 
 
 class Tally(msgspec.Struct, array_like=True, frozen=True):
-    """What happened at an operator between two times of the host's clock."""
+    """What happened at an operator until *at_s* of the machine's clock.
+
+    *positions* are the offsets that come next, by stream and partition. *bytes* went through
+    it, by stream.
+    """
 
     since_s: float
     at_s: float
-    bin_s: float
-    arrivals: list[int]
+    state: State
     processors: list[Counts]
-    wanted: int
-    running: int
-    waiting: int
-    replayed: int
-    retried: int
+    positions: dict[str, dict[int, int]]
+    bytes: dict[str, int]
+    traces: list[Trace]
 
 
 @dataclass(slots=True)
@@ -47,31 +64,36 @@ class _Sums:
 
 @dataclass(slots=True)
 class Counters:
-    """Counts from *since_s* on, arrivals in bins of *bin_s*.
+    """Counts from *since_s* on.
 
-    >>> counters = Counters(since_s=100.0, bin_s=0.5)
-    >>> counters.arrived(100.1), counters.arrived(101.2)
-    (None, None)
+    >>> counters = Counters(since_s=100.0)
+    >>> counters.arrived(Record(0, "lines/0/7", b"four", "lines", offset=7))
     >>> counters.served("a-1", service_s=0.3, wait_s=0.1, cpu_s=0.0)
-    >>> tally = counters.taken(101.5, wanted=1, running=1, waiting=0, replayed=0, retried=0)
-    >>> tally.arrivals, tally.processors[0].served
-    ([1, 0, 1], 1)
+    >>> tally = counters.taken(101.5, State(), memory={"a-1": 1024, "a-2": 2048})
+    >>> tally.positions, tally.bytes, [counts.served for counts in tally.processors]
+    ({'lines': {0: 8}}, {'lines': 4}, [1, 0])
     """
 
     since_s: float
-    bin_s: float
-    _arrivals: list[int] = field(default_factory=list)
     _sums: dict[str, _Sums] = field(default_factory=dict)
+    _positions: dict[str, dict[int, int]] = field(default_factory=dict)
+    _bytes: dict[str, int] = field(default_factory=dict)
+    _traces: list[Trace] = field(default_factory=list)
 
-    def arrived(self, at_s: float) -> None:
-        """Count a record that arrived."""
-        place = max(0, floor((at_s - self.since_s) / self.bin_s))
-        self._arrivals += [0] * (place + 1 - len(self._arrivals))
-        self._arrivals[place] += 1
+    def arrived(self, record: Record) -> None:
+        """Count a record that a feed brought."""
+        self._positions.setdefault(record.stream, {})[record.partition] = record.offset + 1
+        self.passed(record.stream, record.size_bytes)
+
+    def passed(self, stream: str, size_bytes: int) -> None:
+        """Count what came from a stream, or went to it."""
+        self._bytes[stream] = self._bytes.get(stream, 0) + size_bytes
 
     def served(self, processor: str, *, service_s: float, wait_s: float, cpu_s: float) -> None:
         """Count a record that a processor is done with."""
-        sums = self._sums.setdefault(processor, _Sums())
+        sums = self._sums.get(processor)
+        if sums is None:
+            sums = self._sums[processor] = _Sums()
         sums.served += 1
         sums.service_s += service_s
         sums.service_ss += service_s * service_s
@@ -79,41 +101,37 @@ class Counters:
         sums.wait_ss += wait_s * wait_s
         sums.cpu_s += cpu_s
 
-    def taken(
-        self,
-        at_s: float,
-        *,
-        wanted: int,
-        running: int,
-        waiting: int,
-        replayed: int,
-        retried: int,
-    ) -> Tally:
-        """Return what was counted, and begin anew."""
-        bins = max(1, -floor(-(at_s - self.since_s) / self.bin_s))
-        arrivals = (self._arrivals + [0] * bins)[: max(bins, len(self._arrivals))]
+    def traced(self, trace: Trace) -> None:
+        """Keep what is told of a followed root."""
+        self._traces.append(trace)
+
+    def taken(self, at_s: float, state: State, *, memory: dict[str, int]) -> Tally:
+        """Return what was counted, and begin anew; *memory* is that of processors there are."""
+        names = dict.fromkeys((*self._sums, *memory))
         tally = Tally(
             since_s=self.since_s,
             at_s=at_s,
-            bin_s=self.bin_s,
-            arrivals=arrivals,
+            state=state,
             processors=[
-                Counts(
-                    processor=name,
-                    served=sums.served,
-                    service_s=sums.service_s,
-                    service_ss=sums.service_ss,
-                    wait_s=sums.wait_s,
-                    wait_ss=sums.wait_ss,
-                    cpu_s=sums.cpu_s,
-                )
-                for name, sums in self._sums.items()
+                _counts(name, self._sums.get(name, _Sums()), memory.get(name, 0))
+                for name in names
             ],
-            wanted=wanted,
-            running=running,
-            waiting=waiting,
-            replayed=replayed,
-            retried=retried,
+            positions={stream: dict(next_) for stream, next_ in self._positions.items()},
+            bytes=self._bytes,
+            traces=self._traces,
         )
-        self.since_s, self._arrivals, self._sums = at_s, [], {}
+        self.since_s, self._sums, self._bytes, self._traces = at_s, {}, {}, []
         return tally
+
+
+def _counts(name: str, sums: _Sums, memory_bytes: int) -> Counts:
+    return Counts(
+        processor=name,
+        served=sums.served,
+        service_s=sums.service_s,
+        service_ss=sums.service_ss,
+        wait_s=sums.wait_s,
+        wait_ss=sums.wait_ss,
+        cpu_s=sums.cpu_s,
+        memory_bytes=memory_bytes,
+    )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from zlib import crc32
 
 from sojourn.app.operator import OnError
-from sojourn.host.messages import Answer, Output, Record
+from sojourn.host.messages import Answer, Output, Record, Result
 
 __all__ = [
     "Desk",
@@ -28,10 +28,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Give:
-    """Let a processor work on a record."""
+    """Let a processor work on records, one after the other."""
 
     processor: int
-    record: Record
+    records: tuple[Record, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,11 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Tell a feed what became of a record."""
+    """Tell a feed what became of a record; *record* is None where that was remembered."""
 
     feed: int
     answer: Answer
+    record: Record | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Fail:
     """Tell a feed that a record stops the application."""
 
     feed: int
-    number: int
+    record: Record
     reason: str
 
 
@@ -82,6 +83,14 @@ class Finish:
 
 Instruction = Give | Start | Kill | Grant | Reply | Fail | Finish
 
+# What comes in hand ahead of processors, and what one is given at once, is at most so much
+# work: enough to bridge the way to the feed and to a processor, too little to be noticed.
+_AHEAD_S = 0.005
+_AT_ONCE_S = 0.001
+_MOST_AHEAD = 500
+# Of the mean service time, what the latest record counts for.
+_NEWEST = 0.05
+
 
 @dataclass(slots=True)
 class _Job:
@@ -89,28 +98,32 @@ class _Job:
 
     feed: int
     record: Record
-    arrived_s: float
     tries: int = 0
+    deaths: int = 0
     left: int = 1
     outputs: list[Output] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Processor:
-    """One that starts (not *ready*), idles (no *job*), works, or goes when it is done."""
+    """One that starts (not *ready*), idles (no *jobs*), works, or goes when it is done."""
 
     ready: bool = False
     going: bool = False
-    job: _Job | None = None
+    jobs: list[_Job] = field(default_factory=list)
     since_s: float = 0.0
     lane: deque[_Job] = field(default_factory=deque)
 
 
 @dataclass(slots=True)
 class _Feed:
-    """Records that it may still send, and those not answered yet."""
+    """Records that it may still send, and those not answered yet.
+
+    One that came too late is *shut*: it gets nothing.
+    """
 
     partition: tuple[str, int]
+    shut: bool = False
     credit: int = 0
     open: int = 0
     ended: bool = False
@@ -119,23 +132,32 @@ class _Feed:
 class Desk:
     """The records in hand of one operator, its feeds and its processors.
 
-    *ahead* is how many records more than processors are in hand: enough to bridge the way to
-    the feed and back, and few, because what is not in hand waits where it can be seen.
-    *remembered* answers are kept, for records that come again after a feed failed.
+    *ahead* is how many records more than processors are in hand, or more if they take no
+    time: enough to bridge the way to the feed and back, and few, because what is not in hand
+    waits where it can be seen. *remembered_bytes* of answers are kept, for records that come
+    again after a feed failed.
     """
 
     def __init__(
-        self, *, on_error: OnError | None = None, ahead: int = 2, remembered: int = 10_000
+        self,
+        *,
+        on_error: OnError | None = None,
+        ahead: int = 2,
+        remembered_bytes: int = 64 << 20,
     ) -> None:
-        self._on_error, self._ahead, self._most = on_error or OnError(), ahead, remembered
+        self._on_error, self._ahead = on_error or OnError(), ahead
+        self._most_bytes, self._bytes = remembered_bytes, 0
         self._wanted = 0
         self._number = 0
+        self._pace_s: float | None = None
         self._queue: deque[_Job] = deque()
+        self._homeless: list[_Job] = []
         self._processors: dict[int, _Processor] = {}
         self._feeds: dict[int, _Feed] = {}
         self._batches: dict[tuple[str, int], int] = {}
         self._answers: OrderedDict[str, tuple[tuple[str, int], Answer]] = OrderedDict()
-        self.replayed = self.retried = 0
+        self._draining = False
+        self.replayed = self.retried = self.dead = 0
 
     # -- what can be asked ----------------------------------------------------------------
 
@@ -150,16 +172,31 @@ class Desk:
         return sum(p.ready and not p.going for p in self._processors.values())
 
     @property
+    def feeds(self) -> int:
+        """Feeds that are there."""
+        return len(self._feeds)
+
+    @property
     def waiting(self) -> int:
         """Records in hand that no processor works on."""
-        return len(self._queue) + sum(len(p.lane) for p in self._processors.values())
+        lanes = sum(len(p.lane) for p in self._processors.values())
+        return len(self._queue) + len(self._homeless) + lanes
+
+    @property
+    def drained(self) -> bool:
+        """Whether all that came before `drain` is answered, and Spark has committed it.
+
+        It has when the next batch begins.
+        """
+        shut = {feed.partition for feed in self._feeds.values() if feed.shut}
+        return self._draining and shut >= self._batches.keys()
 
     def late(self, now_s: float, limit_s: float) -> list[int]:
         """Return the processors that have worked on one record for longer than *limit_s*."""
         return [
             name
             for name, p in self._processors.items()
-            if p.job is not None and now_s - p.since_s > limit_s
+            if p.jobs and now_s - p.since_s > limit_s
         ]
 
     # -- feeds ----------------------------------------------------------------------------
@@ -170,9 +207,9 @@ class Desk:
         if batch > self._batches.get(place, -1):
             # what was answered before is committed, and will not come again
             for identity in [i for i, (p, _) in self._answers.items() if p == place]:
-                del self._answers[identity]
+                self._bytes -= _size_bytes(self._answers.pop(identity)[1])
         self._batches[place] = batch
-        self._feeds[feed] = _Feed(place)
+        self._feeds[feed] = _Feed(place, shut=self._draining)
         return self._grants()
 
     def records_came(
@@ -190,7 +227,7 @@ class Desk:
                 done.append(Reply(feed, answer))
                 continue
             here.open += 1
-            self._take(_Job(feed, record, now_s))
+            self._take(_Job(feed, record))
         return [*done, *self._turn(now_s)]
 
     def feed_ended(self, feed: int) -> list[Instruction]:
@@ -198,10 +235,15 @@ class Desk:
         self._feeds[feed].ended = True
         return self._finished(feed)
 
+    def drain(self) -> None:
+        """Let batches that have begun end, and take nothing of those that begin later."""
+        self._draining = True
+
     def feed_left(self, feed: int, now_s: float) -> list[Instruction]:
         """Return what to do when a feed is gone: its records will come again."""
         self._feeds.pop(feed, None)
         self._queue = deque(job for job in self._queue if job.feed != feed)
+        self._homeless = [job for job in self._homeless if job.feed != feed]
         for processor in self._processors.values():
             processor.lane = deque(job for job in processor.lane if job.feed != feed)
         return self._turn(now_s)
@@ -214,7 +256,7 @@ class Desk:
         staying = self._staying()
         done: list[Instruction] = [self._start() for _ in range(wanted - len(staying))]
         # those that idle go first, and of those that work the ones that came last
-        by_use = sorted(staying, key=lambda n: (self._processors[n].job is not None, -n))
+        by_use = sorted(staying, key=lambda n: (bool(self._processors[n].jobs), -n))
         for name in by_use[: max(0, len(staying) - wanted)]:
             done += self._let_go(name)
         return [*done, *self._turn(now_s)]
@@ -225,33 +267,49 @@ class Desk:
         if processor is None:
             return [Kill(name)]
         processor.ready = True
+        self._settle()
         return self._turn(now_s)
 
     def processor_done(
-        self, name: int, outputs: Sequence[Output], error: str, now_s: float
+        self, name: int, results: Sequence[Result], now_s: float
     ) -> list[Instruction]:
-        """Return what to do when a processor is done with its record."""
+        """Return what to do when a processor is done with all it was given."""
         processor = self._processors[name]
-        job, processor.job = processor.job, None
+        jobs, processor.jobs = processor.jobs, []
         done: list[Instruction] = []
-        if job is not None:
-            done += self._failed(job, error, processor) if error else self._did(job, outputs)
+        for job, result in zip(jobs, results, strict=True):
+            self._paced(result.took_s)
+            if result.error:
+                done += self._failed(job, result.error, processor)
+            else:
+                done += self._did(job, result.outputs)
         if processor.going:
             done += self._gone(name)
         return [*done, *self._turn(now_s)]
 
-    def processor_died(self, name: int, reason: str, now_s: float) -> list[Instruction]:
-        """Return what to do when a processor is gone, whatever it was doing."""
+    def processor_died(
+        self, name: int, reason: str, now_s: float, *, late: bool = False
+    ) -> list[Instruction]:
+        """Return what to do when a processor is gone, whatever it was doing.
+
+        One that dies need not have died of its record, which is tried once more; one that was
+        ended because it was *late* had its chance.
+        """
         processor = self._processors.pop(name, None)
         if processor is None:
             return []
         done: list[Instruction] = []
         for job in processor.lane:
             done += self._again(job)
-        if processor.job is not None and processor.job.record.everyone:
-            done += self._did(processor.job, ())  # the others have it, and it is gone
-        elif processor.job is not None:
-            done += self._failed(processor.job, reason, None)
+        for job in processor.jobs:
+            job.deaths += 1
+            if job.record.everyone:
+                done += self._did(job, ())  # the others have it, and this one is gone
+            elif job.deaths == 1 and not late:
+                self.retried += 1
+                self._queue.appendleft(job)
+            else:
+                done += self._failed(job, reason, None)
         if not processor.going and len(self._staying()) < self._wanted:
             done.append(self._start())
         return [*done, *self._turn(now_s)]
@@ -271,7 +329,7 @@ class Desk:
         processor.going = True
         lane, processor.lane = processor.lane, deque()
         done = [instruction for job in lane for instruction in self._again(job)]
-        return done if processor.job is not None else [*done, *self._gone(name)]
+        return done if processor.jobs else [*done, *self._gone(name)]
 
     def _gone(self, name: int) -> list[Instruction]:
         del self._processors[name]
@@ -279,9 +337,12 @@ class Desk:
 
     def _take(self, job: _Job) -> None:
         """Put a record where it waits."""
-        ready = [n for n in self._staying() if self._processors[n].ready]
-        if not ready or (job.record.key is None and not job.record.everyone):
+        if job.record.key is None and not job.record.everyone:
             self._queue.append(job)
+            return
+        ready = [n for n in self._staying() if self._processors[n].ready]
+        if not ready:
+            self._homeless.append(job)
         elif job.record.everyone:
             job.left = len(ready)
             for name in ready:
@@ -289,6 +350,12 @@ class Desk:
         elif job.record.key is not None:
             name = ready[crc32(job.record.key.encode()) % len(ready)]
             self._processors[name].lane.append(job)
+
+    def _settle(self) -> None:
+        """Find a place for those that had no processor to wait for."""
+        homeless, self._homeless = self._homeless, []
+        for job in homeless:
+            self._take(job)
 
     def _again(self, job: _Job) -> list[Instruction]:
         """Find another place for a record whose processor is gone."""
@@ -316,20 +383,26 @@ class Desk:
                 where.lane.appendleft(job)  # only there it is not done yet
             return []
         if self._on_error.then == "dead_letter":
+            self.dead += 1
             return self._answered(job, Answer(job.record.number, (), reason))
         if job.feed not in self._feeds:
             return []
-        return [Fail(job.feed, job.record.number, reason)]
+        return [Fail(job.feed, job.record, reason)]
 
     def _answered(self, job: _Job, answer: Answer) -> list[Instruction]:
         feed = self._feeds.get(job.feed)
         if feed is None:
             return []  # it will come again, with another feed
         feed.open -= 1
-        self._answers[job.record.identity] = (feed.partition, answer)
-        if len(self._answers) > self._most:
-            self._answers.popitem(last=False)
-        return [Reply(job.feed, answer), *self._finished(job.feed)]
+        self._remember(job.record.identity, feed.partition, answer)
+        return [Reply(job.feed, answer, job.record), *self._finished(job.feed)]
+
+    def _remember(self, identity: str, place: tuple[str, int], answer: Answer) -> None:
+        self._answers[identity] = place, answer
+        self._bytes += _size_bytes(answer)
+        while self._bytes > self._most_bytes:
+            _, (_, forgotten) = self._answers.popitem(last=False)
+            self._bytes -= _size_bytes(forgotten)
 
     def _finished(self, feed: int) -> list[Instruction]:
         here = self._feeds[feed]
@@ -340,30 +413,57 @@ class Desk:
 
     def _turn(self, now_s: float) -> list[Instruction]:
         """Give idle processors work, and feeds the credit for more."""
-        waiting, self._queue = self._queue, deque()
-        for job in waiting:  # those with a key, or for everyone, now have where to go
-            self._take(job)
         done: list[Instruction] = []
         for name, processor in self._processors.items():
-            if not processor.ready or processor.going or processor.job is not None:
+            if not processor.ready or processor.going or processor.jobs:
                 continue
             line = processor.lane or self._queue
             if line:
-                processor.job, processor.since_s = line.popleft(), now_s
-                done.append(Give(name, processor.job.record))
+                processor.jobs, processor.since_s = self._share(line), now_s
+                done.append(Give(name, tuple(job.record for job in processor.jobs)))
         return [*done, *self._grants()]
+
+    def _share(self, line: deque[_Job]) -> list[_Job]:
+        """Take off *line* what a processor does next: several where they take no time.
+
+        Not more than its share, so that all have work, and one that was tried before alone,
+        so that it harms no other.
+        """
+        most = 1 if not self._pace_s else int(_AT_ONCE_S / self._pace_s)
+        jobs = [line.popleft()]
+        share = -(-len(line) // max(1, self.running))
+        while line and len(jobs) < min(most, share) and not line[0].tries + line[0].deaths:
+            if jobs[0].tries or jobs[0].deaths:
+                break
+            jobs.append(line.popleft())
+        return jobs
+
+    def _paced(self, took_s: float) -> None:
+        before = took_s if self._pace_s is None else self._pace_s
+        self._pace_s = before + _NEWEST * (took_s - before)
 
     def _grants(self) -> list[Instruction]:
         """Return credit for feeds, in turn, so that processors have work and little more."""
-        open_feeds = [feed for feed, state in self._feeds.items() if not state.ended]
-        if not open_feeds:
+        feeds = {
+            name: feed for name, feed in self._feeds.items() if not (feed.ended or feed.shut)
+        }
+        if not feeds:
             return []
-        in_hand = self.waiting + sum(p.job is not None for p in self._processors.values())
-        promised = sum(self._feeds[feed].credit for feed in open_feeds)
-        spare = self.running + self._ahead - in_hand - promised
-        granted = dict.fromkeys(open_feeds, 0)
+        running = self.running
+        ahead = self._ahead
+        if self._pace_s:
+            ahead = max(ahead, min(_MOST_AHEAD, int(running * _AHEAD_S / self._pace_s)))
+        in_hand = self.waiting + sum(len(p.jobs) for p in self._processors.values())
+        promised = sum(feed.credit for feed in feeds.values())
+        spare = running + ahead - in_hand - promised
+        granted = dict.fromkeys(feeds, 0)
         for _ in range(spare):
-            granted[min(open_feeds, key=lambda f: (self._feeds[f].credit + granted[f], f))] += 1
+            granted[min(feeds, key=lambda f: (feeds[f].credit + granted[f], f))] += 1
         for feed, number in granted.items():
-            self._feeds[feed].credit += number
+            feeds[feed].credit += number
         return [Grant(feed, number) for feed, number in granted.items() if number]
+
+
+def _size_bytes(answer: Answer) -> int:
+    """Return about how much memory an answer takes: what it carries, and what holds it."""
+    return 500 + sum(200 + output.size_bytes for output in answer.outputs)

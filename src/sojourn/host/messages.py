@@ -24,7 +24,9 @@ __all__ = [
     "Ready",
     "Record",
     "Records",
+    "Result",
     "ToFeed",
+    "Work",
     "framed",
 ]
 
@@ -37,6 +39,8 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
 
     *number* is the feed's own, *identity* the same when the record comes again after a
     failure. *blobs* are binary columns, *written_s* is when it was written to its stream.
+    *traced* is the number of roots that its own, born at *birth_s*, stands for; 0 of one that
+    is not followed. *partition* and *offset* are its place in its topic.
     """
 
     number: int
@@ -47,6 +51,16 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
     key: str | None = None
     written_s: float = 0.0
     everyone: bool = False
+    root: str = ""
+    birth_s: float = 0.0
+    traced: int = 0
+    partition: int = 0
+    offset: int = -1
+
+    @property
+    def size_bytes(self) -> int:
+        """What it carries."""
+        return len(self.payload) + sum(map(len, self.blobs.values()))
 
 
 class Output(msgspec.Struct, array_like=True, frozen=True):
@@ -55,7 +69,11 @@ class Output(msgspec.Struct, array_like=True, frozen=True):
     stream: str
     payload: bytes
     blobs: dict[str, bytes] = {}
-    key: str | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """What it carries."""
+        return len(self.payload) + sum(map(len, self.blobs.values()))
 
 
 class Answer(msgspec.Struct, array_like=True, frozen=True):
@@ -113,13 +131,25 @@ class Ready(msgspec.Struct, tag=True, array_like=True, frozen=True):
     pid: int
 
 
-class Done(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A processor is done with its record: outputs, or the error that it raised."""
+class Work(msgspec.Struct, array_like=True, frozen=True):
+    """What a processor is to do next, one after the other."""
+
+    records: list[Record]
+
+
+class Result(msgspec.Struct, array_like=True, frozen=True):
+    """What a record came to: outputs, or the error that was raised."""
 
     outputs: list[Output]
     error: str = ""
     took_s: float = 0.0
     cpu_s: float = 0.0
+
+
+class Done(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A processor is done with all it was given."""
+
+    results: list[Result]
 
 
 FromFeed = Hello | Records | End

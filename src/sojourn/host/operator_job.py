@@ -14,8 +14,13 @@ __all__ = ["OperatorJob", "of_application"]
 
 
 def of_application(argument: str) -> "OperatorJob":
-    """Return the job of an operator, named as `package.module:app operator`."""
-    address, _, name = argument.partition(" ")
+    """Return the job of an operator, named as `package.module:app operator`.
+
+    In place of the module may be the path of a topology file, which may have blanks.
+    """
+    address, _, name = argument.rpartition(" ")
+    if not address:
+        raise BadInput(f"{argument!r} names no operator; write package.module:app operator")
     operator = load(address).operators.get(name)
     if not isinstance(operator, PythonOperator):
         raise BadInput(

@@ -16,10 +16,11 @@ from pathlib import Path
 from time import monotonic, time
 
 import msgspec
+import psutil
 
 from sojourn.app.operator import OnError
 from sojourn.errors import EngineError
-from sojourn.host.counting import Counters, Tally
+from sojourn.host.counting import Counters, State
 from sojourn.host.desk import (
     Desk,
     Fail,
@@ -32,6 +33,7 @@ from sojourn.host.desk import (
     Start,
 )
 from sojourn.host.messages import (
+    Answer,
     Answers,
     Credit,
     Done,
@@ -45,62 +47,40 @@ from sojourn.host.messages import (
     Ready,
     Record,
     Records,
+    Result,
+    Work,
     framed,
 )
+from sojourn.host.reports import (
+    Ask,
+    Broken,
+    Drain,
+    FromController,
+    Here,
+    Reached,
+    Report,
+    Scale,
+    Stopped,
+)
 from sojourn.host.template import Ended, Forked, FromTemplate, Loaded
+from sojourn.host.tracing import Trace, child_identity
 
-__all__ = [
-    "Broken",
-    "FromController",
-    "FromHost",
-    "Here",
-    "Host",
-    "Report",
-    "Scale",
-    "Settings",
-]
+__all__ = ["TOKEN", "Host", "Settings"]
+
+TOKEN = "SOJOURN_HOST_TOKEN"  # noqa: S105 - its name
+"""The variable by which a host knows what to say to its controller."""
 
 _CHUNK = 1 << 16
 # Processors that die so often in a row before they can take a record never will.
 _MOST_STILLBORN = 5
 # What the template says of a dead processor comes a little after its connection broke.
 _LAST_WORDS_S = 0.5
+# A controller that has not read so much is not going to: reports wait, and nothing else.
+_MOST_UNREAD_BYTES = 1 << 20
 
 _from_feed = msgspec.msgpack.Decoder(FromFeed).decode
 _from_processor = msgspec.msgpack.Decoder(FromProcessor).decode
 _from_template = msgspec.msgpack.Decoder(FromTemplate).decode
-
-
-class Here(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A host introduces itself to the controller, and asks for its number of processors."""
-
-    name: str
-    pid: int
-    socket: str
-
-
-class Report(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """What happened since the last report."""
-
-    name: str
-    tally: Tally
-
-
-class Broken(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The host cannot go on."""
-
-    name: str
-    reason: str
-
-
-class Scale(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The controller wants so many processors."""
-
-    processors: int
-
-
-FromHost = Here | Report | Broken
-FromController = Scale
 _from_controller = msgspec.msgpack.Decoder(FromController).decode
 
 
@@ -109,7 +89,8 @@ class Settings:
     """What a host runs, and where it is reached.
 
     *job* is `package.module:factory`, called with *argument*. Feeds connect to `feed.sock` in
-    *folder*, which only the owner may enter; the controller listens at *controller*.
+    *folder*, which only the owner may enter; the controller listens at *controller*. One that
+    does not measure only counts.
     """
 
     name: str
@@ -120,8 +101,7 @@ class Settings:
     processors: int = 1
     on_error: OnError = field(default_factory=OnError)
     limit_s: float = 300.0
-    report_every_s: float = 1.0
-    bins: int = 30
+    measures: bool = True
 
 
 class Host:
@@ -130,12 +110,12 @@ class Host:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._desk = Desk(on_error=settings.on_error)
-        self._counters = Counters(
-            since_s=monotonic(), bin_s=settings.report_every_s / settings.bins
-        )
+        self._counters = Counters(since_s=monotonic())
         self._feeds: dict[int, asyncio.StreamWriter] = {}
         self._processors: dict[int, asyncio.StreamWriter] = {}
-        self._given: dict[int, float] = {}
+        self._given: dict[int, list[float]] = {}
+        self._reached = 0
+        self._late: set[int] = set()
         self._unwanted: set[int] = set()
         self._pids: dict[int, int] = {}
         self._last_words: dict[int, str] = {}
@@ -152,11 +132,10 @@ class Host:
         reader, self._controller = await asyncio.open_unix_connection(self._settings.controller)
         child = await self._start_template()
         server = await asyncio.start_unix_server(self._feed, feeds)
-        self._tell(Here(self._settings.name, os.getpid(), str(feeds)))
+        self._tell(Here(self._settings.name, os.getpid(), str(feeds), _token()))
         try:
             self._do(self._desk.scaled(self._settings.processors, monotonic()))
             self._spawn(self._obey(reader))
-            self._spawn(self._report())
             self._spawn(self._watch())
             await self._ending.wait()
         finally:
@@ -170,23 +149,44 @@ class Host:
         frames = Frames()
         while some := await reader.read(_CHUNK):
             for body in frames.fed(some):
-                wanted = _from_controller(body).processors
-                self._do(self._desk.scaled(wanted, monotonic()))
+                match _from_controller(body):
+                    case Scale(processors):
+                        self._do(self._desk.scaled(processors, monotonic()))
+                    case Ask():
+                        self._report()
+                    case Drain():
+                        self._desk.drain()
         self._ending.set()
 
-    async def _report(self) -> None:
-        while True:
-            await asyncio.sleep(self._settings.report_every_s)
-            desk = self._desk
-            tally = self._counters.taken(
-                monotonic(),
-                wanted=desk.wanted,
-                running=desk.running,
-                waiting=desk.waiting,
-                replayed=desk.replayed,
-                retried=desk.retried,
-            )
-            self._tell(Report(self._settings.name, tally))
+    def _report(self) -> None:
+        if self._controller is None or self._unread() > _MOST_UNREAD_BYTES:
+            return  # nothing is lost: it is all in the next one
+        desk = self._desk
+        state = State(
+            wanted=desk.wanted,
+            running=desk.running,
+            waiting=desk.waiting,
+            replayed=desk.replayed,
+            retried=desk.retried,
+            dead=desk.dead,
+            feeds=desk.feeds,
+            drained=desk.drained,
+        )
+        tally = self._counters.taken(monotonic(), state, memory=self._memory())
+        self._tell(Report(self._settings.name, tally))
+
+    def _unread(self) -> int:
+        return self._controller.transport.get_write_buffer_size() if self._controller else 0
+
+    def _memory(self) -> dict[str, int]:
+        memory = {}
+        for number, pid in self._pids.items():
+            with suppress(psutil.NoSuchProcess):
+                memory[self._called(number)] = psutil.Process(pid).memory_info().rss
+        return memory
+
+    def _called(self, number: int) -> str:
+        return f"{self._settings.name}-{number}"
 
     def _tell(self, message: msgspec.Struct) -> None:
         if self._controller is not None and not self._controller.is_closing():
@@ -199,6 +199,7 @@ class Host:
             for name in self._desk.late(monotonic(), self._settings.limit_s):
                 limit = f"longer than {self._settings.limit_s:g} s for one record"
                 if name in self._pids:
+                    self._late.add(name)
                     self._last_words[self._pids[name]] = limit
                     with suppress(ProcessLookupError):
                         os.kill(self._pids[name], signal.SIGKILL)
@@ -225,8 +226,8 @@ class Host:
                     self._desk.feed_came(feed, message.query, message.partition, message.batch)
                 )
             case Records():
-                for _ in message.records:
-                    self._counters.arrived(now_s)
+                for record in message.records:
+                    self._counters.arrived(record)
                 self._do(self._desk.records_came(feed, message.records, now_s))
             case End():
                 self._do(self._desk.feed_ended(feed))
@@ -250,7 +251,7 @@ class Host:
         loaded: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._spawn(self._listen_to_template(reader, writer, loaded))
         if error := await loaded:
-            self._tell(Broken(self._settings.name, error))
+            self._tell(Broken(self._settings.name, error, _token()))
             raise EngineError(f"{self._settings.name}: {error}")
         return child
 
@@ -298,15 +299,20 @@ class Host:
             case Ready(pid):
                 self._stillborn, self._pids[number] = 0, pid
                 self._do(self._desk.processor_ready(number, now_s))
-            case Done(outputs, error, took_s, cpu_s):
-                waited_s = self._given.pop(number)
+            case Done(results):
+                self._count(number, results)
+                self._do(self._desk.processor_done(number, results, now_s))
+
+    def _count(self, number: int, results: list[Result]) -> None:
+        given_s = self._given.pop(number)
+        if self._settings.measures:
+            for waited_s, result in zip(given_s, results, strict=True):
                 self._counters.served(
-                    f"{self._settings.name}-{number}",
-                    service_s=took_s,
+                    self._called(number),
+                    service_s=result.took_s,
                     wait_s=waited_s,
-                    cpu_s=cpu_s,
+                    cpu_s=result.cpu_s,
                 )
-                self._do(self._desk.processor_done(number, outputs, error, now_s))
 
     async def _died(self, number: int) -> None:
         """Find out why a processor died, and let the desk decide what to do."""
@@ -318,10 +324,14 @@ class Host:
         self._stillborn += not started
         if self._stillborn >= _MOST_STILLBORN:
             why = f"{_MOST_STILLBORN} processors in a row were not ready for a record: {reason}"
-            self._tell(Broken(self._settings.name, why))
+            self._tell(Broken(self._settings.name, why, _token()))
             self._ending.set()
             return
-        self._do(self._desk.processor_died(number, f"its processor {reason}", monotonic()))
+        late = number in self._late
+        self._late.discard(number)
+        self._do(
+            self._desk.processor_died(number, f"its processor {reason}", monotonic(), late=late)
+        )
 
     async def _heard_of(self, pid: int | None) -> None:
         while pid not in self._last_words:
@@ -331,31 +341,71 @@ class Host:
     # -- what the desk decided ----------------------------------------------------------------
 
     def _do(self, instructions: Iterable[Instruction]) -> None:
+        answers: dict[int, list[Answer]] = {}
         for instruction in instructions:
             match instruction:
-                case Give(processor, record):
-                    self._give(processor, record)
-                case Start(processor):
-                    self._start(processor)
-                case Kill(processor):
-                    self._let_go(processor)
-                case Grant(feed, number):
-                    self._say(feed, Credit(number))
-                case Reply(feed, answer):
-                    self._say(feed, Answers([answer]))
-                case Fail(feed, number, reason):
-                    self._say(feed, Failed(number, reason))
+                case Reply(feed, answer, record):
+                    answers.setdefault(feed, []).append(answer)
+                    if record is not None and self._settings.measures:
+                        self._answered(record, answer)
                 case Finish(feed):
+                    self._say(feed, Answers(answers.pop(feed, [])))
                     self._say(feed, Finished())
+                case _:
+                    self._carry_out(instruction)
+        for feed, some in answers.items():
+            self._say(feed, Answers(some))
+        if self._desk.running != self._reached:
+            self._reached = self._desk.running
+            self._tell(Reached(self._settings.name, self._reached))
+
+    def _carry_out(self, instruction: Give | Start | Kill | Grant | Fail) -> None:
+        match instruction:
+            case Give(processor, records):
+                self._give(processor, records)
+            case Start(processor):
+                self._start(processor)
+            case Kill(processor):
+                self._let_go(processor)
+            case Grant(feed, number):
+                self._say(feed, Credit(number))
+            case Fail(feed, record, reason):
+                self._say(feed, Failed(record.number, reason))
+                self._tell(Stopped(self._settings.name, record.identity, reason))
 
     def _say(self, feed: int, message: msgspec.Struct) -> None:
         if (writer := self._feeds.get(feed)) is not None and not writer.is_closing():
             writer.write(framed(message))
 
-    def _give(self, processor: int, record: Record) -> None:
-        waited_s = max(0.0, time() - record.written_s) if record.written_s else 0.0
-        self._given[processor] = waited_s
-        self._processors[processor].write(framed(record))
+    def _give(self, processor: int, records: tuple[Record, ...]) -> None:
+        now_s = time()
+        self._given[processor] = [
+            max(0.0, now_s - record.written_s) if record.written_s else 0.0
+            for record in records
+        ]
+        self._processors[processor].write(framed(Work(list(records))))
+
+    def _answered(self, record: Record, answer: Answer) -> None:
+        for output in answer.outputs:
+            self._counters.passed(output.stream, output.size_bytes)
+        if not record.traced:
+            return
+        done_s = time()
+        children = [
+            (output.stream, child_identity(record.identity, self._settings.name, place))
+            for place, output in enumerate(answer.outputs)
+        ]
+        self._counters.traced(
+            Trace(
+                root=record.root,
+                identity=record.identity,
+                birth_s=record.birth_s,
+                done_s=done_s,
+                sojourn_s=max(0.0, done_s - record.written_s),
+                weight=record.traced,
+                children=children,
+            )
+        )
 
     def _let_go(self, processor: int) -> None:
         self._pids.pop(processor, None)
@@ -394,3 +444,7 @@ class Host:
         await child.wait()
         if self._controller is not None:
             self._controller.close()
+
+
+def _token() -> str:
+    return os.environ.get(TOKEN, "")

@@ -1,6 +1,6 @@
 """A feed: the real-time query that brings an operator its records and takes results away."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,27 +19,32 @@ _COLUMNS = ("value", "headers", "topic", "partition", "offset", "timestamp")
 class Feed:
     """What a feed reads, where its host is, and where results go.
 
-    *batch_s* is how often offsets are committed: a pause of some hundred milliseconds, and
-    what comes again after a failure.
+    *kafka* are the options of Spark's source and sink. *starting* is where it begins without
+    a checkpoint, as Spark writes it. *batch_s* is how often offsets are committed: a pause of
+    some hundred milliseconds, and what comes again after a failure. So many
+    *records_per_transfer* wait for each other on their way to the host.
     """
 
     route: Route
-    servers: str
-    reads: Sequence[str]
+    kafka: Mapping[str, str] = field(repr=False)
     host: Path
     checkpoint: Path
     starting: str = "earliest"
     batch_s: float = 60.0
-    kafka: Mapping[str, str] = field(default_factory=dict)
+    records_per_transfer: int = 1
 
 
 def start_feed(spark: SparkSession, feed: Feed) -> StreamingQuery:
     """Return the running query of *feed*."""
-    kafka = {"kafka.bootstrap.servers": feed.servers, **feed.kafka}
+    # Settings are read when a query starts, and each has its own. A transfer holds records and
+    # the markers between them; the last marker sends it off.
+    spark = spark.newSession()
+    rows = 2 * feed.records_per_transfer - 1
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", rows)
     source = (
         spark.readStream.format("kafka")
-        .options(**kafka)
-        .option("subscribe", ",".join(feed.reads))
+        .options(**feed.kafka)
+        .option("subscribe", ",".join(feed.route.reads))
         .option("startingOffsets", feed.starting)
         .option("includeHeaders", "true")
         .load()
@@ -51,7 +56,7 @@ def start_feed(spark: SparkSession, feed: Feed) -> StreamingQuery:
     passed = marked.mapInArrow(relay(str(feed.host), feed.route), OUTPUT)
     written = (
         passed.writeStream.format("kafka")
-        .options(**kafka)
+        .options(**feed.kafka)
         .outputMode("update")
         .option("checkpointLocation", str(feed.checkpoint))
         .queryName(feed.route.operator)

@@ -8,13 +8,16 @@ children with the same ids, if the function gives the same outputs again.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sojourn.host.tracing import child_identity
+
 __all__ = ["Lineage", "child_headers", "lineage_of"]
 
-_ID, _ROOT, _BIRTH, _WRITTEN, _BLOB = (
+_ID, _ROOT, _BIRTH, _WRITTEN, _TRACE, _BLOB = (
     "sojourn-id",
     "sojourn-root",
     "sojourn-birth",
     "sojourn-written",
+    "sojourn-trace",
     "sojourn-column-",
 )
 
@@ -23,13 +26,18 @@ Header = tuple[str, bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lineage:
-    """Which record it is, of which root, born when, written when; and its binary columns."""
+    """Which record it is, of which root, born when, written when; and its binary columns.
+
+    *traced* is the number of roots that its own stands for, 0 where it is not followed, and
+    None where nobody has decided that yet: it is a root.
+    """
 
     identity: str
     root: str
     birth_s: float
     written_s: float
     blobs: dict[str, bytes]
+    traced: int | None = None
 
 
 def lineage_of(
@@ -55,6 +63,7 @@ def lineage_of(
         birth_s=_seconds(told, _BIRTH, timestamp_s),
         written_s=_seconds(told, _WRITTEN, timestamp_s),
         blobs=blobs,
+        traced=_traced(told),
     )
 
 
@@ -68,10 +77,11 @@ def child_headers(
     b'lines/0/7.split.2'
     """
     return [
-        (_ID, f"{parent.identity}.{operator}.{place}".encode()),
+        (_ID, child_identity(parent.identity, operator, place).encode()),
         (_ROOT, parent.root.encode()),
         (_BIRTH, repr(parent.birth_s).encode()),
         (_WRITTEN, repr(written_s).encode()),
+        (_TRACE, str(parent.traced or 0).encode()),
         *((_BLOB + name, value) for name, value in blobs.items()),
     ]
 
@@ -88,3 +98,13 @@ def _seconds(told: dict[str, bytes], name: str, otherwise: float) -> float:
         return float(told[name])
     except (KeyError, ValueError):
         return otherwise
+
+
+def _traced(told: dict[str, bytes]) -> int | None:
+    """Return what was decided where the root entered; None of a root itself."""
+    if _ID not in told:
+        return None
+    try:
+        return max(0, int(told[_TRACE]))
+    except (KeyError, ValueError):
+        return 0

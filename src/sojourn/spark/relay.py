@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -32,6 +32,7 @@ from sojourn.host.messages import (
     framed,
 )
 from sojourn.spark.headers import Lineage, child_headers, lineage_of
+from sojourn.spark.sampling import Sampling
 
 __all__ = ["OUTPUT", "Route", "relay"]
 
@@ -39,6 +40,8 @@ OUTPUT = "topic string, value binary, headers array<struct<key: string, value: b
 """What a relay hands to Spark's Kafka sink."""
 
 _CHUNK = 1 << 16
+_PATIENCE_S = 20.0
+_LOOK_S = 0.02
 _SCHEMA = pa.schema(
     [
         ("topic", pa.string()),
@@ -55,13 +58,16 @@ Batches = Iterable[pa.RecordBatch]
 class Route:
     """Where an operator's records come from and go to.
 
-    *writes* are topics by the name of the stream. *keys* are the columns by which records of
-    a topic are dealt out, and *everyone* the topics whose records all processors get.
+    *reads* are streams by the name of the topic, *writes* topics by that of the stream.
+    *keys* are the columns by which records of a topic are dealt out, and *everyone* the topics
+    whose records all processors get. About *trace_per_s* roots in a second are followed.
     """
 
     operator: str
+    reads: Mapping[str, str]
     writes: Mapping[str, str]
     dead_letters: str
+    trace_per_s: float = 100.0
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     everyone: frozenset[str] = frozenset()
 
@@ -70,11 +76,26 @@ def relay(path: str, route: Route) -> Callable[[Batches], Iterator[pa.RecordBatc
     """Return what `mapInArrow` runs: the relay to the host at *path*."""
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
-        with socket.socket(socket.AF_UNIX) as host:
-            host.connect(path)
+        with _connected(path, route.operator) as host:
             yield from _Relay(host, route).results(batches)
 
     return run
+
+
+def _connected(path: str, operator: str) -> socket.socket:
+    """Return the connection to a host, which may have to be started again first."""
+    until_s = time.monotonic() + _PATIENCE_S
+    while True:
+        host = socket.socket(socket.AF_UNIX)
+        try:
+            host.connect(path)
+        except (FileNotFoundError, ConnectionRefusedError) as error:
+            host.close()
+            if time.monotonic() > until_s:
+                raise EngineError(f"{operator}: its host is not there") from error
+            time.sleep(_LOOK_S)
+        else:
+            return host
 
 
 class _Relay:
@@ -83,6 +104,7 @@ class _Relay:
     def __init__(self, host: socket.socket, route: Route) -> None:
         self._host, self._route = host, route
         self._open: dict[int, tuple[Lineage, bytes]] = {}
+        self._sampling = Sampling(route.trace_per_s)
         self._credit, self._changed = 0, threading.Condition()
         self._failure: BaseException | None = None
 
@@ -119,21 +141,27 @@ class _Relay:
         number = 0
         try:
             for batch in batches:
-                for row in batch.column(0).to_pylist():
-                    if row is None:  # the marker that lets a record through at once
-                        continue
-                    self._await_credit()
-                    self._host.sendall(framed(Records([self._record(number, row)])))
-                    number += 1
+                # empty ones are the markers that let a record through at once
+                rows = [row for row in batch.column(0).to_pylist() if row is not None]
+                while rows:
+                    some = self._credited(len(rows))
+                    records = [
+                        self._record(number + i, row) for i, row in enumerate(rows[:some])
+                    ]
+                    self._host.sendall(framed(Records(records)))
+                    number, rows = number + some, rows[some:]
             self._host.sendall(framed(End()))
         except BaseException as error:  # noqa: BLE001 - the other thread raises it
             self._failure = error
             self._host.shutdown(socket.SHUT_RDWR)
 
-    def _await_credit(self) -> None:
+    def _credited(self, most: int) -> int:
+        """Return how many records may be sent, once it is one or more."""
         with self._changed:
             self._changed.wait_for(lambda: self._credit > 0)
-            self._credit -= 1
+            some = min(self._credit, most)
+            self._credit -= some
+        return some
 
     def _record(self, number: int, row: dict[str, Any]) -> Record:
         lineage = lineage_of(
@@ -143,17 +171,24 @@ class _Relay:
             offset=row["offset"],
             timestamp_s=row["timestamp"].timestamp(),
         )
+        if lineage.traced is None:
+            lineage = replace(lineage, traced=self._sampling.weight(time.monotonic()))
         payload = row["value"] or b""
         self._open[number] = lineage, payload
         return Record(
             number,
             lineage.identity,
             payload,
-            stream=row["topic"],
+            stream=self._route.reads[row["topic"]],
             blobs=lineage.blobs,
             key=_key(payload, self._route.keys.get(row["topic"], ())),
             written_s=lineage.written_s,
             everyone=row["topic"] in self._route.everyone,
+            root=lineage.root,
+            birth_s=lineage.birth_s,
+            traced=lineage.traced or 0,
+            partition=row["partition"],
+            offset=row["offset"],
         )
 
     def _batch(self, answers: list[Answer]) -> pa.RecordBatch | None:

@@ -5,14 +5,21 @@ the end of a batch.
 """
 
 import os
+import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from sojourn.errors import EngineError
 from sojourn.spark.jvm import Jars
 
-__all__ = ["new_session"]
+__all__ = ["end_session", "new_session"]
+
+_GRACE_S = 20.0
 
 _STREAMING = {
     # Python operators are not on Real-Time Mode's list; the list is a guard, no mechanism
@@ -29,16 +36,25 @@ _STREAMING = {
 
 
 def new_session(
-    name: str, *, jars: Jars, slots: int, options: Mapping[str, str] | None = None
+    name: str,
+    *,
+    jars: Jars,
+    slots: int,
+    options: Mapping[str, str] | None = None,
+    log: Path | None = None,
 ) -> SparkSession:
     """Return a session on this machine with *slots* tasks at once.
 
-    Every feed holds a slot for as long as it runs.
+    Every feed holds a slot for as long as it runs. What Java and its Python workers print
+    goes to the file *log*, if there is one. Raise `EngineError` if this process has a session.
     """
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - nothing else tells
+        raise EngineError("this process has a Spark session already; stop it first")
     # workers must run the same Python, with the same packages
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master(f"local[{slots}]").appName(name)
     settings = {
+        "spark.master": f"local[{slots}]",
+        "spark.app.name": name,
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -46,8 +62,32 @@ def new_session(
         **_STREAMING,
         **(options or {}),
     }
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    conf = SparkConf().setAll(list(settings.items()))
+    if log is not None and SparkContext._gateway is None:  # noqa: SLF001
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as out:
+            gateway = launch_gateway(  # type: ignore[no-untyped-call]
+                conf, {"stdout": out, "stderr": out}
+            )
+        SparkContext._ensure_initialized(gateway=gateway, conf=conf)  # noqa: SLF001
+    session = SparkSession.builder.config(conf=conf).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def end_session(session: SparkSession) -> None:
+    """Stop *session*, and Java with it: the next one may want another log."""
+    session.stop()
+    gateway = SparkContext._gateway  # noqa: SLF001
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    if gateway is None:
+        return
+    process: subprocess.Popen[bytes] = gateway.proc
+    gateway.shutdown()
+    if process.stdin is not None:
+        process.stdin.close()  # at which it ends
+    try:
+        process.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

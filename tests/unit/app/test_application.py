@@ -49,7 +49,7 @@ def test_the_application_is_what_was_written(app, lines):
     assert list(app.sources) == ["lines"]
     assert list(app.streams) == ["lines", "split", "count"]
     assert app.operators == {"split": words, "count": counts}
-    assert app.sinks == {"count": counts.stream}
+    assert {name: sink.stream for name, sink in app.sinks.items()} == {"count": counts.stream}
     assert isinstance(words, PythonOperator)
     assert isinstance(counts, NativeOperator)
     assert (words.native, counts.native) == (False, True)

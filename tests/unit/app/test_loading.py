@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 from functools import partial
@@ -7,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.app.loading import check_loadable, load
-from sojourn.errors import BadApplication
+from sojourn.errors import BadApplication, BadFile, UnknownOperator
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -37,6 +38,25 @@ def test_the_example_is_found_and_planned(monkeypatch):
 )
 def test_an_address_is_a_module_and_a_name(address):
     assert "is no address; write package.module:app" in refusal(load, address)
+
+
+@pytest.mark.parametrize("file", ["vld.yaml", "vld copy.YML", "vld.json"])
+def test_a_topology_file_is_loaded_as_its_stand_in(folder, file):
+    vld = {"format": 1, "name": "vld", "arrivals": {"frames": {"per_s": 13, "into": "extract"}}}
+    operators = {"extract": {"service_s": 0, "emits": {"match": 2}}, "match": {"service_s": 0}}
+    (folder / file).write_text(json.dumps(vld | {"operators": operators}))
+    app = load(str(folder / file))
+    assert [stream for stream, _ in app.operators["extract"]("frames", (1,))] == [
+        "extract-match",
+        "extract-match",
+    ]
+
+
+def test_what_is_wrong_with_a_topology_file_is_said_as_it_is():
+    with pytest.raises(BadFile, match=r"nowhere\.yaml: cannot be read"):
+        load("nowhere.yaml")
+    with pytest.raises(UnknownOperator, match=r"broken\.yaml:7: .* no operator 'mach'"):
+        load(str(EXAMPLES / "broken.yaml"))
 
 
 def test_what_is_not_there_is_named(folder):
@@ -114,7 +134,7 @@ def test_a_host_loads_an_application_without_the_planner():
     """It starts once for every operator, on every machine: what it imports, all wait for."""
     program = """
 import sys
-import sojourn.app.payload, sojourn.app.output
+import sojourn.app.payload, sojourn.app.output, sojourn.app.stand_in
 from sojourn.app.loading import load
 load("wordcount:app")
 print(sorted({"numpy", "yaml", "sojourn.topology", "asyncio"} & set(sys.modules)))

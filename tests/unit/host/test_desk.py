@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sojourn.app.operator import OnError
 from sojourn.host.desk import Desk, Fail, Finish, Give, Grant, Kill, Reply, Start
-from sojourn.host.messages import Output, Record
+from sojourn.host.messages import Output, Record, Result
 
 
 def record(number, **fields):
@@ -45,9 +45,9 @@ def test_feeds_share_the_credit():
     made.records_came(1, [record(i) for i in range(6)], 0.0)
     made.feed_came(2, "q", 1, 0)
     given_to = Counter()
-    for number in range(6):
+    for number in range(2):
         for name in (1, 2, 3):
-            for grant in of(Grant, made.processor_done(name, [], "", 1.0 + number)):
+            for grant in of(Grant, made.processor_done(name, [Result([], "")], 1.0 + number)):
                 given_to[grant.feed] += grant.number
     assert abs(given_to[1] - given_to[2]) <= 1
 
@@ -55,16 +55,16 @@ def test_feeds_share_the_credit():
 def test_records_go_to_idle_processors_and_the_rest_waits():
     made, _ = desk(k=2)
     given_out = of(Give, made.records_came(1, [record(i) for i in range(4)], 0.0))
-    assert [(g.processor, g.record.number) for g in given_out] == [(1, 0), (2, 1)]
+    assert [(g.processor, g.records[0].number) for g in given_out] == [(1, 0), (2, 1)]
     assert made.waiting == 2
 
 
 def test_an_answer_brings_the_next_record_and_credit():
     made, _ = desk(k=1, ahead=1)
     made.records_came(1, [record(0), record(1)], 0.0)
-    done = made.processor_done(1, out("a"), "", 1.0)
+    done = made.processor_done(1, [Result(out("a"), "")], 1.0)
     assert [r.answer.number for r in of(Reply, done)] == [0]
-    assert [g.record.number for g in of(Give, done)] == [1]
+    assert [g.records[0].number for g in of(Give, done)] == [1]
     assert of(Grant, done) == [Grant(1, 1)]
 
 
@@ -72,8 +72,8 @@ def test_a_feed_is_finished_when_all_its_records_are_answered():
     made, _ = desk(k=2)
     made.records_came(1, [record(0), record(1)], 0.0)
     assert of(Finish, made.feed_ended(1)) == []
-    assert of(Finish, made.processor_done(1, [], "", 1.0)) == []
-    assert of(Finish, made.processor_done(2, [], "", 2.0)) == [Finish(1)]
+    assert of(Finish, made.processor_done(1, [Result([], "")], 1.0)) == []
+    assert of(Finish, made.processor_done(2, [Result([], "")], 2.0)) == [Finish(1)]
 
 
 def test_a_feed_without_records_is_finished_at_once():
@@ -104,7 +104,7 @@ def test_one_that_works_goes_when_it_is_done():
     made, _ = desk(k=2)
     made.records_came(1, [record(0), record(1)], 0.0)
     assert of(Kill, made.scaled(1, 0.0)) == []
-    done = made.processor_done(2, out("x"), "", 1.0)
+    done = made.processor_done(2, [Result(out("x"), "")], 1.0)
     assert of(Kill, done) == [Kill(2)]
     assert len(of(Reply, done)) == 1
 
@@ -122,36 +122,43 @@ def test_one_that_was_let_go_before_it_was_ready_is_ended():
 def test_a_function_that_raises_stops_the_application_by_default():
     made, _ = desk(k=1)
     made.records_came(1, [record(7)], 0.0)
-    done = made.processor_done(1, [], "ValueError: no", 1.0)
-    assert of(Fail, done) == [Fail(1, 7, "ValueError: no")]
+    done = made.processor_done(1, [Result([], "ValueError: no")], 1.0)
+    assert of(Fail, done) == [Fail(1, record(7), "ValueError: no")]
 
 
 def test_or_makes_a_dead_letter_after_some_retries():
     made, _ = desk(k=1, on_error=OnError(retries=2, then="dead_letter"))
     made.records_came(1, [record(7)], 0.0)
     for _ in range(2):
-        again = made.processor_done(1, [], "ValueError: no", 1.0)
-        assert [g.record.number for g in of(Give, again)] == [7]
-    (reply,) = of(Reply, made.processor_done(1, [], "ValueError: no", 1.0))
+        again = made.processor_done(1, [Result([], "ValueError: no")], 1.0)
+        assert [g.records[0].number for g in of(Give, again)] == [7]
+    (reply,) = of(Reply, made.processor_done(1, [Result([], "ValueError: no")], 1.0))
     assert reply.answer.dead == "ValueError: no"
     assert made.retried == 2
 
 
 def test_the_record_of_a_dead_processor_is_tried_elsewhere():
-    made, _ = desk(k=2, on_error=OnError(retries=1))
+    made, _ = desk(k=2)
     made.records_came(1, [record(0)], 0.0)
     done = made.processor_died(1, "killed by signal 9", 1.0)
     assert len(of(Start, done)) == 1
-    assert [(g.processor, g.record.number) for g in of(Give, done)] == [(2, 0)]
+    assert [(g.processor, g.records[0].number) for g in of(Give, done)] == [(2, 0)]
 
 
 def test_what_dies_twice_follows_the_policy():
-    made, _ = desk(k=1, on_error=OnError(retries=1, then="dead_letter"))
+    made, _ = desk(k=1, on_error=OnError(then="dead_letter"))
     made.records_came(1, [record(0)], 0.0)
     (started,) = of(Start, made.processor_died(1, "killed by signal 9", 1.0))
     made.processor_ready(started.processor, 2.0)
     done = made.processor_died(started.processor, "killed by signal 9", 3.0)
     assert of(Reply, done)[0].answer.dead == "killed by signal 9"
+
+
+def test_one_that_was_ended_for_taking_too_long_follows_the_policy_at_once():
+    made, _ = desk(k=1)
+    made.records_came(1, [record(0)], 0.0)
+    done = made.processor_died(1, "longer than 1 s", 2.0, late=True)
+    assert of(Fail, done) == [Fail(1, record(0), "longer than 1 s")]
 
 
 def test_a_processor_that_takes_too_long_is_seen():
@@ -166,7 +173,7 @@ def test_the_records_of_a_feed_that_left_are_dropped_and_come_again():
     made.records_came(1, [record(0), record(1)], 0.0)
     made.feed_left(1, 1.0)
     assert made.waiting == 0
-    assert of(Reply, made.processor_done(1, out("a"), "", 2.0)) == []
+    assert of(Reply, made.processor_done(1, [Result(out("a"), "")], 2.0)) == []
     made.feed_came(2, "q", 0, 0)
     assert of(Give, made.records_came(2, [record(0)], 3.0))
 
@@ -175,7 +182,7 @@ def test_what_was_answered_in_this_batch_is_not_done_twice():
     """A feed that failed brings its batch again; the work on it is not lost."""
     made, _ = desk(k=1)
     made.records_came(1, [record(0)], 0.0)
-    made.processor_done(1, out("a"), "", 1.0)
+    made.processor_done(1, [Result(out("a"), "")], 1.0)
     made.feed_left(1, 2.0)
     made.feed_came(2, "q", 0, 0)
     done = made.records_came(2, [Record(5, "id-0", b"{}")], 3.0)
@@ -188,21 +195,74 @@ def test_what_was_answered_in_this_batch_is_not_done_twice():
 def test_what_is_committed_is_forgotten():
     made, _ = desk(k=1)
     made.records_came(1, [record(0)], 0.0)
-    made.processor_done(1, out("a"), "", 1.0)
+    made.processor_done(1, [Result(out("a"), "")], 1.0)
     made.feed_ended(1)
     made.feed_came(2, "q", 0, 1)
     assert of(Give, made.records_came(2, [record(0)], 3.0))
 
 
 def test_memory_is_bounded():
-    made, _ = desk(k=1, remembered=3)
+    made, _ = desk(k=1, remembered_bytes=1600)
     for number in range(5):
         made.records_came(1, [record(number)], 0.0)
-        made.processor_done(1, [], "", 1.0)
+        made.processor_done(1, [Result([], "")], 1.0)
     made.feed_left(1, 2.0)
     made.feed_came(2, "q", 0, 0)
     done = made.records_came(2, [record(0), record(4)], 3.0)
-    assert [g.record.number for g in of(Give, done)] == [0]
+    assert [g.records[0].number for g in of(Give, done)] == [0]
+
+
+# -- records that take no time ---------------------------------------------------------------
+
+
+def light(k):
+    """Return a desk whose *k* processors have been seen to take 10 us for a record."""
+    made, _ = desk(k=k, ahead=100)
+    made.records_came(1, [record(0)], 0.0)
+    made.processor_done(1, [Result([], took_s=1e-5)], 0.0)
+    return made
+
+
+def test_light_records_are_given_several_at_once_and_shared():
+    made = light(2)
+    given_out = of(Give, made.records_came(1, [record(i) for i in range(1, 61)], 1.0))
+    assert [len(give.records) for give in given_out] == [30, 15]
+    results = [Result([], took_s=1e-5)] * 30
+    done = made.processor_done(1, results, 2.0)
+    assert [reply.answer.number for reply in of(Reply, done)] == list(range(1, 31))
+
+
+def test_light_records_are_fetched_well_ahead():
+    made = Desk(ahead=2)
+    for started in of(Start, made.scaled(1, 0.0)):
+        made.processor_ready(started.processor, 0.0)
+    made.feed_came(1, "q", 0, 0)
+    made.records_came(1, [record(0)], 0.0)
+    granted = of(Grant, made.processor_done(1, [Result([], took_s=1e-4)], 0.0))
+    assert granted == [Grant(1, 1 + 50 - 2)]
+
+
+def test_those_of_a_processor_that_died_are_tried_again_one_by_one():
+    made = light(1)
+    (first,) = of(Give, made.records_came(1, [record(i) for i in range(1, 5)], 1.0))
+    assert len(first.records) == 3
+    (started,) = of(Start, made.processor_died(1, "killed", 2.0))
+    (again,) = of(Give, made.processor_ready(started.processor, 3.0))
+    assert len(again.records) == 1
+
+
+# -- draining --------------------------------------------------------------------------------
+
+
+def test_batches_that_begin_after_a_drain_get_nothing():
+    made, _ = desk(k=1)
+    made.records_came(1, [record(0)], 0.0)
+    made.drain()
+    made.feed_ended(1)
+    assert of(Finish, made.processor_done(1, [Result(out("a"))], 1.0)) == [Finish(1)]
+    assert not made.drained
+    assert made.feed_came(2, "q", 0, 1) == []
+    assert made.drained
 
 
 # -- keys, and records for everyone ---------------------------------------------------------
@@ -215,11 +275,11 @@ def test_the_same_key_meets_the_same_processor():
         key = f"key-{number % 7}"
         given_out = of(Give, made.records_came(1, [record(number, key=key)], 0.0))
         for give in given_out:
-            assert met.setdefault(give.record.key, give.processor) == give.processor
+            assert met.setdefault(give.records[0].key, give.processor) == give.processor
         for give in given_out:
-            for more in of(Give, made.processor_done(give.processor, [], "", 1.0)):
-                assert met.setdefault(more.record.key, more.processor) == more.processor
-                made.processor_done(more.processor, [], "", 1.0)
+            for more in of(Give, made.processor_done(give.processor, [Result([], "")], 1.0)):
+                assert met.setdefault(more.records[0].key, more.processor) == more.processor
+                made.processor_done(more.processor, [Result([], "")], 1.0)
     assert len(set(met.values())) > 1
 
 
@@ -227,9 +287,9 @@ def test_a_record_for_everyone_is_answered_when_all_have_done_it():
     made, _ = desk(k=3)
     given_out = of(Give, made.records_came(1, [record(0, everyone=True)], 0.0))
     assert [g.processor for g in given_out] == [1, 2, 3]
-    assert of(Reply, made.processor_done(1, out("a"), "", 1.0)) == []
-    assert of(Reply, made.processor_done(2, out("b"), "", 1.0)) == []
-    (reply,) = of(Reply, made.processor_done(3, out("c"), "", 1.0))
+    assert of(Reply, made.processor_done(1, [Result(out("a"), "")], 1.0)) == []
+    assert of(Reply, made.processor_done(2, [Result(out("b"), "")], 1.0)) == []
+    (reply,) = of(Reply, made.processor_done(3, [Result(out("c"), "")], 1.0))
     assert [o.payload for o in reply.answer.outputs] == [b"a", b"b", b"c"]
 
 
@@ -237,7 +297,7 @@ def test_one_that_dies_does_not_keep_everyone_waiting():
     made, _ = desk(k=2, on_error=OnError(retries=9))
     made.records_came(1, [record(0)], 0.0)
     made.records_came(1, [record(1, everyone=True)], 0.0)
-    made.processor_done(2, [], "", 1.0)
+    made.processor_done(2, [Result([], "")], 1.0)
     done = made.processor_died(1, "killed by signal 9", 1.0)
     assert 1 in [r.answer.number for r in of(Reply, done)]
 
@@ -274,16 +334,17 @@ class _World:
     def __init__(self, made):
         self.desk, self.sent, self.credit = made, 0, 0
         self.starting, self.busy, self.idle = [], [], set()
-        self.answered, self.finished = [], []
+        self.answered, self.finished, self.given = [], [], {}
 
     def do(self, instructions):
         for instruction in instructions:
             match instruction:
                 case Start(processor):
                     self.starting.append(processor)
-                case Give(processor, _):
+                case Give(processor, records):
                     assert processor not in self.busy
                     self.busy.append(processor)
+                    self.given[processor] = len(records)
                 case Kill(processor):
                     assert processor not in self.busy
                 case Grant(_, number):
@@ -310,7 +371,8 @@ class _World:
                 self.do(self.desk.processor_died(name, "killed", 0.0))
             else:
                 error = "ValueError" if event == "raise" else ""
-                self.do(self.desk.processor_done(name, [], error, 0.0))
+                results = [Result([], error, took_s=1e-4)] * self.given[name]
+                self.do(self.desk.processor_done(name, results, 0.0))
 
     def settle(self):
         self.do(self.desk.feed_ended(1))

@@ -1,0 +1,75 @@
+"""What a host and the controller say to each other."""
+
+import msgspec
+
+from sojourn.host.counting import Tally
+
+__all__ = [
+    "Ask",
+    "Broken",
+    "Drain",
+    "FromController",
+    "FromHost",
+    "Here",
+    "Reached",
+    "Report",
+    "Scale",
+    "Stopped",
+]
+
+
+class Here(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A host introduces itself to the controller; *token* shows that it is one of its own."""
+
+    name: str
+    pid: int
+    socket: str
+    token: str = ""
+
+
+class Reached(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """So many processors can take records from now on."""
+
+    name: str
+    processors: int
+
+
+class Report(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """What happened since the last report."""
+
+    name: str
+    tally: Tally
+
+
+class Stopped(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A record stops the application."""
+
+    name: str
+    identity: str
+    reason: str
+
+
+class Broken(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The host cannot go on."""
+
+    name: str
+    reason: str
+    token: str = ""
+
+
+class Scale(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The controller wants so many processors."""
+
+    processors: int
+
+
+class Ask(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The controller wants a report."""
+
+
+class Drain(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """Batches that have begun should end, and no other should be begun."""
+
+
+FromHost = Here | Reached | Report | Stopped | Broken
+FromController = Scale | Ask | Drain

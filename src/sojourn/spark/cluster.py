@@ -1,0 +1,143 @@
+"""The brokers that an application uses: ours, or those of somebody else.
+
+Options for Kafka's clients may be secrets: they are handed on and shown nowhere.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from confluent_kafka import KafkaError, KafkaException
+
+# the types of the package do not say that it exports both
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from sojourn.errors import BrokerFailed
+from sojourn.spark.topics import check_topic
+
+__all__ = ["Cluster"]
+
+_ANSWER_S = 10.0
+_PATIENCE_S = 60.0
+_LOOK_S = 0.02
+# What passes between operators is of no use a day later, and must not fill a disk.
+_BOUNDED = {"retention.ms": str(24 * 3600 * 1000), "retention.bytes": str(4 << 30)}
+# As librdkafka calls them, and as Java does.
+_IN_JAVA = {
+    "sasl.mechanisms": "sasl.mechanism",
+    "ssl.ca.location": "ssl.truststore.location",
+    "ssl.key.password": "ssl.key.password",
+}
+_LOGIN = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+_FOR_JAVA_ALONE = ("sasl.jaas.config", "ssl.truststore.", "ssl.keystore.type")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Brokers at *servers*, reached with *options* as librdkafka names them."""
+
+    servers: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def for_clients(self) -> dict[str, str]:
+        """Settings of clients in Python."""
+        told = {
+            name: value
+            for name, value in self.options.items()
+            if not name.startswith(_FOR_JAVA_ALONE)
+        }
+        return {"bootstrap.servers": self.servers, **told}
+
+    @property
+    def for_spark(self) -> dict[str, str]:
+        """The same for Spark, whose client is Java's.
+
+        >>> asked = {"sasl.mechanisms": "PLAIN", "sasl.username": "me", "sasl.password": "s"}
+        >>> sorted(Cluster("kafka:9093", asked).for_spark)
+        ['kafka.bootstrap.servers', 'kafka.sasl.jaas.config', 'kafka.sasl.mechanism']
+        """
+        told = {_IN_JAVA.get(name, name): value for name, value in self.options.items()}
+        user, password = told.pop("sasl.username", None), told.pop("sasl.password", None)
+        if user is not None and "sasl.jaas.config" not in told:
+            module = _LOGIN.get(told.get("sasl.mechanism", "PLAIN"), _LOGIN["PLAIN"])
+            login = f"username={_quoted(user)} password={_quoted(password or '')}"
+            told["sasl.jaas.config"] = f"{module} required {login};"
+        if "ssl.ca.location" in self.options:
+            told["ssl.truststore.type"] = "PEM"
+        told["bootstrap.servers"] = self.servers
+        return {f"kafka.{name}": value for name, value in told.items()}
+
+    def client(self) -> AdminClient:
+        """Return a client to ask about topics."""
+        # it would write to standard error whenever a broker goes away
+        return AdminClient({**self.for_clients, "log_level": 0})
+
+    def identity(self) -> str:
+        """Return the id of the cluster. Raise `BrokerFailed` if nobody answers."""
+        try:
+            found = self.client().list_topics(timeout=_ANSWER_S)
+        except KafkaException as error:
+            raise BrokerFailed(
+                f"no broker answers at {self.servers}",
+                "check the address, and the options for its security",
+            ) from error
+        return str(found.cluster_id)
+
+    def ensure(
+        self, topics: Iterable[str], partitions: int, *, bounded: Iterable[str] = ()
+    ) -> dict[str, int]:
+        """Return how many partitions topics have; those that are not there are made.
+
+        What is kept in new ones that are *bounded* is bounded.
+        """
+        names, short = list(topics), set(bounded)
+        for name in names:
+            check_topic(name, partitions)
+        client = self.client()
+        try:
+            there = _partitions(client)
+            new = [
+                NewTopic(name, partitions, -1, config=_BOUNDED if name in short else {})
+                for name in names
+                if name not in there
+            ]
+            for made in client.create_topics(new).values() if new else ():
+                _await_made(made)
+            until_s = time.monotonic() + _PATIENCE_S
+            while not all((found := _partitions(client)).get(name) for name in names):
+                if time.monotonic() > until_s:
+                    raise BrokerFailed(
+                        f"topics are not there after {_PATIENCE_S:g} s", "see the broker's log"
+                    )
+                time.sleep(_LOOK_S)
+        except (KafkaException, TimeoutError) as error:
+            raise BrokerFailed(
+                f"topics were not made: {error}", "see the broker's log, and your rights there"
+            ) from error
+        return {name: found[name] for name in names}
+
+
+def _await_made(made: Future[None]) -> None:
+    try:
+        made.result(_ANSWER_S)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
+
+
+def _partitions(client: AdminClient) -> dict[str, int]:
+    return {
+        name: sum(partition.leader >= 0 for partition in topic.partitions.values())
+        for name, topic in client.list_topics(timeout=_ANSWER_S).topics.items()
+    }
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

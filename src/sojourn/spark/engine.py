@@ -1,0 +1,360 @@
+"""Spark as an engine: the loop drives a running application as it drives the simulator."""
+
+import json
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sojourn.app.application import App
+from sojourn.engine import Cost
+from sojourn.errors import ApplicationStopped, EngineError
+from sojourn.host.controller import Controller
+from sojourn.host.server import Settings
+from sojourn.measure.report import Pull
+from sojourn.model.network import check_allocation
+from sojourn.spark.broker import Broker
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.feed import Feed, start_feed
+from sojourn.spark.health import Health
+from sojourn.spark.jvm import resolve_jars
+from sojourn.spark.kept_state import KeptState
+from sojourn.spark.layout import Layout, check_slots
+from sojourn.spark.native import Native, start_native
+from sojourn.spark.offsets import Offsets
+from sojourn.spark.pulls import Pulls
+from sojourn.spark.queries import Queries
+from sojourn.spark.session import end_session, new_session
+from sojourn.spark.settings import SparkSettings
+from sojourn.topology import Topology
+
+__all__ = ["SparkEngine"]
+
+# Hosts answer within a millisecond, unless the machine is very busy.
+_LEAD_S = 0.25
+_LOOK_S = 0.01
+_STATE_PARTITIONS = 1
+_PATIENCE_S = 120.0
+
+
+class SparkEngine:
+    """Runs *app*, which hosts find at *address*, on Spark in real-time mode."""
+
+    def __init__(self, app: App, address: str, settings: SparkSettings | None = None) -> None:
+        self._layout = Layout(app, address)
+        self._settings = settings or SparkSettings()
+        self._lock = threading.Lock()
+        self._stack: ExitStack | None = None
+        self._topology: Topology | None = None
+        self._allocation: dict[str, int] = {}
+        self._began_s = 0.0
+        self._looked_s = 0.0
+        self._failure = ""
+        self._stopping = threading.Event()
+
+    # -- the engine -----------------------------------------------------------------------
+
+    @property
+    def now_s(self) -> float:
+        """The time since the application was started."""
+        return 0.0 if self._stack is None else time.monotonic() - self._began_s
+
+    @property
+    def allocation(self) -> Mapping[str, int]:
+        """What was started with, or applied last."""
+        return dict(self._allocation)
+
+    @property
+    def servers(self) -> str:
+        """The brokers that it uses."""
+        self._running()
+        return self._cluster.servers
+
+    @property
+    def logs(self) -> Path:
+        """The folder with what user code printed."""
+        self._running()
+        return self._state.logs
+
+    def start(self, topology: Topology, allocation: Mapping[str, int]) -> None:
+        """Start all that it takes, and return when every operator can take records."""
+        if self._stack is not None:
+            raise EngineError(f"{topology.name} runs already; stop it before starting again")
+        check_allocation(topology, allocation)
+        self._layout.app.check()
+        self._topology, self._allocation = topology, dict(allocation)
+        self._failure = ""
+        self._stopping.clear()
+        with ExitStack() as stack:
+            self._start(stack)
+            self._stack = stack.pop_all()
+        self._began_s = time.monotonic()
+        self._looked_s = 0.0
+        self._pulls.since_s = self._began_s
+
+    def observe(self, until_s: float) -> Pull:
+        """Wait until then, and return what was counted.
+
+        Raise `ApplicationStopped` if a record, or too many failures, have ended it.
+        """
+        self._running()
+        if not until_s > self.now_s:
+            raise EngineError(f"{until_s} s is not after {self.now_s:.3f} s, which it is")
+        self._sleep(until_s - min(_LEAD_S, 0.1 * (until_s - self._looked_s)))
+        asked = set(self._controller.ask())
+        while self.now_s < until_s and not asked <= self._controller.reported():
+            time.sleep(_LOOK_S / 10)
+        with self._lock:
+            pull = self._pulls.taken(
+                self._controller.tallies(),
+                wanted=self._allocation,
+                running={name: self._controller.running(name) for name in self._hosts},
+                clock_s=(self._looked_s, until_s),
+                until_s=time.monotonic(),
+            )
+        self._sleep(until_s)
+        self._looked_s = until_s
+        return pull
+
+    def apply(self, allocation: Mapping[str, int]) -> Cost:
+        """Tell hosts how many processors they should have; nothing pauses."""
+        _, topology = self._running()
+        check_allocation(topology, allocation)
+        with self._lock:
+            changed = {
+                name: (self._allocation[name], processors)
+                for name, processors in allocation.items()
+                if self._allocation[name] != processors
+            }
+            fixed = [name for name in changed if name not in self._hosts]
+            if fixed:
+                raise EngineError(
+                    f"{fixed[0]} is Spark's own, and cannot be changed while it runs; leave it"
+                )
+            # of a host that is being started again the new number is kept for its start
+            self._allocation = dict(allocation)
+            for name, (_, processors) in changed.items():
+                if name not in self._controller.ended():
+                    self._controller.scale(name, processors)
+        return Cost(changed=changed)
+
+    def stop(self) -> None:
+        """End queries, hosts, session and broker. What was not committed comes again."""
+        stack, self._stack = self._stack, None
+        self._stopping.set()
+        if stack is not None:
+            stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    # -- beside it ------------------------------------------------------------------------
+
+    def drain(self, progress: Callable[[str], None] = lambda _line: None) -> None:
+        """Let every batch that has begun end and be committed: nothing of it comes again.
+
+        It takes up to the length of a batch. *progress* is told how far it is.
+        """
+        self._running()
+        self._controller.drain()
+        left = sorted(self._hosts)
+        until_s = time.monotonic() + 2 * self._settings.batch_s + _PATIENCE_S
+        told = ""
+        while left:
+            if time.monotonic() > until_s:
+                raise EngineError(f"{', '.join(left)}: the batch did not end; stop it now")
+            if self._failure:
+                raise ApplicationStopped(self._failure)
+            self._controller.ask()
+            time.sleep(10 * _LOOK_S)
+            for name, tallies in self._controller.tallies().items():
+                if tallies[-1].state.drained and name in left:
+                    left.remove(name)
+            line = f"waiting for the batch of {', '.join(left)} to end" if left else "drained"
+            if line != told:
+                told = line
+                progress(line)
+
+    def health(self) -> Health:
+        """Return what went wrong so far."""
+        states = {} if self._stack is None else self._pulls.states
+        return Health(
+            restarts={} if self._stack is None else self._queries.restarts,
+            replayed=sum(state.replayed for state in states.values()),
+            retried=sum(state.retried for state in states.values()),
+            dead_letters=sum(state.dead for state in states.values()),
+            running={}
+            if self._stack is None
+            else {name: self._controller.running(name) for name in self._hosts},
+            failure=self._failure,
+        )
+
+    def host_pid(self, operator: str) -> int:
+        """Return the process that is the host of an operator."""
+        self._running()
+        return self._controller.pid(operator)
+
+    # -- inside ---------------------------------------------------------------------------
+
+    def _start(self, stack: ExitStack) -> None:
+        settings, layout = self._settings, self._layout
+        folder = Path(tempfile.mkdtemp(prefix="sojourn-"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        self._state = KeptState(settings.state or folder / "state")
+        jars = resolve_jars()
+        self._cluster = Cluster(settings.servers or self._broker(stack), settings.kafka)
+        goes_on = self._state.check(layout.app, self._cluster.identity())
+        partitions = self._cluster.ensure(
+            layout.topics, settings.partitions, bounded=layout.inner_topics
+        )
+        held = layout.slots(partitions, _STATE_PARTITIONS)
+        slots = settings.slots or sum(held.values())
+        check_slots(held, slots)
+        self._controller = stack.enter_context(
+            Controller(folder / "hosts", logs=self._state.logs)
+        )
+        self._hosts = {
+            name: layout.host(name, folder, self._allocation[name], measures=settings.measures)
+            for name in layout.functions
+        }
+        for host in self._hosts.values():
+            self._controller.launch(host)
+        session = new_session(
+            layout.app.name, jars=jars, slots=slots, log=self._state.logs / "spark.log"
+        )
+        stack.callback(end_session, session)
+        offsets = Offsets(self._cluster.client(), partitions)
+        starting = self._positions(offsets, goes_on=goes_on)
+        for name, host in self._hosts.items():
+            self._controller.await_running(name, host.processors, patience_s=_PATIENCE_S)
+        self._queries = Queries(
+            self._controller,
+            self._hosts,
+            {name: self._query(session, name, starting[name], folder) for name in starting},
+            wanted=self._wanted,
+            failed=self._failed,
+        )
+        stack.callback(self._queries.stop)
+        self._queries.start()
+        self._await_feeds()
+        offsets.start()
+        stack.callback(offsets.stop)
+        ends = offsets.partitions()
+        written = {
+            name: {topic: ends[topic] for topic in layout.writes(name).values()}
+            for name in layout.natives
+        }
+        self._pulls = Pulls(layout, offsets, starting, written, time.monotonic())
+
+    def _await_feeds(self) -> None:
+        """Return when every host has a feed."""
+        left, until_s = set(self._hosts), time.monotonic() + _PATIENCE_S
+        while left:
+            if self._failure:
+                raise ApplicationStopped(self._failure)
+            if time.monotonic() > until_s:
+                raise EngineError(f"{', '.join(left)}: Spark brings no records; see spark.log")
+            self._controller.ask()
+            time.sleep(5 * _LOOK_S)
+            for name, tallies in self._controller.tallies().items():
+                if tallies[-1].state.feeds:
+                    left.discard(name)
+
+    def _broker(self, stack: ExitStack) -> str:
+        data = None if self._settings.state is None else self._state.broker
+        return stack.enter_context(Broker(data=data)).bootstrap_servers
+
+    def _positions(
+        self, offsets: Offsets, *, goes_on: bool
+    ) -> dict[str, dict[str, dict[int, int]]]:
+        """Return the offsets at which each operator begins.
+
+        Between operators that is the end, where another run has left something.
+        """
+        inner = offsets.partitions("earliest" if goes_on else "latest")
+        begun = offsets.partitions(self._settings.starting)
+        sources = {self._layout.app.topic(name) for name in self._layout.app.sources}
+        return {
+            name: self._state.positions(
+                name,
+                {
+                    topic: (begun if topic in sources else inner)[topic]
+                    for topic in self._layout.reads(name)
+                },
+            )
+            for name in self._layout.app.operators
+        }
+
+    def _query(
+        self,
+        session: SparkSession,
+        name: str,
+        starting: Mapping[str, Mapping[int, int]],
+        folder: Path,
+    ) -> Callable[[], StreamingQuery]:
+        """Return what starts the query of an operator."""
+        layout, settings = self._layout, self._settings
+        begins = json.dumps(
+            {topic: {str(p): n for p, n in parts.items()} for topic, parts in starting.items()}
+        )
+        if name in layout.functions:
+            feed = Feed(
+                route=layout.route(name, trace_per_s=settings.trace_per_s),
+                kafka=self._cluster.for_spark,
+                host=folder / name / "feed.sock",
+                checkpoint=self._state.checkpoint(name),
+                starting=begins,
+                batch_s=settings.batch_s,
+                records_per_transfer=layout.functions[name].records_per_transfer or 1,
+            )
+            return partial(start_feed, session, feed)
+        operator = layout.natives[name]
+        native = Native(
+            operator=operator,
+            servers=self._cluster.servers,
+            kafka=self._cluster.for_spark,
+            reads=layout.app.topic(operator.reads[0].name),
+            writes=layout.app.topic(operator.emits[0].name),
+            dead_letters=layout.dead_letters,
+            checkpoint=self._state.checkpoint(name),
+            partitions=_STATE_PARTITIONS,
+            starting=begins,
+            batch_s=settings.batch_s,
+        )
+        return partial(start_native, session, native)
+
+    def _wanted(self, name: str) -> Settings:
+        return replace(self._hosts[name], processors=self._allocation[name])
+
+    def _failed(self, reason: str) -> None:
+        self._failure = reason
+        self._stopping.set()
+
+    def _sleep(self, until_s: float) -> None:
+        """Wait until then, unless the application stops before."""
+        self._stopping.wait(max(0.0, until_s - self.now_s))
+        if self._failure:
+            raise ApplicationStopped(self._failure)
+
+    def _running(self) -> tuple[ExitStack, Topology]:
+        if self._stack is None or self._topology is None:
+            raise EngineError("nothing runs; start it first")
+        return self._stack, self._topology

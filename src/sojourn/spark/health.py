@@ -1,0 +1,22 @@
+"""How a running application is, beside what is measured of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["Health"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What went wrong so far, and what became of it.
+
+    *restarts* of feeds and hosts by operator, records *replayed* from memory, *retried* after
+    an error, kept as *dead_letters*. *failure* is why the application stopped, if it did.
+    """
+
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    replayed: int = 0
+    retried: int = 0
+    dead_letters: int = 0
+    running: Mapping[str, int] = field(default_factory=dict)
+    failure: str = ""

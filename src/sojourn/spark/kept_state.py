@@ -1,0 +1,130 @@
+"""The folder that an application goes on from: checkpoints, logs, and whose they are."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sojourn.app.application import App
+from sojourn.app.operator import NativeOperator
+from sojourn.errors import BadFile, BadInput
+
+__all__ = ["KeptState", "Positions"]
+
+Positions = Mapping[str, Mapping[int, int]]
+"""The offsets that come next, by topic and partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptState:
+    """What is kept in *folder* from one start to the next."""
+
+    folder: Path
+
+    @property
+    def broker(self) -> Path:
+        """Topics and records of our own broker."""
+        return self.folder / "broker"
+
+    @property
+    def logs(self) -> Path:
+        """What user code printed."""
+        return self.folder / "logs"
+
+    def checkpoint(self, query: str) -> Path:
+        """Return where it is kept what a query has done."""
+        return self.folder / "checkpoints" / query
+
+    def check(self, app: App, cluster: str) -> bool:
+        """Return whether there is anything to go on from.
+
+        Raise `BadInput` if it belongs to another form of *app*, or elsewhere. Functions may change from one start to the next; what operators read may not, nor
+        what Spark's own aggregations keep.
+        """
+        now = _form(app, cluster)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / "application.json"
+        goes_on = path.exists()
+        if goes_on:
+            try:
+                before = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError) as error:
+                raise BadFile(str(path), "cannot be read", "start anew, without it") from error
+            for difference in _differences(before, now):
+                raise BadInput(
+                    f"what is kept in {self.folder} does not fit: {difference}; "
+                    "go back to what it was, keep the state elsewhere, or start anew"
+                )
+        path.write_text(json.dumps(now, indent=1), encoding="utf-8")
+        return goes_on
+
+    def forget(self) -> None:
+        """Remove all that is kept."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def positions(self, query: str, begin: Positions) -> dict[str, dict[int, int]]:
+        """Return the offsets that come next, by topic and partition, as last committed.
+
+        Before the first commit that is where the first start began, which is *begin* if this
+        is the first: what a start that was killed had taken comes again.
+        """
+        first = self.folder / "first" / f"{query}.json"
+        if not first.exists():
+            first.parent.mkdir(parents=True, exist_ok=True)
+            first.write_text(json.dumps(begin), encoding="utf-8")
+        known = _parsed(first.read_text(encoding="utf-8"))
+        checkpoint = self.checkpoint(query)
+        committed = _numbers(checkpoint / "commits")
+        if committed:
+            offsets = checkpoint / "offsets" / str(committed[-1])
+            # a version, what Spark keeps of the batch, and then the offsets of each source
+            for line in offsets.read_text(encoding="utf-8").splitlines()[2:]:
+                known |= _parsed(line)
+        return {topic: dict(begin[topic]) | known.get(topic, {}) for topic in begin}
+
+
+def _parsed(text: str) -> dict[str, dict[int, int]]:
+    return {
+        topic: {int(partition): offset for partition, offset in partitions.items()}
+        for topic, partitions in json.loads(text).items()
+    }
+
+
+def _numbers(folder: Path) -> list[int]:
+    if not folder.is_dir():
+        return []
+    return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())
+
+
+def _form(app: App, cluster: str) -> dict[str, Any]:
+    return {
+        "application": app.name,
+        "cluster": cluster,
+        "operators": {
+            name: {
+                "reads": sorted(app.topic(stream.name) for stream in operator.reads),
+                **(
+                    {"groups": operator.groups, "columns": dict(operator.columns)}
+                    if isinstance(operator, NativeOperator) and operator.kind == "aggregate"
+                    else {}
+                ),
+            }
+            for name, operator in app.operators.items()
+        },
+    }
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    now = json.loads(json.dumps(now))
+    found = [
+        f"it is of {what} {before.get(key)}, this is {now[key]}"
+        for key, what in (("application", "the application"), ("cluster", "the Kafka cluster"))
+        if before.get(key) != now[key]
+    ]
+    for name, form in now["operators"].items():
+        was = before.get("operators", {}).get(name)
+        if was is not None and was != form:
+            found.append(f"operator {name} was {json.dumps(was)}, and is {json.dumps(form)}")
+    return found

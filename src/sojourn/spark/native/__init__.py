@@ -1,0 +1,15 @@
+"""Native operators: projections and aggregations that Spark runs itself, without a host.
+
+They have no processors that could be changed while they run: a projection has one task for
+each partition of its topic, an aggregation one more for each partition of its state, whose
+number the first batch settles for good.
+
+A record that cannot be read becomes a dead letter. An expression that raises stops the query,
+and again at every restart: write `try_cast`, `try_divide` and the like where input may be bad.
+The time zone of expressions is UTC.
+"""
+
+from sojourn.spark.native.query import Native, slots_of, start_native
+from sojourn.spark.native.schema import native_schema
+
+__all__ = ["Native", "native_schema", "slots_of", "start_native"]

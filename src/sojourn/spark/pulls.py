@@ -1,0 +1,173 @@
+"""From what hosts and brokers counted to what the loop looks at."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sojourn.host.counting import Counts, State, Tally
+from sojourn.host.tracing import Trace
+from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
+from sojourn.measure.sketch import Sketch
+from sojourn.measure.trees import Trees
+from sojourn.spark.layout import Layout
+from sojourn.spark.offsets import Offsets
+
+__all__ = ["Pulls"]
+
+# Bins in which arrivals are counted: as often as brokers are asked.
+_BIN_S = 0.2
+
+
+@dataclass(slots=True)
+class Pulls:
+    """What was counted of an application, between one look and the next.
+
+    *since_s* is the machine's steady clock at the last look, *positions* are the offsets that
+    come next, by operator, topic and partition, and *outputs* where Spark's own begin to write.
+    """
+
+    layout: Layout
+    offsets: Offsets
+    positions: dict[str, dict[str, dict[int, int]]]
+    outputs: dict[str, dict[str, dict[int, int]]]
+    since_s: float
+    states: dict[str, State] = field(default_factory=dict)
+    trees: Trees = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.trees = Trees(self.layout.followers(), self.layout.entries())
+
+    def taken(
+        self,
+        tallies: Mapping[str, Sequence[Tally]],
+        *,
+        wanted: Mapping[str, int],
+        running: Mapping[str, int],
+        clock_s: tuple[float, float],
+        until_s: float,
+    ) -> Pull:
+        """Return what was counted until *until_s*; *clock_s* is the interval as asked for."""
+        ends = self.offsets.look()
+        bins = max(1, round((until_s - self.since_s) / _BIN_S))
+        bin_s = (clock_s[1] - clock_s[0]) / bins
+        traces = [
+            (name, trace)
+            for name, some in tallies.items()
+            for tally in some
+            for trace in tally.traces
+        ]
+        operators = tuple(
+            OperatorReport(
+                name=name,
+                wanted=wanted[name],
+                running=running.get(name, wanted[name]),
+                processors=_processors(tallies.get(name, ()))
+                if name in self.layout.functions
+                else self._from_outside(name, until_s),
+                arrivals=tuple(self._arrivals(self.layout.reads(name), until_s, bins)),
+                bin_s=bin_s,
+                backlog=self._backlog(name, tallies.get(name, ()), ends),
+            )
+            for name in self.layout.app.operators
+        )
+        pull = Pull(
+            since_s=clock_s[0],
+            at_s=clock_s[1],
+            operators=operators,
+            roots=self._roots(traces, until_s),
+        )
+        self.since_s = until_s
+        return pull
+
+    def _arrivals(self, topics: Iterable[str], until_s: float, bins: int) -> list[int]:
+        return self.offsets.arrivals(list(topics), self.since_s, until_s, bins)
+
+    def _from_outside(self, name: str, until_s: float) -> tuple[ProcessorReport, ...]:
+        """Return what Spark's own operator did, by what it wrote."""
+        served = sum(self._arrivals(self.layout.writes(name).values(), until_s, 1))
+        return (
+            ProcessorReport(
+                processor=f"{name}-1", served=served, sampled=0, service_s=0.0, service_ss=0.0
+            ),
+        )
+
+    def _backlog(
+        self, name: str, tallies: Sequence[Tally], ends: Mapping[str, Mapping[int, int]]
+    ) -> int:
+        """Return the records of an operator's topics that no processor has taken."""
+        begun, topics = self.positions[name], self.layout.reads(name)
+        if name not in self.layout.functions:
+            # one record makes one: as much as it has not written it has not done
+            written = _beyond(ends, self.outputs[name], self.layout.writes(name).values())
+            return max(0, _beyond(ends, begun, topics) - written)
+        named = {stream: topic for topic, stream in topics.items()}
+        for tally in tallies:
+            self.states[name] = tally.state
+            for stream, parts in tally.positions.items():
+                begun.setdefault(named[stream], {}).update(parts)
+        waiting = self.states[name].waiting if name in self.states else 0
+        return _beyond(ends, begun, topics) + waiting
+
+    def _roots(self, traces: Iterable[tuple[str, Trace]], until_s: float) -> RootReport:
+        done = [
+            complete
+            for name, trace in traces
+            if (
+                complete := self.trees.add(
+                    name,
+                    root=trace.root,
+                    identity=trace.identity,
+                    birth_s=trace.birth_s,
+                    done_s=trace.done_s,
+                    sojourn_s=trace.sojourn_s,
+                    weight=trace.weight,
+                    children=trace.children,
+                )
+            )
+            is not None
+        ]
+        streams = {
+            arrival: sum(self._arrivals([self.layout.app.topic(source)], until_s, 1))
+            for arrival, source in self.layout.arrivals().items()
+        }
+        return RootReport(
+            entered=sum(streams.values()),
+            completed=sum(root.weight for root in done),
+            completions=Sketch.of([root.completion_s for root in done]),
+            sums=Sketch.of([root.sum_s for root in done]),
+            streams=streams,
+        )
+
+
+def _beyond(
+    ends: Mapping[str, Mapping[int, int]],
+    positions: Mapping[str, Mapping[int, int]],
+    topics: Iterable[str],
+) -> int:
+    """Return how many records of *topics* lie between positions and ends."""
+    return sum(
+        max(0, end - positions.get(topic, {}).get(part, 0))
+        for topic in topics
+        for part, end in ends[topic].items()
+    )
+
+
+def _processors(tallies: Sequence[Tally]) -> tuple[ProcessorReport, ...]:
+    merged: dict[str, ProcessorReport] = {}
+    for tally in tallies:
+        for counts in tally.processors:
+            report = _report(counts)
+            before = merged.get(counts.processor)
+            merged[counts.processor] = report if before is None else before + report
+    return tuple(merged.values())
+
+
+def _report(counts: Counts) -> ProcessorReport:
+    return ProcessorReport(
+        processor=counts.processor,
+        served=counts.served,
+        sampled=counts.served,
+        service_s=counts.service_s,
+        service_ss=counts.service_ss,
+        wait_s=counts.wait_s,
+        wait_ss=counts.wait_ss,
+    )

@@ -1,0 +1,134 @@
+"""The queries and hosts of a running application: started, and started again when they fail."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sojourn.errors import EngineError
+from sojourn.host.controller import Controller
+from sojourn.host.server import Settings
+from sojourn.spark.restarts import Restarts
+
+__all__ = ["Queries"]
+
+_LOOK_S = 0.05
+
+
+@dataclass(slots=True)
+class _Part:
+    """A query or a host: how it is started, and when it is to be started again."""
+
+    start: Callable[[], None]
+    restarts: Restarts = field(default_factory=Restarts)
+    again_at_s: float | None = None
+
+
+class Queries:
+    """Watches over the queries and hosts of an application, from a thread of its own.
+
+    *wanted* says how many processors a host has that is started again. Of what fails too
+    often, or of a record that stops the application, *failed* is told the reason, once.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        hosts: Mapping[str, Settings],
+        starts: Mapping[str, Callable[[], StreamingQuery]],
+        *,
+        wanted: Callable[[str], Settings],
+        failed: Callable[[str], None],
+    ) -> None:
+        self._controller, self._wanted, self._failed = controller, wanted, failed
+        self._starts = dict(starts)
+        self._queries: dict[str, StreamingQuery] = {}
+        self._hosts = {name: _Part(self._launcher(name)) for name in hosts}
+        self._parts = {name: _Part(self._starter(name)) for name in starts}
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    @property
+    def restarts(self) -> dict[str, int]:
+        """How often something was started again, by operator."""
+        return {
+            name: part.restarts.number
+            + (self._hosts[name].restarts.number if name in self._hosts else 0)
+            for name, part in self._parts.items()
+        }
+
+    def start(self) -> None:
+        """Start the queries, and begin to watch."""
+        for part in self._parts.values():
+            part.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Watch no more, and stop the queries."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        for query in self._queries.values():
+            query.stop()
+
+    def _launcher(self, name: str) -> Callable[[], None]:
+        return lambda: self._controller.launch(self._wanted(name))
+
+    def _starter(self, name: str) -> Callable[[], None]:
+        def start() -> None:
+            self._queries[name] = self._starts[name]()
+
+        return start
+
+    def _run(self) -> None:
+        while not self._ended.wait(_LOOK_S):
+            for operator, reason in self._controller.stopped().items():
+                self._failed(f"{operator}: {reason}")
+                return
+            now_s = time.monotonic()
+            ended = self._controller.ended()
+            for name, part in self._hosts.items():
+                if not self._looked_after(name, part, ended.get(name), now_s):
+                    return
+            for name, part in self._parts.items():
+                if not self._looked_after(name, part, self._why_ended(name), now_s):
+                    return
+
+    def _looked_after(self, name: str, part: _Part, why: str | None, now_s: float) -> bool:
+        """Start a part that ended again when it is time; False if that is of no use."""
+        if why is None:
+            return True
+        if part.again_at_s is None:
+            delay_s = part.restarts.delay_s(now_s)
+            if delay_s is None:
+                self._failed(f"{name} failed {part.restarts.most} times in a row: {why}")
+                return False
+            part.again_at_s = now_s + delay_s
+        if now_s >= part.again_at_s:
+            part.again_at_s = None
+            try:
+                part.start()
+            except EngineError as error:
+                self._failed(f"{name} cannot be started again: {error}")
+                return False
+        return True
+
+    def _why_ended(self, name: str) -> str | None:
+        query = self._queries[name]
+        if query.isActive:
+            return None
+        error = query.exception()
+        return "it ended" if error is None else _cause(error)
+
+
+def _cause(error: StreamingQueryException) -> str:
+    """Return the line of a failure that says what happened; Spark wraps it in many others."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    told = [line for line in lines if "Error" in line or "Exception" in line]
+    for line in reversed(told):
+        if "EngineError" in line:
+            return line
+    return next(iter(told or lines), "it does not say why")

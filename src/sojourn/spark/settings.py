@@ -1,0 +1,51 @@
+"""How an application runs on Spark."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sojourn.check import shown
+from sojourn.errors import BadInput
+
+__all__ = ["SparkSettings"]
+
+# Spark's own bound for batches in real-time mode.
+_SHORTEST_BATCH_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings:
+    """What is chosen when an application starts.
+
+    - *servers* of Kafka, with options for its clients in *kafka*; a broker of our own if None
+    - *state* is the folder that keeps checkpoints, logs and the records of our own broker for
+      the next start; if None nothing is kept
+    - *starting* is where sources begin that were never read: earliest, latest, or a time in
+      seconds since 1970
+    - *batch_s* is how often what was done is committed
+    - *partitions* of topics that are made anew; those that are there may have any number
+    - *slots* are the tasks that Spark runs at once; as many as needed if None
+    - *trace_per_s* is how many roots are followed in a second; 0 of none
+    - *measures* is False to run without measuring, to see what measuring costs
+    """
+
+    servers: str | None = None
+    kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
+    state: Path | None = None
+    starting: str | float = "earliest"
+    batch_s: float = 60.0
+    partitions: int = 1
+    slots: int | None = None
+    trace_per_s: float = 100.0
+    measures: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.batch_s >= _SHORTEST_BATCH_S:
+            raise BadInput(
+                f"batches of {shown(self.batch_s)} s; "
+                f"Spark takes {_SHORTEST_BATCH_S:g} s or more"
+            )
+        if isinstance(self.starting, str) and self.starting not in ("earliest", "latest"):
+            raise BadInput(
+                f"{shown(self.starting)} is no place to start; write earliest, latest or a time"
+            )

@@ -1,0 +1,68 @@
+"""A broker that a topology's arrivals come to, and engines that work on them."""
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sojourn.app.application import App
+from sojourn.app.loading import load
+from sojourn.app.stand_in import entrances
+from sojourn.spark.broker import Broker
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.engine import SparkEngine
+from sojourn.spark.load import LoadProcess
+from sojourn.spark.offered_load import Load, Source
+from sojourn.spark.settings import SparkSettings
+
+LONG_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An application that waits as its topology says, and a broker with its arrivals."""
+
+    app: App
+    address: str
+    servers: str
+
+    def engine(self, **settings):
+        """Return an engine that begins with what comes from now on."""
+        told = {"servers": self.servers, "starting": "latest", "batch_s": 10.0} | settings
+        return SparkEngine(self.app, self.address, SparkSettings(**told))
+
+
+def as_file(topology, folder: Path) -> str:
+    """Return where *topology* is written as a file."""
+    told = {
+        "format": 1,
+        "name": topology.name,
+        "arrivals": {a.name: {"per_s": a.per_s, "into": a.into} for a in topology.arrivals},
+        "operators": {
+            o.name: {
+                "service_s": o.service_s,
+                "service_scv": o.service_scv,
+                "emits": dict(o.emits),
+            }
+            for o in topology.operators
+        },
+    }
+    path = folder / f"{topology.name}.json"
+    path.write_text(json.dumps(told))
+    return str(path)
+
+
+@contextmanager
+def loaded_broker(topology, jars, folder: Path, *, gaps="constant"):
+    """Run a broker and its load."""
+    address = as_file(topology, folder)
+    app = load(address)
+    with Broker(jars=jars) as broker:
+        servers = broker.bootstrap_servers
+        sources = [
+            Source(topic=app.topic(a.name), points=[(0, a.per_s), (LONG_S, a.per_s)], gaps=gaps)
+            for a in entrances(topology)
+        ]
+        Cluster(servers).ensure([source.topic for source in sources], 1)
+        with LoadProcess(Load(servers=servers, sources=sources)):
+            yield Loaded(app, address, servers)

@@ -1,0 +1,321 @@
+"""Operators that Spark runs itself, on a real broker: what they write, and what they refuse."""
+
+import json
+import time
+from decimal import Decimal
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from sojourn.app.application import App
+from sojourn.app.payload import decode, encode
+from sojourn.app.schema import parse_schema
+from sojourn.errors import BadApplication, BadSchema
+from sojourn.spark.broker import Broker
+from sojourn.spark.native import Native, native_schema, slots_of, start_native
+from sojourn.spark.session import new_session
+
+pytestmark = pytest.mark.spark
+DEADLINE_S = 120
+BOUGHT = parse_schema("item string not null, price decimal(8,2), at timestamp, photo binary")
+
+
+@pytest.fixture(scope="module")
+def broker(jars):
+    with Broker(jars=jars) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def spark(jars):
+    session = new_session("natives", jars=jars, slots=6)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def started(broker, spark, tmp_path):
+    """Start natives by their operator, reading and writing topics called after the streams."""
+    queries, made = [], set()
+
+    def start(operator, **settings):
+        native = Native(
+            operator=operator,
+            servers=broker.bootstrap_servers,
+            reads=operator.reads[0].name,
+            writes=operator.name,
+            dead_letters=f"{operator.name}.dead",
+            checkpoint=tmp_path / operator.name,
+            batch_s=5,
+            **settings,
+        )
+        for topic in (native.writes, native.dead_letters):
+            if topic not in made:
+                broker.create_topics({topic: 1})
+                made.add(topic)
+        queries.append(start_native(spark, native))
+        return queries[-1]
+
+    yield start
+    for query in queries:
+        query.stop()
+
+
+def application(stream, schema=BOUGHT):
+    app = App("shop")
+    return app, app.source(stream, schema=schema)
+
+
+def produce(broker, topic, *records):
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for body, headers in records:
+        producer.produce(topic, body, headers=headers, timestamp=1_700_000_000_123)
+    producer.flush()
+
+
+def consumed(broker, topic, number, query):
+    """Return the first *number* messages of a topic: key, payload and headers."""
+    found = []
+    for message in messages(broker, topic, query):
+        found.append(message)
+        if len(found) == number:
+            return found
+    return pytest.fail(f"{topic} has only {found}")
+
+
+def messages(broker, topic, query):
+    """Yield what comes, for as long as the query runs, up to the deadline."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "group.id": topic,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": "false",
+        }
+    )
+    consumer.subscribe([topic])
+    until_s = time.monotonic() + DEADLINE_S
+    try:
+        while query.exception() is None and time.monotonic() < until_s:
+            message = consumer.poll(0.2)
+            if message is not None and message.error() is None:
+                yield message.key(), message.value(), dict(message.headers() or [])
+    finally:
+        consumer.close()
+    assert query.exception() is None
+
+
+def bought(item, price, at="2024-12-31T23:59:59.123456+00:00", photo=None, headers=()):
+    blobs = [("sojourn-column-photo", photo)] if photo is not None else []
+    body = {"item": item, "price": price, "at": at}
+    return json.dumps(body).encode(), [*headers, *blobs]
+
+
+def test_a_projection_makes_one_record_of_each_and_passes_its_lineage_on(broker, started):
+    app, source = application("bought")
+    broker.create_topics({"bought": 1})
+    columns = {
+        "item": "upper(item)",
+        "cost": "price * 2",
+        "day": "date(at)",
+        "again": "cost + 1",
+        "at": "at",
+        "photo": "photo",
+    }
+    query = started(app.project("priced", reads=source, columns=columns))
+    told = [
+        ("sojourn-id", b"other/1/2.split.0"),
+        ("sojourn-root", b"other/1/2"),
+        ("sojourn-birth", b"1700000000.5"),
+        ("sojourn-written", b"1700000001.5"),
+        ("sojourn-trace", b"7"),
+    ]
+    produce(
+        broker,
+        "bought",
+        bought("tea", "2.50", photo=b"\xff\x00"),
+        bought("jam", None, headers=told),
+    )
+    schema = parse_schema(
+        "item string, cost decimal(19,2), day date, again decimal(20,2), at timestamp, "
+        "photo binary"
+    )
+    (key, body, tea), (_, jam_body, jam) = consumed(broker, "priced", 2, query)
+    assert key is None
+    blobs = {"photo": tea["sojourn-column-photo"]}
+    item, cost, day, again, at, photo = decode(schema, body, blobs)
+    assert (item, cost, again, photo) == ("TEA", Decimal("5.00"), Decimal("6.00"), b"\xff\x00")
+    assert (day.isoformat(), at.isoformat()) == (
+        "2024-12-31",
+        "2024-12-31T23:59:59.123456+00:00",
+    )
+    assert tea["sojourn-id"] == b"bought/0/0.priced.0"
+    assert tea["sojourn-root"] == b"bought/0/0"
+    assert float(tea["sojourn-birth"]) == 1_700_000_000.123
+    assert "sojourn-trace" not in tea
+    assert json.loads(jam_body)["cost"] is None
+    assert {name: jam[name] for name in jam if name != "sojourn-written"} == {
+        "sojourn-id": b"other/1/2.split.0.priced.0",
+        "sojourn-root": b"other/1/2",
+        "sojourn-birth": b"1700000000.5",
+        "sojourn-trace": b"7",
+    }
+    # the batch began before the broker had these records
+    assert float(jam["sojourn-written"]) >= float(tea["sojourn-written"]) > 1_700_000_001.5
+
+
+def test_what_does_not_fit_is_a_dead_letter_and_the_rest_goes_on(broker, started):
+    app, source = application("torn")
+    broker.create_topics({"torn": 1})
+    query = started(app.project("mended", reads=source, columns={"item": "item"}))
+    bad = [
+        b"a stranger wrote this",
+        b'{"price": 1}',
+        b'{"item": "a", "price": []}',
+        b"\xff",
+        None,
+    ]
+    produce(broker, "torn", *((body, [("sojourn-column-photo", b"p")]) for body in bad))
+    produce(broker, "torn", bought("tea", 1))
+    dead = consumed(broker, "mended.dead", 5, query)
+    assert [body for _, body, _ in dead] == bad
+    reasons = [headers["sojourn-error"].decode() for _, _, headers in dead]
+    assert all(reason.startswith("mended: torn: ") for reason in reasons)
+    for reason, said in zip(
+        reasons, ["no JSON", "a null", "no JSON that fits", "UTF-8", "empty"], strict=True
+    ):
+        assert said in reason
+    assert dead[0][2]["sojourn-id"] == b"torn/0/0.mended.0"
+    assert dead[0][2]["sojourn-column-photo"] == b"p"
+    ((_, body, _),) = consumed(broker, "mended", 1, query)
+    assert json.loads(body) == {"item": "tea"}
+
+
+def test_an_aggregation_emits_every_update_and_has_its_state_when_it_comes_back(
+    broker, started
+):
+    app, source = application("sold")
+    broker.create_topics({"sold": 2})
+    columns = {"n": "count(*)", "total": "sum(price)", "last": "max(item)"}
+    per_item = app.aggregate("per_item", reads=source, by="item", columns=columns)
+    query = started(per_item, partitions=2)
+    produce(broker, "sold", bought("tea", 1), (b"{", []), bought("tea", 2), bought("jam", 5))
+    found = consumed(broker, "per_item", 3, query)
+    updates = [json.loads(body) for _, body, _ in found]
+    assert {update["item"] for update in updates} == {"tea", "jam"}
+    assert max(update["n"] for update in updates) == 2
+    assert [u["total"] for u in updates if u["item"] == "jam"] == ["5.00"]
+    assert {key for key, _, _ in found} == {b'{"item":"tea"}', b'{"item":"jam"}'}
+    assert all(list(headers) == ["sojourn-written"] for _, _, headers in found)
+    ((_, torn, headers),) = consumed(broker, "per_item.dead", 1, query)
+    assert torn == b"{"
+    assert headers["sojourn-root"].startswith(b"sold/")
+    assert b"no JSON" in headers["sojourn-error"]
+    until_s = time.monotonic() + DEADLINE_S
+    while not query.recentProgress and time.monotonic() < until_s:
+        time.sleep(0.1)
+    query.stop()
+    # more than there are slots, but the number of partitions is settled
+    query = started(per_item, partitions=50)
+    produce(broker, "sold", bought("jam", "0.50"))
+    totals = (json.loads(body)["total"] for _, body, _ in messages(broker, "per_item", query))
+    assert "5.50" in totals
+
+
+def test_a_native_reads_what_a_native_made_of_types_that_only_spark_knows(
+    broker, spark, started
+):
+    app, source = application("raw", "word string, n map<int, binary>")
+    broker.create_topics({"raw": 1})
+    first = app.project(
+        "first",
+        reads=source,
+        columns={
+            "word": "word",
+            "n": "map_filter(n, (k, v) -> k > 1)",
+            "all": "named_struct('k', n)",
+        },
+    )
+    second = app.project("second", reads=first, columns={"size": "size(n)", "all": "all.k"})
+    between = native_schema(spark, first)
+    assert str(between) == "word string, n map<int, binary>, all struct<k: map<int, binary>>"
+    started(first)
+    query = started(second, schema=between)
+    body, _ = encode(source.schema, ("tea", {1: b"\xff", 2: None, 3: b"c"}))
+    produce(broker, "raw", (body, []))
+    ((_, body, headers),) = consumed(broker, "second", 1, query)
+    assert decode(native_schema(spark, second, between), body) == (
+        2,
+        {1: b"\xff", 2: None, 3: b"c"},
+    )
+    assert headers["sojourn-id"] == b"raw/0/0.first.0.second.0"
+
+
+def test_slots_are_held_for_the_input_and_for_the_state(tmp_path):
+    app, source = application("held")
+    places = {"servers": "", "reads": "a", "writes": "b", "dead_letters": "c"}
+    kept = app.project("kept", reads=source, columns={"item": "item"})
+    counted = app.aggregate("counted", reads=source, by="item", columns={"n": "count(*)"})
+    assert slots_of(Native(operator=kept, checkpoint=tmp_path, partitions=4, **places), 3) == 3
+    assert (
+        slots_of(Native(operator=counted, checkpoint=tmp_path, partitions=4, **places), 3) == 7
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "place", "problem"),
+    [
+        ({"a": "item", "b": "colour"}, "columns.b", "colour"),
+        ({"a": "upper(", "b": "item"}, "columns.a", "Syntax error"),
+        ({"a": "price", "b": "array(a) + 1"}, "columns.b", "DATATYPE_MISMATCH"),
+        ({"a": "count(*)"}, "columns.a", "GROUP"),
+        ({"a": "explode(array(1, 2))"}, "columns.a", "GENERATOR"),
+        ({"a": "row_number() over (order by price)"}, "columns.a", "Window function"),
+        ({"a": "item", "b": "null"}, "columns.b", "void is no type"),
+        ({"a": "named_struct('x', interval 1 day)"}, "columns.a.x", "interval day is no type"),
+    ],
+)
+def test_a_bad_projection_is_refused_before_anything_starts(spark, columns, place, problem):
+    app, source = application("things")
+    operator = app.project("made", reads=source, columns=columns)
+    with pytest.raises(BadApplication, match=problem) as refused:
+        native_schema(spark, operator)
+    assert refused.value.place == f"operators.made.{place}"
+    assert "\n" not in str(refused.value)
+
+
+def test_a_bad_aggregation_is_refused_before_anything_starts(spark):
+    app, source = application("things")
+    columns = {"n": "count(*)", "items": "count(distinct item)"}
+    operator = app.aggregate("made", reads=source, by="item", columns=columns)
+    with pytest.raises(BadApplication, match=r"made\.columns\.items: .*[Dd]istinct"):
+        native_schema(spark, operator)
+    operator = app.aggregate("other", reads=source, by="item", columns={"n": "price"})
+    with pytest.raises(BadApplication, match=r"other\.columns\.n: .*price"):
+        native_schema(spark, operator)
+
+
+def test_types_that_are_promised_must_be_those_that_are_made(spark):
+    app, source = application("things")
+    columns = {"n": "count(*)"}
+    kept = app.aggregate(
+        "kept",
+        reads=source,
+        by="item",
+        columns={**columns, "all": "named_struct('item', max(item))"},
+        emits="item string, n bigint, all struct<item: string not null>",
+    )
+    assert native_schema(spark, kept) == kept.stream.schema
+    broken = app.aggregate(
+        "broken", reads=source, by="item", columns=columns, emits="item string, n int"
+    )
+    with pytest.raises(BadSchema, match=r"'n' is bigint, but emits= says int; write bigint"):
+        native_schema(spark, broken)
+
+
+def test_types_that_nobody_knows_are_asked_for(spark):
+    app, source = application("things")
+    first = app.project("first", reads=source, columns={"item": "item"})
+    second = app.project("second", reads=first, columns={"item": "item"})
+    with pytest.raises(BadApplication, match="types of the stream first are not known"):
+        native_schema(spark, second)

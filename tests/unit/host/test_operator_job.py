@@ -1,0 +1,33 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from sojourn.errors import BadInput
+from sojourn.host.messages import Record
+from sojourn.host.operator_job import of_application
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def test_an_operator_of_a_topology_file_waits_and_sends(tmp_path):
+    path = tmp_path / "a path with blanks.yaml"
+    path.write_text((EXAMPLES / "vld.yaml").read_text().replace("0.50", "0"))
+    job = of_application(f"{path} extract")
+    job.set_up()
+    (sent,) = job(Record(0, "id", b'{"seed":7,"pad":"xxx"}', stream="frames"))
+    (again,) = job(Record(1, "id", b'{"seed":7}', stream="frames"))
+    assert sent == again
+    assert sent.stream == "extract-match"
+    assert json.loads(sent.payload).keys() == {"seed"}
+
+
+def test_an_operator_that_is_not_named_is_asked_for():
+    for argument in ("", "unit.host.application:app", str(EXAMPLES / "vld.yaml")):
+        with pytest.raises(BadInput, match="names no operator; write"):
+            of_application(argument)
+
+
+def test_an_operator_that_is_not_there_is_named():
+    with pytest.raises(BadInput, match="no operator 'detect'"):
+        of_application(f"{EXAMPLES / 'vld.yaml'} detect")
