@@ -1,6 +1,5 @@
 """Spark as an engine: the loop drives a running application as it drives the simulator."""
 
-import json
 import shutil
 import tempfile
 import threading
@@ -8,13 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-
-from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.app.application import App
 from sojourn.engine import Cost
@@ -25,13 +20,12 @@ from sojourn.measure.report import Pull
 from sojourn.model.network import check_allocation
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.feed import Feed, start_feed
 from sojourn.spark.health import Health
 from sojourn.spark.jvm import resolve_jars
 from sojourn.spark.kept_state import KeptState
 from sojourn.spark.layout import Layout, check_slots
-from sojourn.spark.native import Native, start_native
 from sojourn.spark.offsets import Offsets
+from sojourn.spark.plumbing import STATE_PARTITIONS, Plumbing
 from sojourn.spark.pulls import Pulls
 from sojourn.spark.queries import Queries
 from sojourn.spark.session import end_session, new_session
@@ -43,7 +37,6 @@ __all__ = ["SparkEngine"]
 # Hosts answer within a millisecond, unless the machine is very busy.
 _LEAD_S = 0.25
 _LOOK_S = 0.01
-_STATE_PARTITIONS = 1
 _PATIENCE_S = 120.0
 
 
@@ -225,7 +218,7 @@ class SparkEngine:
         partitions = self._cluster.ensure(
             layout.topics, settings.partitions, bounded=layout.inner_topics
         )
-        held = layout.slots(partitions, _STATE_PARTITIONS)
+        held = layout.slots(partitions, STATE_PARTITIONS)
         slots = settings.slots or sum(held.values())
         check_slots(held, slots)
         self._controller = stack.enter_context(
@@ -242,13 +235,22 @@ class SparkEngine:
         )
         stack.callback(end_session, session)
         offsets = Offsets(self._cluster.client(), partitions)
-        starting = self._positions(offsets, goes_on=goes_on)
         for name, host in self._hosts.items():
             self._controller.await_running(name, host.processors, patience_s=_PATIENCE_S)
+        plumbing = Plumbing(
+            layout=layout,
+            settings=settings,
+            cluster=self._cluster,
+            state=self._state,
+            session=session,
+            hosts=folder,
+        )
+        starting = plumbing.positions(offsets, goes_on=goes_on)
+        starts = {name: plumbing.operator(name, starting[name]) for name in starting}
         self._queries = Queries(
             self._controller,
             self._hosts,
-            {name: self._query(session, name, starting[name], folder) for name in starting},
+            starts | plumbing.sinks(offsets, partitions, goes_on=goes_on),
             wanted=self._wanted,
             failed=self._failed,
         )
@@ -281,65 +283,6 @@ class SparkEngine:
     def _broker(self, stack: ExitStack) -> str:
         data = None if self._settings.state is None else self._state.broker
         return stack.enter_context(Broker(data=data)).bootstrap_servers
-
-    def _positions(
-        self, offsets: Offsets, *, goes_on: bool
-    ) -> dict[str, dict[str, dict[int, int]]]:
-        """Return the offsets at which each operator begins.
-
-        Between operators that is the end, where another run has left something.
-        """
-        inner = offsets.partitions("earliest" if goes_on else "latest")
-        begun = offsets.partitions(self._settings.starting)
-        sources = {self._layout.app.topic(name) for name in self._layout.app.sources}
-        return {
-            name: self._state.positions(
-                name,
-                {
-                    topic: (begun if topic in sources else inner)[topic]
-                    for topic in self._layout.reads(name)
-                },
-            )
-            for name in self._layout.app.operators
-        }
-
-    def _query(
-        self,
-        session: SparkSession,
-        name: str,
-        starting: Mapping[str, Mapping[int, int]],
-        folder: Path,
-    ) -> Callable[[], StreamingQuery]:
-        """Return what starts the query of an operator."""
-        layout, settings = self._layout, self._settings
-        begins = json.dumps(
-            {topic: {str(p): n for p, n in parts.items()} for topic, parts in starting.items()}
-        )
-        if name in layout.functions:
-            feed = Feed(
-                route=layout.route(name, trace_per_s=settings.trace_per_s),
-                kafka=self._cluster.for_spark,
-                host=folder / name / "feed.sock",
-                checkpoint=self._state.checkpoint(name),
-                starting=begins,
-                batch_s=settings.batch_s,
-                records_per_transfer=layout.functions[name].records_per_transfer or 1,
-            )
-            return partial(start_feed, session, feed)
-        operator = layout.natives[name]
-        native = Native(
-            operator=operator,
-            servers=self._cluster.servers,
-            kafka=self._cluster.for_spark,
-            reads=layout.app.topic(operator.reads[0].name),
-            writes=layout.app.topic(operator.emits[0].name),
-            dead_letters=layout.dead_letters,
-            checkpoint=self._state.checkpoint(name),
-            partitions=_STATE_PARTITIONS,
-            starting=begins,
-            batch_s=settings.batch_s,
-        )
-        return partial(start_native, session, native)
 
     def _wanted(self, name: str) -> Settings:
         return replace(self._hosts[name], processors=self._allocation[name])

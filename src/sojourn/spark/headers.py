@@ -5,12 +5,13 @@ operator and the place among the outputs, so that a record that is worked on aga
 children with the same ids, if the function gives the same outputs again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sojourn.host.tracing import child_identity
 
-__all__ = ["Lineage", "child_headers", "lineage_of"]
+__all__ = ["Lineage", "child_headers", "identity_of", "lineage_of"]
 
 _ID, _ROOT, _BIRTH, _WRITTEN, _TRACE, _BLOB = (
     "sojourn-id",
@@ -65,6 +66,14 @@ def lineage_of(
         blobs=blobs,
         traced=_traced(told),
     )
+
+
+def identity_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
+    """Return the identity that headers, as Spark has them, tell; None where they do not."""
+    for header in headers or ():
+        if header["key"] == _ID and header["value"]:
+            return bytes(header["value"]).decode(errors="replace")
+    return None
 
 
 def child_headers(

@@ -40,8 +40,9 @@ class KeptState:
     def check(self, app: App, cluster: str) -> bool:
         """Return whether there is anything to go on from.
 
-        Raise `BadInput` if it belongs to another form of *app*, or elsewhere. Functions may change from one start to the next; what operators read may not, nor
-        what Spark's own aggregations keep.
+        Raise `BadInput` if it belongs to another form of *app*, or to another cluster.
+        Functions may change from one start to the next; what operators read may not, nor what
+        Spark's own aggregations keep.
         """
         now = _form(app, cluster)
         self.folder.mkdir(parents=True, exist_ok=True)

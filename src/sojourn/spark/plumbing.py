@@ -1,0 +1,138 @@
+"""The queries of an application: what each reads, where it begins, and how it is started."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sojourn.app.stream import Sink
+from sojourn.errors import BadInput
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.feed import Feed, start_feed
+from sojourn.spark.kept_state import KeptState, Positions
+from sojourn.spark.layout import Layout
+from sojourn.spark.native import Native, start_native
+from sojourn.spark.offsets import Offsets
+from sojourn.spark.once import Once, start_once
+from sojourn.spark.settings import SparkSettings
+
+__all__ = ["STATE_PARTITIONS", "Plumbing", "Start"]
+
+STATE_PARTITIONS = 1
+"""Of Spark's own aggregations: on one machine more only cost slots."""
+
+Start = Callable[[], StreamingQuery]
+"""Starts a query, for the first time or again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plumbing:
+    """What queries are made of; hosts have their sockets in the folder *hosts*."""
+
+    layout: Layout
+    settings: SparkSettings
+    cluster: Cluster
+    state: KeptState
+    session: SparkSession
+    hosts: Path
+
+    def positions(
+        self, offsets: Offsets, *, goes_on: bool
+    ) -> dict[str, dict[str, dict[int, int]]]:
+        """Return the offsets at which each operator begins.
+
+        Between operators that is the end, where another run has left something.
+        """
+        app = self.layout.app
+        inner = offsets.partitions(_inner(goes_on=goes_on))
+        begun = offsets.partitions(self.settings.starting)
+        sources = {app.topic(name) for name in app.sources}
+        return {
+            name: self.state.positions(
+                name,
+                {
+                    topic: (begun if topic in sources else inner)[topic]
+                    for topic in self.layout.reads(name)
+                },
+            )
+            for name in app.operators
+        }
+
+    def operator(self, name: str, starting: Positions) -> Start:
+        """Return what starts the query of an operator."""
+        layout, settings = self.layout, self.settings
+        if name in layout.functions:
+            feed = Feed(
+                route=layout.route(name, trace_per_s=settings.trace_per_s),
+                kafka=self.cluster.for_spark,
+                host=self.hosts / name / "feed.sock",
+                checkpoint=self.state.checkpoint(name),
+                starting=_as_spark(starting),
+                batch_s=settings.batch_s,
+                records_per_transfer=layout.functions[name].records_per_transfer or 1,
+            )
+            return partial(start_feed, self.session, feed)
+        operator = layout.natives[name]
+        native = Native(
+            operator=operator,
+            servers=self.cluster.servers,
+            kafka=self.cluster.for_spark,
+            reads=layout.app.topic(operator.reads[0].name),
+            writes=layout.app.topic(operator.emits[0].name),
+            dead_letters=layout.dead_letters,
+            checkpoint=self.state.checkpoint(name),
+            partitions=STATE_PARTITIONS,
+            starting=_as_spark(starting),
+            batch_s=settings.batch_s,
+        )
+        return partial(start_native, self.session, native)
+
+    def sinks(
+        self, offsets: Offsets, partitions: Mapping[str, int], *, goes_on: bool
+    ) -> dict[str, Start]:
+        """Return what starts the queries of sinks at which nothing arrives twice."""
+        begun = offsets.partitions(_inner(goes_on=goes_on))
+        app = self.layout.app
+        return {
+            f"sink {sink.name}": self._sink(sink, partitions, begun)
+            for sink in app.sinks.values()
+            if sink.deduplicate
+        }
+
+    def _sink(
+        self, sink: Sink, partitions: Mapping[str, int], begun: Mapping[str, Mapping[int, int]]
+    ) -> Start:
+        topic, query = self.layout.app.topic(sink.stream.name), f"sink {sink.name}"
+        if partitions[topic] > 1:
+            raise BadInput(
+                f"{query}: {topic} has {partitions[topic]} partitions, and what comes twice may "
+                "be in different ones; use one, or leave out deduplicate="
+            )
+        once = Once(
+            name=sink.name,
+            reads=topic,
+            writes=self.layout.app.topic(sink.name),
+            window=sink.window,
+            checkpoint=self.state.checkpoint(query),
+            clients=self.cluster.for_clients,
+            spark=self.cluster.for_spark,
+            starting=_as_spark(self.state.positions(query, {topic: begun[topic]})),
+            batch_s=self.settings.batch_s,
+        )
+        return partial(start_once, self.session, once)
+
+
+def _inner(*, goes_on: bool) -> str:
+    """Return where to begin in what operators write: not with what another run has left."""
+    return "earliest" if goes_on else "latest"
+
+
+def _as_spark(positions: Positions) -> str:
+    """Return offsets as Spark wants them to be written."""
+    return json.dumps(
+        {topic: {str(p): n for p, n in parts.items()} for topic, parts in positions.items()}
+    )
