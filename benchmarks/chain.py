@@ -3,25 +3,25 @@
 import sojourn as sj
 
 app = sj.App("chain")
-source = app.source("source", schema="number int")
+source = app.source("source", schema="seed long")
 
 
-@app.operator(reads=source, emits="number int")
-def first(number):
+@app.operator(reads=source, emits="seed long")
+def first(seed):
     """Pass it on."""
-    yield (number,)
+    yield (seed,)
 
 
-@app.operator(reads=first, emits="number int")
-def second(number):
+@app.operator(reads=first, emits="seed long")
+def second(seed):
     """Pass it on."""
-    yield (number,)
+    yield (seed,)
 
 
-@app.operator(reads=second, emits="number int")
-def third(number):
+@app.operator(reads=second, emits="seed long")
+def third(seed):
     """Pass it on."""
-    yield (number,)
+    yield (seed,)
 
 
 app.sink(third)

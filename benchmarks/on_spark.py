@@ -35,6 +35,7 @@ class Sink:
 
     def __init__(self, servers, topics):
         self.arrived = []
+        self._roots, self._next = set(), {}
         self._consumer = Consumer(
             {
                 "bootstrap.servers": servers,
@@ -52,7 +53,7 @@ class Sink:
     def _read(self):
         while not self._ended.is_set():
             for message in self._consumer.consume(500, _POLL_S if not self.arrived else 0.005):
-                if message.error() is None:
+                if message.error() is None and self._is_new(message):
                     told = dict(message.headers() or [])
                     self.arrived.append(
                         Arrived(
@@ -62,16 +63,25 @@ class Sink:
                             time.time(),
                         )
                     )
+                    self._roots.add(self.arrived[-1].root)
+
+    def _is_new(self, message):
+        """Return whether it was not read before: a broker that comes back begins earlier."""
+        place = message.topic(), message.partition()
+        if message.offset() < self._next.get(place, 0):
+            return False
+        self._next[place] = message.offset() + 1
+        return True
 
     def roots(self):
         """Return the roots that have arrived."""
-        return {arrived.root for arrived in list(self.arrived)}
+        return self._roots.copy()
 
     def await_roots(self, number, *, patience_s=120.0):
         """Return whether so many roots have arrived, and wait for them."""
         until_s = time.monotonic() + patience_s
         while time.monotonic() < until_s:
-            if len(self.roots()) >= number:
+            if len(self._roots) >= number:
                 return True
             time.sleep(_POLL_S)
         return False

@@ -1,92 +1,135 @@
 """Latency without work on Spark: three Python operators, four Kafka hops.
 
-    python benchmarks/spark_chain.py [--per-s 20] [--lasts 60] [--warm-up 20]
+    python benchmarks/spark_chain.py [--per-s 20] [--lasts 60] [--warm-up 30] [--short]
 
-Prints percentiles from the birth of a root until its record is read at the sink, and how
-long a host takes from the message until it has more, and fewer, processors.
+Prints percentiles from the birth of a root until its record is read at the sink, where the
+time goes, and the same for a chain of `repartition(1)` queries, one after the other.
 """
 
 import argparse
-import json
-import os
 import tempfile
-import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Producer
 
-from sojourn.host.controller import Controller
-from sojourn.host.server import Settings
+import chain
+import repartition
+from on_spark import Sink, load_of, percentiles_ms, sink_of, watched
 from sojourn.spark.broker import Broker
-from sojourn.spark.feed import Feed, start_feed
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.engine import SparkEngine
 from sojourn.spark.jvm import resolve_jars
-from sojourn.spark.relay import Route
-from sojourn.spark.session import new_session
+from sojourn.spark.session import end_session, new_session
+from sojourn.spark.settings import SparkSettings
 
-CHAIN = {"first": "source", "second": "first", "third": "second"}
-TOPICS = dict.fromkeys(["source", "first", "second", "third", "dead"], 1)
-
-
-def started(spark, broker, controller, folder):
-    """Return the running queries of the chain."""
-    queries = []
-    for name, reads in CHAIN.items():
-        host = controller.start(
-            Settings(
-                name=name,
-                job="sojourn.host.operator_job:of_application",
-                argument=f"chain:app {name}",
-                folder=folder / name,
-                processors=2,
-                report_every_s=0.05,
-            )
-        )
-        route = Route(operator=name, writes={name: name}, dead_letters="dead")
-        queries.append(
-            start_feed(
-                spark,
-                Feed(
-                    route=route,
-                    servers=broker.bootstrap_servers,
-                    reads=[reads],
-                    host=host,
-                    checkpoint=folder / f"{name}-checkpoint",
-                ),
-            )
-        )
-    return queries
+HINTS = dict.fromkeys(chain.app.operators, 1e-3)
 
 
-def read_sink(servers, found, ended):
-    """Note when each record reaches the sink."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "sink",
-            "auto.offset.reset": "earliest",
-            "fetch.wait.max.ms": 5,
-        }
+def topology_of(per_s):
+    """Return the chain as planner and engine see it."""
+    from sojourn.app.operator import Hints  # noqa: PLC0415
+
+    measured = {name: Hints(service_s=service_s) for name, service_s in HINTS.items()}
+    return chain.app.topology({"source": per_s}, measured=measured)
+
+
+def ours(servers, asked):
+    """Return the latencies of our chain, and what was measured while it ran."""
+    topology = topology_of(asked.per_s)
+    settings = SparkSettings(servers=servers, starting="latest")
+    with SparkEngine(chain.app, "chain:app", settings) as engine:
+        engine.start(topology, dict.fromkeys(chain.app.operators, 2))
+        lasts_s = asked.warm_up + asked.lasts
+        with (
+            sink_of(chain.app, servers) as sink,
+            load_of(topology, chain.app, servers, lasts_s=lasts_s) as load,
+        ):
+            began_s = time.time()
+            looks = list(watched(engine, lasts_s))
+            sent = load.wait().sent["chain.source"]
+            complete = sink.await_roots(sent)
+        warm = [a for a in sink.arrived if a.birth_s > began_s + asked.warm_up]
+        waits = [a.took_s for a in warm]
+    print(
+        f"feeds and hosts: {sent} records sent, {len(sink.roots())} different at the sink, "
+        f"{len(sink.arrived)} in all{'' if complete else ' (INCOMPLETE)'}"
     )
-    consumer.subscribe(["third"])
-    while not ended.is_set():
-        message = consumer.poll(0.2)
-        if message is not None and message.error() is None:
-            found.append((json.loads(message.value())["number"], time.time()))
-    consumer.close()
+    return waits, looks[int(asked.warm_up) :]
 
 
-def rescaled(controller, name):
-    """Return the seconds from the message until 8 more processors, and 8 fewer, are there."""
-    took = []
-    for wanted in (10, 2):
-        began_s = time.perf_counter()
-        controller.scale(name, wanted)
-        while not any(t.running == wanted for t in controller.tallies().get(name, [])):
-            time.sleep(0.002)
-        took.append(time.perf_counter() - began_s)
-    return took
+def theirs(servers, asked, folder):
+    """Return the latencies of three `repartition(1)` queries in a row."""
+    topics = ["plain-0", "plain-1", "plain-2", "plain-3"]
+    Cluster(servers).ensure(topics, 1)
+    session = new_session(
+        "repartition", jars=resolve_jars(), slots=8, log=folder / "repartition.log"
+    )
+    waits, rng = {}, np.random.default_rng(1)
+    queries = [
+        repartition.start(
+            session,
+            repartition.Repartitioned(servers, reads, writes, folder / writes),
+            repartition.passing(),
+        )
+        for reads, writes in pairwise(topics)
+    ]
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 0})
+    reader = Plain(servers, topics[-1])
+    births = []
+    began_s = next_s = time.time()
+    while next_s < began_s + asked.warm_up + asked.lasts:
+        next_s += rng.exponential(1 / asked.per_s)
+        time.sleep(max(0.0, next_s - time.time()))
+        births.append(time.time())
+        producer.produce(topics[0], str(len(births) - 1).encode())
+        producer.poll(0)
+    producer.flush()
+    time.sleep(5)
+    reader.close()
+    for query in queries:
+        query.stop()
+    end_session(session)
+    for number, at_s in reader.arrived:
+        if births[number] > began_s + asked.warm_up:
+            waits.setdefault(number, at_s - births[number])
+    print(
+        f"repartition(1): {len(births)} sent, {len({n for n, _ in reader.arrived})} "
+        f"different at the sink"
+    )
+    return list(waits.values())
+
+
+class Plain(Sink):
+    """Reads numbers without headers."""
+
+    def _read(self):
+        while not self._ended.is_set():
+            for message in self._consumer.consume(500, 0.005):
+                if message.error() is None:
+                    number = int(message.value().split()[0])
+                    self.arrived.append((number, time.time()))
+
+    def __init__(self, servers, topic):
+        super().__init__(servers, [topic])
+
+
+def shares(looks):
+    """Print where the time of a record goes."""
+    for name in chain.app.operators:
+        counts = [
+            p for look in looks for o in look.operators if o.name == name for p in o.processors
+        ]
+        served = sum(p.served for p in counts)
+        if served:
+            wait_ms = 1e3 * sum(p.wait_s for p in counts) / served
+            service_ms = 1e3 * sum(p.service_s for p in counts) / served
+            print(
+                f"  {name}: {wait_ms:.1f} ms from the stream to a processor, "
+                f"{service_ms:.2f} ms in it"
+            )
 
 
 def main():
@@ -94,50 +137,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--per-s", type=float, default=20.0)
     parser.add_argument("--lasts", type=float, default=60.0)
-    parser.add_argument("--warm-up", type=float, default=20.0)
+    parser.add_argument("--warm-up", type=float, default=30.0)
+    parser.add_argument("--short", action="store_true", help="10 s each: does it work?")
+    parser.add_argument("--alone", action="store_true", help="without repartition()")
     asked = parser.parse_args()
-    os.environ["PYTHONPATH"] = str(Path(__file__).parent)
-    jars, rng = resolve_jars(), np.random.default_rng(1)
-    with (
-        tempfile.TemporaryDirectory() as temporary,
-        Broker(jars=jars) as broker,
-        Controller(Path(temporary) / "hosts") as controller,
-    ):
-        broker.create_topics(TOPICS)
-        spark = new_session("chain", jars=jars, slots=4)
-        queries = started(spark, broker, controller, Path(temporary))
-        found, ended, births = [], threading.Event(), []
-        reading = threading.Thread(
-            target=read_sink, args=(broker.bootstrap_servers, found, ended)
+    if asked.short:
+        asked.lasts = asked.warm_up = 5.0
+    with tempfile.TemporaryDirectory() as temporary, Broker() as broker:
+        waits, looks = ours(broker.bootstrap_servers, asked)
+        p50, p95, p99 = percentiles_ms(waits)
+        print(
+            f"  p50 {p50:.1f} ms, p95 {p95:.1f} ms, p99 {p99:.1f} ms at {asked.per_s:g} per s"
         )
-        reading.start()
-        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 0})
-        began_s = next_s = time.time()
-        while next_s < began_s + asked.warm_up + asked.lasts:
-            next_s += rng.exponential(1 / asked.per_s)
-            time.sleep(max(0.0, next_s - time.time()))
-            births.append(time.time())
-            producer.produce("source", json.dumps({"number": len(births) - 1}))
-            producer.poll(0)
-        producer.flush()
-        scaling = [rescaled(controller, "second") for _ in range(5)]
-        until_s = time.time() + 30
-        while len(found) < len(births) and time.time() < until_s:
-            time.sleep(0.1)
-        ended.set()
-        reading.join()
-        for query in queries:
-            query.stop()
-        spark.stop()
-    warm = began_s + asked.warm_up
-    waits_ms = [1e3 * (at_s - births[n]) for n, at_s in found if births[n] > warm]
-    p50, p95, p99 = np.percentile(waits_ms, [50, 95, 99])
-    print(
-        f"{len(births)} records sent, {len(found)} read, {len({n for n, _ in found})} different"
-    )
-    print(f"p50 {p50:.1f} ms, p95 {p95:.1f} ms, p99 {p99:.1f} ms at {asked.per_s:g} per s")
-    more, fewer = np.median(np.array(scaling), axis=0)
-    print(f"2 -> 10 processors {1e3 * more:.0f} ms, 10 -> 2 {1e3 * fewer:.0f} ms, as reported")
+        shares(looks)
+        if not asked.alone:
+            waits = theirs(broker.bootstrap_servers, asked, Path(temporary))
+            p50, p95, p99 = percentiles_ms(waits)
+            print(f"  p50 {p50:.1f} ms, p95 {p95:.1f} ms, p99 {p99:.1f} ms")
 
 
 if __name__ == "__main__":

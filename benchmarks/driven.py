@@ -1,0 +1,210 @@
+"""An application on Spark in a process of its own, so that it can be killed like its parts.
+
+    python benchmarks/driven.py FOLDER ADDRESS SERVERS BATCH_S NAME=PROCESSORS…
+
+It starts what is at ADDRESS, with its state in FOLDER, looks at it every second, and does what
+it is told by lines of JSON until they end: `["scale", {…}]`, `["health"]`, `["host", NAME]`.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from sojourn.app.loading import load
+from sojourn.errors import SojournError
+from sojourn.spark.engine import SparkEngine
+from sojourn.spark.settings import SparkSettings
+from sojourn.topology_file import read_topology
+
+_HERE = Path(__file__)
+_LOOK_S = 0.05
+_EVERY_S = 1.0
+
+
+class Driver:
+    """The other side of that process; leaving it ends the application."""
+
+    def __init__(self, folder, address, servers, *, batch_s, allocation):
+        self.folder, self.temporary = folder / "state", folder / "tmp"
+        self.temporary.mkdir(parents=True, exist_ok=True)
+        self._command = [
+            *(sys.executable, _HERE, self.folder, address, servers, str(batch_s)),
+            *(f"{name}={processors}" for name, processors in allocation.items()),
+        ]
+        self._process = None
+
+    def start(self):
+        """Return how long it took until records could be taken."""
+        began_s = time.monotonic()
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(_HERE.parent),
+            # what is left behind is then seen at a glance
+            "TMPDIR": str(self.temporary),
+            "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={self.temporary}",
+        }
+        self._process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
+        self._answer()
+        return time.monotonic() - began_s
+
+    def scale(self, **allocation):
+        """Give operators so many processors."""
+        return self._told("scale", allocation)
+
+    def health(self):
+        """Return what went wrong since the start."""
+        return self._told("health")
+
+    def host(self, operator):
+        """Return the process of a host."""
+        return psutil.Process(self._told("host", operator))
+
+    def processors(self, operator):
+        """Return the processors of an operator: children of the template, its host's child."""
+        return [fork for child in self.host(operator).children() for fork in child.children()]
+
+    def workers(self):
+        """Return the processes in which Spark runs Python: forks of one that is a daemon."""
+        return [
+            process
+            for process in self.family()
+            if "pyspark.daemon" in _command(process)
+            and (parent := process.parent()) is not None
+            and "pyspark.daemon" in _command(parent)
+        ]
+
+    def family(self):
+        """Return all processes of the application, its own first."""
+        whole = psutil.Process(self._process.pid)
+        return [whole, *whole.children(recursive=True)]
+
+    def kill(self, *, patience_s=30.0):
+        """Kill the process that drives; return what is left of it, and how long that took.
+
+        It takes until nothing is left, or as long as the patience.
+        """
+        family, began_s = self.family(), time.monotonic()
+        self._process.kill()
+        self._process.wait()
+        self._process.stdin.close()
+        self._process.stdout.close()
+        while (left := self._left(family)) and time.monotonic() < began_s + patience_s:
+            time.sleep(_LOOK_S)
+        return left, time.monotonic() - began_s
+
+    def _left(self, family):
+        return [
+            *(
+                f"process {process.pid}: {_command(process)[:80]}"
+                for process in family
+                if _is_there(process)
+            ),
+            *(f"folder {path}" for path in self.temporary.iterdir()),
+        ]
+
+    def stop(self):
+        """End it as it is meant to end."""
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def _told(self, *request):
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self):
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(f"the driver ended with status {self._process.wait()}")
+        return json.loads(line)
+
+
+def _command(process):
+    with suppress(psutil.Error):
+        return " ".join(process.cmdline())
+    return ""
+
+
+def _is_there(process):
+    with suppress(psutil.Error):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def topology_of(address, app):
+    """Return the topology of what is at *address*: that of the file, or of the hints."""
+    if address.endswith((".json", ".yaml")):
+        return read_topology(Path(address))
+    return app.topology(dict.fromkeys(app.sources, 1.0))
+
+
+def _done(engine, what, *details):
+    match what:
+        case "scale":
+            changed = engine.apply({**engine.allocation, **details[0]}).changed
+            return {name: list(numbers) for name, numbers in changed.items()}
+        case "host":
+            return engine.host_pid(*details)
+        case _:
+            health = engine.health()
+            return {
+                "restarts": dict(health.restarts),
+                "replayed": health.replayed,
+                "retried": health.retried,
+                "running": dict(health.running),
+                "failure": health.failure,
+            }
+
+
+def _observe(engine, ended):
+    with suppress(SojournError):  # what stops it is told with its health
+        while not ended.is_set():
+            engine.observe(engine.now_s + _EVERY_S)
+
+
+def main(folder, address, servers, batch_s, *allocation):
+    """Run it until there are no more lines."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it ends it
+    app = load(address)
+    settings = SparkSettings(servers=servers, state=Path(folder), batch_s=float(batch_s))
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what libraries print is no answer
+    ended = threading.Event()
+    with SparkEngine(app, address, settings) as engine:
+        processors = dict(told.split("=") for told in allocation)
+        engine.start(topology_of(address, app), {n: int(k) for n, k in processors.items()})
+        answers.write("{}\n")
+        looking = threading.Thread(target=_observe, args=(engine, ended))
+        looking.start()
+        for line in sys.stdin:
+            answers.write(json.dumps(_done(engine, *json.loads(line))) + "\n")
+        ended.set()
+        looking.join()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,289 @@
+"""A split, a join, a loop and a broadcast on Spark, against the traffic equations.
+
+    python benchmarks/spark_loop.py [--roots 900] [--per-s 15] [--short] [--json FILE]
+
+Runs `loop_app.py` and prints, for each operator, the records that reach it per second: by
+Kafka's offsets, by what hosts served, and by the traffic equations, with the numbers sent that
+were measured and with those that were designed. Then whether every tree is complete, what
+came out at the sinks, and how often records went round the loop. It takes 100 s; --short 40 s.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import Consumer, TopicPartition
+from scipy.stats import chisquare
+
+from producing import Producing, poisson_s
+from sojourn.app.loading import load
+from sojourn.measure.report import Pull
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.engine import SparkEngine
+from sojourn.spark.offsets import Offsets
+from sojourn.spark.settings import SparkSettings
+from sojourn.topology import Topology
+from sojourn.traffic import rates
+
+ADDRESS = "loop_app:app"
+ALLOCATION = {"split": 1, "left_side": 2, "right_side": 1, "join": 2, "audit": 2}
+PHOTO = "sojourn-column-photo"
+_PATIENCE_S = 180.0
+_WARM_UP_S = 3.0
+_BATCH_S = 20.0
+# A level of the loop that fewer records should reach is counted with the one above.
+_LEAST_EXPECTED = 5
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A record at a sink."""
+
+    identity: str
+    content: dict
+    photo: bytes | None
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What was counted while the roots went through, and what came out."""
+
+    topology: Topology
+    steady: list[Pull]
+    pulls: list[Pull]
+    written: dict[str, int]
+    done: list[Leaf]
+    audited: list[Leaf]
+    open: int
+    forgotten: int
+    restarts: dict[str, int]
+
+    @property
+    def entered(self):
+        """The roots that entered."""
+        return sum(pull.roots.entered for pull in self.pulls)
+
+    @property
+    def completed(self):
+        """The roots whose tree was seen to be complete."""
+        return sum(pull.roots.completed for pull in self.pulls)
+
+    def arrived(self, name, pulls=None):
+        """Return the records that reached an operator, by offsets."""
+        return sum(sum(_report(pull, name).arrivals) for pull in pulls or self.pulls)
+
+    def served(self, name, pulls=None):
+        """Return the records that hosts served; one that all processors get counts once."""
+        served = sum(
+            processor.served
+            for pull in pulls or self.pulls
+            for processor in _report(pull, name).processors
+        )
+        return served / ALLOCATION[name] if name == "audit" else served
+
+
+def _report(pull, name):
+    return next(report for report in pull.operators if report.name == name)
+
+
+def ran(number, per_s, *, photos=None, settings=None):
+    """Return what became of *number* roots; *photos* are binary columns by root."""
+    app = load(ADDRESS)
+    topology = app.topology({"roots": per_s})
+    told = {"trace_per_s": 1e6, "batch_s": _BATCH_S} | (settings or {})
+
+    def made(root):
+        photo = (photos or {}).get(root)
+        return json.dumps({"number": root}), [(PHOTO, photo)] if photo is not None else []
+
+    with SparkEngine(app, ADDRESS, SparkSettings(**told)) as engine:
+        engine.start(topology, ALLOCATION)
+        due_s = poisson_s(per_s, seed=1, number=number)
+        pulls, steady = [], []
+        with Producing(engine.servers, app.topic("roots"), due_s, made) as producing:
+            began_s = engine.now_s
+            while producing.running:
+                pulls.append(engine.observe(engine.now_s + 1.0))
+                if pulls[-1].since_s >= began_s + _WARM_UP_S and producing.running:
+                    steady.append(pulls[-1])
+        until_s = engine.now_s + _PATIENCE_S
+        while sum(p.roots.completed for p in pulls) < number and engine.now_s < until_s:
+            pulls.append(engine.observe(engine.now_s + 1.0))
+        pulls.append(engine.observe(engine.now_s + 1.0))
+        topics = {app.topic(stream): stream for stream in app.streams}
+        offsets = Offsets(Cluster(engine.servers).client(), dict.fromkeys(topics, 1))
+        ends = {topic: sum(parts.values()) for topic, parts in offsets.look().items()}
+        trees = engine._pulls.trees  # noqa: SLF001 - nobody else asks for them
+        return Ran(
+            topology=topology,
+            steady=steady,
+            pulls=pulls,
+            written={topics[topic]: end for topic, end in ends.items()},
+            done=_leaves(engine.servers, app.topic("done"), ends),
+            audited=_leaves(engine.servers, app.topic("audit"), ends),
+            open=len(trees),
+            forgotten=trees.forgotten,
+            restarts=dict(engine.health().restarts),
+        )
+
+
+def _leaves(servers, topic, ends):
+    """Return all that is in a topic."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "leaves", "log_level": 0})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    leaves = []
+    while len(leaves) < ends[topic]:
+        for message in consumer.consume(500, _PATIENCE_S):
+            headers = dict(message.headers())
+            leaves.append(
+                Leaf(
+                    headers["sojourn-id"].decode(),
+                    json.loads(message.value()),
+                    headers.get(PHOTO),
+                )
+            )
+            if len(leaves) == ends[topic]:
+                break
+    consumer.close()
+    return leaves
+
+
+def expected(number):
+    """Return how many records must reach each operator, by content, and the loop's depths."""
+    import loop_app  # noqa: PLC0415 - found once the path is set
+
+    reached, depths = Counter(split=number, audit=number), Counter()
+    for root in range(number):
+        for path in loop_app.paths(root):
+            depth = 0
+            while loop_app.goes_back(root, path, depth):
+                depth += 1
+            depths[depth] += 1
+            reached["join"] += depth + 1
+            reached["left_side"] += depth + (path == "left")
+            reached["right_side"] += path != "left"
+    return dict(reached), dict(depths)
+
+
+def measured_gains(run):
+    """Return the records sent from operator to operator for each record served."""
+    app = load(ADDRESS)
+    gains = {name: {} for name in app.operators}
+    for name, operator in app.operators.items():
+        for stream in operator.emits:
+            mean = run.written[stream.name] / run.served(name)
+            for reader, other in app.operators.items():
+                if any(read.name == stream.name for read in other.reads):
+                    gains[name][reader] = gains[name].get(reader, 0.0) + mean
+    return gains
+
+
+def compared(run):
+    """Return a row for each operator: measured rates, and those of the traffic equations."""
+    lasted_s = sum(pull.at_s - pull.since_s for pull in run.steady)
+    root_per_s = sum(pull.roots.entered for pull in run.steady) / lasted_s
+    by_measured = rates({"split": root_per_s}, measured_gains(run))
+    by_design = rates({"split": root_per_s}, run.topology.gains)
+    return [
+        {
+            "operator": name,
+            "offsets_per_s": run.arrived(name, run.steady) / lasted_s,
+            "hosts_per_s": run.served(name, run.steady) / lasted_s,
+            "by_measured_per_s": by_measured[name],
+            "by_design_per_s": by_design[name],
+        }
+        for name in run.topology.operator
+    ]
+
+
+def depths_of(run):
+    """Return how often records went round, by number of rounds."""
+    return dict(sorted(Counter(leaf.content["depth"] for leaf in run.done).items()))
+
+
+def geometric(depths, back):
+    """Return observed and expected numbers by depth, deep ones together, and the p-value."""
+    total, first = sum(depths.values()), 0
+    while total * back ** (first + 1) >= _LEAST_EXPECTED:
+        first += 1
+    seen = [depths.get(depth, 0) for depth in range(first)]
+    should = [total * (1 - back) * back**depth for depth in range(first)]
+    seen.append(total - sum(seen))
+    should.append(total * back**first)
+    return seen, should, float(chisquare(seen, should).pvalue) if first else 1.0
+
+
+def table(rows):
+    """Print the rates."""
+    print(
+        "records per second\n"
+        f"{'operator':<12}{'offsets':>9}{'hosts':>9}"
+        f"{'equations, measured':>28}{'equations, designed':>28}"
+    )
+    for row in rows:
+        line = f"{row['operator']:<12}{row['offsets_per_s']:9.2f}{row['hosts_per_s']:9.2f}"
+        for key in ("by_measured_per_s", "by_design_per_s"):
+            off = [row[of] / row[key] - 1 for of in ("offsets_per_s", "hosts_per_s")]
+            line += f"{row[key]:11.2f} ({off[0]:+6.1%}, {off[1]:+6.1%})"
+        print(line)
+    worst = max(
+        abs(row[of] / row[key] - 1)
+        for row in rows
+        for of in ("offsets_per_s", "hosts_per_s")
+        for key in ("by_measured_per_s", "by_design_per_s")
+    )
+    print(f"furthest off: {worst:.1%} (aim: below 5 %)\n")
+
+
+def main():
+    """Run, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--roots", type=int, default=900)
+    parser.add_argument("--per-s", type=float, default=15.0)
+    parser.add_argument("--short", action="store_true", help="150 roots, to see that it works")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    asked = parser.parse_args()
+    number = 150 if asked.short else asked.roots
+    # hosts look for the application where we do
+    os.environ["PYTHONPATH"] = str(Path(__file__).parent)
+    sys.stderr.write(f"{number} roots at {asked.per_s:g} per second, on Spark\n")
+    run = ran(number, asked.per_s)
+    rows, (reached, _) = compared(run), expected(number)
+    table(rows)
+    print("all records, from the first to the last")
+    print(f"{'operator':<12}{'by content':>12}{'offsets':>9}{'hosts':>9}")
+    for name in run.topology.operator:
+        counted = f"{run.arrived(name):9d}{run.served(name):9g}"
+        print(f"{name:<12}{reached[name]:12d}{counted}")
+    print(
+        f"roots entered {run.entered}, trees completed {run.completed}, open {run.open}, "
+        f"forgotten {run.forgotten}; restarts {run.restarts or 'none'}"
+    )
+    for name, leaves in (("done", run.done), ("audit", run.audited)):
+        different = len({leaf.identity for leaf in leaves})
+        print(f"sink {name}: {len(leaves)} records, {different} different ids")
+    depths = depths_of(run)
+    seen, should, p_value = geometric(depths, run.topology.gains["join"]["left_side"])
+    print(
+        f"rounds in the loop {seen}, geometric {[round(n, 1) for n in should]} (the last: "
+        f"that many or more); chi-square p {p_value:.2f}"
+    )
+    if asked.json:
+        told = {
+            "rates": rows,
+            "entered": run.entered,
+            "completed": run.completed,
+            "open": run.open,
+            "forgotten": run.forgotten,
+            "depths": depths,
+            "p_value": p_value,
+        }
+        asked.json.write_text(json.dumps(told, indent=2))
+
+
+if __name__ == "__main__":
+    main()

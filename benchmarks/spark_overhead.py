@@ -1,0 +1,107 @@
+"""What measuring costs on Spark: CPU seconds per record with it and without.
+
+    python benchmarks/spark_overhead.py [--rounds 20] [--per-s 100] [--short]
+
+One run of a chain of three operators without work; in turns it is measured, and looked at
+every second, and is not. CPU is that of the hosts, and that of everything: hosts, Spark,
+broker, the load and the loop itself.
+"""
+
+import argparse
+import time
+from math import sqrt
+from statistics import fmean, stdev
+
+import psutil
+
+import chain
+from on_spark import load_of
+from sojourn.spark.broker import Broker
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.engine import SparkEngine
+from sojourn.spark.offsets import Offsets
+from sojourn.spark.settings import SparkSettings
+from spark_chain import topology_of
+
+
+def cpu_s(processes):
+    """Return the CPU seconds of *processes* so far."""
+    total = 0.0
+    for process in processes:
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        total += times.user + times.system
+    return total
+
+
+def hosts_of(engine):
+    """Return the processes of all hosts."""
+    found = []
+    for name in chain.app.operators:
+        host = psutil.Process(engine.host_pid(name))
+        found += [host, *host.children(recursive=True)]
+    return found
+
+
+def span(engine, offsets, processes, lasts_s, *, on):
+    """Return CPU milliseconds per record, of each group of processes, over some time."""
+    topic = chain.app.topic("third")
+    engine.measure(on=on)
+    began = sum(offsets.partitions()[topic].values())
+    before = [cpu_s(some) for some in processes]
+    for _ in range(round(lasts_s)):
+        if on:
+            engine.observe(engine.now_s + 1.0)  # as the loop does it
+        else:
+            time.sleep(1.0)
+    records = sum(offsets.partitions()[topic].values()) - began
+    return [
+        1e3 * (cpu_s(some) - earlier) / records
+        for some, earlier in zip(processes, before, strict=True)
+    ]
+
+
+def interval(differences):
+    """Return the mean and the half-width of its 95 % confidence interval."""
+    return fmean(differences), 2.1 * stdev(differences) / sqrt(len(differences))
+
+
+def main():
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--per-s", type=float, default=100.0)
+    parser.add_argument("--lasts", type=float, default=5.0, help="seconds of each turn")
+    parser.add_argument("--short", action="store_true", help="3 rounds: does it work?")
+    asked = parser.parse_args()
+    rounds = 3 if asked.short else asked.rounds
+    topology = topology_of(asked.per_s)
+    with Broker() as broker:
+        servers = broker.bootstrap_servers
+        settings = SparkSettings(servers=servers, starting="latest")
+        with SparkEngine(chain.app, "chain:app", settings) as engine:
+            engine.start(topology, dict.fromkeys(chain.app.operators, 1))
+            offsets = Offsets(Cluster(servers).client(), {chain.app.topic("third"): 1})
+            with load_of(topology, chain.app, servers, gaps="constant"):
+                time.sleep(5 if asked.short else 20)
+                everything = [psutil.Process(), *psutil.Process().children(recursive=True)]
+                processes = [hosts_of(engine), everything]
+                found = {True: [], False: []}
+                for _ in range(rounds):
+                    for on in (True, False):
+                        found[on].append(span(engine, offsets, processes, asked.lasts, on=on))
+    for place, name in enumerate(("hosts", "everything")):
+        with_ = [turn[place] for turn in found[True]]
+        without = [turn[place] for turn in found[False]]
+        ratios = [a / b - 1 for a, b in zip(with_, without, strict=True)]
+        mean, half = interval(ratios)
+        print(
+            f"{name}: {fmean(with_):.3f} ms of CPU per record with, {fmean(without):.3f} ms "
+            f"without: {100 * mean:+.1f} % ± {100 * half:.1f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Records per second of light operators on Spark, beside what there is without us.
+
+    python benchmarks/spark_throughput.py [--records 20000] [--short]
+
+One operator and three in a row pass records on and do nothing else, with one record in each
+transfer from Spark to Python and with as many as fill in 5 ms (auto); beside them a plain
+micro-batch `mapInArrow` and a plain loop over a Kafka consumer in Python, which promise
+nothing about latency and failures. All work off the same records, waiting in a topic.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer
+
+import repartition
+from sojourn.app.operator import Hints
+from sojourn.spark.broker import Broker
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.engine import SparkEngine
+from sojourn.spark.jvm import resolve_jars
+from sojourn.spark.offsets import Offsets
+from sojourn.spark.session import end_session, new_session
+from sojourn.spark.settings import SparkSettings
+from throughput_app import APPS
+
+PATIENCE_S = 900.0
+
+
+def filled(servers, topic, number):
+    """Let *number* records wait in *topic*."""
+    Cluster(servers).ensure([topic], 1)
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 50})
+    for seed in range(number):
+        producer.produce(topic, b'{"seed":%d}' % seed)
+        if seed % 1000 == 0:
+            producer.poll(0)
+    producer.flush()
+
+
+def drained_per_s(servers, topic, number):
+    """Return the records per second that come to *topic*, until all are there."""
+    offsets = Offsets(Cluster(servers).client(), {topic: 1})
+    first_s, first, until_s = None, 0, time.monotonic() + PATIENCE_S
+    while time.monotonic() < until_s:
+        (seen,) = offsets.partitions()[topic].values()
+        now_s = time.monotonic()
+        # the first tenth is for everything to get warm
+        if first_s is None and seen >= number / 10:
+            first_s, first = now_s, seen
+        if seen >= number:
+            return (number - first) / (now_s - (first_s or now_s))
+        time.sleep(0.05)
+    raise TimeoutError(f"{seen} of {number} after {PATIENCE_S} s")
+
+
+def ours(servers, name, number, per_s):
+    """Return what an application of ours carries."""
+    app = APPS[name]
+    filled(servers, app.topic("source"), number)
+    measured = {name: Hints(service_s=2e-5) for name in app.operators}
+    topology = app.topology({"source": per_s}, measured=measured)
+    settings = SparkSettings(servers=servers, starting="earliest")
+    with SparkEngine(app, f"throughput_app:{name}", settings) as engine:
+        engine.start(topology, dict.fromkeys(app.operators, 1))
+        (sink,) = app.sinks.values()
+        return drained_per_s(servers, app.topic(sink.stream.name), number)
+
+
+def micro_batches(servers, folder, number):
+    """Return what Spark carries in micro-batches."""
+    filled(servers, "micro-in", number)
+    Cluster(servers).ensure(["micro-out"], 1)
+    options = {
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+        "spark.buffer.size": "65536",
+        "spark.sql.execution.pandas.udf.buffer.size": "65536",
+    }
+    session = new_session(
+        "micro", jars=resolve_jars(), slots=2, options=options, log=folder / "micro.log"
+    )
+    query = (
+        session.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", servers)
+        .option("subscribe", "micro-in")
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", max(1, number // 20))
+        .load()
+        .select("value")
+        .mapInArrow(repartition.passing(), "value binary")
+        .writeStream.format("kafka")
+        .option("kafka.bootstrap.servers", servers)
+        .option("topic", "micro-out")
+        .option("checkpointLocation", str(folder / "micro"))
+        .start()
+    )
+    try:
+        return drained_per_s(servers, "micro-out", number)
+    finally:
+        query.stop()
+        end_session(session)
+
+
+def consumer_loop(servers, number):
+    """Return what a loop over a consumer carries."""
+    filled(servers, "loop-in", number)
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": "loop", "auto.offset.reset": "earliest"}
+    )
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 5})
+    consumer.subscribe(["loop-in"])
+    done, began_s = 0, None
+    while done < number:
+        message = consumer.poll(1.0)
+        if message is None or message.error() is not None:
+            continue
+        began_s = began_s or time.monotonic()
+        producer.produce("loop-out", message.value())
+        producer.poll(0)
+        done += 1
+    producer.flush()
+    consumer.close()
+    return number / (time.monotonic() - began_s)
+
+
+def main():
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--records", type=int, default=20_000)
+    parser.add_argument("--short", action="store_true", help="2,000 records: does it work?")
+    asked = parser.parse_args()
+    number = 2000 if asked.short else asked.records
+    with tempfile.TemporaryDirectory() as temporary, Broker() as broker:
+        servers = broker.bootstrap_servers
+        plain = consumer_loop(servers, number)
+        print(f"{'a consumer loop in Python':40} {plain:8.0f} per s")
+        micro = micro_batches(servers, Path(temporary), number)
+        print(f"{'micro-batches, mapInArrow':40} {micro:8.0f} per s")
+        for name, said, per_s in (
+            ("one", "one operator, one record a transfer", 100.0),
+            ("one_auto", "one operator, auto", 5000.0),
+            ("three", "three operators, one record a transfer", 100.0),
+            ("three_auto", "three operators, auto", 1500.0),
+        ):
+            carried = ours(servers, name, number, per_s)
+            print(f"{said:40} {carried:8.0f} per s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
