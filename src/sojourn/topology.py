@@ -69,6 +69,9 @@ class Arrival:
 class Operator:
     """One record in, zero or more out, on processors of its own.
 
+    *cpu_s* is the part of *service_s* that computes, and needs a core; the rest waits, for a
+    database or a disk. Where it is not known it counts as nothing.
+
     >>> Operator(name="split", service_s=0.002, emits={"count": 8.5}).branches
     True
     """
@@ -84,6 +87,7 @@ class Operator:
     min_processors: int = 1
     max_processors: int | None = None
     speed: float = 1.0
+    cpu_s: float | None = None
 
     def __post_init__(self) -> None:
         place = check.name("operators", self.name)
@@ -94,6 +98,8 @@ class Operator:
         if self.speed == 0 or not isfinite(self.service_s / self.speed):
             problem = f"at speed {self.speed} a record takes forever"
             raise BadNumber(f"{place}.speed", problem, "write a larger one", value=self.speed)
+        if self.cpu_s is not None:
+            self._check_cpu(f"{place}.cpu_s", self.cpu_s)
         check.choice(f"{place}.route", self.route, get_args(Route))
         check.choice(f"{place}.dispatch", self.dispatch, get_args(Dispatch))
         self._check_emits(f"{place}.emits")
@@ -109,6 +115,12 @@ class Operator:
                 "make them add up to at most 1, or write route: each",
                 value=total,
             )
+
+    def _check_cpu(self, place: str, cpu_s: float) -> None:
+        check.number(place, cpu_s)
+        if cpu_s > self.service_s * (1 + _SUM_SLACK):
+            problem = f"{cpu_s} is more than service_s, {self.service_s}, of which it is a part"
+            raise BadNumber(place, problem, "lower the one or raise the other", value=cpu_s)
 
     def _check_bounds(self, place: str) -> None:
         check.count(f"{place}.min_processors", self.min_processors)
@@ -150,6 +162,8 @@ class Operator:
 class Topology:
     """Operators, the streams between them, and what enters from outside.
 
+    *cores* are those that all operators share; None where they are enough for anything.
+
     Raise a `BadTopology` that names the place if an operator is unknown, nothing arrives,
     or a loop sends back as many records as it takes.
 
@@ -172,6 +186,7 @@ class Topology:
     name: str
     arrivals: tuple[Arrival, ...]
     operators: tuple[Operator, ...]
+    cores: float | None = None
 
     def __post_init__(self) -> None:
         text = self.name if isinstance(self.name, str) else ""
@@ -193,6 +208,11 @@ class Topology:
                 "give at least one stream a rate above 0: frames: {per_s: 13, into: extract}",
                 value=self.arrivals_per_s,
             )
+        if self.cores is not None:
+            check.number("cores", self.cores)
+            if self.cores == 0:
+                problem = "there are none"
+                raise BadNumber("cores", problem, "write more than 0, or leave it out", value=0)
         self._check_loops()
         self._check_rates()
 

@@ -25,6 +25,7 @@ FORMAT = 1
 """The version of the file format."""
 
 _TOP = ("format", "name", "arrivals", "operators")
+_MORE = ("cores",)
 
 # YAML 1.2's numbers, which are JSON's and a little more: YAML 1.1, which the parser would
 # apply, takes 1e3 for text, 1:30 for ninety, and no for False.
@@ -95,7 +96,7 @@ class _Document:
 
 def _topology(document: object) -> Topology:
     top = _mapping("the file", document, "write format: 1, name, arrivals and operators")
-    _fields("", top, required=_TOP, known=_TOP)
+    _fields("", top, required=_TOP, known=(*_TOP, *_MORE))
     if top["format"] != FORMAT or isinstance(top["format"], bool):
         problem = f"{shown(top['format'])} is not a format this version reads"
         raise WrongType("format", problem, f"write format: {FORMAT}", value=top["format"])
@@ -111,6 +112,7 @@ def _topology(document: object) -> Topology:
             Operator(name=name, **_record(Operator, f"operators.{name}", value))
             for name, value in operators.items()
         ),
+        **{field: top[field] for field in _MORE if field in top},
     )
 
 

@@ -40,6 +40,7 @@ RAISED = [
     errors.UnknownModel("mm1", ("mmk", "gigk")),
     errors.UnknownPolicy("hpa", ("drs", "ds2")),
     errors.UnstableStation(3, 5, "match"),
+    errors.TooFewCores(2.3, 2),
     errors.TooFewProcessors(3, {"extract": 7, "match": 8}),
     errors.BoundTooLow("match", 3, 8),
     errors.TargetBelowFloor("mean 1 s", 1.07),
@@ -129,6 +130,8 @@ SAID = """
 no station model is called 'mm1'; there are gigk, mmk
 3 processors cannot keep up; it takes 5
 match: 3 processors cannot keep up; it takes 5
+the records need 2.3 cores, there are 2; more processors do not help:
+  only more cores, less load, or less computing will do
 3 processors cannot keep up; the least that can is 15 (extract=7, match=8)
 match: max_processors is 3, but keeping up takes 8;
   raise it, or make the operator faster
@@ -147,6 +150,7 @@ def test_errors_read_as_sentences_with_their_numbers():
         errors.UnknownModel("mm1", ("gigk", "mmk")),
         errors.UnstableStation(3, 5),
         errors.UnstableStation(3, 5, "match"),
+        errors.TooFewCores(2.3, 2),
         errors.TooFewProcessors(3, {"extract": 7, "match": 8}),
         errors.BoundTooLow("match", 3, 8),
         errors.TargetBelowFloor("a mean of 1 s", 1.07),

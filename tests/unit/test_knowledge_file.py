@@ -56,6 +56,8 @@ operators = st.builds(
     name=names, wanted=whole, running=whole, backlog=whole, arrivals_per_s=numbers,
     served_per_s=numbers, served=numbers, service=moments, wait=moments,
     arrival_scv=st.none() | numbers, bins=numbers | whole, utilisation=st.none() | numbers,
+    cpu_s=st.none() | numbers, memory_bytes=whole,
+    bytes_per_s=st.dictionaries(names, numbers, max_size=3),
 )  # fmt: skip
 
 
@@ -68,7 +70,8 @@ observations = st.builds(
     since_s=numbers, at_s=numbers | whole, usable=st.booleans(), reason=st.text(),
     notes=st.lists(st.text(), max_size=2).map(tuple), operators=mappings(operators),
     arrivals_per_s=numbers, completed_per_s=numbers, streams=mappings(numbers),
-    completions=sketches, sums=sketches,
+    completions=sketches, sums=sketches, cores=st.none() | numbers,
+    busy_cores=st.none() | numbers,
 ) | st.builds(Observation.unusable, numbers, numbers, st.text())  # fmt: skip
 expectations = st.builds(
     Expected,
@@ -134,6 +137,32 @@ def test_a_topology_comes_back_as_it_was_declared(topology):
         assert read(path) == Knowledge(
             topology=topology, allocation=run.allocation, midnight_s=43200
         )
+
+
+def test_cores_of_a_topology_come_back(tmp_path):
+    extract, *others = VLD.operators
+    computing = replace(VLD, operators=(replace(extract, cpu_s=0.2), *others), cores=3.5)
+    path = written(tmp_path / "h.db", [], replace(RUN, topology=computing))
+    assert read_run(path)[1].topology == computing
+
+
+def test_turns_and_topologies_from_before_cores_were_counted_still_open(tmp_path):
+    """They are written without what there was not."""
+    path = written(tmp_path / "h.db", [turn(1)])
+    later = ("cpu_s", "memory_bytes", "bytes_per_s", "cores", "busy_cores")
+
+    def earlier(text):
+        return json.dumps(
+            json.loads(text, object_hook=lambda o: {k: o[k] for k in o if k not in later})
+        )
+
+    with sqlite3.connect(path) as connection:
+        connection.create_function("earlier", 1, earlier)
+        connection.execute("UPDATE turns SET record = earlier(record)")
+        connection.execute("UPDATE runs SET topology = earlier(topology)")
+    connection.close()
+    assert list(map(exactly, read_episodes(path))) == [exactly(turn(1))]
+    assert read_run(path)[1] == RUN
 
 
 def test_what_was_counted_with_numpy_comes_back_as_plain_numbers(tmp_path):

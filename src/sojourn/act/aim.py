@@ -16,6 +16,7 @@ from sojourn.errors import (
     EndlessLoop,
     TargetBelowFloor,
     TargetOutOfReach,
+    TooFewCores,
     TooFewProcessors,
 )
 from sojourn.topology import Topology
@@ -69,6 +70,7 @@ def aim(topology: Topology, goal: Goal, needs: Mapping[str, int] | None = None) 
     - the most there are do not keep up: they are shared out by need
     - the most there are do not meet the target: all of them are used
     - nothing meets the target: what comes within a tenth of the best there is
+    - the cores cannot keep up: what it would be if they could
     """
     try:
         return Aim(allocation=_planned(_with_needs(topology, needs or {}), goal))
@@ -82,6 +84,9 @@ def aim(topology: Topology, goal: Goal, needs: Mapping[str, int] | None = None) 
         return Aim(allocation=ration(topology, needed, error.processors), note=str(error))
     except (TargetBelowFloor, TargetOutOfReach) as error:
         return Aim(allocation=_nearest(topology, goal, needs, error), note=str(error))
+    except TooFewCores as error:
+        enough = replace(topology, cores=None)
+        return Aim(allocation=aim(enough, goal, needs).allocation, note=str(error))
     except EndlessLoop as error:
         # Its percentiles cannot be worked out; its mean can.
         by_mean = replace(goal, target=Target("mean", _seconds(goal)))

@@ -11,7 +11,7 @@ from math import ceil, inf, sqrt
 from statistics import fmean
 
 from sojourn.decide.plan import Target
-from sojourn.errors import EndlessLoop, UnstableStation
+from sojourn.errors import EndlessLoop, TooFewCores, UnstableStation
 from sojourn.knowledge import Expected, Knowledge
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
@@ -50,12 +50,15 @@ def figures(
         mean = seconds = mean_s(topology, allocation, model=model)
         if statistic != "mean":  # a percentile takes some ten times as long to work out
             seconds = predict(topology, allocation, model=model).percentiles_s[statistic]
-    except (UnstableStation, EndlessLoop):
+    except (UnstableStation, TooFewCores, EndlessLoop):
         return None
     return Outlook(
         seconds=seconds,
         mean_s=mean,
-        sojourns_s={name: o.wait_s + o.service_s for name, o in operators.items()},
+        # the way there is measured as a part of the wait
+        sojourns_s={
+            name: o.transfer_s + o.wait_s + o.service_s for name, o in operators.items()
+        },
     )
 
 

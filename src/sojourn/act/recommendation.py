@@ -14,6 +14,7 @@ from sojourn.errors import BadTopology
 from sojourn.knowledge import Decision, Knowledge
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import observed
+from sojourn.model.cores import slowed
 from sojourn.topology import Topology
 from sojourn.traffic import Gains
 
@@ -47,9 +48,12 @@ def demand(topology: Topology, seen: Observation) -> Demand:
         # Nothing arrived, or a loop seems to multiply its records: what was known before,
         # for as much as arrived.
         part = seen.arrivals_per_s / topology.arrivals_per_s
+    running = {name: operator.running for name, operator in seen.operators.items()}
+    # by the time that a record takes now, which is all that these policies know
+    shared = slowed(topology, running)
     return Demand(
         per_s={name: part * per_s for name, per_s in topology.rates.items()},
-        service_s={name: load.service_s for name, load in topology.loads.items()},
+        service_s={name: load.service_s for name, load in shared.loads.items()},
         gains=topology.gains,
     )
 

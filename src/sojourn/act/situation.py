@@ -12,6 +12,7 @@ from sojourn.measure.observation import Observation
 from sojourn.measure.observed import LEAST_SAMPLES, observed
 from sojourn.measure.smooth import Window
 from sojourn.measure.steady import timed_longer
+from sojourn.model.cores import slowed
 from sojourn.model.network import stations
 from sojourn.topology import Topology
 from sojourn.traffic import rates
@@ -34,6 +35,7 @@ _MATTERS = 0.1
 class Situation:
     """The load now.
 
+    *topology* has service times on a core of one's own; all else is as cores are shared now.
     *noise* is the standard error of the work of each operator, in parts of it. *offered* are
     the processors that the load keeps busy on average, over as long as it stayed the same,
     with the standard error of that; right after a step both are as short. *behind* are
@@ -78,21 +80,24 @@ def situation(
         topology = _measured(knowledge.topology, arriving)
     if forecast is not None:
         topology = topology.scaled(_growth(knowledge, forecast, topology))
-    behind = _behind(topology, history[-1], knowledge.allocation, model)
+    shared = slowed(topology, knowledge.allocation)
+    now = slowed(steady, knowledge.allocation)
+    behind = _behind(shared, history[-1], knowledge.allocation, model)
     return Situation(
         seen=seen,
         topology=topology,
         noise=_noise(topology, arriving),
-        offered={name: load.erlangs for name, load in steady.loads.items()},
+        offered={name: load.erlangs for name, load in now.loads.items()},
         offered_noise=_noise(steady, seen),
         behind=behind,
-        needs=_needs(topology, behind, drain_s) if behind else {},
+        needs=_needs(shared, behind, drain_s) if behind else {},
     )
 
 
 def _falling_behind(knowledge: Knowledge, topology: Topology, model: str) -> bool:
     """Tell whether more waits than in balance, and more and more."""
     usable = [o for o in knowledge.observations if o.usable][-_LATELY:]
+    topology = slowed(topology, knowledge.allocation)
     behind = _behind(topology, usable[-1], knowledge.allocation, model)
     return any(
         o.backlog > usable[0].operators[name].backlog

@@ -45,6 +45,10 @@ def history(
         Path | None,
         typer.Option(metavar="OUT.png", help="Draw the whole run: PNG, SVG or PDF."),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="OUT.html", help="Write the whole run as a page for a browser."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Show what a loop did, turn by turn, and what came of it.
@@ -60,6 +64,10 @@ def history(
 
         title = f"{begun.topology.name}, run {number}: {begun.policy}"
         draw_history(read_episodes(file, run=number), plot, begun.target, title)
+    if html is not None:
+        from sojourn.cli.page import write_page  # noqa: PLC0415 - it needs this module's clock
+
+        write_page(read_episodes(file, run=number), begun, html, number=number)
     tally = Tally(begun.topology, begun.target)
     statistic = begun.target.statistic if begun.target else "mean"
     passing = tally.counting(turns(read_episodes(file, run=number), statistic))

@@ -43,6 +43,12 @@ def prediction_report(prediction: Prediction) -> dict[str, Any]:
         "percentiles_s": dict(prediction.percentiles_s),
         "operators": _operators(prediction.operators),
     }
+    if prediction.computing is not None:
+        report["computing"] = {
+            "demand_cores": prediction.computing.demand,
+            "cores": prediction.computing.cores,
+            "stretch": prediction.computing.stretch,
+        }
     if prediction.calibration is not None:
         report["calibration"] = calibration_report(prediction.calibration)
         report["calibration"]["extrapolated"] = prediction.extrapolated

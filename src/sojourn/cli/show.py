@@ -1,7 +1,8 @@
 """Tables for people."""
 
 from collections.abc import Iterable, Mapping
-from math import inf
+from dataclasses import replace
+from math import copysign, inf
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -46,6 +47,8 @@ def show_prediction(prediction: Prediction, console: Console) -> None:
         f"completion  mean {duration(prediction.completion_mean_s)}  "
         f"std {duration(prediction.std_s)}\n            {percentiles}",
     )
+    if prediction.computing is not None:
+        _say(console, f"cores       {prediction.computing}")
     if prediction.calibration is not None:
         note = " beyond the estimates it was fitted to" if prediction.extrapolated else ""
         _say(console, f"calibrated{note}")
@@ -56,7 +59,9 @@ def show_simulated(topology: Topology, simulated: "Simulated", console: Console)
     title = f"{simulated.name} · simulated, seed {simulated.seed}"
     _show_operators(console, title, simulated.operators, simulated.mean_s.value)
     try:
-        said: Prediction | None = predict(topology, simulated.allocation)
+        # the simulator gives every processor a core of its own
+        alone = replace(topology, cores=None)
+        said: Prediction | None = predict(alone, simulated.allocation)
     except UnstableStation:
         said = None
     measured = {
@@ -110,8 +115,8 @@ def show_explanation(explanation: Explanation, console: Console) -> None:
     changes = (
         (
             name,
-            f"-{duration(operator.next_gain_s)}",
-            _or_not(operator.last_gain_s, f"+{duration(operator.last_gain_s)}"),
+            _change(-operator.next_gain_s),
+            _or_not(operator.last_gain_s, _change(operator.last_gain_s)),
             operator.binds,
         )
         for name, operator in explanation.operators.items()
@@ -189,6 +194,12 @@ def _show_table(
 
 def _say(console: Console, text: str = "") -> None:
     console.print(text, soft_wrap=True, highlight=False, markup=False)
+
+
+def _change(seconds: float) -> str:
+    # one processor more that gains nothing is still written as less
+    sign = "+" if copysign(1.0, seconds) > 0 else "-"
+    return f"{sign}{duration(abs(seconds))}"
 
 
 def _or_not(value: float, text: str) -> str:

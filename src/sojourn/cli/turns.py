@@ -19,7 +19,7 @@ from sojourn.knowledge import (
 from sojourn.measure.observation import Observation
 from sojourn.topology import Topology
 
-__all__ = ["Line", "Tally", "Turn", "lines", "turns"]
+__all__ = ["Line", "Tally", "Turn", "failed_text", "lines", "turns"]
 
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]\d+)?")
 _MOST_REASONS = 3
@@ -158,9 +158,16 @@ class _Fold:
         return " | ".join([*told, *["…"][: len(often) - len(told)]])
 
 
+def failed_text(episode: Episode) -> str:
+    """Return what is said after the reason: why the engine refused, or the loop failed."""
+    if not episode.failure:
+        return ""
+    who = "; the engine" if episode.decision.kind != "hold" else ""
+    return f"{who}: {episode.failure}"
+
+
 def _reason(episode: Episode) -> str:
-    failed = f"; the engine: {episode.failure}" if episode.failure else ""
-    text = f"{episode.decision.reason}{failed}"
+    text = f"{episode.decision.reason}{failed_text(episode)}"
     # an engine may say anything, and a terminal would obey it
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
@@ -191,8 +198,9 @@ class Tally:
     def _count(self, turn: Turn) -> None:
         episode, cost = turn.episode, turn.episode.cost
         seen = episode.observation
-        self.turns += 1
-        self.unusable += not seen.usable
+        looked = seen.lasted_s > 0  # and was not a change by hand between two looks
+        self.turns += looked
+        self.unusable += looked and not seen.usable
         self.lasted_s += seen.lasted_s
         self.done[turn.done] += 1
         if cost is not None:

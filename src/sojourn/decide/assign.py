@@ -1,12 +1,17 @@
 """DRS Algorithm 1: the best use of a given number of processors."""
 
+from sojourn.decide.cores import settled, with_its_own
 from sojourn.decide.gains import Gains, least_allocation
+from sojourn.decide.neighbours import moved, moves_s
 from sojourn.decide.plan import Nodes, Plan, check_processors
 from sojourn.errors import TooFewProcessors
 from sojourn.model.network import mean_floor_s, stations
 from sojourn.topology import Topology
 
 __all__ = ["assign"]
+
+# What shortens the mean by less than this part of it is rounding.
+_LEAST_GAIN = 1e-9
 
 
 def assign(
@@ -17,9 +22,26 @@ def assign(
     With *nodes*, as many whole machines are used as *processors* allow. Some processors are
     left over only where every operator has reached its `max_processors`.
 
-    Raise `TooFewProcessors` if they cannot keep up, `BoundTooLow` if a bound forbids it.
+    Raise `TooFewProcessors` if they cannot keep up, `BoundTooLow` if a bound forbids it,
+    `TooFewCores` if no number of them could.
     """
     check_processors(processors)
+    plan = settled(topology, lambda shared: _assigned(shared, processors, model, nodes))
+    return plan if plan.computing is None else _moved(topology, plan)
+
+
+def _moved(topology: Topology, plan: Plan) -> Plan:
+    """Return *plan* with processors moved while that helps: gains take no notice of cores."""
+    allocation = dict(plan.allocation)
+    for _ in range(plan.processors):
+        moves = moves_s(topology, allocation, model=plan.model)
+        if not moves or moves[0][0] >= -_LEAST_GAIN * plan.mean_s:
+            break
+        allocation = moved(allocation, *moves[0][1:])
+    return plan if allocation == plan.allocation else with_its_own(topology, plan, allocation)
+
+
+def _assigned(topology: Topology, processors: int, model: str, nodes: Nodes | None) -> Plan:
     whole = nodes.within(processors) if nodes else None
     usable = nodes.processors(whole) if nodes and whole is not None else processors
     gains = Gains(topology, stations(topology, model))

@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from math import inf
 
 from sojourn.decide.plan import Target, reached_s
-from sojourn.errors import BadNumber, UnstableStation
-from sojourn.model.network import predict
+from sojourn.errors import BadNumber, TooFewCores, UnstableStation
+from sojourn.model.cores import computing, cores_headroom, slowed
+from sojourn.model.network import operator_figures, predict, stations
 from sojourn.topology import Topology
 
 __all__ = ["Headroom", "headroom"]
 
 # A load is never known to more digits than this.
 _PRECISION = 1e-5
+# Where so much of the cores is busy, it is they who slow an operator down.
+_ALL_BUSY = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,25 +38,42 @@ def headroom(
 ) -> Headroom:
     """Return how far all arrivals can grow with *allocation* as it is.
 
-    Without a *target*, until an operator cannot keep up.
+    Without a *target*, until an operator cannot keep up, or the cores cannot.
     """
     limits = {
         name: allocation[name] / load.erlangs if load.erlangs > 0 else inf
         for name, load in topology.loads.items()
     }
     first = min(limits, key=lambda name: limits[name])
-    if target is None:
-        return Headroom(factor=limits[first], binds=f"{first} cannot keep up")
+    below = min(limits[first], cores_headroom(topology))
+    if target is None and computing(topology) is None:
+        return Headroom(factor=below, binds=f"{first} cannot keep up")
 
     def holds(factor: float) -> bool:
         try:
             faster = topology.scaled(factor)
+            if target is None:
+                return bool(operator_figures(faster, allocation, stations(topology, model)))
             predicted = predict(faster, allocation, model=model)
-        except (UnstableStation, BadNumber):  # at the limit itself, or beyond all measure
-            return False
+        except (UnstableStation, TooFewCores, BadNumber):
+            return False  # at the limit itself, or beyond all measure
         return reached_s(predicted, target) <= target.seconds
 
-    return Headroom(factor=_largest(holds, below=limits[first]), binds=f"{target} breaks")
+    factor = _largest(holds, below=below)
+    if target is not None:
+        return Headroom(factor=factor, binds=f"{target} breaks")
+    return Headroom(factor=factor, binds=_fullest(topology, allocation, factor))
+
+
+def _fullest(topology: Topology, allocation: Mapping[str, int], factor: float) -> str:
+    """Return who cannot keep up beyond *factor*; sharing cores makes operators slower."""
+    faster = topology.scaled(factor)
+    shared = slowed(faster, allocation)
+    full = {name: load.erlangs / allocation[name] for name, load in shared.loads.items()}
+    name = max(full, key=lambda name: full[name])
+    if factor >= cores_headroom(topology) * _ALL_BUSY:
+        return "the cores cannot keep up"
+    return f"{name} cannot keep up"
 
 
 def _largest(holds: Callable[[float], bool], *, below: float) -> float:

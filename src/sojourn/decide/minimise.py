@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from sojourn.decide.assign import assign
+from sojourn.decide.cores import settled
 from sojourn.decide.gains import Gains, least_allocation
 from sojourn.decide.percentile import LOOKS, Fewest, fewest_for_percentile
 from sojourn.decide.plan import MOST_PROCESSORS, Nodes, Plan, Target, check_processors
@@ -32,10 +33,23 @@ def minimise(
     a percentile is searched for with so many *looks* at operators at most.
 
     Raise `TargetBelowFloor` if no number of processors meets it, `TargetOutOfReach` if
-    those allowed do not.
+    those allowed do not, `TooFewCores` if no number of them keeps up.
     """
     if most is not None:
         check_processors(most)
+    return settled(
+        topology, lambda shared: _minimised(shared, target, model, most, nodes, looks)
+    )
+
+
+def _minimised(
+    topology: Topology,
+    target: Target,
+    model: str,
+    most: int | None,
+    nodes: Nodes | None,
+    looks: int,
+) -> Plan:
     found = _fewest(topology, target, model, looks)
     allocation, whole = found.allocation, None
     if nodes is not None:

@@ -1,13 +1,16 @@
 """The allocations one move away, and what they would give (what DRS-15 Fig. 6 plots)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import inf
 
-from sojourn.model.network import operator_figures, predict, stations
+from sojourn.errors import UnstableStation
+from sojourn.model.cores import computing
+from sojourn.model.network import check_allocation, mean_s, operator_figures, predict, stations
 from sojourn.topology import Topology
 
-__all__ = ["Neighbour", "neighbours"]
+__all__ = ["Neighbour", "moved", "moves_s", "neighbours"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +34,40 @@ def neighbours(
 
     Moves that an operator's bounds forbid are left out.
     """
+    moves = moves_s(topology, allocation, model=model)
+    return tuple(_moved(topology, allocation, model, *move) for move in moves[:nearest])
+
+
+def moves_s(
+    topology: Topology, allocation: Mapping[str, int], *, model: str = "gigk"
+) -> list[tuple[float, str, str]]:
+    """Return by how much each move would lengthen the mean, its giver and its taker."""
+    check_allocation(topology, allocation)
+    givers = [o.name for o in topology.operators if allocation[o.name] > o.min_processors]
+    takers = [
+        o.name for o in topology.operators if allocation[o.name] < (o.max_processors or inf)
+    ]
+    change_s = (
+        _by_waits(topology, allocation, model)
+        if computing(topology) is None
+        else _by_means(topology, allocation, model)
+    )
+    return sorted(
+        (change_s(giver, taker), giver, taker)
+        for giver in givers
+        for taker in takers
+        if giver != taker
+    )
+
+
+def _by_waits(
+    topology: Topology, allocation: Mapping[str, int], model: str
+) -> Callable[[str, str], float]:
+    """Return the change of two waits: others do not notice."""
     models = stations(topology, model)
     here = operator_figures(topology, allocation, models)
 
+    @cache
     def change_s(name: str, processors: int) -> float:
         load = topology.loads[name]
         if processors < load.min_processors:
@@ -41,23 +75,29 @@ def neighbours(
         after_s = models[name].wait_s(load, processors)
         return topology.visits[name] * (after_s - here[name].wait_s)
 
-    loss_s = {
-        o.name: change_s(o.name, allocation[o.name] - 1)
-        for o in topology.operators
-        if allocation[o.name] > o.min_processors
-    }
-    gain_s = {
-        o.name: change_s(o.name, allocation[o.name] + 1)
-        for o in topology.operators
-        if allocation[o.name] < (o.max_processors or inf)
-    }
-    moves = sorted(
-        (loss + gain, giver, taker)
-        for giver, loss in loss_s.items()
-        for taker, gain in gain_s.items()
-        if giver != taker
+    return lambda giver, taker: (
+        change_s(giver, allocation[giver] - 1) + change_s(taker, allocation[taker] + 1)
     )
-    return tuple(_moved(topology, allocation, model, *move) for move in moves[:nearest])
+
+
+def _by_means(
+    topology: Topology, allocation: Mapping[str, int], model: str
+) -> Callable[[str, str], float]:
+    """Return the change of the mean: who shares cores makes others slower or faster."""
+    now_s = mean_s(topology, allocation, model=model)
+
+    def change_s(giver: str, taker: str) -> float:
+        try:
+            return mean_s(topology, moved(allocation, giver, taker), model=model) - now_s
+        except UnstableStation:
+            return inf
+
+    return change_s
+
+
+def moved(allocation: Mapping[str, int], giver: str, taker: str) -> dict[str, int]:
+    """Return *allocation* with one processor moved."""
+    return {**allocation, giver: allocation[giver] - 1, taker: allocation[taker] + 1}
 
 
 def _moved(
@@ -68,11 +108,8 @@ def _moved(
     giver: str,
     taker: str,
 ) -> Neighbour:
-    moved = dict(allocation)
-    moved[giver] -= 1
-    moved[taker] += 1
-    mean_s = std_s = inf
+    after, mean, std = moved(allocation, giver, taker), inf, inf
     if change_s < inf:
-        predicted = predict(topology, moved, model=model)
-        mean_s, std_s = predicted.mean_s, predicted.std_s
-    return Neighbour(giver=giver, taker=taker, allocation=moved, mean_s=mean_s, std_s=std_s)
+        predicted = predict(topology, after, model=model)
+        mean, std = predicted.mean_s, predicted.std_s
+    return Neighbour(giver=giver, taker=taker, allocation=after, mean_s=mean, std_s=std)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sojourn.check import shown
 from sojourn.errors import BadTarget
+from sojourn.model.cores import Computing
 from sojourn.model.network import PERCENTILES, Prediction
 
 __all__ = ["MOST_PROCESSORS", "Nodes", "Plan", "Target", "check_processors", "reached_s"]
@@ -79,7 +80,8 @@ class Plan:
     """Processors per operator, and why.
 
     *least* is a number of processors below which the target is known to be out of reach:
-    the plan's own number where it is proved the fewest.
+    the plan's own number where it is proved the fewest. *computing* says by how much sharing
+    cores lengthens service times, where these are known.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Plan:
     least: int
     target: Target | None = None
     nodes: int | None = None
+    computing: Computing | None = None
 
     @property
     def processors(self) -> int:

@@ -29,6 +29,7 @@ from sojourn.host.reports import (
     Drain,
     FromHost,
     Here,
+    Measure,
     Reached,
     Report,
     Scale,
@@ -113,7 +114,13 @@ class Controller:
             "sojourn.host",
             msgspec.json.encode(told, enc_hook=str).decode(),
         ]
-        environment = {**os.environ, TOKEN: token, "PYTHONUNBUFFERED": "1"}
+        environment = {
+            **os.environ,
+            TOKEN: token,
+            "PYTHONUNBUFFERED": "1",
+            # a host finds the modules that we find
+            "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path),
+        }
         with nullcontext() if self._logs is None else _log_of(self._logs, told.name) as log:
             process = subprocess.Popen(  # noqa: S603 - our own program
                 command,
@@ -148,6 +155,10 @@ class Controller:
     def drain(self) -> None:
         """Let hosts take nothing of batches that begin from now on."""
         self._tell_all(framed(Drain()))
+
+    def measure(self, *, on: bool) -> None:
+        """Let hosts measure, or not: to see what measuring costs."""
+        self._tell_all(framed(Measure(on)))
 
     def await_running(self, name: str, processors: int, *, patience_s: float = 60.0) -> None:
         """Return when a host has said that so many processors, or more, can take records."""

@@ -40,7 +40,8 @@ class Tally(msgspec.Struct, array_like=True, frozen=True):
     """What happened at an operator until *at_s* of the machine's clock.
 
     *positions* are the offsets that come next, by stream and partition. *bytes* went through
-    it, by stream.
+    it, by stream. *transfers* are the number and the sum of the times on the way here of
+    records that found a processor waiting for them.
     """
 
     since_s: float
@@ -49,6 +50,7 @@ class Tally(msgspec.Struct, array_like=True, frozen=True):
     processors: list[Counts]
     positions: dict[str, dict[int, int]]
     bytes: dict[str, int]
+    transfers: tuple[int, float]
     traces: list[Trace]
 
 
@@ -78,6 +80,7 @@ class Counters:
     _sums: dict[str, _Sums] = field(default_factory=dict)
     _positions: dict[str, dict[int, int]] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
+    _transfers: tuple[int, float] = (0, 0.0)
     _traces: list[Trace] = field(default_factory=list)
 
     def arrived(self, record: Record) -> None:
@@ -101,6 +104,11 @@ class Counters:
         sums.wait_ss += wait_s * wait_s
         sums.cpu_s += cpu_s
 
+    def transferred(self, took_s: float) -> None:
+        """Count a record that waited for nothing but its way here."""
+        number, sum_s = self._transfers
+        self._transfers = number + 1, sum_s + took_s
+
     def traced(self, trace: Trace) -> None:
         """Keep what is told of a followed root."""
         self._traces.append(trace)
@@ -118,9 +126,11 @@ class Counters:
             ],
             positions={stream: dict(next_) for stream, next_ in self._positions.items()},
             bytes=self._bytes,
+            transfers=self._transfers,
             traces=self._traces,
         )
         self.since_s, self._sums, self._bytes, self._traces = at_s, {}, {}, []
+        self._transfers = 0, 0.0
         return tally
 
 

@@ -287,6 +287,11 @@ class Desk:
             done += self._gone(name)
         return [*done, *self._turn(now_s)]
 
+    def processor_lost(self, name: int) -> None:
+        """Give a processor that is gone nothing more, while it is asked what it died of."""
+        if (processor := self._processors.get(name)) is not None:
+            processor.ready = False
+
     def processor_died(
         self, name: int, reason: str, now_s: float, *, late: bool = False
     ) -> list[Instruction]:

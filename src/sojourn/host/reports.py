@@ -11,6 +11,7 @@ __all__ = [
     "FromController",
     "FromHost",
     "Here",
+    "Measure",
     "Reached",
     "Report",
     "Scale",
@@ -71,5 +72,11 @@ class Drain(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """Batches that have begun should end, and no other should be begun."""
 
 
+class Measure(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """Whether times are taken and trees followed."""
+
+    on: bool
+
+
 FromHost = Here | Reached | Report | Stopped | Broken
-FromController = Scale | Ask | Drain
+FromController = Scale | Ask | Drain | Measure

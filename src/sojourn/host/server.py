@@ -6,6 +6,7 @@ in hand. When the controller is gone the host ends, and with it template and pro
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -57,6 +58,7 @@ from sojourn.host.reports import (
     Drain,
     FromController,
     Here,
+    Measure,
     Reached,
     Report,
     Scale,
@@ -75,6 +77,8 @@ _CHUNK = 1 << 16
 _MOST_STILLBORN = 5
 # What the template says of a dead processor comes a little after its connection broke.
 _LAST_WORDS_S = 0.5
+# Java needs a moment to notice that it is not wanted any more, and may write until then.
+_REMOVE_FOR_S, _REMOVE_EVERY_S = 3.0, 0.1
 # A controller that has not read so much is not going to: reports wait, and nothing else.
 _MOST_UNREAD_BYTES = 1 << 20
 
@@ -89,8 +93,8 @@ class Settings:
     """What a host runs, and where it is reached.
 
     *job* is `package.module:factory`, called with *argument*. Feeds connect to `feed.sock` in
-    *folder*, which only the owner may enter; the controller listens at *controller*. One that
-    does not measure only counts.
+    *folder*, which only the owner may enter; the controller listens at *controller*. The
+    folder *temporary* is removed by hosts if the process that started them was killed.
     """
 
     name: str
@@ -101,7 +105,7 @@ class Settings:
     processors: int = 1
     on_error: OnError = field(default_factory=OnError)
     limit_s: float = 300.0
-    measures: bool = True
+    temporary: Path | None = None
 
 
 class Host:
@@ -114,7 +118,7 @@ class Host:
         self._feeds: dict[int, asyncio.StreamWriter] = {}
         self._processors: dict[int, asyncio.StreamWriter] = {}
         self._given: dict[int, list[float]] = {}
-        self._reached = 0
+        self._reached, self._measures = 0, True
         self._late: set[int] = set()
         self._unwanted: set[int] = set()
         self._pids: dict[int, int] = {}
@@ -128,6 +132,14 @@ class Host:
 
     async def run(self) -> None:
         """Serve until the controller is gone."""
+        started_by = os.getppid()
+        try:
+            await self._serve()
+        finally:
+            if self._settings.temporary is not None and os.getppid() != started_by:
+                await _removed(self._settings.temporary)
+
+    async def _serve(self) -> None:
         feeds = self._settings.folder / "feed.sock"
         reader, self._controller = await asyncio.open_unix_connection(self._settings.controller)
         child = await self._start_template()
@@ -147,16 +159,22 @@ class Host:
 
     async def _obey(self, reader: asyncio.StreamReader) -> None:
         frames = Frames()
-        while some := await reader.read(_CHUNK):
-            for body in frames.fed(some):
-                match _from_controller(body):
-                    case Scale(processors):
-                        self._do(self._desk.scaled(processors, monotonic()))
-                    case Ask():
-                        self._report()
-                    case Drain():
-                        self._desk.drain()
-        self._ending.set()
+        try:
+            while some := await reader.read(_CHUNK):
+                for body in frames.fed(some):
+                    match _from_controller(body):
+                        case Scale(processors):
+                            self._do(self._desk.scaled(processors, monotonic()))
+                        case Ask():
+                            self._report()
+                        case Drain():
+                            self._desk.drain()
+                        case Measure(on):
+                            self._measures = on
+        except ConnectionError:
+            pass  # it was killed, and had not read all of it
+        finally:
+            self._ending.set()
 
     def _report(self) -> None:
         if self._controller is None or self._unread() > _MOST_UNREAD_BYTES:
@@ -210,13 +228,16 @@ class Host:
         self._number += 1
         feed, frames = self._number, Frames()
         self._feeds[feed] = writer
-        with suppress(ConnectionError, asyncio.CancelledError):
+        try:
             while some := await reader.read(_CHUNK):
                 for body in frames.fed(some):
                     self._heard(feed, _from_feed(body))
-        self._feeds.pop(feed, None)
-        writer.close()
-        self._do(self._desk.feed_left(feed, monotonic()))
+        except (ConnectionError, asyncio.CancelledError):
+            pass
+        finally:  # else it would wait for ever
+            self._feeds.pop(feed, None)
+            writer.close()
+            self._do(self._desk.feed_left(feed, monotonic()))
 
     def _heard(self, feed: int, message: FromFeed) -> None:
         now_s = monotonic()
@@ -226,11 +247,23 @@ class Host:
                     self._desk.feed_came(feed, message.query, message.partition, message.batch)
                 )
             case Records():
-                for record in message.records:
-                    self._counters.arrived(record)
-                self._do(self._desk.records_came(feed, message.records, now_s))
+                idle = not self._desk.waiting
+                instructions = self._desk.records_came(feed, message.records, now_s)
+                if self._measures:
+                    self._arrived(message.records, instructions if idle else ())
+                self._do(instructions)
             case End():
                 self._do(self._desk.feed_ended(feed))
+
+    def _arrived(self, records: Iterable[Record], at_once: Iterable[Instruction]) -> None:
+        """Count records that came, and of those given to a processor *at_once* their way."""
+        now_s = time()
+        for record in records:
+            self._counters.arrived(record)
+        for instruction in at_once:
+            if isinstance(instruction, Give):
+                for record in instruction.records:
+                    self._counters.transferred(max(0.0, now_s - record.written_s))
 
     # -- template and processors ------------------------------------------------------------
 
@@ -291,6 +324,7 @@ class Host:
                     self._said(number, _from_processor(body))
         writer.close()
         if self._processors.pop(number, None) is not None:
+            self._desk.processor_lost(number)
             await self._died(number)
 
     def _said(self, number: int, message: FromProcessor) -> None:
@@ -305,7 +339,7 @@ class Host:
 
     def _count(self, number: int, results: list[Result]) -> None:
         given_s = self._given.pop(number)
-        if self._settings.measures:
+        if self._measures:
             for waited_s, result in zip(given_s, results, strict=True):
                 self._counters.served(
                     self._called(number),
@@ -346,7 +380,7 @@ class Host:
             match instruction:
                 case Reply(feed, answer, record):
                     answers.setdefault(feed, []).append(answer)
-                    if record is not None and self._settings.measures:
+                    if record is not None and self._measures:
                         self._answered(record, answer)
                 case Finish(feed):
                     self._say(feed, Answers(answers.pop(feed, [])))
@@ -444,6 +478,14 @@ class Host:
         await child.wait()
         if self._controller is not None:
             self._controller.close()
+
+
+async def _removed(folder: Path) -> None:
+    """Return when nobody writes to the folder any more, and it is gone."""
+    until_s = monotonic() + _REMOVE_FOR_S
+    while monotonic() < until_s:
+        shutil.rmtree(folder, ignore_errors=True)
+        await asyncio.sleep(_REMOVE_EVERY_S)
 
 
 def _token() -> str:

@@ -89,6 +89,7 @@ def topology_text(topology: Topology) -> str:
         "name": topology.name,
         "arrivals": {arrival.name: _but_name(arrival) for arrival in topology.arrivals},
         "operators": {operator.name: _but_name(operator) for operator in topology.operators},
+        "cores": topology.cores,
     }
     return json.dumps(document, allow_nan=False, ensure_ascii=False)
 
@@ -98,7 +99,8 @@ def _but_name(record: Arrival | Operator) -> dict[str, Any]:
 
 
 def _operator(found: dict[str, Any]) -> ObservedOperator:
-    moments = {which: Moments(**found[which]) for which in ("service", "wait")}
+    named = ("service", "wait", "transfer")  # of which old files have the first two
+    moments = {which: Moments(**found[which]) for which in named if which in found}
     return ObservedOperator(**{**found, **moments})
 
 

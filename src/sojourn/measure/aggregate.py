@@ -2,6 +2,7 @@
 
 - arrivals per second: all counted, over the time
 - service and wait: the samples of all processors, pooled, but for outliers
+- computing: the CPU seconds of all processors, over all that they served
 - variability of arrivals: the index of dispersion of the counts in bins, variance over mean,
   which for long bins is the scv that a queue sees, correlations included
 """
@@ -53,6 +54,8 @@ def aggregate(
         streams={name: number / lasted_s for name, number in pull.roots.streams.items()},
         completions=pull.roots.completions,
         sums=pull.roots.sums,
+        cores=_or_none(pull.cores),
+        busy_cores=_or_none(pull.busy_cores),
     )
 
 
@@ -114,7 +117,22 @@ def _operator(report: OperatorReport, lasted_s: float, notes: list[str]) -> Obse
         arrival_scv=scv,
         bins=bins,
         utilisation=busy_s / time_s if busy_s is not None and time_s > 0 else None,
+        cpu_s=_cpu_s(kept),
+        memory_bytes=sum(int(processor.memory_bytes) for processor in processors),
+        bytes_per_s={stream: number / lasted_s for stream, number in report.bytes.items()},
+        transfer=_moments(report.transfers, report.transfer_s),
     )
+
+
+def _cpu_s(processors: Sequence[ProcessorReport]) -> float | None:
+    """Return the mean CPU seconds of a record; None where none was served, or none counted."""
+    served = sum(float(processor.served) for processor in processors)
+    total_s = sum(float(processor.cpu_s) for processor in processors)
+    return total_s / served if served > 0 and total_s > 0 else None
+
+
+def _or_none(cores: float | None) -> float | None:
+    return None if cores is None else float(cores)
 
 
 def _service(processor: ProcessorReport) -> Moments:

@@ -30,6 +30,7 @@ _TOO_LONG = 3
 _ROUNDING, _VANISHING = 1e-6, 1e-300
 _NUMBERS = (int, float, np.integer, np.floating)
 _SUMS = ("service_s", "service_ss", "wait_s", "wait_ss")
+_COUNTS = ("served", "sampled", "cpu_s", "memory_bytes")
 
 
 def faults(
@@ -38,6 +39,7 @@ def faults(
     """Yield what is wrong with *pull*, asked for every *every_s*, the last one at *last_s*."""
     yield from _clock(pull, every_s, last_s)
     yield from _names(pull, topology)
+    yield from _machine(pull)
     for report in pull.operators:
         yield from _operator(report, pull.at_s - pull.since_s, pull.at_s)
     yield from _roots(pull.roots, topology)
@@ -75,9 +77,16 @@ def _names(pull: Pull, topology: Topology) -> Iterator[str]:
             yield f"{name}: the operator is reported {number} times"
 
 
+def _machine(pull: Pull) -> Iterator[str]:
+    if pull.cores is not None and (_wrong(pull.cores) or pull.cores == 0):
+        yield f"the machine: cores is {shown(pull.cores)}"
+    if pull.busy_cores is not None and _wrong(pull.busy_cores):
+        yield f"the machine: busy_cores is {shown(pull.busy_cores)}"
+
+
 def _operator(report: OperatorReport, lasted_s: float, at_s: float) -> Iterator[str]:
     name = report.name
-    for counter in ("wanted", "running", "backlog"):
+    for counter in ("wanted", "running", "backlog", "transfers", "transfer_s"):
         if _wrong(getattr(report, counter)):
             yield f"{name}: {counter} is {shown(getattr(report, counter))}"
     if _wrong(report.counted_ratio, 1) or not report.counted_ratio >= _LEAST_RATIO:
@@ -92,6 +101,11 @@ def _operator(report: OperatorReport, lasted_s: float, at_s: float) -> Iterator[
     for count in report.arrivals:
         if _wrong(count):
             yield f"{name}: {shown(count)} arrivals in a bin"
+    yield from (
+        f"{name}: {shown(number)} bytes in {stream}"
+        for stream, number in report.bytes.items()
+        if _wrong(number)
+    )
     for processor in report.processors:
         yield from (f"{name}: {fault}" for fault in _processor(processor, at_s))
     if report.running and not report.processors:
@@ -100,7 +114,7 @@ def _operator(report: OperatorReport, lasted_s: float, at_s: float) -> Iterator[
 
 def _processor(report: ProcessorReport, at_s: float) -> Iterator[str]:
     who = report.processor
-    for counter in ("served", "sampled"):
+    for counter in _COUNTS:
         if _wrong(getattr(report, counter)):
             yield f"{counter} of {who} is {shown(getattr(report, counter))}"
     for total in _SUMS:

@@ -8,6 +8,9 @@ from sojourn.measure.sketch import Sketch
 
 __all__ = ["Moments", "Observation", "ObservedOperator"]
 
+# However much else runs on a machine, so much of it goes to who asks for it.
+_LEAST_SHARE = 0.01
+
 
 @dataclass(frozen=True, slots=True)
 class Moments:
@@ -58,7 +61,10 @@ class ObservedOperator:
     *arrival_scv* is None where too few bins, or too little in them, tell it, and *bins* is
     how many did. *wanted* and *running* processors and the *backlog* are those at the end.
     *utilisation* is the share of the time that processors were busy; a record counts where
-    it is done, so one that took long may bring it above 1.
+    it is done, so one that took long may bring it above 1. *cpu_s* are the mean CPU seconds
+    of a record, None where nothing was served or nobody counts them; *memory_bytes* is what
+    all its processors hold, *bytes_per_s* goes through each stream. *transfer* are the waits
+    of those that found a processor idle; they are part of *wait* as well.
     """
 
     name: str
@@ -73,6 +79,10 @@ class ObservedOperator:
     arrival_scv: float | None = None
     bins: float = 0
     utilisation: float | None = None
+    cpu_s: float | None = None
+    memory_bytes: int = 0
+    bytes_per_s: Mapping[str, float] = field(default_factory=dict)
+    transfer: Moments = Moments()
 
     @property
     def samples(self) -> float:
@@ -108,7 +118,8 @@ class Observation:
 
     One that is not *usable* says why in its *reason*; the loop then holds still. *notes* say
     what was tolerated: lost reports, processors that were left out. *arrivals_per_s* are the
-    roots from outside, λ₀, *streams* the same for each stream where that is known.
+    roots from outside, λ₀, *streams* the same for each stream where that is known. *cores*
+    are those of the machine, *busy_cores* how many of them all that runs there kept busy.
 
     >>> Observation.unusable(0, 10, "split: service_s of p1 is nan").usable
     False
@@ -125,6 +136,8 @@ class Observation:
     streams: Mapping[str, float] = field(default_factory=dict)
     completions: Sketch = field(default_factory=Sketch.empty)
     sums: Sketch = field(default_factory=Sketch.empty)
+    cores: float | None = None
+    busy_cores: float | None = None
 
     @classmethod
     def unusable(cls, since_s: float, at_s: float, reason: str) -> "Observation":
@@ -135,6 +148,22 @@ class Observation:
     def lasted_s(self) -> float:
         """How long the interval was."""
         return self.at_s - self.since_s
+
+    @property
+    def computing_cores(self) -> float:
+        """The cores that records kept busy, of those operators that tell."""
+        return sum(o.served_per_s * (o.cpu_s or 0.0) for o in self.operators.values())
+
+    @property
+    def free_cores(self) -> float | None:
+        """The cores that nothing but records could have; None where nobody looked.
+
+        What else runs on the machine is what is busy beyond those that compute records.
+        """
+        if self.cores is None:
+            return None
+        others = max(0.0, (self.busy_cores or 0.0) - self.computing_cores)
+        return max(self.cores - others, _LEAST_SHARE * self.cores)
 
     @property
     def mean_s(self) -> float:

@@ -1,10 +1,11 @@
 """The topology as it was measured: what the next plan is made for."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sojourn.errors import BadInput
 from sojourn.measure.observation import Observation, ObservedOperator
+from sojourn.sharing import settled_stretch, stretch
 from sojourn.topology import Arrival, Operator, Topology
 
 __all__ = ["LEAST_SAMPLES", "LEAST_SCV_SAMPLES", "MOST_ERROR", "observed"]
@@ -18,6 +19,8 @@ LEAST_SCV_SAMPLES = 100
 
 # What `sojourn.check` takes for a number; below, a measured time is as good as 0.
 _SMALLEST = 1e-18
+# From here on processors are all busy for want of a core.
+_FULL = 0.9
 
 
 def observed(topology: Topology, observation: Observation) -> Topology:
@@ -33,6 +36,10 @@ def observed(topology: Topology, observation: Observation) -> Topology:
       Ratios between the sources of one target stay; of one source the number sent is exactly
       the measured one. Served and not arrived records count, so an upstream operator that
       cannot keep up does not seem to send less per record.
+    - Transfer times are the waits of records that found a processor idle.
+    - `cores` are those of the machine, without what else runs there. Records that shared
+      them took longer for it, which is taken out of the service times: what is left is what
+      they take on a core of their own, because a plan changes how many share.
 
     While every operator serves what arrives, the traffic equations of the result give back
     the measured rates. Raise `BadInput` if the observation is not usable, and a `BadTopology`
@@ -42,11 +49,54 @@ def observed(topology: Topology, observation: Observation) -> Topology:
         raise BadInput(f"nothing was observed: {observation.reason}; wait for the next one")
     arrivals = tuple(_arrival(topology, arrival, observation) for arrival in topology.arrivals)
     factors = _factors(topology, arrivals, observation.operators)
+    cores = topology.cores if observation.free_cores is None else observation.free_cores
+    shared = _Shared() if cores is None else _shared(observation, cores)
     operators = tuple(
-        _operator(operator, observation.operators[operator.name], factors)
+        _operator(operator, observation.operators[operator.name], factors, shared)
         for operator in topology.operators
     )
-    return replace(topology, arrivals=arrivals, operators=operators)
+    return replace(topology, arrivals=arrivals, operators=operators, cores=cores)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """How many times as long as alone records took to compute, and whether cores were full.
+
+    Where they are, times do not tell who waits for a core from who waits for something else.
+    """
+
+    stretch: float = 1.0
+    full: bool = False
+
+    def alone(self, took_s: float, cpu_s: float, waited_s: float | None) -> tuple[float, float]:
+        """Return what a record takes on a core of its own, and how much of it computes.
+
+        *waited_s* is how long one waited for something else when that could be told. A core
+        computes for a second in a second: what a record uses of several at once, or what
+        processors did besides, would not fit into its time.
+        """
+        computes_s = min(cpu_s, took_s)
+        waits_s = max(0.0, took_s - computes_s * self.stretch)
+        if self.full and waited_s is not None:
+            waits_s = min(waited_s, took_s - computes_s)
+        return computes_s + waits_s, computes_s
+
+
+def _shared(observation: Observation, cores: float) -> _Shared:
+    told = [
+        (o.running, o.cpu_s / o.service_s)
+        for o in observation.operators.values()
+        if o.cpu_s is not None and o.service_s
+    ]
+    busy = observation.computing_cores
+    if busy >= _FULL * cores:
+        # Taken for those who wait for a core: one more would be of no use to either.
+        return _Shared(stretch(busy, cores, sum(running for running, _ in told)), full=True)
+
+    def at_once(longer: float) -> float:
+        return sum(running * min(1.0, part * longer) for running, part in told)
+
+    return _Shared(settled_stretch(busy, cores, at_once))
 
 
 def _arrival(topology: Topology, arrival: Arrival, observation: Observation) -> Arrival:
@@ -88,23 +138,43 @@ def _factors(
 
 
 def _operator(
-    operator: Operator, seen: ObservedOperator, factors: Mapping[str, float]
+    operator: Operator, seen: ObservedOperator, factors: Mapping[str, float], shared: _Shared
 ) -> Operator:
     emits = {name: _number(mean * factors[name]) for name, mean in operator.emits.items()}
     total = sum(emits.values())
     if operator.route == "one_of" and total > 1:
         emits = {name: mean / total for name, mean in emits.items()}
-    service_s, scv = operator.service_s, operator.service_scv
+    service_s, scv, cpu_s = operator.service_s, operator.service_scv, operator.cpu_s
     if seen.service_s is not None and _sure(seen):
-        service_s = _number(seen.service_s * operator.speed)
+        service_s = seen.service_s
+        if seen.cpu_s is not None:
+            service_s, cpu_s = shared.alone(service_s, seen.cpu_s, _waited_s(operator))
+            cpu_s = _number(cpu_s * operator.speed)
+        service_s = _number(service_s * operator.speed)
+        # what was declared stays where nobody counts
+        cpu_s = None if cpu_s is None else min(cpu_s, service_s)
     if seen.service_scv is not None and seen.samples >= LEAST_SCV_SAMPLES:
         scv = _number(seen.service_scv)
     arrival_scv = operator.arrival_scv
     if seen.arrival_scv is not None:
         arrival_scv = _number(seen.arrival_scv)
     return replace(
-        operator, emits=emits, service_s=service_s, service_scv=scv, arrival_scv=arrival_scv
+        operator,
+        emits=emits,
+        service_s=service_s,
+        service_scv=scv,
+        arrival_scv=arrival_scv,
+        cpu_s=cpu_s,
+        transfer_s=operator.transfer_s
+        if seen.transfer.mean_s is None or seen.transfer.number < LEAST_SAMPLES
+        else _number(seen.transfer.mean_s),
     )
+
+
+def _waited_s(operator: Operator) -> float | None:
+    if operator.cpu_s is None:
+        return None
+    return max(0.0, operator.service_s - operator.cpu_s) / operator.speed
 
 
 def _sure(seen: ObservedOperator) -> bool:

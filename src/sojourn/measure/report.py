@@ -16,13 +16,16 @@ __all__ = ["OperatorReport", "ProcessorReport", "Pull", "RootReport", "one_each"
 
 # Of a bin, or of an interval: clocks that count microseconds in 1e9 seconds round.
 _SLACK = 1e-3
+# What a processor counts on and on; its memory is what it is now.
+_COUNTERS = ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss", "cpu_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessorReport:
     """What one processor counted: all it served, and the times of one record in Nₘ.
 
-    *service_ss* and *wait_ss* are the sums of the squares, in s².
+    *service_ss* and *wait_ss* are the sums of the squares, in s². *cpu_s* are the CPU seconds
+    of all it served, *memory_bytes* what it holds at the end; 0 where nobody counts them.
     """
 
     processor: str
@@ -32,6 +35,8 @@ class ProcessorReport:
     service_ss: float
     wait_s: float = 0.0
     wait_ss: float = 0.0
+    cpu_s: float = 0.0
+    memory_bytes: int = 0
 
     def __add__(self, later: "ProcessorReport") -> "ProcessorReport":
         return ProcessorReport(
@@ -42,6 +47,8 @@ class ProcessorReport:
             service_ss=self.service_ss + later.service_ss,
             wait_s=self.wait_s + later.wait_s,
             wait_ss=self.wait_ss + later.wait_ss,
+            cpu_s=self.cpu_s + later.cpu_s,
+            memory_bytes=later.memory_bytes,
         )
 
     def since(self, earlier: "ProcessorReport") -> "ProcessorReport":
@@ -56,8 +63,7 @@ class ProcessorReport:
         >>> now.since(was).served, was.since(now).served
         (40, 90)
         """
-        counters = ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss")
-        pairs = [(name, getattr(self, name), getattr(earlier, name)) for name in counters]
+        pairs = [(name, getattr(self, name), getattr(earlier, name)) for name in _COUNTERS]
         if any(now < before for _, now, before in pairs):
             return self
         return replace(self, **{name: now - before for name, now, before in pairs})
@@ -69,7 +75,9 @@ class OperatorReport:
 
     The bins are *bin_s* wide and begin with the interval; only the last may be cut short.
     *backlog* is the number of records waiting at its end. *counted_ratio* is the share of the
-    operator's queues whose arrivals these are: below 1 where some report was lost.
+    operator's queues whose arrivals these are: below 1 where some report was lost. *bytes*
+    were read from or written to each stream, by its name. *transfers* records found a
+    processor idle, and waited *transfer_s* in all: what the way to the operator takes.
     """
 
     name: str
@@ -80,6 +88,9 @@ class OperatorReport:
     bin_s: float
     backlog: int
     counted_ratio: float = 1.0
+    bytes: Mapping[str, int] = field(default_factory=dict)
+    transfers: int = 0
+    transfer_s: float = 0.0
 
     def __add__(self, later: "OperatorReport") -> "OperatorReport":
         merged = one_each(self.processors)
@@ -90,6 +101,12 @@ class OperatorReport:
             processors=tuple(merged.values()),
             arrivals=(*self.arrivals, *later.arrivals),
             counted_ratio=min(self.counted_ratio, later.counted_ratio),
+            bytes={
+                stream: self.bytes.get(stream, 0) + later.bytes.get(stream, 0)
+                for stream in {**self.bytes, **later.bytes}
+            },
+            transfers=self.transfers + later.transfers,
+            transfer_s=self.transfer_s + later.transfer_s,
         )
 
 
@@ -123,12 +140,18 @@ class RootReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pull:
-    """All that was counted from *since_s* until *at_s*, by the engine's own clock."""
+    """All that was counted from *since_s* until *at_s*, by the engine's own clock.
+
+    *cores* are those of the machine, and *busy_cores* the CPU seconds per second that all of
+    it spent, whoever asked for them; None where nobody looks.
+    """
 
     since_s: float
     at_s: float
     operators: tuple[OperatorReport, ...]
     roots: RootReport
+    cores: float | None = None
+    busy_cores: float | None = None
 
     def __add__(self, later: "Pull") -> "Pull":
         """Return what one pull would have got instead of these two.
@@ -161,7 +184,20 @@ class Pull:
             at_s=later.at_s,
             operators=tuple(first[name] + second[name] for name in first),
             roots=self.roots + later.roots,
+            cores=self.cores if later.cores is None else later.cores,
+            busy_cores=_busy_cores(self, later),
         )
+
+
+def _busy_cores(first: Pull, second: Pull) -> float | None:
+    """Return the mean over both intervals, or over the one that tells."""
+    told = [
+        (pull.busy_cores, pull.at_s - pull.since_s)
+        for pull in (first, second)
+        if pull.busy_cores is not None
+    ]
+    lasted_s = sum(seconds for _, seconds in told)
+    return sum(busy * seconds for busy, seconds in told) / lasted_s if told else None
 
 
 def one_each(reports: Iterable[ProcessorReport]) -> dict[str, ProcessorReport]:

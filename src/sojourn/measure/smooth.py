@@ -3,10 +3,11 @@
 Smoothing takes the history and returns an average of it, remembering nothing itself. What is
 averaged by what:
 
-- rates by the time they were counted in; times by their samples; dispersions by their bins
+- rates by the time they were counted in; times by their samples; dispersions by their bins;
+  CPU seconds by the records served
 - wait, utilisation and completions depend on the allocation: only those observations count
   that saw the same processors running as the last one
-- processors and backlog are those of the last one
+- processors, backlog, memory and the machine's cores are those of the last one
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -92,6 +93,7 @@ def _smoothed(history: Sequence[Observation], weights: _Weights) -> Observation:
     )
     settled = _weighted(_since_the_allocation_changed([o for o, _ in alike]), weights)
     by_stream = [(o, w) for o, w in alike if o.streams.keys() == last.streams.keys()]
+    busy = [(o.busy_cores, o, w) for o, w in alike if o.busy_cores is not None]
     return replace(
         last,
         since_s=alike[0][0].since_s,
@@ -105,6 +107,7 @@ def _smoothed(history: Sequence[Observation], weights: _Weights) -> Observation:
         },
         completions=_blend([(o.completions, w) for o, w in settled]),
         sums=_blend([(o.sums, w) for o, w in settled]),
+        busy_cores=_rate(busy) if busy else None,
     )
 
 
@@ -132,6 +135,9 @@ def _operator(name: str, alike: _Weighted, settled: _Weighted) -> ObservedOperat
     here_settled = [(o.operators[name], o, w) for o, w in settled]
     told = [(h.arrival_scv, w * (h.bins - 1)) for h, _, w in here if h.arrival_scv is not None]
     busy = [(h.utilisation, o, w) for h, o, w in here_settled if h.utilisation is not None]
+    computed = [
+        (h.cpu_s, w * h.served) for h, _, w in here if h.cpu_s is not None and h.served > 0
+    ]
     return replace(
         here[-1][0],
         arrivals_per_s=_rate((h.arrivals_per_s, o, w) for h, o, w in here),
@@ -142,6 +148,14 @@ def _operator(name: str, alike: _Weighted, settled: _Weighted) -> ObservedOperat
         arrival_scv=_mean(told) if told else None,
         bins=sum(weight for _, weight in told) + 1 if told else here[-1][0].bins,
         utilisation=_rate(busy) if busy else None,
+        cpu_s=_mean(computed) if computed else None,
+        transfer=sum((h.transfer * w for h, _, w in here), Moments()),
+        bytes_per_s={
+            stream: _rate(
+                (h.bytes_per_s[stream], o, w) for h, o, w in here if stream in h.bytes_per_s
+            )
+            for stream in here[-1][0].bytes_per_s
+        },
     )
 
 

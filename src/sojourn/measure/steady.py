@@ -3,7 +3,8 @@
 A short window is noisy, a long one is late. This one starts with the last few observations
 and takes in older ones, a few at a time, as long as they differ by no more than chance.
 Service times change less often than loads, and are timed one in many: each operator's are
-averaged over as long as they stayed the same, which is often longer.
+averaged over as long as they stayed the same, which is often longer, and what of them is
+computing over just as long.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from sojourn.errors import BadInput
-from sojourn.measure.observation import Moments, Observation
+from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.smooth import Window
 
 __all__ = ["Steady", "timed_longer"]
@@ -71,15 +72,17 @@ def timed_longer(
     Of the usable observations in *history*, oldest first, *block* at a time are compared.
     """
     usable = [earlier for earlier in history if earlier.usable]
-    operators = {
-        name: replace(operator, service=_service(name, usable, block))
-        for name, operator in observation.operators.items()
-    }
+    operators = {}
+    for name, operator in observation.operators.items():
+        service, taken = _service(name, usable, block)
+        cpu_s = _cpu_s([o.operators[name] for o in usable[len(usable) - taken :]])
+        operators[name] = replace(operator, service=service, cpu_s=cpu_s or operator.cpu_s)
     return replace(observation, operators=operators)
 
 
-def _service(name: str, usable: Sequence[Observation], size: int) -> Moments:
-    alike, block = Moments(), Moments()
+def _service(name: str, usable: Sequence[Observation], size: int) -> tuple[Moments, int]:
+    """Return the times of an operator, and of how many observations they are the same."""
+    alike, block, same = Moments(), Moments(), 0
     for taken, observation in enumerate(reversed(usable), 1):
         if name not in observation.operators:
             break
@@ -88,8 +91,14 @@ def _service(name: str, usable: Sequence[Observation], size: int) -> Moments:
             continue
         if taken > size and _changed(alike, block):
             break
-        alike, block = alike + block, Moments()
-    return alike
+        alike, block, same = alike + block, Moments(), taken
+    return alike, same
+
+
+def _cpu_s(seen: Sequence[ObservedOperator]) -> float | None:
+    told = [(o.cpu_s, o.served) for o in seen if o.cpu_s is not None and o.served > 0]
+    served = sum(number for _, number in told)
+    return sum(cpu_s * number for cpu_s, number in told) / served if told else None
 
 
 def _scvs(observations: Sequence[Observation]) -> list[float]:

@@ -15,6 +15,7 @@ from sojourn.check import shown
 from sojourn.errors import BadAllocation, UnstableStation
 from sojourn.model.calibration import Calibration
 from sojourn.model.completion import Completion
+from sojourn.model.cores import Computing, computing, stretched
 from sojourn.model.lattice import Lattice, Masses
 from sojourn.model.station import Station, station
 from sojourn.topology import Topology
@@ -65,7 +66,10 @@ class OperatorFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """What an allocation would do."""
+    """What an allocation would do.
+
+    *computing* says by how much sharing cores lengthens it, where these are known.
+    """
 
     name: str
     model: str
@@ -76,6 +80,7 @@ class Prediction:
     operators: Mapping[str, OperatorFigures]
     calibration: Calibration | None = None
     extrapolated: bool = False
+    computing: Computing | None = None
 
     @property
     def allocation(self) -> Mapping[str, int]:
@@ -125,7 +130,8 @@ def predict(
     """Return what *allocation* would do.
 
     Raise `BadAllocation` if it does not fit the topology, `UnstableStation` if an operator
-    could not keep up, `Extrapolated` if the calibration says nothing of it.
+    could not keep up, `TooFewCores` if the cores could not, `Extrapolated` if the calibration
+    says nothing of it.
 
     >>> from sojourn.topology import Arrival, Operator
     >>> counter = Topology(
@@ -139,6 +145,8 @@ def predict(
     """
     if calibration is not None:
         return _calibrated(topology, allocation, model, calibration)
+    check_allocation(topology, allocation)
+    shared, topology = computing(topology, allocation), stretched(topology, allocation)
     models = stations(topology, model)
     operators = operator_figures(topology, allocation, models)
     expected_s = _mean_s(operators)
@@ -161,6 +169,7 @@ def predict(
         std_s=lattice.std_s(masses),
         percentiles_s={p: percentile_s(ratio) for p, ratio in PERCENTILES.items()},
         operators=operators,
+        computing=shared,
     )
 
 
@@ -195,6 +204,7 @@ def operator_figures(
 ) -> dict[str, OperatorFigures]:
     """Return what each operator would do, having checked that *allocation* can be."""
     check_allocation(topology, allocation)
+    topology = stretched(topology, allocation)
     predicted = {}
     for name, load in topology.loads.items():
         processors = allocation[name]

@@ -89,7 +89,7 @@ class SparkEngine:
         self._failure = ""
         self._stopping.clear()
         with ExitStack() as stack:
-            self._start(stack)
+            self._start(stack, topology)
             self._stack = stack.pop_all()
         self._began_s = time.monotonic()
         self._looked_s = 0.0
@@ -200,6 +200,11 @@ class SparkEngine:
             failure=self._failure,
         )
 
+    def measure(self, *, on: bool) -> None:
+        """Let hosts measure, or not: to see what measuring costs."""
+        self._running()
+        self._controller.measure(on=on)
+
     def host_pid(self, operator: str) -> int:
         """Return the process that is the host of an operator."""
         self._running()
@@ -207,7 +212,7 @@ class SparkEngine:
 
     # -- inside ---------------------------------------------------------------------------
 
-    def _start(self, stack: ExitStack) -> None:
+    def _start(self, stack: ExitStack, topology: Topology) -> None:
         settings, layout = self._settings, self._layout
         folder = Path(tempfile.mkdtemp(prefix="sojourn-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -225,13 +230,16 @@ class SparkEngine:
             Controller(folder / "hosts", logs=self._state.logs)
         )
         self._hosts = {
-            name: layout.host(name, folder, self._allocation[name], measures=settings.measures)
-            for name in layout.functions
+            name: layout.host(name, folder, self._allocation[name]) for name in layout.functions
         }
         for host in self._hosts.values():
             self._controller.launch(host)
         session = new_session(
-            layout.app.name, jars=jars, slots=slots, log=self._state.logs / "spark.log"
+            layout.app.name,
+            jars=jars,
+            slots=slots,
+            options={"spark.python.unix.domain.socket.dir": str(folder)},
+            log=self._state.logs / "spark.log",
         )
         stack.callback(end_session, session)
         offsets = Offsets(self._cluster.client(), partitions)
@@ -246,7 +254,10 @@ class SparkEngine:
             hosts=folder,
         )
         starting = plumbing.positions(offsets, goes_on=goes_on)
-        starts = {name: plumbing.operator(name, starting[name]) for name in starting}
+        starts = {
+            name: plumbing.operator(name, starting[name], topology.rates[name])
+            for name in starting
+        }
         self._queries = Queries(
             self._controller,
             self._hosts,
@@ -256,7 +267,7 @@ class SparkEngine:
         )
         stack.callback(self._queries.stop)
         self._queries.start()
-        self._await_feeds()
+        self._await_feeds(held)
         offsets.start()
         stack.callback(offsets.stop)
         ends = offsets.partitions()
@@ -266,8 +277,8 @@ class SparkEngine:
         }
         self._pulls = Pulls(layout, offsets, starting, written, time.monotonic())
 
-    def _await_feeds(self) -> None:
-        """Return when every host has a feed."""
+    def _await_feeds(self, held: Mapping[str, int]) -> None:
+        """Return when every host has all its feeds: one for each task that its query *held*."""
         left, until_s = set(self._hosts), time.monotonic() + _PATIENCE_S
         while left:
             if self._failure:
@@ -277,7 +288,7 @@ class SparkEngine:
             self._controller.ask()
             time.sleep(5 * _LOOK_S)
             for name, tallies in self._controller.tallies().items():
-                if tallies[-1].state.feeds:
+                if tallies[-1].state.feeds >= held[name]:
                     left.discard(name)
 
     def _broker(self, stack: ExitStack) -> str:

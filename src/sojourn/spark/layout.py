@@ -80,7 +80,7 @@ class Layout:
             trace_per_s=trace_per_s,
         )
 
-    def host(self, operator: str, folder: Path, processors: int, *, measures: bool) -> Settings:
+    def host(self, operator: str, folder: Path, processors: int) -> Settings:
         """Return what the host of a function runs."""
         function = self.functions[operator]
         return Settings(
@@ -91,7 +91,7 @@ class Layout:
             processors=processors,
             on_error=function.on_error,
             limit_s=function.time_limit_s,
-            measures=measures,
+            temporary=folder,
         )
 
     def followers(self) -> dict[str, list[str]]:

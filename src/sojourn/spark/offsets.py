@@ -108,9 +108,12 @@ class Offsets:
 
 
 def _spec(at: str | float) -> OffsetSpec:
+    spec: OffsetSpec
     if isinstance(at, str):
-        return getattr(OffsetSpec, at)()
-    return OffsetSpec.for_timestamp(round(1e3 * at))
+        spec = getattr(OffsetSpec, at)()
+    else:
+        spec = OffsetSpec.for_timestamp(round(1e3 * at))
+    return spec
 
 
 def _at(samples: Sequence[_Counted], topics: Sequence[str], at_s: float) -> float:

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 from confluent_kafka import Consumer, TopicPartition
@@ -144,9 +145,8 @@ def _at_sink(clients: Mapping[str, str], topic: str, window: int) -> Remembered:
             for message in messages:
                 if message.error() is not None:
                     raise EngineError(f"{topic}: {message.error()}")
-                headers = [
-                    {"key": name, "value": value} for name, value in message.headers() or ()
-                ]
+                told = cast("list[tuple[str, bytes]]", message.headers() or [])
+                headers = [{"key": name, "value": value} for name, value in told]
                 if (identity := identity_of(headers)) is not None:
                     remembered.is_new(identity)
                 part, offset = message.partition(), message.offset()

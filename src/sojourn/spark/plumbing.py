@@ -20,10 +20,14 @@ from sojourn.spark.offsets import Offsets
 from sojourn.spark.once import Once, start_once
 from sojourn.spark.settings import SparkSettings
 
-__all__ = ["STATE_PARTITIONS", "Plumbing", "Start"]
+__all__ = ["STATE_PARTITIONS", "Plumbing", "Start", "records_per_transfer"]
 
 STATE_PARTITIONS = 1
 """Of Spark's own aggregations: on one machine more only cost slots."""
+
+# A record waits for the others of its transfer for so long, at the rate that was expected.
+_FILLS_S = 0.005
+_MOST_PER_TRANSFER = 64
 
 Start = Callable[[], StreamingQuery]
 """Starts a query, for the first time or again."""
@@ -62,8 +66,8 @@ class Plumbing:
             for name in app.operators
         }
 
-    def operator(self, name: str, starting: Positions) -> Start:
-        """Return what starts the query of an operator."""
+    def operator(self, name: str, starting: Positions, per_s: float) -> Start:
+        """Return what starts the query of an operator that gets about *per_s* records."""
         layout, settings = self.layout, self.settings
         if name in layout.functions:
             feed = Feed(
@@ -73,7 +77,8 @@ class Plumbing:
                 checkpoint=self.state.checkpoint(name),
                 starting=_as_spark(starting),
                 batch_s=settings.batch_s,
-                records_per_transfer=layout.functions[name].records_per_transfer or 1,
+                records_per_transfer=layout.functions[name].records_per_transfer
+                or records_per_transfer(per_s),
             )
             return partial(start_feed, self.session, feed)
         operator = layout.natives[name]
@@ -109,8 +114,8 @@ class Plumbing:
         topic, query = self.layout.app.topic(sink.stream.name), f"sink {sink.name}"
         if partitions[topic] > 1:
             raise BadInput(
-                f"{query}: {topic} has {partitions[topic]} partitions, and what comes twice may "
-                "be in different ones; use one, or leave out deduplicate="
+                f"{query}: {topic} has {partitions[topic]} partitions, and what comes twice "
+                "may be in different ones; use one, or leave out deduplicate="
             )
         once = Once(
             name=sink.name,
@@ -124,6 +129,15 @@ class Plumbing:
             batch_s=self.settings.batch_s,
         )
         return partial(start_once, self.session, once)
+
+
+def records_per_transfer(per_s: float) -> int:
+    """Return how many records are taken to a host at once: what comes in a few milliseconds.
+
+    >>> records_per_transfer(20), records_per_transfer(2000), records_per_transfer(1e6)
+    (1, 10, 64)
+    """
+    return max(1, min(_MOST_PER_TRANSFER, int(per_s * _FILLS_S)))
 
 
 def _inner(*, goes_on: bool) -> str:

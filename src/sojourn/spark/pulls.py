@@ -9,6 +9,7 @@ from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootRe
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.trees import Trees
 from sojourn.spark.layout import Layout
+from sojourn.spark.machine import Machine
 from sojourn.spark.offsets import Offsets
 
 __all__ = ["Pulls"]
@@ -31,6 +32,7 @@ class Pulls:
     outputs: dict[str, dict[str, dict[int, int]]]
     since_s: float
     states: dict[str, State] = field(default_factory=dict)
+    machine: Machine = field(default_factory=Machine)
     trees: Trees = field(init=False)
 
     def __post_init__(self) -> None:
@@ -66,6 +68,9 @@ class Pulls:
                 arrivals=tuple(self._arrivals(self.layout.reads(name), until_s, bins)),
                 bin_s=bin_s,
                 backlog=self._backlog(name, tallies.get(name, ()), ends),
+                bytes=_bytes(tallies.get(name, ())),
+                transfers=sum(tally.transfers[0] for tally in tallies.get(name, ())),
+                transfer_s=sum(tally.transfers[1] for tally in tallies.get(name, ())),
             )
             for name in self.layout.app.operators
         )
@@ -74,6 +79,8 @@ class Pulls:
             at_s=clock_s[1],
             operators=operators,
             roots=self._roots(traces, until_s),
+            cores=self.machine.cores,
+            busy_cores=self.machine.busy_cores(until_s),
         )
         self.since_s = until_s
         return pull
@@ -170,4 +177,14 @@ def _report(counts: Counts) -> ProcessorReport:
         service_ss=counts.service_ss,
         wait_s=counts.wait_s,
         wait_ss=counts.wait_ss,
+        cpu_s=counts.cpu_s,
+        memory_bytes=counts.memory_bytes,
     )
+
+
+def _bytes(tallies: Iterable[Tally]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for tally in tallies:
+        for stream, number in tally.bytes.items():
+            total[stream] = total.get(stream, 0) + number
+    return total

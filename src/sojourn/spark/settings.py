@@ -26,7 +26,6 @@ class SparkSettings:
     - *partitions* of topics that are made anew; those that are there may have any number
     - *slots* are the tasks that Spark runs at once; as many as needed if None
     - *trace_per_s* is how many roots are followed in a second; 0 of none
-    - *measures* is False to run without measuring, to see what measuring costs
     """
 
     servers: str | None = None
@@ -37,7 +36,6 @@ class SparkSettings:
     partitions: int = 1
     slots: int | None = None
     trace_per_s: float = 100.0
-    measures: bool = True
 
     def __post_init__(self) -> None:
         if not self.batch_s >= _SHORTEST_BATCH_S:

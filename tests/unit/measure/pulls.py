@@ -16,7 +16,7 @@ CHAIN = Topology(
 )
 
 
-def processor(name="p0", times_s=(0.1,) * 50, waits_s=None, served=None):
+def processor(name="p0", times_s=(0.1,) * 50, waits_s=None, served=None, **told):
     waits_s = times_s if waits_s is None else waits_s
     return ProcessorReport(
         processor=name,
@@ -26,6 +26,7 @@ def processor(name="p0", times_s=(0.1,) * 50, waits_s=None, served=None):
         service_ss=sum(t * t for t in times_s),
         wait_s=sum(waits_s),
         wait_ss=sum(t * t for t in waits_s),
+        **told,
     )
 
 
@@ -36,7 +37,7 @@ def operator(name="split", *, arrivals=(10,) * 10, bin_s=1.0, **fields):
     return OperatorReport(name=name, arrivals=tuple(arrivals), bin_s=bin_s, **fields)
 
 
-def pull(*operators, since_s=0.0, at_s=10.0, roots=None):
+def pull(*operators, since_s=0.0, at_s=10.0, roots=None, **machine):
     """Return a pull of both operators, as they are usually but for those given."""
     given = {report.name: report for report in operators}
     seconds = round(at_s - since_s)
@@ -49,6 +50,7 @@ def pull(*operators, since_s=0.0, at_s=10.0, roots=None):
         at_s=at_s,
         operators=tuple((usual | given).values()),
         roots=roots or root_report(),
+        **machine,
     )
 
 

@@ -20,6 +20,10 @@ def observe(*operators, every_s=10, last_s=None, topology=CHAIN, **fields):
     return aggregate(pull(*operators, **fields), topology, every_s=every_s, last_s=last_s)
 
 
+def machine(**cores):
+    return aggregate(pull(**cores), CHAIN, every_s=10)
+
+
 def test_a_sound_pull_says_what_happened():
     seen = observe(
         operator(
@@ -109,8 +113,12 @@ def test_a_time_that_is_none_is_not_used(which, wrong):
 
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize(
-    "counter", ["served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss"]
-)
+    "counter",
+    [
+        "served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss", "cpu_s",
+        "memory_bytes",
+    ],
+)  # fmt: skip
 def test_a_counter_that_cannot_be_names_operator_and_value(counter, wrong):
     if counter.endswith("ss") and wrong == 1e19:
         wrong = 1e37
@@ -127,6 +135,23 @@ def test_a_number_of_an_operator_that_cannot_be_names_it(field, wrong):
     seen = observe(replace(operator(), **{field: wrong}))
     assert not seen.usable
     assert seen.reason.startswith(f"split: {field} is ")
+
+
+@pytest.mark.parametrize("wrong", [0, *(w for w in WRONG if w is not None)], ids=shown)
+def test_cores_that_cannot_be_are_named(wrong):
+    assert machine(cores=wrong).reason == f"the machine: cores is {shown(wrong)}"
+
+
+@pytest.mark.parametrize("wrong", [w for w in WRONG if w is not None], ids=shown)
+def test_busy_cores_that_cannot_be_are_named(wrong):
+    seen = machine(cores=2, busy_cores=wrong)
+    assert seen.reason == f"the machine: busy_cores is {shown(wrong)}"
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=shown)
+def test_bytes_that_cannot_be_name_operator_and_stream(wrong):
+    seen = observe(operator(bytes={"words": 10, "lines": wrong}))
+    assert seen.reason == f"split: {shown(wrong)} bytes in lines"
 
 
 @pytest.mark.parametrize("value", [0, 1e-300])
@@ -219,6 +244,8 @@ def test_no_numbers_make_it_raise(data):
                     sampled=data.draw(st.just(1) | _numbers),
                     service_s=data.draw(st.just(2) | _numbers),
                     service_ss=data.draw(st.just(4) | _numbers),
+                    cpu_s=data.draw(st.just(1) | _numbers),
+                    memory_bytes=data.draw(st.just(1) | _numbers),
                 )
                 for _ in range(data.draw(st.integers(0, 4)))
             ),
@@ -226,6 +253,7 @@ def test_no_numbers_make_it_raise(data):
             bin_s=data.draw(st.just(1.0) | _numbers),
             backlog=data.draw(st.just(0) | _numbers),
             counted_ratio=data.draw(st.just(1.0) | _numbers),
+            bytes={"lines": data.draw(st.just(1) | _numbers)},
         )
 
     made = Pull(
@@ -235,6 +263,8 @@ def test_no_numbers_make_it_raise(data):
         roots=RootReport(
             entered=data.draw(st.just(9) | _numbers), completed=data.draw(st.just(9) | _numbers)
         ),
+        cores=data.draw(st.none() | st.just(2) | _numbers),
+        busy_cores=data.draw(st.none() | st.just(1) | _numbers),
     )
     seen = aggregate(made, CHAIN, every_s=2)
     assert seen.usable != bool(seen.reason)
@@ -269,6 +299,39 @@ def test_whole_numbers_of_numpy_do_not_wrap_around():
     seen = observe(operator(processors=swarmed, arrivals=(np.int64(10**18),) * 10))
     assert seen.usable, seen.reason
     assert seen.operators["split"].served == 12 * 10**18
+
+
+# --- what it takes ---
+
+
+def test_cpu_seconds_memory_and_bytes_are_told_of_each_operator():
+    two = (
+        processor("p0", served=50, cpu_s=1.0, memory_bytes=3000),
+        processor("p1", served=150, cpu_s=3.0, memory_bytes=4000),
+    )
+    told = pull(operator(processors=two, bytes={"lines": 500, "words": 20}))
+    seen = aggregate(replace(told, cores=2, busy_cores=np.float64(1.5)), CHAIN, every_s=10)
+    split = seen.operators["split"]
+    assert split.cpu_s == pytest.approx(4.0 / 200)
+    assert split.memory_bytes == 7000
+    assert split.bytes_per_s == {"lines": 50, "words": 2}
+    assert (seen.cores, seen.busy_cores) == (2.0, 1.5)
+    assert seen.computing_cores == pytest.approx(0.4)
+    assert seen.free_cores == pytest.approx(2 - (1.5 - 0.4))
+
+
+@pytest.mark.parametrize(
+    "told", [{}, {"times_s": (), "cpu_s": 1.0}], ids=["no cpu", "no record"]
+)
+def test_what_nobody_counted_computes_nothing_that_is_known(told):
+    seen = observe(operator(processors=(processor(**told),)))
+    assert seen.operators["split"].cpu_s is None
+    assert (seen.cores, seen.busy_cores, seen.free_cores) == (None, None, None)
+
+
+def test_a_machine_that_is_all_busy_with_others_leaves_a_little():
+    assert machine(cores=2, busy_cores=2.5).free_cores == pytest.approx(0.02)
+    assert machine(cores=2).free_cores == 2
 
 
 # --- who reports ---

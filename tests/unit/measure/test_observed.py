@@ -9,6 +9,8 @@ from sojourn.errors import BadInput, NoArrivals, UnstableLoop
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.observed import LEAST_SAMPLES, LEAST_SCV_SAMPLES, observed
+from sojourn.model.cores import demand, slowed
+from sojourn.model.network import predict
 from sojourn.topology import Arrival, Operator, Topology
 from strategies import topologies
 from unit.measure.pulls import CHAIN, operator, processor, pull
@@ -241,3 +243,110 @@ def test_from_a_pull_to_a_topology():
     assert seen.operator["count"].service_scv == pytest.approx(0, abs=1e-9)
     assert seen.operator["split"].emits["count"] == pytest.approx(4, rel=0.3)
     assert seen.operator["count"].arrival_scv == pytest.approx(4, rel=0.75)
+
+
+# -- cores ------------------------------------------------------------------------------------
+
+PAIR = Topology(
+    name="pair",
+    arrivals=(Arrival(name="in", per_s=20, into="parse"),),
+    operators=(
+        Operator(name="parse", service_s=0.06, cpu_s=0.06, emits={"fetch": 1}),
+        Operator(name="fetch", service_s=0.2, cpu_s=0.02),
+    ),
+    cores=2,
+)
+RUNNING = {"parse": 4, "fetch": 8}
+
+
+def measured(topology, running=RUNNING, *, cores=2.0, others=0.0, **changes):
+    """Return what is seen of *topology* while these share its cores, and *others* do."""
+    slow = slowed(replace(topology, cores=cores - others), running)
+    operators = {
+        o.name: replace(
+            saw(
+                o.name,
+                topology.rates[o.name],
+                service=times(1000, slow.operator[o.name].service_s, 1.0),
+                cpu_s=o.cpu_s,
+            ),
+            running=running[o.name],
+            **changes,
+        )
+        for o in topology.operators
+    }
+    seen = observation({}, topology.arrivals_per_s, **operators)
+    return replace(seen, cores=cores, busy_cores=demand(topology) + others)
+
+
+@pytest.mark.parametrize("load", [0.2, 0.7, 1.0])
+@pytest.mark.parametrize("others", [0.0, 0.01, 0.1])
+def test_what_sharing_cores_cost_is_taken_out_of_service_times(load, others):
+    """Else it would be put in again by whatever is predicted of the result."""
+    busy = PAIR.scaled(load)
+    known = replace(
+        busy, operators=tuple(replace(o, service_s=9, cpu_s=None) for o in busy.operators)
+    )
+    seen = observed(known, measured(busy, others=others))
+    assert seen.cores == pytest.approx(2 - others)
+    for operator_ in busy.operators:
+        there = seen.operator[operator_.name]
+        assert there.service_s == pytest.approx(operator_.service_s, rel=1e-6)
+        assert there.cpu_s == pytest.approx(operator_.cpu_s, rel=1e-6)
+
+
+def test_where_all_cores_are_busy_computing_is_not_taken_for_waiting():
+    """Else an operator that cannot get a core would seem to need more processors."""
+    full = replace(
+        saw("parse", 50.0, served_per_s=2 / 0.06, service=times(1000, 0.18, 1.0), cpu_s=0.06),
+        running=6,
+    )
+    seen = replace(observation({"fetch": 33.0}, 50.0, parse=full), cores=2.0, busy_cores=2.0)
+    unknown = replace(PAIR, operators=tuple(replace(o, cpu_s=None) for o in PAIR.operators))
+    for known in (PAIR, unknown):
+        there = observed(known, seen).operator["parse"]
+        assert (there.service_s, there.cpu_s) == pytest.approx((0.06, 0.06))
+
+
+def test_where_all_cores_are_busy_waiting_is_what_it_was_before():
+    full = replace(
+        saw("fetch", 20.0, served_per_s=20.0, service=times(1000, 0.9, 1.0), cpu_s=0.1),
+        running=20,
+    )
+    seen = replace(observation({"parse": 20.0}, 20.0, fetch=full), cores=2.0, busy_cores=2.0)
+    there = observed(PAIR, seen).operator["fetch"]
+    assert (there.service_s, there.cpu_s) == pytest.approx((0.1 + 0.18, 0.1))
+
+
+def test_measuring_the_same_again_changes_nothing():
+    once = observed(PAIR, measured(PAIR))
+    twice = observed(once, measured(PAIR))
+    assert twice.operator["parse"].service_s == once.operator["parse"].service_s
+    assert predict(once, RUNNING).mean_s == pytest.approx(predict(PAIR, RUNNING).mean_s)
+
+
+def test_computing_never_takes_longer_than_the_record_did():
+    """A record that used several cores at once, or was timed by another clock."""
+    seen = observed(PAIR, measured(PAIR, cpu_s=7.0))
+    assert seen.operator["parse"].cpu_s == seen.operator["parse"].service_s
+
+
+def test_where_nobody_counts_what_was_declared_stays():
+    seen = observed(PAIR, replace(measured(PAIR, cpu_s=None), cores=None, busy_cores=None))
+    assert seen.cores == 2
+    assert seen.operator["fetch"].cpu_s == 0.02
+    slow = slowed(PAIR, RUNNING).operator["fetch"]
+    assert seen.operator["fetch"].service_s == pytest.approx(slow.service_s)
+
+
+def test_what_was_declared_stays_within_what_was_measured():
+    short = saw("parse", 20.0, service=times(1000, 0.01, 1.0))
+    seen = observed(PAIR, observation({"fetch": 20.0}, 20.0, parse=short))
+    assert seen.operator["parse"].cpu_s == seen.operator["parse"].service_s == 0.01
+
+
+def test_a_faster_processor_computes_faster_too():
+    twice = replace(PAIR.operators[0], speed=2.0, service_s=0.12, cpu_s=0.12)
+    fast = replace(PAIR, operators=(twice, PAIR.operators[1]))
+    there = observed(fast, measured(PAIR)).operator["parse"]
+    assert (there.service_s, there.cpu_s) == pytest.approx((0.12, 0.12))

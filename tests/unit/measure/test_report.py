@@ -113,6 +113,30 @@ def test_counters_that_restart_from_0_count_from_there():
     assert after.since(before) == after
 
 
+def test_cpu_seconds_run_on_and_memory_is_what_it_is_now():
+    before = processor(cpu_s=1.0, memory_bytes=100)
+    after = processor(cpu_s=1.5, memory_bytes=80)
+    assert (after.since(before).cpu_s, after.since(before).memory_bytes) == (0.5, 80)
+    assert before.since(after) == before
+    assert ((before + after).cpu_s, (before + after).memory_bytes) == (2.5, 80)
+
+
+def test_bytes_of_each_stream_and_the_machine_are_merged_too():
+    first = pull(operator(bytes={"lines": 5, "words": 1}), cores=2, busy_cores=1.0)
+    later = pull(operator(bytes={"lines": 7}), since_s=10, at_s=20, cores=4, busy_cores=2.0)
+    merged = first + later
+    assert merged.operators[0].bytes == {"lines": 12, "words": 1}
+    assert (merged.cores, merged.busy_cores) == (4, 1.5)
+
+
+def test_a_machine_that_one_pull_tells_of_is_as_that_one_says():
+    told, silent = {"cores": 2, "busy_cores": 1.0}, {}
+    for first, later in ((told, silent), (silent, told)):
+        merged = pull(**first) + pull(since_s=10, at_s=20, **later)
+        assert (merged.cores, merged.busy_cores) == (2, 1.0)
+    assert (pull() + pull(since_s=10, at_s=20)).busy_cores is None
+
+
 def test_a_report_that_comes_twice_counts_once_and_the_fuller_one():
     full, half = processor(), processor(times_s=(0.1,) * 25)
     assert one_each([half, full, half]) == {"p0": full}

@@ -296,3 +296,44 @@ def test_smoothing_narrows_the_noise():
 
 def test_moments_fade():
     assert Moments(4, 2.0, 1.0) * 0.5 == Moments(2, 1.0, 0.5)
+
+
+def computed(at_s, *, cpu_s, served=40, busy_cores=None, cores=2.0, bytes_per_s=None):
+    once = seen(at_s)
+    split = replace(
+        once.operators["split"],
+        cpu_s=cpu_s,
+        served=served,
+        memory_bytes=round(at_s),
+        bytes_per_s=bytes_per_s or {},
+    )
+    operators = {**once.operators, "split": split}
+    return replace(once, operators=operators, cores=cores, busy_cores=busy_cores)
+
+
+def test_cpu_seconds_count_by_the_records_served():
+    history = [computed(10, cpu_s=0.1, served=30), computed(20, cpu_s=0.2, served=10)]
+    smooth = Window(5)([*history, computed(30, cpu_s=None, served=900)])
+    assert smooth.operators["split"].cpu_s == pytest.approx(0.125)
+    assert smooth.operators["count"].cpu_s is None
+
+
+def test_cores_and_memory_are_the_last_and_busy_cores_the_mean():
+    history = [
+        computed(10, cpu_s=0.1, busy_cores=1.0),
+        computed(20, cpu_s=0.1, busy_cores=None),
+        computed(30, cpu_s=0.1, busy_cores=2.0, cores=4.0),
+    ]
+    smooth = Window(5)(history)
+    assert (smooth.cores, smooth.busy_cores) == (4.0, 1.5)
+    assert smooth.operators["split"].memory_bytes == 30
+    assert Window(5)(history[1:2]).busy_cores is None
+
+
+def test_bytes_of_a_stream_are_averaged_from_when_it_was_told_on():
+    history = [
+        computed(10, cpu_s=0.1),
+        computed(20, cpu_s=0.1, bytes_per_s={"lines": 10.0}),
+        computed(30, cpu_s=0.1, bytes_per_s={"lines": 30.0}),
+    ]
+    assert Window(5)(history).operators["split"].bytes_per_s == {"lines": 20.0}

@@ -6,7 +6,7 @@ from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.steady import Steady, timed_longer
 
 
-def looked(at_s, per_s, *, service_s=0.1, samples=50, rng=None):
+def looked(at_s, per_s, *, service_s=0.1, samples=50, rng=None, cpu_s=None):
     """Return ten seconds of a load, with chance of its own if *rng* is given."""
     if rng is not None:
         per_s = rng.poisson(per_s * 10) / 10
@@ -21,6 +21,7 @@ def looked(at_s, per_s, *, service_s=0.1, samples=50, rng=None):
         served=per_s * 10,
         service=Moments(samples, samples * service_s, 2 * samples * service_s**2),
         wait=Moments(),
+        cpu_s=cpu_s,
     )
     return Observation(
         since_s=at_s - 10,
@@ -96,3 +97,13 @@ def test_an_operator_that_was_not_there_before_starts_anew():
 def test_windows_that_cannot_be_are_refused(least, most):
     with pytest.raises(BadInput, match="observations"):
         Steady(least, most)
+
+
+def test_what_computes_is_averaged_for_as_long_as_service_times():
+    """A service time of long ago with the CPU seconds of now would not fit together."""
+    slow = history(*[50] * 12, service_s=0.5, cpu_s=0.4)
+    fast = [looked(120 + 10.0 * i, 50, service_s=0.1, cpu_s=0.01 * i) for i in range(1, 13)]
+    seen = timed_longer(fast[-1], [*slow, *fast])
+    assert seen.operators["a"].service_s == pytest.approx(0.1)
+    assert seen.operators["a"].cpu_s == pytest.approx(0.065)
+    assert timed_longer(looked(10, 50), history(50)).operators["a"].cpu_s is None

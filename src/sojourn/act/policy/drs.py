@@ -3,7 +3,8 @@
 Both schedulers of the papers (DRS-17 IV-B) with what a running application needs beside
 them: it goes up at once and down only when several observations agree, never takes away
 while a backlog is worked off, allows for what chance does to measurements, learns by how
-much waits are underestimated and what a change costs, and says why it does nothing.
+much waits are underestimated and what a change costs, adds no processors that would find no
+core to run on, and says why it does nothing.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import Literal
 
 from sojourn.act.aim import Goal, aim
 from sojourn.act.caution import Caution
+from sojourn.act.cores import within_cores
 from sojourn.act.holt import Holt
 from sojourn.act.outlook import (
     Outlook,
@@ -27,14 +29,19 @@ from sojourn.act.situation import Situation, situation
 from sojourn.decide.plan import Target
 from sojourn.errors import BadTarget
 from sojourn.knowledge import Decision, Expected, Knowledge, allocation_text, measured_s
+from sojourn.load import StationLoad
 from sojourn.measure.smooth import Smoother
 from sojourn.measure.steady import Steady
+from sojourn.model.cores import cores_headroom, slowed
 from sojourn.topology import Topology
 
 __all__ = ["Drs", "policy"]
 
 # What is sure is so many standard errors away from what is most likely.
 _SURELY = 2.0
+# Nothing is planned for a load that keeps more than this part of the cores busy, because of
+# what might arrive: it would take forever, and processors would not help.
+_MOST_OF_CORES = 0.95
 # Operators with less to do than this are idle.
 _LEAST_ERLANGS = 1e-9
 
@@ -82,7 +89,7 @@ class Drs:
             forecast=self.forecast,
             model=self.goal.model,
         )
-        return _Turn(self, knowledge, now).decision()
+        return within_cores(_Turn(self, knowledge, now).decision(), knowledge)
 
 
 class _Turn:
@@ -108,7 +115,7 @@ class _Turn:
             self._learn(0.0)
             band = drs.caution.kept_for
         more = max(1 + band(now.uncertainty), drs.caution.busiest(knowledge, now.topology))
-        self._safe = now.topology.scaled(more)
+        self._safe = now.topology.scaled(min(more, max(1.0, self._carried_by_cores())))
         self._wanted = aim(self._safe, replace(drs.goal, target=self._target), now.needs)
 
     def decision(self) -> Decision:
@@ -126,7 +133,7 @@ class _Turn:
 
     def _shortage(self) -> str:
         """Return what is missing; nothing where all is well."""
-        target, loads = self._goal.target, self._now.topology.loads
+        target, loads = self._goal.target, self._loads(self._current)
         full = [name for name, k in self._current.items() if k < loads[name].min_processors]
         if full and self._drs.trigger == "expected":
             return f"{', '.join(full)} cannot keep up"
@@ -185,7 +192,7 @@ class _Turn:
 
     def _carried(self, allocation: Mapping[str, int]) -> float:
         """Return how many times the load the slowest operator could carry."""
-        loads = self._now.topology.loads
+        loads = self._loads(allocation)
         return min(
             k / max(loads[name].erlangs, _LEAST_ERLANGS) for name, k in allocation.items()
         )
@@ -298,6 +305,14 @@ class _Turn:
 
     def _predicted(self, topology: Topology, allocation: Mapping[str, int]) -> Outlook | None:
         return figures(topology, allocation, model=self._goal.model, statistic=self._statistic)
+
+    def _carried_by_cores(self) -> float:
+        """Return for how many times the load processors could find cores to run on."""
+        return _MOST_OF_CORES * cores_headroom(self._now.topology)
+
+    def _loads(self, allocation: Mapping[str, int]) -> Mapping[str, StationLoad]:
+        """Return what operators carry while these processors share the cores."""
+        return slowed(self._now.topology, allocation).loads
 
     def _seconds(self, outlook: Outlook | None) -> float:
         return inf if outlook is None else outlook.seconds

@@ -5,8 +5,8 @@ How variable arrivals and service really are is left aside; `gigk` takes it into
 
 from collections.abc import Iterator
 
+from sojourn import erlang
 from sojourn.load import StationLoad
-from sojourn.model import erlang
 from sojourn.model.lattice import Lattice, Masses
 
 __all__ = ["service", "wait", "wait_s", "waits_s"]

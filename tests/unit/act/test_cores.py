@@ -1,0 +1,211 @@
+from dataclasses import replace
+
+import pytest
+
+import sojourn as sj
+from sojourn.act.aim import Goal, aim
+from sojourn.act.cores import WithinCores, within_cores
+from sojourn.act.policy import policy
+from sojourn.act.recommendation import demand as demanded
+from sojourn.engine import Cost
+from sojourn.knowledge import Decision, Expected, Knowledge
+from sojourn.loop import step
+from sojourn.measure.observation import Moments, Observation, ObservedOperator
+from sojourn.model.cores import demand, slowed
+
+# match computes, fetch waits for something else
+PAIR = sj.Topology(
+    name="pair",
+    arrivals=(sj.Arrival(name="in", per_s=20, into="match"),),
+    operators=(
+        sj.Operator(name="match", service_s=0.06, cpu_s=0.06, emits={"fetch": 1}),
+        sj.Operator(name="fetch", service_s=0.2, cpu_s=0.01),
+    ),
+    cores=2,
+)
+CORES = 2.0
+START = {"match": 3, "fetch": 6}
+
+
+def seen(running, per_s, *, at_s=10.0, others=0.0, cores=CORES, backlog=0):
+    """Return ten seconds of *per_s* records on *cores*, of which *others* are busy."""
+    load = replace(PAIR.scaled(per_s / 20), cores=cores - others)
+    part = min(1.0, 0.999 * load.cores / demand(load))
+    took = slowed(load, running).operator
+    operators = {
+        o.name: ObservedOperator(
+            name=o.name,
+            wanted=running[o.name],
+            running=running[o.name],
+            backlog=backlog,
+            arrivals_per_s=load.rates[o.name] * (1.0 if o.name == "match" else part),
+            served_per_s=part * load.rates[o.name],
+            served=10 * part * load.rates[o.name],
+            service=Moments(
+                500, 500 * took[o.name].service_s, 1000 * took[o.name].service_s ** 2
+            ),
+            wait=Moments(),
+            cpu_s=o.cpu_s,
+        )
+        for o in PAIR.operators
+    }
+    return Observation(
+        since_s=at_s - 10,
+        at_s=at_s,
+        operators=operators,
+        arrivals_per_s=per_s,
+        completed_per_s=part * per_s,
+        cores=cores,
+        busy_cores=part * demand(load) + others,
+    )
+
+
+def known(*observations, allocation=None):
+    knowledge = Knowledge(topology=PAIR, allocation=allocation or START)
+    for observation in observations[:-1]:
+        knowledge = knowledge.saw(observation)
+        knowledge = knowledge.did(decided(knowledge.allocation, knowledge.allocation))
+    return knowledge.saw(observations[-1])
+
+
+def decided(before, after):
+    expected = Expected(statistic="mean", seconds=1.0, arrivals_per_s=20)
+    return Decision(
+        at_s=10.0, before=before, after=after, reason="more is needed", expected=expected
+    )
+
+
+BUSY = known(seen(START, 33))
+FREE = known(seen(START, 10))
+MORE = decided(START, {"match": 9, "fetch": 8})
+
+
+def test_processors_that_compute_are_not_added_where_cores_are_busy():
+    done = within_cores(MORE, BUSY)
+    assert done.after == {"match": 3, "fetch": 8}
+    assert done.reason == (
+        "more is needed; but the 2 cores are busy (2.31 of 2): processors for match could not "
+        "run; only more cores, or less load, will do"
+    )
+
+
+def test_what_was_expected_of_other_processors_is_not_expected_any_more():
+    assert within_cores(MORE, BUSY).expected is None
+    assert within_cores(MORE, FREE) is MORE
+
+
+def test_one_core_is_one_core():
+    full = known(seen(START, 17, cores=1.0))
+    assert "but the 1 core is busy (1.19 of 1)" in within_cores(MORE, full).reason
+
+
+def test_where_nothing_is_known_of_cores_nothing_changes():
+    unknown = replace(BUSY, topology=replace(PAIR, cores=None), seen=None)
+    assert within_cores(MORE, unknown) is MORE
+
+
+def test_what_computes_is_still_taken_away():
+    fewer = decided(START, {"match": 2, "fetch": 6})
+    assert within_cores(fewer, BUSY) is fewer
+
+
+def test_nobody_gives_up_what_could_not_run_elsewhere():
+    moved = decided({"match": 3, "fetch": 9}, {"match": 5, "fetch": 7})
+    full = known(seen({"match": 3, "fetch": 9}, 33), allocation={"match": 3, "fetch": 9})
+    done = within_cores(moved, full)
+    assert done.after == done.before
+    assert done.kind == "hold"
+
+
+def test_no_more_is_given_back_than_was_held_back():
+    down = decided({"match": 3, "fetch": 9}, {"match": 4, "fetch": 4})
+    full = known(seen({"match": 3, "fetch": 9}, 33), allocation={"match": 3, "fetch": 9})
+    assert within_cores(down, full).after == {"match": 3, "fetch": 5}
+
+
+def test_an_operator_has_its_least_also_where_cores_are_busy():
+    match, fetch = PAIR.operators
+    bound = replace(PAIR, operators=(replace(match, min_processors=5), fetch))
+    done = within_cores(MORE, replace(BUSY, topology=replace(bound, cores=0.5)))
+    assert done.after["match"] == 5
+
+
+@pytest.mark.parametrize(("turns", "after"), [(1, 9), (2, 3), (3, 3)])
+def test_a_machine_that_others_keep_busy_takes_two_observations(turns, after):
+    """One may be chance: a compiler, or a log that is rotated."""
+    quiet = seen(START, 4, at_s=5.0)
+    loud = [
+        replace(seen(START, 4, at_s=10.0 * i), busy_cores=1.97, cores=2.0)
+        for i in range(1, turns + 1)
+    ]
+    told = replace(known(quiet, *loud), topology=replace(PAIR.scaled(0.2), cores=2))
+    assert within_cores(MORE, told).after["match"] == after
+
+
+def test_any_policy_can_be_kept_within_the_cores():
+    grows = WithinCores(policy=lambda _: MORE)
+    assert grows(BUSY).after == {"match": 3, "fetch": 8}
+    assert grows(FREE).after == MORE.after
+
+
+# -- what policies make of it ------------------------------------------------------------------
+
+
+def turns(number, per_s, decide, allocation=START, **load):
+    """Yield what is decided, turn by turn, by what the machine can do."""
+    knowledge = Knowledge(topology=PAIR, allocation=allocation)
+    for i in range(1, number + 1):
+        observation = seen(knowledge.allocation, per_s, at_s=10.0 * i, **load)
+        knowledge, decision = step(knowledge, observation, decide)
+        changed = {
+            name: (k, decision.after[name])
+            for name, k in decision.before.items()
+            if decision.after[name] != k
+        }
+        knowledge = knowledge.did(decision, Cost(changed=changed) if changed else None)
+        yield decision
+
+
+DRS = policy("drs", target=sj.Target("mean", 0.45))
+
+
+def test_an_overload_of_the_cores_gets_no_more_processors_that_compute():
+    decisions = list(turns(12, 40, DRS, backlog=500))
+    assert max(d.after["match"] for d in decisions) == START["match"]
+    assert "processors for match could not run; only more cores" in decisions[-1].reason
+
+
+def test_an_overload_of_processors_gets_more():
+    """Two cores could carry it, three processors that mostly wait could not."""
+    decisions = list(turns(12, 18, DRS, {"match": 2, "fetch": 3}, backlog=50))
+    assert decisions[-1].after["fetch"] > 3
+
+
+def test_others_on_the_machine_count():
+    """Without them the load would be 70 % of the cores; with them it is all there is."""
+    alone, beside = (list(turns(12, 21, DRS, others=others)) for others in (0.0, 0.55))
+    assert all("cores are busy" not in d.reason for d in alone)
+    assert max(d.after["match"] for d in beside) <= max(d.after["match"] for d in alone)
+
+
+def test_a_steady_load_holds_still():
+    kinds = [d.kind for d in turns(30, 20, DRS)]
+    assert set(kinds[15:]) == {"hold"}
+
+
+def test_where_cores_cannot_keep_up_there_is_still_an_aim():
+    aimed = aim(PAIR.scaled(2), Goal(target=sj.Target("mean", 0.5)))
+    assert aimed.note.startswith("the records need 2.8 cores, there are 2")
+    assert (
+        aimed.allocation
+        == aim(
+            replace(PAIR, cores=None).scaled(2), Goal(target=sj.Target("mean", 0.5))
+        ).allocation
+    )
+
+
+def test_policies_that_know_nothing_of_cores_go_by_the_time_records_take():
+    observation = seen(START, 20)
+    service_s = demanded(PAIR, observation).service_s
+    for name, operator in observation.operators.items():
+        assert service_s[name] == pytest.approx(operator.service_s, rel=1e-6)
