@@ -34,6 +34,7 @@ RAISED = [
     errors.BadWorkload("no"),
     errors.BadTopic("no"),
     errors.EngineError("no"),
+    errors.ApplicationStopped("split: record lines/0/7: ValueError: no"),
     errors.NoJava("java is not on the PATH", 17),
     errors.JarsMissing(("org.apache.kafka:kafka_2.13:3.9.2",), "not found"),
     errors.BrokerFailed("port 9092 is taken", "name another", ("Address already in use",)),
