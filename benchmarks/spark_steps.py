@@ -1,0 +1,144 @@
+"""The loop on Spark when the load steps: from idle, doubled, tenfold, and back.
+
+    python benchmarks/spark_steps.py [--rounds 5] [--phase 40] [--short]
+
+Three operators of 0.5, 0.55 and 0.02 s (examples/vld.yaml), looked at every second, a mean
+target 25 % above the sum of service times. Each round goes from nothing to 5 roots per
+second, to 10, to 50, and back to 5. Prints, for each step, the seconds of 5-second means
+outside the target (median and worst), changes per minute where the load is steady, and the
+processor-seconds used beside the least that would have met the target.
+"""
+
+import argparse
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean, median
+
+from on_spark import load_of, sink_of
+from sojourn.act.aim import Goal, aim
+from sojourn.act.policy.drs import Drs
+from sojourn.app.loading import load
+from sojourn.decide.plan import Target
+from sojourn.loop import Loop
+from sojourn.spark.engine import SparkEngine
+from sojourn.spark.settings import SparkSettings
+from sojourn.topology_file import read_topology
+
+FILE = Path(__file__).parent.parent / "examples" / "vld.yaml"
+STEPS = {"from idle": 5.0, "doubled": 10.0, "tenfold": 50.0, "back": 5.0}
+EVERY_S, IDLE_S, WINDOW_S, LONGER = 1.0, 10.0, 5.0, 1.25
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One step of one round, on the wall clock."""
+
+    step: str
+    since_s: float
+    until_s: float
+
+
+def phases(rounds, phase_s):
+    """Return the phases of all rounds, from 0 on, and the points of their load."""
+    found, points, at_s = [], [(0.0, 0.0)], 0.0
+    for _ in range(rounds):
+        at_s += IDLE_S
+        points.append((at_s, 0.0))
+        for step, per_s in STEPS.items():
+            points += [(at_s, per_s), (at_s + phase_s, per_s)]
+            found.append(Phase(step, at_s, at_s + phase_s))
+            at_s += phase_s
+        points.append((at_s, 0.0))
+    return found, [*points, (at_s + 3600, 0.0)]
+
+
+def outside_s(arrived, phase, began_s, target_s):
+    """Return the seconds of windows, by birth, in which the mean was above the target."""
+    total, at_s = 0.0, phase.since_s
+    while at_s < phase.until_s:
+        end_s = min(at_s + WINDOW_S, phase.until_s)
+        here = [a.took_s for a in arrived if at_s <= a.birth_s - began_s < end_s]
+        if here and fmean(here) > target_s:
+            total += WINDOW_S
+        at_s += WINDOW_S
+    return total
+
+
+def least_processors(topology, per_s, target):
+    """Return the fewest processors that meet the target at a rate."""
+    load_then = topology.scaled(per_s / topology.arrivals_per_s)
+    return sum(aim(load_then, Goal(target=target)).allocation.values())
+
+
+def report(turns, asked, mine):
+    """Return processor-seconds held and changes per minute once steady, of each phase."""
+    held, changes = [], []
+    for phase in mine:
+        here = [turn for turn in turns if phase.since_s <= turn.decision.at_s < phase.until_s]
+        held.append(sum(sum(turn.running.values()) for turn in here))
+        # the second half: the step itself is no steady load
+        late = [t for t in here if t.decision.at_s > phase.since_s + asked.phase / 2]
+        changed = sum(t.cost is not None and bool(t.cost.changed) for t in late)
+        changes.append(changed / (asked.phase / 2 / 60))
+    return fmean(held), fmean(changes)
+
+
+def run(asked, topology, target):
+    """Return the turns of the loop, what arrived at the sink, and what was sent."""
+    app = load(str(FILE))
+    drs = Drs(goal=Goal(target=target), drain_s=5 * EVERY_S)
+    drs = replace(drs, caution=replace(drs.caution, t_ra_s=5 * EVERY_S))
+    found, points = phases(asked.rounds, asked.phase)
+    lasts_s = found[-1].until_s + 10
+    turns = []
+    with SparkEngine(app, str(FILE), SparkSettings()) as engine:
+        engine.start(topology, dict.fromkeys(app.operators, 1))
+        loop = Loop(engine, topology, drs, every_s=EVERY_S)
+        with (
+            sink_of(app, engine.servers) as sink,
+            load_of(topology, app, engine.servers, points=points, lasts_s=lasts_s) as sending,
+        ):
+            for episode in loop.run(engine.now_s + lasts_s):
+                turns.append(episode)
+                if len(turns) % 10 == 0:
+                    per_s = episode.observation.arrivals_per_s
+                    processors = tuple(episode.running.values())
+                    print(
+                        f"{engine.now_s:5.0f} s  {per_s:5.1f} per s  {processors}",
+                        file=sys.stderr,
+                    )
+            sent = sending.wait()
+            sink.await_roots(sum(sent.sent.values()))
+    return found, turns, sink, sent
+
+
+def main():
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--phase", type=float, default=40.0, help="seconds of each step")
+    parser.add_argument("--short", action="store_true", help="one round of 15 s steps")
+    asked = parser.parse_args()
+    if asked.short:
+        asked.rounds, asked.phase = 1, 15.0
+    topology = read_topology(FILE)
+    service_s = sum(topology.visits[o.name] * o.service_s for o in topology.operators)
+    target = Target("mean", LONGER * service_s)
+    found, turns, sink, sent = run(asked, topology, target)
+    roots = sum(sent.sent.values())
+    print(f"target: {target}; {roots} roots sent, {len(sink.roots())} at the sink")
+    for step, per_s in STEPS.items():
+        mine = [phase for phase in found if phase.step == step]
+        out = [outside_s(sink.arrived, p, sent.started_s, target.seconds) for p in mine]
+        held, changes = report(turns, asked, mine)
+        least = least_processors(topology, per_s, target) * asked.phase / EVERY_S
+        print(
+            f"{step:10} {per_s:4g} per s: outside {median(out):g} s (median), {max(out):g} s "
+            f"(worst of {len(out)}); {changes:.1f} changes per minute once steady; "
+            f"{held / least:.2f} times the least processor-seconds"
+        )
+
+
+if __name__ == "__main__":
+    main()
