@@ -9,11 +9,12 @@ READY := .venv/.ready
 UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all bench lint format docs lock clean
+.PHONY: help setup demo tour test test-all bench lint format docs lock clean
 
 help:
 	@echo "make setup     virtual environment and dependencies (.venv), jars for Spark"
-	@echo "make demo      plan, simulate and control the examples, write plots (build/demo)"
+	@echo "make demo      an application on Spark whose load doubles, kept in its target (build/demo)"
+	@echo "make tour      plan, simulate and control the examples, without Spark (build/tour)"
 	@echo "make test      lint, types, import rules, tests, doctests, coverage"
 	@echo "make test-all  the same, with the slow tests"
 	@echo "make bench     speed and accuracy, printed"
@@ -39,6 +40,9 @@ $(READY): requirements.txt pyproject.toml
 
 demo: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh build/demo
+
+tour: $(READY)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/tour.sh build/tour
 
 test: lint
 	$(BIN)/coverage run -m pytest

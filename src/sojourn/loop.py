@@ -1,12 +1,12 @@
 """The loop: look, decide, act, remember. The engine has the clock; decisions are pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from sojourn.act.policy.base import Policy
 from sojourn.check import shown
 from sojourn.engine import Cost, Engine
-from sojourn.errors import BadInput, EngineError
+from sojourn.errors import ApplicationStopped, BadInput, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observation import Observation
@@ -64,17 +64,37 @@ class Loop:
 
     def turn(self) -> Episode:
         """Look once, decide, act, and return what happened."""
-        observation = self._look()
+        return self.decide(self.look())
+
+    def decide(self, observation: Observation) -> Episode:
+        """Decide on what was seen, act, and return what happened."""
         known, decision = step(self.knowledge, observation, self.policy)
         cost, failure = self._act(decision)
         self.knowledge = known.did(decision, cost, failure)
         return self.knowledge.episodes[-1]
 
-    def _look(self) -> Observation:
+    def set_from_outside(self, allocation: Mapping[str, int]) -> None:
+        """Take in what somebody else applied to the engine, between a look and a decision.
+
+        It is what the next decision starts from, and counts as a change.
+        """
+        if dict(allocation) != dict(self.knowledge.allocation):
+            self.knowledge = replace(
+                self.knowledge, allocation=dict(allocation), changed_at_s=self._engine.now_s
+            )
+
+    def look(self) -> Observation:
+        """Wait until it is time, and return what was seen.
+
+        Raise `ApplicationStopped` if it has, and `EngineError` if the engine cannot be looked
+        at many times in a row.
+        """
         since_s = self._engine.now_s
         until_s = since_s + self._every_s
         try:
             pull = self._engine.observe(until_s)
+        except ApplicationStopped:
+            raise
         except EngineError as error:
             self._failures += 1
             if self._failures >= _MOST_FAILURES:

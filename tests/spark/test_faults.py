@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -100,6 +101,13 @@ def sink(loaded):
     reading.close()
 
 
+@pytest.fixture
+def short_folder():
+    """Return a folder in which names of sockets are as short as they must be."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
 def below(process):
     """Return the processes that it has started, and they."""
     return psutil.Process(process).children(recursive=True)
@@ -154,7 +162,9 @@ def root_of(identity):
     return int(identity.split("/")[2].split(".")[0])
 
 
-def test_a_drained_start_repeats_nothing_and_a_killed_one_loses_nothing(loaded, sink, tmp_path):
+def test_a_drained_start_repeats_nothing_and_a_killed_one_loses_nothing(
+    loaded, sink, tmp_path, short_folder
+):
     state = tmp_path / "state"
     with loaded.engine(batch_s=5.0, state=state) as engine:
         engine.start(CHAIN, ALLOCATION)
@@ -164,8 +174,6 @@ def test_a_drained_start_repeats_nothing_and_a_killed_one_loses_nothing(loaded, 
         engine.drain(told.append)
         assert told[-1] == "drained"
 
-    temporary = tmp_path / "t"
-    temporary.mkdir()
     driver = subprocess.Popen(
         [
             *(sys.executable, Path(__file__).with_name("driving.py")),
@@ -175,8 +183,8 @@ def test_a_drained_start_repeats_nothing_and_a_killed_one_loses_nothing(loaded, 
         stdout=subprocess.PIPE,
         env={
             **os.environ,
-            "TMPDIR": str(temporary),
-            "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={temporary}",
+            "TMPDIR": str(short_folder),
+            "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={short_folder}",
         },
         text=True,
     )
@@ -191,7 +199,7 @@ def test_a_drained_start_repeats_nothing_and_a_killed_one_loses_nothing(loaded, 
         driver.wait()
         driver.stdout.close()
     eventually(lambda: not any(map(is_there, family)), "all its processes end")
-    eventually(lambda: not list(temporary.iterdir()), "nothing is left of it")
+    eventually(lambda: not list(short_folder.iterdir()), "nothing is left of it")
 
     with loaded.engine(batch_s=5.0, state=state) as engine:
         engine.start(CHAIN, ALLOCATION)

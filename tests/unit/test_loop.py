@@ -8,7 +8,7 @@ from sojourn.act.aim import Goal
 from sojourn.act.policy.drs import Drs
 from sojourn.act.policy.static import Static
 from sojourn.engine import Cost
-from sojourn.errors import BadInput, EngineError
+from sojourn.errors import ApplicationStopped, BadInput, EngineError
 from sojourn.knowledge import Decision
 from sojourn.loop import Loop
 from sojourn.simulate.engine import Simulator
@@ -121,6 +121,33 @@ def test_an_engine_that_never_answers_is_gone(engine):
     loop = Loop(Stubborn(engine, silent=99), ONE, Static(), every_s=10)
     with pytest.raises(EngineError, match="no answer"):
         list(loop.run(10_000))
+
+
+def test_an_application_that_stopped_is_not_waited_for(engine):
+    def stopped(_until_s):
+        raise ApplicationStopped("a record failed")
+
+    broken = Stubborn(engine)
+    broken.observe = stopped
+    with pytest.raises(ApplicationStopped, match="a record failed"):
+        Loop(broken, ONE, Static(), every_s=10).turn()
+
+
+def test_what_is_set_from_outside_is_what_the_next_decision_starts_from(engine):
+    loop = Loop(engine, ONE, Jump(9), every_s=10)
+    seen = loop.look()
+    engine.apply({"a": 5})
+    loop.set_from_outside({"a": 5})
+    assert (loop.knowledge.allocation, loop.knowledge.changed_at_s) == ({"a": 5}, 10)
+    episode = loop.decide(seen)
+    assert (episode.decision.before, episode.cost.changed) == ({"a": 5}, {"a": (5, 9)})
+
+
+def test_what_is_set_from_outside_and_was_so_before_is_no_change(engine):
+    loop = Loop(engine, ONE, Static(), every_s=10)
+    loop.turn()
+    loop.set_from_outside({"a": 7})
+    assert loop.knowledge.changed_at_s == 0
 
 
 @pytest.mark.parametrize("jump_s", [-1e6, 1e6, nan])

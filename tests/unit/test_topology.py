@@ -110,6 +110,10 @@ def test_all_of_a_stream_enters_at_the_one_operator_named():
         ({"speed": -1}, BadNumber, "operators.a.speed"),
         ({"speed": 0}, BadNumber, "operators.a.speed"),
         ({"speed": 1e-308, "service_s": 1e10}, BadNumber, "operators.a.speed"),
+        ({"cpu_s": -1}, BadNumber, "operators.a.cpu_s"),
+        ({"cpu_s": NAN}, BadNumber, "operators.a.cpu_s"),
+        ({"cpu_s": "all"}, WrongType, "operators.a.cpu_s"),
+        ({"service_s": 0.2, "cpu_s": 0.3}, BadNumber, "operators.a.cpu_s"),
         ({"route": "all"}, WrongType, "operators.a.route"),
         ({"route": ["each"]}, WrongType, "operators.a.route"),
         ({"dispatch": "random"}, WrongType, "operators.a.dispatch"),
@@ -417,3 +421,31 @@ def test_drawn_topologies_are_as_modest_as_they_claim(drawn):
 @given(drawn=topologies(loops=False))
 def test_topologies_drawn_without_loops_have_none(drawn):
     assert not drawn.looped
+
+
+# -- cores -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cores", "kind"),
+    [(0, BadNumber), (-2, BadNumber), (NAN, BadNumber), (INF, BadNumber), ("2", WrongType)],
+    ids=shown,
+)
+def test_cores_that_cannot_be_are_refused(cores, kind):
+    error = refusal(kind, lambda: replace(topology(NO_STREAMS), cores=cores))
+    assert error.place == "cores"
+
+
+def test_all_of_a_service_may_be_computing_but_for_rounding():
+    assert operator(service_s=0.3, cpu_s=0.1 + 0.2).cpu_s == 0.1 + 0.2
+    error = refusal(BadNumber, operator, service_s=0.2, cpu_s=0.3)
+    assert str(error) == (
+        "operators.a.cpu_s: 0.3 is more than service_s, 0.2, of which it is a part; "
+        "lower the one or raise the other"
+    )
+
+
+def test_cores_say_nothing_of_what_a_record_takes_by_itself():
+    alone = topology(NO_STREAMS, cpu_s=0.01)
+    assert replace(alone, cores=1).loads == alone.loads
+    assert replace(alone, cores=1).scaled(2).cores == 1

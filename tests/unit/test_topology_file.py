@@ -101,6 +101,7 @@ def document(topology):
         "name": topology.name,
         "arrivals": named(topology.arrivals),
         "operators": named(topology.operators),
+        **({} if topology.cores is None else {"cores": topology.cores}),
     }
 
 
@@ -603,3 +604,17 @@ def test_any_numbers_in_a_good_file_are_answered(data):
         if isinstance(written, int | float) and key != "format" and data.draw(st.booleans()):
             inside[key] = data.draw(quantities)
     assert answer(json.dumps(plain)).isprintable()
+
+
+def test_cores_and_what_computes_are_read():
+    topology = parse_topology(small(cpu_s=0.005) + "cores: 2.5\n")
+    assert topology.cores == 2.5
+    assert topology.operators[0].cpu_s == 0.005
+    assert parse_topology(json.dumps(document(topology))) == topology
+    assert parse_topology(small() + "cores: null\n").cores is None
+
+
+def test_a_slip_in_cores_names_its_line():
+    error = refusal(small() + "cores: none\n", WrongType, source="a.yaml")
+    assert str(error).endswith("cores: 'none' is not a number; write one")
+    assert refusal(small() + "core: 2\n", UnknownField).way_out == "did you mean cores?"

@@ -10,11 +10,16 @@ from sojourn.cli.calibrate import calibrate
 from sojourn.cli.compare import compare
 from sojourn.cli.explain import explain
 from sojourn.cli.history import history
+from sojourn.cli.logs import logs
 from sojourn.cli.plan import plan
 from sojourn.cli.predict import predict
+from sojourn.cli.ps import ps
 from sojourn.cli.rehearse import rehearse
 from sojourn.cli.reproduce import reproduce
+from sojourn.cli.run import run
 from sojourn.cli.simulate import simulate
+from sojourn.cli.steer import pause, resume, scale, set_goal
+from sojourn.cli.top import top
 from sojourn.errors import BadInput, SojournError
 
 __all__ = ["app", "main"]
@@ -77,6 +82,14 @@ app.command()(rehearse)
 app.command()(compare)
 app.command()(history)
 app.command()(reproduce)
+app.command()(run)
+app.command()(top)
+app.command()(scale)
+app.command()(pause)
+app.command()(resume)
+app.command(name="set")(set_goal)
+app.command()(logs)
+app.command()(ps)
 app.command()(broker)
 
 

@@ -1,7 +1,7 @@
 """A loop as it is watched in a terminal: operators, the course so far, the last decisions."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite, isnan, nan
 from statistics import fmean
 
@@ -13,7 +13,7 @@ from rich.text import Text
 from sojourn.cli.chart import columns, draw_columns
 from sojourn.cli.history import clock, processors_text
 from sojourn.cli.show import duration
-from sojourn.cli.turns import Turn
+from sojourn.cli.turns import Turn, failed_text
 from sojourn.decide.plan import Target
 from sojourn.knowledge import Episode, measured_s
 from sojourn.topology import Topology
@@ -28,38 +28,76 @@ _HIGH = 38
 _TIMES_TARGET = 2.5
 _FULL = 0.95
 _LATELY = 6
+# Of a loop without an end, so much is drawn from the beginning on.
+_SHORTEST_S = 60.0
 
 
 class View:
-    """What is drawn of a loop, at any time: it changes as turns are added."""
+    """What is drawn of a loop, at any time: it changes as turns are added.
 
-    def __init__(self, topology: Topology, target: Target, lasts_s: float) -> None:
+    Of one without an end, *rolling*, the last *lasts_s* are drawn, or what there is of them.
+    *note* stands beside the time.
+    """
+
+    def __init__(
+        self, topology: Topology, target: Target, lasts_s: float, *, rolling: bool = False
+    ) -> None:
         self._topology, self._target, self._lasts_s = topology, target, lasts_s
-        self._load: list[tuple[float, float]] = []
-        self._latency: list[tuple[float, float]] = []
-        self._processors: list[tuple[float, float]] = []
+        self._rolling, self.note = rolling, ""
+        self._load: deque[tuple[float, float]] = deque()
+        self._latency: deque[tuple[float, float]] = deque()
+        self._processors: deque[tuple[float, float]] = deque()
         self._changes: deque[Text] = deque(maxlen=_MOST_CHANGES)
         self._lately: deque[Turn] = deque(maxlen=_LATELY)
         self._last: Episode | None = None
 
     def add(self, turn: Turn, *, told: bool) -> None:
         """Take in the next turn; *told* are those that change something, or would have."""
+        if told:
+            self._changes.append(change_text(turn))
         episode = turn.episode
         seen = episode.observation
+        if not seen.lasted_s > 0:
+            return  # by hand, between two looks: nothing was seen
         self._last = episode
         self._lately.append(turn)
         self._load.append((seen.at_s, seen.arrivals_per_s))
         self._latency.append((seen.at_s, measured_s(seen, self._target.statistic)))
         self._processors.append((seen.at_s, float(sum(episode.running.values()))))
-        if told:
-            self._changes.append(change_text(turn))
+        for points in (self._load, self._latency, self._processors):
+            while points and points[0][0] < self._begin_s:
+                points.popleft()
+
+    def aim_at(self, target: Target) -> None:
+        """Draw the latency against another target from now on."""
+        if target.statistic != self._target.statistic:
+            self._latency.clear()
+        self._target = target
+
+    @property
+    def _begin_s(self) -> float:
+        """Where what is drawn begins."""
+        return max(0.0, self._at_s - self._lasts_s) if self._rolling else 0.0
+
+    @property
+    def _span_s(self) -> float:
+        """How long it lasts."""
+        if not self._rolling:
+            return self._lasts_s
+        return min(self._lasts_s, max(_SHORTEST_S, self._at_s))
+
+    @property
+    def _at_s(self) -> float:
+        return self._last.observation.at_s if self._last else 0.0
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
     ) -> Iterator[RenderableType]:
         """Draw it as wide as the terminal is."""
-        at_s = self._last.observation.at_s if self._last else 0.0
-        yield _line(f"{clock(at_s)} of {clock(self._lasts_s)}", "bold")
+        until = "" if self._rolling else f" of {clock(self._lasts_s)}"
+        yield _line(
+            f"{clock(self._at_s)}{until}{f'  {self.note}' if self.note else ''}", "bold"
+        )
         yield Text()
         yield self._operators()
         yield Text()
@@ -124,9 +162,9 @@ class View:
         grid = Table.grid(padding=(0, 1, 0, 0))
         grid.add_column(width=_LABEL, no_wrap=True)
         grid.add_column(no_wrap=True)
-        load = columns(self._load, self._lasts_s, width, fmean)
-        latency = columns(self._latency, self._lasts_s, width, fmean)
-        processors = columns(self._processors, self._lasts_s, width, max)
+        load = columns(self._since_begin(self._load), self._span_s, width, fmean)
+        latency = columns(self._since_begin(self._latency), self._span_s, width, fmean)
+        processors = columns(self._since_begin(self._processors), self._span_s, width, max)
         target_s = self._target.seconds
         shown = draw_columns(load, height=height, top=_top(load), style="cyan")
         now = self._now(self._load)
@@ -143,19 +181,22 @@ class View:
         now = self._now(self._processors)
         shown = draw_columns(processors, height=height, top=_top(processors), style="blue")
         _add(grid, "processors", "" if isnan(now) else f"{now:.0f}", shown)
-        begin, end = clock(0.0), clock(self._lasts_s)
+        begin, end = clock(self._begin_s), clock(self._begin_s + self._span_s)
         grid.add_row(Text(), Text(f"{begin}{end:>{width - len(begin)}}", style="dim"))
         return grid
 
+    def _since_begin(self, points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+        return [(at_s - self._begin_s, value) for at_s, value in points]
+
     @staticmethod
-    def _now(points: list[tuple[float, float]]) -> float:
+    def _now(points: Sequence[tuple[float, float]]) -> float:
         return points[-1][1] if points else nan
 
 
 def change_text(turn: Turn) -> Text:
     """Return a line of what was changed, or would have been, and why."""
     decision = turn.episode.decision
-    failed = f"; the engine: {turn.episode.failure}" if turn.episode.failure else ""
+    failed = failed_text(turn.episode)
     text = (
         f"{clock(decision.at_s)}  {turn.done:<4}  {processors_text(decision.before)} -> "
         f"{processors_text(decision.after)}  {decision.reason}{failed}"

@@ -110,7 +110,9 @@ class _News:
         """Tell whether the turn has something new to say."""
         wish = turn.done, dict(turn.episode.decision.after)
         again, self._wished = wish == self._wished, wish
-        return turn.done != "hold" and not (again and turn.episode.cost is None)
+        if turn.done == "hold":
+            return bool(turn.episode.failure)  # the loop's own
+        return not (again and turn.episode.cost is None)
 
 
 def _turn(episode: Episode) -> Turn:

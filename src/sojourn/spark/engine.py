@@ -38,6 +38,8 @@ __all__ = ["SparkEngine"]
 _LEAD_S = 0.25
 _LOOK_S = 0.01
 _PATIENCE_S = 120.0
+# Names of sockets must not be long: where that of our folder is, Spark's are beside it.
+_MOST_FOLDER = 60
 
 
 class SparkEngine:
@@ -91,9 +93,9 @@ class SparkEngine:
         with ExitStack() as stack:
             self._start(stack, topology)
             self._stack = stack.pop_all()
-        self._began_s = time.monotonic()
+        # with the first look at offsets: what comes after it is counted, and nothing else
+        self._began_s = self._pulls.since_s
         self._looked_s = 0.0
-        self._pulls.since_s = self._began_s
 
     def observe(self, until_s: float) -> Pull:
         """Wait until then, and return what was counted.
@@ -188,7 +190,7 @@ class SparkEngine:
 
     def health(self) -> Health:
         """Return what went wrong so far."""
-        states = {} if self._stack is None else self._pulls.states
+        states = {} if self._stack is None else dict(self._pulls.states)
         return Health(
             restarts={} if self._stack is None else self._queries.restarts,
             replayed=sum(state.replayed for state in states.values()),
@@ -238,7 +240,9 @@ class SparkEngine:
             layout.app.name,
             jars=jars,
             slots=slots,
-            options={"spark.python.unix.domain.socket.dir": str(folder)},
+            options={"spark.python.unix.domain.socket.dir": str(folder)}
+            if len(str(folder)) < _MOST_FOLDER
+            else {},
             log=self._state.logs / "spark.log",
         )
         stack.callback(end_session, session)
@@ -268,6 +272,7 @@ class SparkEngine:
         stack.callback(self._queries.stop)
         self._queries.start()
         self._await_feeds(held)
+        began_s = time.monotonic()
         offsets.start()
         stack.callback(offsets.stop)
         ends = offsets.partitions()
@@ -275,7 +280,7 @@ class SparkEngine:
             name: {topic: ends[topic] for topic in layout.writes(name).values()}
             for name in layout.natives
         }
-        self._pulls = Pulls(layout, offsets, starting, written, time.monotonic())
+        self._pulls = Pulls(layout, offsets, starting, written, began_s)
 
     def _await_feeds(self, held: Mapping[str, int]) -> None:
         """Return when every host has all its feeds: one for each task that its query *held*."""

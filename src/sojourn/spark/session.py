@@ -56,6 +56,7 @@ def new_session(
         "spark.master": f"local[{slots}]",
         "spark.app.name": name,
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.jars": ",".join(map(str, jars.spark)),

@@ -106,6 +106,54 @@ def test_tables_tell_the_same():
     assert "cannot keep up" in run("explain", VLD, "--processors", 16).stdout
 
 
+COMPUTING = """
+format: 1
+name: pair
+cores: 2
+arrivals: {in: {per_s: 20, into: parse}}
+operators:
+  parse: {service_s: 0.06, cpu_s: 0.06, emits: {fetch: 1}}
+  fetch: {service_s: 0.2, cpu_s: 0.02}
+"""
+
+
+def test_what_sharing_cores_costs_is_said():
+    said = "cores       computing takes 1.6 of 2 cores: its part of service times is 1.94 times"
+    for arguments in (
+        ("predict", "-", "--allocation", "parse=4,fetch=8"),
+        ("explain", "-", "--allocation", "parse=4,fetch=8"),
+    ):
+        done = run(*arguments, text=COMPUTING)
+        assert done.exit_code == 0, done.stderr
+        assert said in done.stdout
+    planned = run("plan", "-", "--target-mean", "500ms", text=COMPUTING)
+    assert "cores       computing takes 1.6 of 2 cores" in planned.stdout
+    printed = json.loads(run("plan", "-", "--processors", 12, "--json", text=COMPUTING).stdout)
+    assert list(printed["computing"]) == ["demand_cores", "cores", "stretch"]
+    assert printed["computing"]["demand_cores"] == pytest.approx(1.6)
+
+
+def test_one_processor_more_may_make_it_slower():
+    done = run("explain", "-", "--allocation", "parse=30,fetch=8", text=COMPUTING)
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("parse")]
+    assert any(row[1].startswith("+") and row[-1] == "gain" for row in rows)
+
+
+def test_cores_that_cannot_keep_up_are_status_3():
+    busy = COMPUTING.replace("per_s: 20", "per_s: 30")
+    done = run("plan", "-", "--processors", 50, text=busy)
+    assert done.exit_code == 3
+    assert "the records need 2.4 cores, there are 2; more processors do not help" in done.stderr
+
+
+def test_the_simulator_is_compared_with_cores_for_all():
+    done = run(
+        "simulate", "-", "--allocation", "parse=4,fetch=8", "--records", 1000, text=COMPUTING
+    )
+    assert done.exit_code == 0, done.output
+    assert "cores       " not in done.stdout
+
+
 def test_a_single_operator_has_no_neighbours_to_show():
     one = {
         "format": 1,

@@ -242,6 +242,16 @@ def test_light_records_are_fetched_well_ahead():
     assert granted == [Grant(1, 1 + 50 - 2)]
 
 
+def test_an_idle_processor_that_is_gone_gets_nothing_while_it_is_asked_why():
+    made, _ = desk(k=2)
+    made.processor_lost(1)
+    given_out = of(Give, made.records_came(1, [record(0), record(1)], 0.0))
+    assert [(g.processor, g.records[0].number) for g in given_out] == [(2, 0)]
+    assert made.running == 1
+    assert len(of(Start, made.processor_died(1, "killed by signal 9", 1.0))) == 1
+    made.processor_lost(1)  # it may be told twice
+
+
 def test_those_of_a_processor_that_died_are_tried_again_one_by_one():
     made = light(1)
     (first,) = of(Give, made.records_came(1, [record(i) for i in range(1, 5)], 1.0))

@@ -1,0 +1,61 @@
+"""`sojourn ps`: the applications that run."""
+
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sojourn.cli.history import processors_text
+from sojourn.cli.options import JsonOption
+from sojourn.cli.report import print_json
+from sojourn.errors import EngineError
+from sojourn.remote.client import ask
+from sojourn.remote.entry import Entry, running
+
+__all__ = ["ps"]
+
+
+def ps(json: JsonOption = False) -> None:
+    """List the running applications of this user.
+
+    Example: sojourn ps
+    """
+    listed = [_row(folder, entry) for folder, entry in running().values()]
+    if json:
+        print_json({"applications": listed})
+        return
+    if not listed:
+        typer.echo("no application runs")
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in ("application", "pid", "since", "processors", "loop", "policy", "state"):
+        table.add_column(name, no_wrap=name not in ("policy", "state"))
+    for row in listed:
+        cells = (row["name"], row["pid"], row["started_at"], processors_text(row["allocation"]),
+                 row["deciding"], row["policy"], row["state"])  # fmt: skip
+        table.add_row(*(Text(str(cell)) for cell in cells))
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=200)
+    console.print(table)
+
+
+def _row(folder: Path, entry: Entry) -> dict[str, Any]:
+    try:
+        told = ask(folder, entry, {"ask": "status"})
+    except EngineError as error:
+        told = {"deciding": f"does not answer: {error}"}
+    return {
+        "name": entry.name,
+        "pid": entry.pid,
+        "address": entry.address,
+        "started_at": entry.started_at,
+        "state": entry.state,
+        "allocation": told.get("allocation", {}),
+        "deciding": told.get("deciding", ""),
+        "policy": told.get("policy", ""),
+    }

@@ -1,0 +1,46 @@
+"""The Spark engine for the command line, or what to install for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sojourn.app.application import App
+from sojourn.errors import EngineError
+
+if TYPE_CHECKING:  # Spark is optional, and slow to import
+    from sojourn.spark.engine import SparkEngine
+
+__all__ = ["SparkOptions", "spark_engine"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkOptions:
+    """How an application runs on Spark, as the command line was told."""
+
+    servers: str | None
+    kafka: Mapping[str, str] = field(repr=False)  # there may be secrets in it
+    batch_s: float
+    starting: str | float
+
+
+def spark_engine(app: App, address: str, options: SparkOptions, state: Path) -> "SparkEngine":
+    """Return the engine, not started yet. Raise `EngineError` if something is missing."""
+    try:
+        from sojourn.spark.engine import SparkEngine  # noqa: PLC0415 - optional
+        from sojourn.spark.java import find_java  # noqa: PLC0415
+        from sojourn.spark.settings import SparkSettings  # noqa: PLC0415
+    except ImportError as error:
+        raise EngineError(
+            f"running on Spark needs {error.name}, which is not installed; "
+            "install sojourn[spark]"
+        ) from error
+    find_java()
+    settings = SparkSettings(
+        servers=options.servers,
+        kafka=options.kafka,
+        state=state,
+        batch_s=options.batch_s,
+        starting=options.starting,
+    )
+    return SparkEngine(app, address, settings)

@@ -1,0 +1,134 @@
+"""What `sojourn run` says as it goes: lines for people, a picture, or lines of JSON."""
+
+import json
+from collections.abc import Mapping
+
+import typer
+from rich.console import Console
+
+from sojourn.cli.history import show_tally
+from sojourn.cli.history_report import nulled
+from sojourn.cli.live import View
+from sojourn.cli.turns import Tally
+from sojourn.cli.watch import Lines, Picture, Unseen, Watch
+from sojourn.knowledge import Episode
+from sojourn.remote.entry import Entry
+from sojourn.remote.running import Running
+
+__all__ = ["AsJson", "ForPeople"]
+
+# What a live picture shows of a run without an end.
+_WINDOW_S = 600.0
+# Where there is no terminal there is no width to keep to.
+_WIDEST = 10_000
+
+
+class ForPeople:
+    """Says what happens in lines, and draws turns in a terminal if *live*."""
+
+    def __init__(self, *, live: bool | None) -> None:
+        self._console = Console()
+        self._live = self._console.is_terminal if live is None else live
+        self._view: View | None = None
+
+    def starting(self, name: str) -> None:
+        """Say that it is started: Spark takes its time."""
+        typer.echo(f"starting {name} on Spark …", err=True)
+
+    def ready(self, entry: Entry, running: Running, servers: str) -> None:
+        """Say that it runs."""
+        self._say(f"{entry.name} · {running.orders.said}", "bold")
+        passive = "" if running.deciding.mode == "active" else f"; {running.deciding.why}"
+        self._say(f"runs, pid {entry.pid}; Kafka at {servers}; state in {entry.state}{passive}")
+        self._say("Ctrl-C ends it when all that was begun is done, twice at once\n")
+
+    def watch(self, running: Running) -> Watch:
+        """Return what turns are shown to."""
+        if not self._live:
+            return Lines()
+        self._view = View(running.topology, running.orders.target, _WINDOW_S, rolling=True)
+        return Picture(self._view, 0.0, self._console)
+
+    def turn(self, running: Running) -> None:
+        """Draw from now on what may have been changed by hand."""
+        if self._view is not None:
+            self._view.aim_at(running.orders.target)
+            deciding = running.deciding
+            self._view.note = (
+                "" if deciding.mode == "active" else f"{deciding.mode}: {deciding.why}"
+            )
+
+    def change(self, episode: Episode) -> None:
+        """Say nothing: it was shown."""
+
+    def progress(self, text: str) -> None:
+        """Say how far the end has come."""
+        typer.echo("".join(c if c.isprintable() else " " for c in text), err=True)
+
+    def end(self, tally: Tally, running: Running) -> None:
+        """Say what it came to."""
+        console = self._console if self._console.is_terminal else Console(width=_WIDEST)
+        console.print()
+        show_tally(console, tally, running.orders.target)
+
+    def _say(self, text: str, style: str | None = None) -> None:
+        self._console.print(text, soft_wrap=True, highlight=False, markup=False, style=style)
+
+
+class AsJson:
+    """Says what happens in lines of JSON, each with its *event*."""
+
+    def starting(self, name: str) -> None:
+        """Say nothing yet."""
+
+    def ready(self, entry: Entry, running: Running, servers: str) -> None:
+        """Say that it runs."""
+        self._say(
+            "ready",
+            {
+                "name": entry.name,
+                "pid": entry.pid,
+                "policy": running.orders.said,
+                "bootstrap_servers": servers,
+                "state": entry.state,
+                "logs": entry.logs,
+                "allocation": dict(running.engine.allocation),
+            },
+        )
+
+    def watch(self, running: Running) -> Watch:  # noqa: ARG002 - as above
+        """Return what shows nothing."""
+        return Unseen()
+
+    def turn(self, running: Running) -> None:
+        """Draw nothing."""
+
+    def change(self, episode: Episode) -> None:
+        """Say what was changed, or would have been."""
+        decision = episode.decision
+        self._say(
+            "change" if decision.kind != "hold" else "failure",
+            {
+                "at_s": decision.at_s,
+                "kind": decision.kind,
+                "before": dict(decision.before),
+                "after": dict(decision.after),
+                "carried_out": episode.cost is not None,
+                "reason": decision.reason,
+                "failure": episode.failure,
+            },
+        )
+
+    def progress(self, text: str) -> None:
+        """Say how far the end has come."""
+        self._say("progress", {"text": text})
+
+    def end(self, tally: Tally, running: Running) -> None:
+        """Say what it came to."""
+        allocation = dict(running.engine.allocation)
+        changes = running.changes
+        self._say("end", {"turns": tally.turns, "changes": changes, "allocation": allocation})
+
+    @staticmethod
+    def _say(event: str, told: Mapping[str, object]) -> None:
+        typer.echo(json.dumps({"event": event, **nulled(told)}, ensure_ascii=False))

@@ -1,0 +1,64 @@
+"""`sojourn top`: a running application, from another terminal."""
+
+from contextlib import suppress
+from time import sleep
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from sojourn.cli.options import JsonOption
+from sojourn.cli.report import print_json
+from sojourn.cli.show_status import status_view
+from sojourn.cli.steer import AppOption
+from sojourn.errors import EngineError
+from sojourn.remote.client import ask
+from sojourn.remote.entry import find
+
+__all__ = ["top"]
+
+_EVERY_S = 1.0
+# Where there is no terminal there is no width to keep to.
+_WIDEST = 200
+
+
+def top(
+    once: Annotated[bool, typer.Option("--once", help="Print it once, and end.")] = False,
+    app: AppOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Watch a running application: processors, what waits, the latency, the last decisions.
+
+    Ctrl-C ends the watching, and nothing else.
+
+    Example: sojourn top --once
+    """
+    folder, entry = find(app)
+
+    def told() -> dict[str, Any]:
+        return ask(folder, entry, {"ask": "status"}) | {"pid": entry.pid, "logs": entry.logs}
+
+    if json:
+        print_json(told())
+        return
+    console = Console()
+    if once or not console.is_terminal:
+        wide = console if console.is_terminal else Console(width=_WIDEST)
+        wide.print(status_view(told()))
+        return
+    with (
+        suppress(KeyboardInterrupt),
+        Live(status_view(told()), console=console, auto_refresh=False, screen=False) as live,
+    ):
+        while True:
+            sleep(_EVERY_S)
+            try:
+                now = told()
+            except EngineError:
+                if entry.answers:
+                    raise
+                break
+            live.update(status_view(now), refresh=True)
+    if not entry.answers:
+        typer.echo(f"{entry.name} has ended")

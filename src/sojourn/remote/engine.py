@@ -1,0 +1,54 @@
+"""What commands need of an engine beside what the loop needs: its health, and a way to end."""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from sojourn.engine import Engine
+
+__all__ = ["Health", "LiveEngine"]
+
+
+class Health(Protocol):
+    """What went wrong so far, and was put right."""
+
+    @property
+    def restarts(self) -> Mapping[str, int]:
+        """How often each operator was started again."""
+        ...
+
+    @property
+    def replayed(self) -> int:
+        """Records that came again."""
+        ...
+
+    @property
+    def retried(self) -> int:
+        """Records that were tried again."""
+        ...
+
+    @property
+    def dead_letters(self) -> int:
+        """Records that were laid aside."""
+        ...
+
+    @property
+    def running(self) -> Mapping[str, int]:
+        """Processors that can take records now."""
+        ...
+
+    @property
+    def failure(self) -> str:
+        """Why the application has stopped; empty while it runs."""
+        ...
+
+
+class LiveEngine(Engine, Protocol):
+    """An engine whose `apply` and `health` may be called while another thread looks."""
+
+    def health(self) -> Health:
+        """Return how it is."""
+        ...
+
+    def drain(self, progress: Callable[[str], None]) -> None:
+        """Take nothing more in, end what was begun and commit it; *progress* is told of it."""
+        ...

@@ -1,0 +1,472 @@
+"""`sojourn run` as a user starts and ends it, on an engine that takes no Spark."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import sojourn as sj
+from live_engine import LiveSimulator
+from sojourn.app.loading import load
+from sojourn.cli import app
+from sojourn.cli.kafka import read_kafka_options
+from sojourn.cli.spark import SparkOptions, spark_engine
+from sojourn.errors import BadFile, BadInput
+from sojourn.knowledge_file import read_episodes, read_run
+
+TESTS = Path(__file__).parents[2]
+VLD = str(TESTS.parent / "examples" / "vld.yaml")
+GOAL = ("--target-mean", "2s", "--max-processors", "25")
+
+
+@pytest.fixture(autouse=True)
+def own(places):
+    """Come before all that writes there."""
+    return places
+
+
+@pytest.fixture
+def engines(monkeypatch):
+    """Let the command run on the simulator, and return the engines that it made."""
+    made, options = [], {}
+
+    def engine(*told):
+        made.append((LiveSimulator(**options), told))
+        return made[-1][0]
+
+    monkeypatch.setattr("sojourn.cli.ran.spark_engine", engine)
+    return made, options
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["run", VLD, *GOAL, *map(str, arguments)])
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, list(arguments))
+
+
+@contextmanager
+def started(*arguments, **options):
+    """Run it in a process of its own, and wait until it is ready."""
+    with subprocess.Popen(
+        [
+            sys.executable, "-m", "live_engine", json.dumps(options), "run", VLD, *GOAL,
+            *arguments,
+        ],
+        cwd=TESTS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+    ) as process:  # fmt: skip
+        try:
+            lines = iter(process.stdout.readline, "")
+            assert any("pid" in line for line in lines), process.stderr.read()
+            yield process
+        finally:
+            process.kill()
+
+
+# -- until it is time --------------------------------------------------------------------------
+
+
+def test_it_runs_for_as_long_as_it_is_told_and_is_drained(engines):
+    done = run("--for", "20s")
+    assert done.exit_code == 0, done.output
+    head, where, how, empty, first, *_ = done.stdout.splitlines()
+    assert head == "vld · drs, mean ≤ 2 s, at most 25 processors"
+    assert re.fullmatch(r"runs, pid \d+; Kafka at 127.0.0.1:9092; state in .*/vld", where)
+    assert how.startswith("Ctrl-C ends it")
+    assert empty == ""
+    assert re.match(r"0:00:01  up    1:1:1 -> \d+:\d+:1  extract, match cannot keep up", first)
+    assert "waiting for the batch of extract to end\ndrained\n" in done.stderr
+    assert "turns       20 in 0:00:20" in done.stdout
+    engine, _ = engines[0][0]
+    assert (engine.drained, engine.stopped) == (True, True)
+
+
+@pytest.mark.usefixtures("engines")
+def test_the_state_has_the_history(tmp_path):
+    assert run("--for", "3s").exit_code == 0
+    path = tmp_path / "s" / "sojourn" / "state" / "vld" / "history"
+    assert len(list(read_episodes(path))) == 3
+    _, begun = read_run(path)
+    assert (begun.policy, begun.target) == (
+        "drs, mean ≤ 2 s, at most 25 processors",
+        sj.Target("mean", 2.0),
+    )
+    assert run("--for", "2s", "--passive", "--history", tmp_path / "own").exit_code == 0
+    number, begun = read_run(tmp_path / "own")
+    assert (number, begun.policy[-19:]) == (1, ", only recommending")
+
+
+@pytest.mark.usefixtures("engines")
+def test_json_is_an_event_on_each_line():
+    done = run("--for", "20s", "--json")
+    first, *changes, waiting, drained, last = map(json.loads, done.stdout.splitlines())
+    assert first["event"] == "ready"
+    assert first["allocation"] == {"extract": 1, "match": 1, "aggregate": 1}
+    assert {change["event"] for change in changes} == {"change"}
+    assert list(changes[0]) == [
+        "event", "at_s", "kind", "before", "after", "carried_out", "reason", "failure",
+    ]  # fmt: skip
+    assert (waiting["event"], drained["text"]) == ("progress", "drained")
+    assert (last["event"], last["turns"], last["changes"]) == ("end", 20, len(changes))
+
+
+@pytest.mark.usefixtures("engines")
+def test_it_starts_with_what_it_is_told():
+    done = run(
+        "--for", "1s", "--start", "match=9", "--start", "extract=8,aggregate=2", "--json"
+    )
+    first = json.loads(done.stdout.splitlines()[0])
+    assert first["allocation"] == {"extract": 8, "match": 9, "aggregate": 2}
+
+
+def test_passive_it_changes_nothing(engines):
+    done = run("--for", "5s", "--passive")
+    assert "up advised  1:1:1 -> " in done.stdout
+    assert "; it was started to recommend only" in done.stdout
+    assert engines[0][0][0].allocation == {"extract": 1, "match": 1, "aggregate": 1}
+
+
+def test_options_reach_the_engine_and_secrets_nobody_else(engines, tmp_path):
+    secrets = tmp_path / "kafka.properties"
+    secrets.write_text("# ours\n\nsasl.password = hunter2=\nsecurity.protocol=SSL\n")
+    done = run(
+        "--for", "1s", "--kafka-options", secrets,
+        "--kafka-option", "security.protocol=SASL_SSL",
+        "--bootstrap-servers", "k:9092", "--batch", "30s", "--state", tmp_path / "here",
+        "--starting-offsets", "2026-01-31T12:00:00Z",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    _, (application, address, options, state) = engines[0][0]
+    assert (application.name, address, state) == ("vld", VLD, tmp_path / "here")
+    assert options.kafka == {"sasl.password": "hunter2=", "security.protocol": "SASL_SSL"}
+    assert (options.servers, options.batch_s) == ("k:9092", 30.0)
+    assert options.starting == 1769860800.0
+    assert "hunter2" not in done.output + repr(options)
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path != secrets]
+    assert not any(b"hunter2" in path.read_bytes() for path in written)
+
+
+@pytest.mark.usefixtures("engines")
+def test_fresh_forgets_what_was_done_before(tmp_path):
+    state = tmp_path / "state"
+    run("--for", "1s", "--state", state)
+    (state / "checkpoints").mkdir()
+    run("--for", "1s", "--state", state)
+    assert (state / "checkpoints").exists()
+    assert run("--for", "1s", "--state", state, "--fresh").exit_code == 0
+    assert not (state / "checkpoints").exists()
+    assert len(list(read_episodes(state / "history"))) == 1
+    assert read_run(state / "history")[0] == 3
+
+
+@pytest.mark.usefixtures("engines")
+def test_drawn_live_it_shows_the_last_minutes():
+    """What is not a terminal gets the last picture alone."""
+    done = run("--for", "20s", "--live")
+    assert done.exit_code == 0
+    assert "sends to" in done.stdout
+    assert re.search(r"0:00:00 +0:01:00", done.stdout)
+    done = run("--for", "700s", "--every", "10s", "--live")
+    assert re.search(r"0:01:40 +0:11:40", done.stdout)
+
+
+# -- what cannot be ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--start", "match"), "'match' is not an operator and its processors"),
+        (("--start", "votes=2"), "there is no operator 'votes'"),
+        (("--start", "match=40"), "42 processors in all, and 25 are the most"),
+        (("--max-processors", "2"), "at most 2 processors, but the operators have 3"),
+        (("--every", "0s"), "--every 0s is no time"),
+        (("--for", "0s"), "--for 0s is no time"),
+        (("--policy", "hpa"), "no policy is called 'hpa'"),
+        (("--policy", "ds2", "--forecast"), "only drs can be told"),
+        (("--starting-offsets", "soon"), "'soon' is no place to start"),
+        (("--starting-offsets", "2026-01-31T12:00"), "give it a time zone: 2026-01-31T12:00Z"),
+        (("--kafka-option", "hunter2"), "the 1. of them: it is not key=value"),
+        (("--target-p95", "1s"), "a plan keeps one target"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_started(engines, arguments, said):
+    done = run(*arguments)
+    assert (done.exit_code, said in done.stderr) == (2, True), done.output
+    assert "hunter2" not in done.output
+    assert engines[0] == []
+
+
+@pytest.mark.usefixtures("engines")
+def test_without_a_target_it_says_what_to_write():
+    done = command("run", VLD)
+    assert (done.exit_code, "write --target-p95" in done.stderr) == (2, True)
+
+
+@pytest.mark.usefixtures("engines")
+def test_an_application_that_is_not_there_is_named():
+    done = command("run", "no.such:app", *GOAL)
+    assert (done.exit_code, "no.such:app: importing no.such failed" in done.stderr) == (2, True)
+
+
+def test_options_in_a_file_that_cannot_be_are_refused_without_showing_them(tmp_path):
+    with pytest.raises(BadFile, match="cannot be read"):
+        read_kafka_options([], tmp_path / "none")
+    (tmp_path / "odd").write_text("a=b\nhunter2\n")
+    with pytest.raises(BadInput, match="odd:2: it is not key=value") as refused:
+        read_kafka_options([], tmp_path / "odd")
+    assert "hunter2" not in str(refused.value)
+    (tmp_path / "bytes").write_bytes(b"\xff\xff")
+    with pytest.raises(BadFile, match="is not UTF-8"):
+        read_kafka_options([], tmp_path / "bytes")
+
+
+def test_without_spark_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sojourn.spark.engine", None)
+    done = run("--for", "1s")
+    assert done.exit_code == 3
+    assert "which is not installed; install sojourn[spark]" in done.stderr
+    assert command("ps").stdout == "no application runs\n"
+
+
+def test_without_java_it_says_so(monkeypatch, tmp_path):
+    pytest.importorskip("pyspark")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    done = run("--for", "1s")
+    assert done.exit_code == 3
+    assert "no Java 17 or newer" in done.stderr
+
+
+@pytest.mark.usefixtures("engines")
+def test_a_history_that_cannot_be_written_any_more_does_not_end_what_runs(monkeypatch):
+    def full(_history, _episode):
+        raise BadFile("history", "cannot be written: disk full", "check the disk")
+
+    monkeypatch.setattr("sojourn.knowledge_file.HistoryFile.append", full)
+    done = run("--for", "5s")
+    assert done.exit_code == 0
+    assert done.stderr.count("the history ends here: history: cannot be written") == 1
+    assert "turns       5 in" in done.stdout
+
+
+# -- how it ends -------------------------------------------------------------------------------
+
+
+def test_an_application_that_stops_is_status_1_with_the_reason(engines):
+    engines[1]["stops_at_s"] = 4.0
+    done = run()
+    assert done.exit_code == 1
+    assert "sojourn: vld stopped: split: a record failed: ValueError: seven" in done.stderr
+    engine, _ = engines[0][0]
+    assert (engine.drained, engine.stopped) == (False, True)
+
+
+def test_what_cannot_be_drained_is_status_1(engines):
+    engines[1]["drain_s"] = -1
+    done = run("--for", "1s")
+    assert done.exit_code == 1
+    assert "not all that was begun is done: extract: the batch did not end" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("look_s", [0.01, 30])
+def test_a_signal_lets_it_end_what_was_begun(number, look_s):
+    """Also while it waits for a look that is far away."""
+    with started(look_s=look_s) as process:
+        process.send_signal(number)
+        said, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error
+    assert "drained" in error
+    assert "turns " in said
+    assert "Traceback" not in error
+
+
+def test_a_second_one_stops_it_at_once():
+    with started(drain_s=600) as process:
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.readline() == "starting vld on Spark …\n"
+        assert process.stderr.readline() == "waiting for the batch of extract to end\n"
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert error == "vld was stopped at once\n"
+
+
+@pytest.mark.usefixtures("engines")
+def test_a_second_run_of_the_name_is_refused():
+    with started() as process:
+        done = run("--for", "1s")
+        assert done.exit_code == 3
+        assert f"vld runs already, pid {process.pid}" in done.stderr
+    assert run("--for", "1s").exit_code == 0  # the first was killed: what it left is cleaned
+
+
+# -- signals, in the middle of things ----------------------------------------------------------
+
+
+def interrupt(times=1):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        if times > 1:
+            interrupt(times - 1)
+
+
+def test_a_signal_while_it_looks_is_not_waited_with(engines):
+    engines[1]["raises"] = lambda now_s: interrupt() if now_s >= 3 else None
+    done = run()
+    assert done.exit_code == 0, done.output
+    assert "turns       3 in" in done.stdout
+    assert engines[0][0][0].drained
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_signal_while_processors_are_changed_waits_until_they_are(engines, monkeypatch):
+    apply = LiveSimulator.apply
+
+    def interrupted(engine, allocation):
+        interrupt()
+        return apply(engine, allocation)
+
+    monkeypatch.setattr(LiveSimulator, "apply", interrupted)
+    done = run()
+    assert done.exit_code == 0, done.output
+    assert "changes     1: 1 up" in done.stdout
+    assert engines[0][0][0].allocation["match"] > 1
+
+
+def test_two_signals_stop_it_wherever_it_is(engines, monkeypatch):
+    engines[1]["raises"] = lambda _now_s: interrupt(2)
+    assert run().exit_code == 130
+    monkeypatch.setattr(LiveSimulator, "apply", lambda *_: interrupt(2))
+    engines[1]["raises"] = None
+    assert run().exit_code == 130
+    assert [(engine.drained, engine.stopped) for engine, _ in engines[0]] == [(False, True)] * 2
+
+
+def test_one_signal_ends_a_start_that_takes_long(engines, monkeypatch):
+    monkeypatch.setattr(LiveSimulator, "start", lambda *_: interrupt())
+    assert run().exit_code == 130
+    assert engines[0][0][0].stopped
+    assert command("ps").stdout == "no application runs\n"
+
+
+def test_one_signal_is_enough_while_it_is_drained_anyway(engines, monkeypatch):
+    monkeypatch.setattr(LiveSimulator, "drain", lambda *_: interrupt())
+    assert run("--for", "2s").exit_code == 130
+    assert engines[0][0][0].stopped
+
+
+@pytest.mark.usefixtures("engines")
+def test_no_signal_cuts_the_stopping_short(monkeypatch):
+    stopped = []
+
+    def stop(_engine):
+        interrupt(2)
+        stopped.append(True)
+
+    monkeypatch.setattr(LiveSimulator, "stop", stop)
+    assert run("--for", "2s").exit_code == 0
+    assert stopped == [True]
+
+
+# -- beside it ---------------------------------------------------------------------------------
+
+
+def test_metrics_are_served_while_it_runs(engines):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    got = []
+
+    def scrape(now_s):
+        if now_s == 2.0:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answered:
+                got.append(answered.read().decode())
+
+    engines[1]["raises"] = scrape
+    assert run("--for", "3s", "--prometheus", port).exit_code == 0
+    assert 'sojourn_changes_total{app="vld"} 1' in got[0]
+
+
+def test_a_port_that_is_taken_is_told_before_anything_is_started(engines):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = run("--for", "1s", "--prometheus", taken.getsockname()[1])
+    assert done.exit_code == 3
+    assert "name another with --prometheus" in done.stderr
+    assert engines[0] == []
+
+
+def test_what_is_done_by_hand_is_shown_and_in_the_history(engines, tmp_path):
+    """Also where it is drawn, with what is aimed at from then on."""
+    told = {3.0: ("set", "--target-p95", "5s"), 4.0: ("scale", "match=3")}
+    done = []
+
+    def by_hand(now_s):
+        if now_s in told:
+            done.append(command(*told.pop(now_s)).exit_code)
+
+    engines[1]["raises"] = by_hand
+    ran = run("--for", "8s", "--live", "--history", tmp_path / "own")
+    assert done == [0, 0]
+    assert "p95 ≤ 5 s" in ran.stdout
+    assert "0:00:08  paused: processors were set by hand" in ran.stdout
+    assert "set by hand with `sojourn scale`" in ran.stdout
+    reasons = [episode.decision.reason for episode in read_episodes(tmp_path / "own")]
+    assert reasons.count("set by hand with `sojourn scale`") == 1
+    assert len(reasons) == 9
+
+
+def test_a_loop_that_fails_is_told_and_in_the_history(engines, tmp_path):
+    looks = count()
+    engines[1]["raises"] = lambda _now_s: KeyError("a bug") if next(looks) in (2, 3) else None
+    done = run("--for", "6s", "--json", "--history", tmp_path / "own")
+    assert done.exit_code == 0
+    events = [json.loads(line)["event"] for line in done.stdout.splitlines()]
+    assert events.count("failure") == 2
+    failures = [episode.failure for episode in read_episodes(tmp_path / "own")]
+    assert failures.count("KeyError: 'a bug'") == 2
+    assert len(failures) == 8
+
+
+MODULE = """
+import sojourn as sj
+app = sj.App("here")
+
+@app.operator(reads=app.source("lines", schema="line string"), emits="line string")
+def same(line):
+    yield (line,)
+
+app.sink(same)
+"""
+
+
+def test_an_application_is_found_where_the_command_is_started(engines, tmp_path, monkeypatch):
+    (tmp_path / "app_of_a_test.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+    done = command("run", "app_of_a_test:app", *GOAL, "--for", "2s")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("here · drs")
+    assert engines[0][0][1][1] == "app_of_a_test:app"
+
+
+@pytest.mark.spark
+def test_with_all_installed_the_engine_is_that_of_spark(tmp_path):
+    spark = pytest.importorskip("sojourn.spark.engine")
+    options = SparkOptions(servers="k:9092", kafka={}, batch_s=30.0, starting="latest")
+    engine = spark_engine(load(VLD), VLD, options, tmp_path)
+    assert isinstance(engine, spark.SparkEngine)

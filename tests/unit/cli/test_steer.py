@@ -1,0 +1,426 @@
+"""Commands around a running application: real sockets, the simulator behind them."""
+
+import json
+import re
+import socket
+import threading
+import urllib.request
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from importlib import import_module
+from io import StringIO
+from itertools import islice
+from pathlib import Path
+from urllib.error import HTTPError
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+import sojourn as sj
+from live_engine import LiveSimulator
+from sojourn.cli import app
+from sojourn.cli.logs import Tail
+from sojourn.cli.policy import DrsOptions, read_policy
+from sojourn.cli.prometheus import Metrics, exposition
+from sojourn.cli.show_status import status_view
+from sojourn.errors import BadFile, EngineError
+from sojourn.remote.claim import Claim
+from sojourn.remote.commands import answer
+from sojourn.remote.orders import Beginning
+from sojourn.remote.running import Running
+from sojourn.remote.server import Server
+from sojourn.remote.status import LatestDecisions, status
+
+VLD = sj.read_topology(Path(__file__).parents[3] / "examples" / "vld.yaml")
+START = {"extract": 1, "match": 1, "aggregate": 1}
+
+
+@pytest.fixture(autouse=True)
+def own(places):
+    """Come before all that writes there."""
+    return places
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def said(*arguments):
+    done = run(*arguments)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def make(target, most):
+    return read_policy("drs", target, most, DrsOptions(forecast=True))
+
+
+@contextmanager
+def listening(tmp_path, name="vld"):
+    """Let an application of that name be there for commands."""
+    engine = LiveSimulator(look_s=0.0)
+    engine.start(VLD, START)
+    begins = Beginning(target=sj.Target("mean", 2.0), most=25)
+    running, decisions = Running(engine, VLD, make, begins), LatestDecisions()
+
+    def told():
+        return status(running, decisions.told())
+
+    state = tmp_path / name
+    with (
+        Claim(name, address="apps:app", state=state, logs=state / "logs") as claim,
+        Server(claim.socket, claim.token, partial(answer, running, told)),
+    ):
+        for episode in islice(running.turns(), 20):
+            decisions.add(episode)
+        yield running
+
+
+@pytest.fixture
+def vld(tmp_path):
+    with listening(tmp_path) as running:
+        yield running
+
+
+# -- scale, pause, resume, set -----------------------------------------------------------------
+
+
+def test_processors_are_set_by_hand_and_the_loop_is_paused(vld):
+    before = vld.engine.allocation
+    printed = said("scale", "match=12", "extract=9")
+    assert printed == (
+        f"vld: extract {before['extract']} -> 9, match {before['match']} -> 12; "
+        "the loop is paused, `sojourn resume` lets it decide again\n"
+    )
+    assert vld.engine.allocation == {"extract": 9, "match": 12, "aggregate": 1}
+    assert "paused" in said("top", "--once")
+
+
+def test_the_loop_is_paused_and_resumed(vld):
+    assert said("pause").startswith("vld: the loop is paused")
+    assert vld.deciding.mode == "paused"
+    assert said("resume") == (
+        "vld: the loop decides: drs, mean ≤ 2 s, at most 25 processors, with a forecast\n"
+    )
+    assert vld.deciding.mode == "active"
+
+
+def test_another_goal_keeps_the_other_options(vld):
+    printed = said("set", "--target-p95", "300ms", "--max-processors", "30")
+    assert printed == (
+        "vld: from now on drs, p95 ≤ 0.3 s, at most 30 processors, with a forecast\n"
+    )
+    assert vld.orders.policy.forecast is not None
+    assert vld.orders.policy.goal.target == sj.Target("p95", 0.3)
+
+
+@pytest.mark.usefixtures("vld")
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("scale", "match"), "'match' is not an operator and its processors"),
+        (("scale", "match=1", "match=2"), "match occurs twice"),
+        (("scale", "votes=1"), "vld: there is no operator 'votes'"),
+        (("scale", "match=90"), "25 are the most there may be"),
+        (("set",), "nothing is to be set; write --target-mean 300ms"),
+        (("set", "--target-mean", "300"), "has no unit"),
+        (("set", "--max-processors", "2"), "vld: at most 2 processors, but the operators"),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_status_2(arguments, says):
+    done = run(*arguments)
+    assert (done.exit_code, says in done.stderr) == (2, True), done.output
+
+
+@pytest.mark.parametrize(
+    "arguments", [("scale", "a=1"), ("pause",), ("resume",), ("top",), ("logs",)]
+)
+def test_without_an_application_they_say_how_to_start_one(arguments):
+    done = run(*arguments)
+    assert done.exit_code == 3
+    assert done.stderr == "sojourn: no application runs; `sojourn run` starts one\n"
+
+
+def test_of_several_one_is_named(tmp_path, vld):
+    with listening(tmp_path, "votes") as votes:
+        done = run("pause")
+        assert done.exit_code == 2
+        assert "2 applications run, vld, votes; say which: --app vld" in done.stderr
+        said("pause", "--app", "votes")
+        assert (vld.deciding.mode, votes.deciding.mode) == ("active", "paused")
+
+
+# -- top and ps --------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("vld")
+def test_top_shows_operators_the_latency_and_the_last_decisions():
+    printed = said("top", "--once")
+    head, policy, latency, *rest = printed.splitlines()
+    assert re.fullmatch(r"vld · pid \d+ · 0:00:20 · \d+ processors *", head)
+    assert policy.startswith(
+        "drs, mean ≤ 2 s, at most 25 processors, with a forecast; the loop"
+    )
+    assert re.match(r"mean [\d.]+ s of 2 s   [\d.]+ roots per s", latency)
+    rest = "\n".join(rest)
+    assert re.search(r"extract +\d+ +[\d.]+ +\d+% +[\d.]+ ms .* 2 +match", rest)
+    assert re.search(r"\d\d:\d\d:\d\d  up    1:1:1 -> \d+:\d+:1  extract, match cannot", rest)
+    assert "restarts 2, records replayed 0, tried again 0, dead letters 3" in rest
+
+
+def test_top_as_json_is_the_status(vld):
+    told = json.loads(said("top", "--json"))
+    assert told["allocation"] == vld.engine.allocation
+    assert told["measured"]["target_statistic_s"] > 0
+    assert list(told["operators"]) == ["extract", "match", "aggregate"]
+
+
+@pytest.mark.usefixtures("vld")
+def test_top_before_the_first_look_and_in_trouble():
+    told = json.loads(said("top", "--json"))
+    told["measured"]["target_statistic_s"] = told["measured"]["arrivals_per_s"] = None
+    told["operators"]["match"] |= {
+        "running": 3, "wanted": 5, "utilisation": None, "service_s": None, "wait_s": None,
+        "arrivals_per_s": None, "backlog": None,
+    }  # fmt: skip
+    told |= {"deciding": "failed", "why": "the loop failed\x1b[1m", "now": ""}
+    told["health"]["failure"] = "match: it cannot be imported"
+    told["decisions"] = [
+        {**told["decisions"][0], "carried_out": False, "failure": "no processors"},
+        {**told["decisions"][0], "kind": "hold", "carried_out": False, "failure": "a bug"},
+    ]
+    console = Console(file=StringIO(), width=200, color_system=None)
+    console.print(status_view(told))
+    printed = console.file.getvalue()
+    for says in (
+        "mean not known of 2 s", "3 of 5", "the loop is failed: the loop failed [1m",
+        "up failed  1:1:1", ": no processors", "hold", ": a bug", "stopped: match: it cannot",
+    ):  # fmt: skip
+        assert says in printed
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Let commands think that they have one."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "160")
+
+
+@pytest.mark.usefixtures("terminal")
+def test_in_a_terminal_top_goes_on_until_it_is_interrupted(vld, monkeypatch):
+    waits = []
+
+    def wait(seconds):
+        waits.append(seconds)
+        if len(waits) == 3:
+            raise KeyboardInterrupt
+        vld.scale({"match": 10 + len(waits)})
+
+    monkeypatch.setattr(import_module("sojourn.cli.top"), "sleep", wait)
+    printed = said("top")
+    assert waits == [1.0] * 3
+    assert printed.count("sends to") >= 3
+    assert "processors were set by hand" in printed
+    assert "has ended" not in printed
+
+
+@pytest.mark.usefixtures("terminal")
+def test_top_ends_with_the_application(tmp_path, monkeypatch):
+    with ExitStack() as running:
+        running.enter_context(listening(tmp_path))
+        monkeypatch.setattr(
+            import_module("sojourn.cli.top"), "sleep", lambda _s: running.close()
+        )
+        assert said("top").endswith("vld has ended\n")
+
+
+@pytest.mark.usefixtures("terminal", "vld")
+def test_top_that_is_refused_says_so(places, monkeypatch):
+    monkeypatch.setattr(
+        import_module("sojourn.cli.top"),
+        "sleep",
+        lambda _s: (places / "vld" / "token").write_text("not it"),
+    )
+    done = run("top")
+    assert (done.exit_code, "refused: the token" in done.stderr) == (3, True)
+
+
+def test_ps_lists_all_that_run(tmp_path, vld):
+    with listening(tmp_path, "votes"):
+        rows = said("ps").splitlines()
+        assert [row.split()[0] for row in rows[2:]] == ["vld", "votes"]
+        assert "active" in rows[2]
+        told = json.loads(said("ps", "--json"))["applications"]
+    assert [row["name"] for row in told] == ["vld", "votes"]
+    assert told[0]["allocation"] == vld.engine.allocation
+    assert told[0]["address"] == "apps:app"
+
+
+@pytest.mark.usefixtures("vld")
+def test_ps_of_one_that_does_not_answer_says_so(places):
+    token = places / "vld" / "token"
+    token.write_text("not it")
+    assert "does not answer: vld: refused" in said("ps")
+
+
+# -- logs --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "vld" / "logs"
+    made.mkdir(parents=True)
+    (made / "extract.log").write_text("".join(f"line {n}\n" for n in range(100)))
+    (made / "match.log").write_bytes(b"one\ntwo\xff\x1b[31m\nthree")
+    return made
+
+
+@pytest.mark.usefixtures("vld", "folder")
+def test_logs_of_all_name_the_operator_on_each_line():
+    printed = said("logs", "--lines", "2").splitlines()
+    assert printed == [
+        "extract | line 98", "extract | line 99",
+        r"match   | two\xff\x1b[31m", "match   | three",
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("vld", "folder")
+def test_logs_of_one_are_as_it_wrote_them():
+    assert said("logs", "extract", "-n", "1") == "line 99\n"
+    assert len(said("logs", "extract").splitlines()) == 20
+    assert len(said("logs", "extract", "-n", "1000").splitlines()) == 100
+    assert said("logs", "extract", "-n", "0") == ""
+    assert said("logs", "match", "-n", "0") == ""
+
+
+@pytest.mark.usefixtures("vld", "folder")
+@pytest.mark.parametrize("name", ["votes", "../logs/extract", "."])
+def test_a_log_that_is_not_there_is_refused(name):
+    done = run("logs", name)
+    assert done.exit_code == 2
+    assert "there are: extract, match" in done.stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_logs_of_one_that_ended_are_in_its_state(tmp_path):
+    assert said("logs", "extract", "-n", "1", "--state", tmp_path / "vld") == "line 99\n"
+    assert said("logs", "--state", tmp_path) == ""
+
+
+def test_a_log_that_may_not_be_read_is_named(tmp_path):
+    with pytest.raises(BadFile, match="cannot be read"):
+        Tail(tmp_path / "none.log", 3)
+
+
+def test_what_is_written_later_follows(folder):
+    path = folder / "extract.log"
+    tail = Tail(path, 0)
+    assert list(tail.new()) == []
+    with path.open("a") as log:
+        log.write("half")
+        log.flush()
+        assert list(tail.new()) == []
+        log.write(" and half\nmore\n")
+    assert list(tail.new()) == ["half and half", "more"]
+    tail.close()
+
+
+def test_a_log_that_was_cut_or_replaced_is_read_from_its_beginning(folder):
+    path = folder / "extract.log"
+    tail = Tail(path, 0)
+    path.write_text("anew\n")
+    assert list(tail.new()) == ["anew"]
+    (folder / "other").write_text("another\n")
+    (folder / "other").replace(path)
+    assert list(tail.new()) == ["another"]
+    path.unlink()
+    assert list(tail.new()) == []
+    tail.close()
+
+
+def test_long_logs_are_read_from_their_end(folder):
+    path = folder / "extract.log"
+    path.write_text("".join(f"{n:09}{'x' * 90}\n" for n in range(5000)))
+    tail = Tail(path, 1500)
+    assert [int(line[:9]) for line in tail.new()] == list(range(3500, 5000))
+    tail.close()
+
+
+@pytest.mark.usefixtures("vld")
+def test_following_shows_new_operators_too_until_it_is_interrupted(folder, monkeypatch):
+    looks = []
+
+    def wait(_s):
+        looks.append(1)
+        if len(looks) == 1:
+            (folder / "aggregate.log").write_text("begins\n")
+        if len(looks) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(import_module("sojourn.cli.logs"), "sleep", wait)
+    assert said("logs", "-f", "-n", "0") == "aggregate | begins\n"
+
+
+# -- Prometheus --------------------------------------------------------------------------------
+
+LINE = re.compile(r'sojourn_[a-z_0-9]+\{(\w+="([^"\\\n]|\\.)*",?)+\} [-+.e\d]+')
+
+
+def test_prometheus_gets_what_is_measured(vld):
+    text = exposition(status(vld))
+    values = [line for line in text.splitlines() if not line.startswith("#")]
+    assert all(LINE.fullmatch(line) for line in values), values
+    k = vld.engine.allocation["match"]
+    assert f'sojourn_processors{{app="vld",operator="match"}} {k}\n' in text
+    assert 'sojourn_target_seconds{app="vld",statistic="mean"} 2.0\n' in text
+    assert 'sojourn_dead_letters_total{app="vld"} 3\n' in text
+    assert 'sojourn_restarts_total{app="vld",operator="extract"} 2\n' in text
+    assert 'sojourn_time_seconds{app="vld",statistic="p95"}' in text
+    assert 'sojourn_deciding{app="vld"} 1\n' in text
+    names = re.findall(r"# TYPE (\w+) (?:gauge|counter)\n", text)
+    assert len(names) == len(set(names)) > 15
+
+
+def test_what_is_not_known_is_left_out_and_names_are_escaped():
+    assert exposition({"name": 'a"b\\c\nd', "changes": 1}).splitlines()[-1] == (
+        'sojourn_changes_total{app="a\\"b\\\\c\\nd"} 1'
+    )
+    assert "time_seconds" not in exposition(
+        {"name": "a", "measured": {"mean_s": float("nan"), "percentiles_s": {"p95": None}}}
+    )
+
+
+def test_metrics_are_served_on_this_machine_alone(vld):
+    with Metrics(0, lambda: status(vld)) as metrics:
+        address = f"http://127.0.0.1:{metrics.port}"
+        with urllib.request.urlopen(f"{address}/metrics") as answered:
+            assert answered.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            assert "sojourn_processors" in answered.read().decode()
+        with pytest.raises(HTTPError, match="there is only /metrics"):
+            urllib.request.urlopen(f"{address}/etc/passwd")
+        assert metrics._server.server_address[0] == "127.0.0.1"  # noqa: SLF001
+
+
+def test_a_port_that_is_taken_is_named():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(EngineError, match=f"port {port} for Prometheus .* --prometheus"),
+            Metrics(port, dict),
+        ):
+            pass
+
+
+def test_while_one_asks_another_is_answered(vld):
+    """A browser that opens a connection and says nothing must not keep Prometheus waiting."""
+    with (
+        Metrics(0, lambda: status(vld)) as metrics,
+        socket.create_connection(("127.0.0.1", metrics.port)),
+        urllib.request.urlopen(f"http://127.0.0.1:{metrics.port}/") as answered,
+    ):
+        assert answered.status == 200
+        assert threading.active_count() > 2
