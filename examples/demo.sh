@@ -19,7 +19,7 @@ echo "work. The load doubles after 25 s and falls back 38 s later. The loop look
 echo "adds processors to the running application, and gives them up again."
 rm -f "$out/vld.history"
 show sojourn run examples/vld.yaml --trace examples/doubling.csv --faster 24 \
-    --target-mean 1.5s --every 2s --start extract=5 --start match=5 --batch 10s \
+    --target-mean 1.5s --every 2s --start extract=5 --start match=5 --batch 110s \
     --state "$out/state" --fresh --history "$out/vld.history"
 
 show sojourn history "$out/vld.history" --plot "$out/vld.png" --html "$out/vld.html"

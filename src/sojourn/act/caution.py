@@ -131,16 +131,45 @@ class Caution:
                 if decision.goal != goal or name not in decision.offered:
                     continue
                 then, now = decision.offered[name], offered[name]
-                chance = self.sigmas * sqrt(decision.noise[name] ** 2 + noise[name] ** 2)
+                chance = self._chance(decision, name, noise)
                 if k > knowledge.allocation[name]:  # more of it is no reason to wait
                     same = now <= then * (1 + chance)
-                else:  # twice, because what chance makes high is what makes for a change
-                    same = abs(now - then) <= max(self.margin, 2 * chance) * max(now, then)
+                else:
+                    same = self._unchanged(knowledge, decision, name, now, noise)
                 too_few = k <= before < changed and now >= then * (1 - chance)
                 if too_few or (same and decision.at_s >= recent_s):
                     undone.append(name)
                     break
         return undone
+
+    def _chance(self, decision: Decision, name: str, noise: Mapping[str, float]) -> float:
+        """Return by which part the load of an operator may differ from then by chance."""
+        return self.sigmas * sqrt(decision.noise[name] ** 2 + noise[name] ** 2)
+
+    def _unchanged(
+        self,
+        knowledge: Knowledge,
+        since: Decision,
+        name: str,
+        now: float,
+        noise: Mapping[str, float],
+    ) -> bool:
+        """Tell whether the load never plainly differed from what it is now *since* a change.
+
+        What the change was made on may have been a single look; later ones know better.
+        """
+        later = [
+            decision
+            for decision in (episode.decision for episode in knowledge.episodes)
+            if decision.at_s >= since.at_s and name in decision.offered
+        ]
+        return all(
+            # twice, because what chance makes high is what makes for a change
+            abs(now - decision.offered[name])
+            <= max(self.margin, 2 * self._chance(decision, name, noise))
+            * max(now, decision.offered[name])
+            for decision in later
+        )
 
 
 def _changes_back(
