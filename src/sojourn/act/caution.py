@@ -11,6 +11,10 @@ from sojourn.topology import Topology
 
 __all__ = ["Caution"]
 
+# So many times what chance does to one look: where it was chosen because it differs, and
+# where many are compared.
+_SELECTED, _LOOKED_AT = 2.0, 1.3
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caution:
@@ -164,11 +168,12 @@ class Caution:
             if decision.at_s >= since.at_s and name in decision.offered
         ]
         return all(
-            # twice, because what chance makes high is what makes for a change
             abs(now - decision.offered[name])
-            <= max(self.margin, 2 * self._chance(decision, name, noise))
+            <= max(self.margin, times * self._chance(decision, name, noise))
             * max(now, decision.offered[name])
             for decision in later
+            # what chance makes high is what makes for a change, so that counts for less
+            for times in (_SELECTED if decision is since else _LOOKED_AT,)
         )
 
 

@@ -1,8 +1,8 @@
-"""`sojourn reproduce`: the figures and tables of the DRS papers, on the simulator."""
+"""`sojourn reproduce`: the figures and tables of the DRS papers, on either engine."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich import box
@@ -17,10 +17,13 @@ from sojourn.experiments import experiment, names
 if TYPE_CHECKING:
     from sojourn.experiments.runner import Draw, Reproduced
 
-__all__ = ["DOES_NOT_HOLD", "reproduce"]
+__all__ = ["DOES_NOT_HOLD", "EngineName", "drawing", "reproduce"]
 
 DOES_NOT_HOLD = 1
 """The exit status where some claim does not."""
+
+EngineName = Literal["simulator", "spark"]
+"""What experiments can be run on."""
 
 
 def reproduce(
@@ -35,9 +38,20 @@ def reproduce(
         "build/reproduce"
     ),
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same runs.")] = 1,
+    engine: Annotated[
+        EngineName, typer.Option(help="Spark is for re-allocation alone, in real time.")
+    ] = "simulator",
+    faster: Annotated[
+        float | None,
+        typer.Option(help="Spark: how many times as fast; as fast as two cores carry."),
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Spark: what each may take; minutes are cut for it."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Test what the DRS papers claim, figure by figure, on the simulator.
+    """Test what the DRS papers claim, figure by figure, on the simulator or on Spark.
 
     Writes a CSV and a picture for each, and report.md with all verdicts. Exit status 1: some
     claim does not hold.
@@ -48,10 +62,17 @@ def reproduce(
     if list_:
         _list(names(), console, as_json=json)
         return
-    chosen = names() if all_ else tuple(dict.fromkeys(name or ()))
-    if not chosen:
+    chosen = None if all_ else tuple(dict.fromkeys(name or ()))
+    if chosen == ():
         raise BadInput("nothing is named to reproduce; name some, or write --all or --list")
-    done = _run(chosen, seed, out)
+    if engine == "spark":
+        from sojourn.cli.reproduce_spark import on_spark  # noqa: PLC0415 - Spark is optional
+
+        done = on_spark(chosen, seed, out, faster=faster, within=within)
+    elif faster is not None or within is not None:
+        raise BadInput("--faster and --within are for Spark; write --engine spark with them")
+    else:
+        done = _run(chosen or names(), seed, out)
     if json:
         print_json(_report(done, seed))
     else:
@@ -78,7 +99,7 @@ def _run(chosen: Sequence[str], seed: int, out: Path) -> "list[Reproduced]":
     bench, errors = Bench(engine=simulated, seed=seed), Console(stderr=True)
     with Progress(console=errors, transient=True) as bar:
         task = bar.add_task(f"reproducing {chosen[0]}", total=len(chosen))
-        for one in run(chosen, bench, out, _drawing(errors)):
+        for one in run(chosen, bench, out, drawing(errors)):
             done.append(one)
             following = chosen[min(len(done), len(chosen) - 1)]
             bar.update(task, advance=1, description=f"reproducing {following}")
@@ -86,7 +107,8 @@ def _run(chosen: Sequence[str], seed: int, out: Path) -> "list[Reproduced]":
     return done
 
 
-def _drawing(errors: Console) -> "Draw | None":
+def drawing(errors: Console) -> "Draw | None":
+    """Return what draws; None where nothing can, which is said."""
     from sojourn.cli.draw import figure  # noqa: PLC0415 - only where something is drawn
     from sojourn.cli.draw_experiments import draw_panels  # noqa: PLC0415
 

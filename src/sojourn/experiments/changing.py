@@ -8,16 +8,17 @@ from sojourn.act.aim import Goal
 from sojourn.decide.plan import Target
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench, Conditions, Pauses
-from sojourn.experiments.published import EVERY_S, Minutes, published
+from sojourn.experiments.published import Minutes, published
 from sojourn.experiments.rebalancing import minutes_table
 from sojourn.experiments.record import About, Outcome, Panel, Series, Verdict
+from sojourn.experiments.span import Span
 from sojourn.experiments.watched import Watched, watch
 from sojourn.simulate.workload import Rates
 
 __all__ = ["Changing", "Runs", "adding_costs_more", "answers", "first_step", "kinds"]
 
-# The time between two events must be greater than T_ra: so much greater.
-_GREATER_S = 1.0
+# The time between two events must be greater than T_ra: by so much of a minute.
+_GREATER = 1 / 60
 # One run is one day; what is claimed must be seen on most of them.
 _MOST = 2 / 3
 
@@ -67,18 +68,34 @@ class Changing:
             verdicts=tuple(verdicts),
         )
 
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """How long a day takes: a run with each window."""
+        return (
+            Span(
+                application=self.application,
+                runs=len(self.expected),
+                minutes=self.minutes,
+                pauses=self.pauses,
+                most_per_s=max(per_s for _, per_s in self.changes),
+                days=self.days,
+            ),
+        )
+
     def _days(self, bench: Bench, window: int) -> list[Watched]:
-        return [self._watch(bench, window, 1000 * bench.seed + day) for day in range(self.days)]
+        days = self.days if bench.days is None else min(self.days, bench.days)
+        return [self._watch(bench, window, 1000 * bench.seed + day) for day in range(days)]
 
     def _watch(self, bench: Bench, window: int, seed: int) -> Watched:
-        steps = [(EVERY_S * minute, per_s) for minute, per_s in self.changes]
+        minute_s = bench.minute_s(self.application)
+        steps = [(minute_s * minute, per_s) for minute, per_s in self.changes]
         rates = {a.name: Rates.steps(*steps) for a in self.application.topology.arrivals}
         workload = replace(self.application.workload(0.0, seed), rates=rates)
         engine = bench.engine(Conditions(workload=workload, seed=seed, pauses=self.pauses))
         policy = published(
             Goal(target=Target("mean", self.target_s), model="mmk"),
             smooth=Minutes(window, latest_load=True),
-            t_ra_s=EVERY_S * window + _GREATER_S,
+            t_ra_s=minute_s * (window + _GREATER),
             low_s=self.low_s,
         )
         return watch(
@@ -87,6 +104,7 @@ class Changing:
             self.application.allocation(*self.start),
             policy,
             minutes=self.minutes,
+            minute_s=minute_s,
         )
 
     def _lines(self, name: str, run: Watched) -> Panel:

@@ -7,9 +7,10 @@ from sojourn.act.aim import Goal
 from sojourn.decide.plan import Nodes, Target
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench, Conditions, Pauses
-from sojourn.experiments.published import EVERY_S, Minutes, published
+from sojourn.experiments.published import Minutes, published
 from sojourn.experiments.rebalancing import minutes_table
 from sojourn.experiments.record import About, Outcome, Panel, Series, Verdict
+from sojourn.experiments.span import Span
 from sojourn.experiments.watched import Watched, watch
 
 __all__ = ["Machines", "Trial", "adding_costs_more", "changed_at_once", "kept_after"]
@@ -78,8 +79,21 @@ class Machines:
         )
         return Outcome(table=minutes_table(runs), panels=(panel,), verdicts=tuple(verdicts))
 
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """How long it takes: a run for each trial."""
+        return (
+            Span(
+                application=self.application,
+                runs=len(self.trials),
+                minutes=self.minutes,
+                pauses=self.pauses,
+            ),
+        )
+
     def _watch(self, bench: Bench, trial: Trial) -> Watched:
-        workload = self.application.workload(EVERY_S * self.minutes, bench.seed)
+        minute_s = bench.minute_s(self.application)
+        workload = self.application.workload(minute_s * self.minutes, bench.seed)
         engine = bench.engine(
             Conditions(workload=workload, seed=bench.seed, pauses=self.pauses)
         )
@@ -96,6 +110,7 @@ class Machines:
             published(goal, smooth=Minutes(_WINDOW)),
             minutes=self.minutes,
             active_from=self.first,
+            minute_s=minute_s,
         )
 
 

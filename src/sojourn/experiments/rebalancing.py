@@ -7,8 +7,9 @@ from statistics import fmean
 from sojourn.act.aim import Goal
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench, Conditions, Pauses
-from sojourn.experiments.published import EVERY_S, Minutes, published
+from sojourn.experiments.published import Minutes, published
 from sojourn.experiments.record import About, Outcome, Panel, Series, Table, Verdict
+from sojourn.experiments.span import Span
 from sojourn.experiments.watched import Watched, watch
 
 __all__ = ["Rebalancing", "Start", "confined", "minutes_table", "moved_at_once", "recovered"]
@@ -65,15 +66,29 @@ class Rebalancing:
             table=minutes_table(everything), panels=tuple(panels), verdicts=tuple(verdicts)
         )
 
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """How long it takes: for each application, a run with each start."""
+        return tuple(
+            Span(
+                application=start.application,
+                runs=len(start.others) + 1,
+                minutes=self.minutes,
+                pauses=self.pauses,
+            )
+            for start in self.starts
+        )
+
     def _watch(
         self, bench: Bench, application: Application, processors: tuple[int, ...]
     ) -> Watched:
-        workload = application.workload(EVERY_S * self.minutes, bench.seed)
+        minute_s = bench.minute_s(application)
+        workload = application.workload(minute_s * self.minutes, bench.seed)
         engine = bench.engine(
             Conditions(workload=workload, seed=bench.seed, pauses=self.pauses)
         )
         goal = Goal(most=sum(processors), model="mmk")
-        policy = published(goal, smooth=Minutes(_WINDOW), t_ra_s=EVERY_S * self.t_ra_minutes)
+        policy = published(goal, smooth=Minutes(_WINDOW), t_ra_s=minute_s * self.t_ra_minutes)
         return watch(
             engine,
             application,
@@ -81,6 +96,7 @@ class Rebalancing:
             policy,
             minutes=self.minutes,
             active_from=self.first,
+            minute_s=minute_s,
         )
 
 

@@ -2,14 +2,14 @@
 
 import csv
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
 from sojourn.errors import BadFile
 from sojourn.experiments import experiment
 from sojourn.experiments.bench import Bench
-from sojourn.experiments.record import About, Outcome, Panel
+from sojourn.experiments.record import About, Outcome, Panel, Table
 
 __all__ = ["Draw", "Reproduced", "page", "reproduce", "write_page"]
 
@@ -44,18 +44,47 @@ def reproduce(
         raise _unwritten(out, error) from error
     for name, described in chosen:
         began = perf_counter()
-        outcome = described.run(bench)
+        outcome = _said(described.run(bench), bench.on)
+        if bench.beside is not None:
+            other = described.run(replace(bench, engine=bench.beside))
+            outcome = _beside(outcome, other)
         picture = out / f"{name}.png" if draw else None
         if draw and picture:
             draw(outcome.panels, picture)
         yield Reproduced(
             name=name,
-            about=described.about,
+            about=_about(described.about, bench.caveat),
             outcome=outcome,
             csv=_write_csv(out / f"{name}.csv", outcome),
             picture=picture,
             wall_s=perf_counter() - began,
         )
+
+
+def _about(about: About, caveat: str) -> About:
+    return replace(about, caveat=" ".join(filter(None, (about.caveat, caveat))))
+
+
+def _said(outcome: Outcome, on: str) -> Outcome:
+    """Return *outcome* with what it was measured on in its table and pictures."""
+    if not on:
+        return outcome
+    table = Table((*outcome.table.columns, "on"), [(*row, on) for row in outcome.table.rows])
+    panels = tuple(replace(p, title=f"{p.title}\n{on}") for p in outcome.panels)
+    return replace(outcome, table=table, panels=panels)
+
+
+def _beside(outcome: Outcome, other: Outcome) -> Outcome:
+    """Return *outcome* with what came out on other engines, verdict by verdict."""
+    verdicts = tuple(
+        replace(
+            one,
+            numbers=f"{one.numbers} (simulated alike, it "
+            f"{'holds' if two.holds else 'does not hold'}: {two.numbers})",
+        )
+        for one, two in zip(outcome.verdicts, other.verdicts, strict=True)
+    )
+    return replace(outcome, verdicts=verdicts)
 
 
 def _write_csv(path: Path, outcome: Outcome) -> Path:
@@ -69,22 +98,26 @@ def _write_csv(path: Path, outcome: Outcome) -> Path:
     return path
 
 
-def write_page(done: Sequence[Reproduced], seed: int, out: Path) -> Path:
+def write_page(
+    done: Sequence[Reproduced], seed: int, out: Path, engine: str = "the simulator"
+) -> Path:
     """Write the page on all that was *done*, and return where it is."""
     path = out / "report.md"
     try:
-        path.write_text(page(done, seed), encoding="utf-8")
+        path.write_text(page(done, seed, engine), encoding="utf-8")
     except OSError as error:
         raise _unwritten(path, error) from error
     return path
 
 
-def page(done: Sequence[Reproduced], seed: int) -> str:
+def page(done: Sequence[Reproduced], seed: int, engine: str = "the simulator") -> str:
     """Return the page: each claim, its verdict with numbers, and how it was tested."""
     held = sum(one.outcome.holds for one in done)
+    simulated = engine == "the simulator"
+    times = "simulated" if simulated else "measured, at the pace that the papers describe"
     top = (
-        "# The figures and tables of the DRS papers, on the simulator\n\n"
-        f"{held} of {len(done)} claims hold with seed {seed}. Times are simulated; ± is half "
+        f"# The figures and tables of the DRS papers, on {engine}\n\n"
+        f"{held} of {len(done)} claims hold with seed {seed}. Times are {times}; ± is half "
         "of a 95 % confidence interval.\n"
     )
     return "\n".join([top, *(_section(one) for one in done)])

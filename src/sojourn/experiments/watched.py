@@ -46,7 +46,7 @@ class Watched:
         return [minute for minute in self.minutes if after < minute.minute <= until]
 
 
-def watch(
+def watch(  # noqa: PLR0913 - when what happens is told by name
     engine: Engine,
     application: Application,
     allocation: Mapping[str, int],
@@ -54,12 +54,13 @@ def watch(
     *,
     minutes: int,
     active_from: float = 0.0,
+    minute_s: float = EVERY_S,
 ) -> Watched:
     """Return what happened in so many *minutes*; from minute *active_from* on DRS may act."""
     seen, changes = list[Minute](), list[Change]()
     with engine:
         engine.start(application.running, allocation)
-        loop = Loop(engine, application.topology, policy, every_s=EVERY_S)
+        loop = Loop(engine, application.topology, policy, every_s=minute_s)
         for number in range(1, minutes + 1):
             loop.active = number >= active_from
             episode = loop.turn()

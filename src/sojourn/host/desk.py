@@ -448,7 +448,11 @@ class Desk:
         self._pace_s = before + _NEWEST * (took_s - before)
 
     def _grants(self) -> list[Instruction]:
-        """Return credit for feeds, in turn, so that processors have work and little more."""
+        """Return credit for feeds, so that processors have work and little more.
+
+        Each feed has its share, whatever the others have not used: one that has nothing to
+        send would otherwise keep another waiting, and in a loop both would wait for ever.
+        """
         feeds = {
             name: feed for name, feed in self._feeds.items() if not (feed.ended or feed.shut)
         }
@@ -459,14 +463,12 @@ class Desk:
         if self._pace_s:
             ahead = max(ahead, min(_MOST_AHEAD, int(running * _AHEAD_S / self._pace_s)))
         in_hand = self.waiting + sum(len(p.jobs) for p in self._processors.values())
-        promised = sum(feed.credit for feed in feeds.values())
-        spare = running + ahead - in_hand - promised
-        granted = dict.fromkeys(feeds, 0)
-        for _ in range(spare):
-            granted[min(feeds, key=lambda f: (feeds[f].credit + granted[f], f))] += 1
-        for feed, number in granted.items():
-            feeds[feed].credit += number
-        return [Grant(feed, number) for feed, number in granted.items() if number]
+        share = -(-(running + ahead - in_hand) // len(feeds))
+        granted = {name: share - feed.credit for name, feed in feeds.items()}
+        granted = {name: number for name, number in granted.items() if number > 0}
+        for name, number in granted.items():
+            feeds[name].credit += number
+        return [Grant(name, number) for name, number in granted.items()]
 
 
 def _size_bytes(answer: Answer) -> int:

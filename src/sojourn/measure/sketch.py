@@ -78,6 +78,23 @@ class Sketch:
             filled[part.first - first : part.first - first + part.filled.size] += part.filled
         return Sketch(filled, first, *sums)
 
+    def times(self, factor: float) -> "Sketch":
+        """Return the sketch of times *factor* times as long.
+
+        Mean and deviation are exact; percentiles are off by another 0.2 % at most, as what was
+        in one bucket stays together.
+
+        >>> Sketch.of([1.0, 3.0]).times(6).mean_s
+        12.0
+        """
+        shift = round(log(factor) / log(_GROWTH))
+        places = self.first + np.arange(self.filled.size)
+        moved = np.clip(places + shift, 0, _BUCKETS - 1)
+        counts = np.zeros(_BUCKETS, np.int64)
+        # what took no time takes none
+        np.add.at(counts, np.where(places == 0, 0, moved), self.filled)
+        return Sketch.of_counts(counts, factor * self.sum_s, factor * factor * self.sum_ss)
+
     @property
     def counts(self) -> NDArray[np.int64]:
         """How many times are in each bucket, empty ones included."""

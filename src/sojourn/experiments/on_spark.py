@@ -1,0 +1,172 @@
+"""Engines for experiments: Spark, on which applications run faster than they are described.
+
+Operators wait as long as the topology says, divided by so much, and the load comes as much
+faster. What is measured is scaled back, so that nobody above knows; only what the machine
+itself takes, some milliseconds per record, looks that much longer.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Protocol, Self
+
+from sojourn.app.application import App
+from sojourn.app.loading import load
+from sojourn.engine import Cost, Engine
+from sojourn.errors import EngineError
+from sojourn.experiments.bench import Conditions, EngineFactory
+from sojourn.experiments.offered import LEAD_S, Offered, sources
+from sojourn.experiments.scaled import as_described, sped_up, write_topology
+from sojourn.measure.report import Pull
+from sojourn.spark.load import LoadProcess
+from sojourn.spark.offered_load import Load
+from sojourn.topology import Topology
+
+__all__ = ["Fed", "MakeEngine", "on_spark"]
+
+# The first records find Java cold. It is warm when no more wait than there are processors;
+# with too few of those that may never be.
+_WARM_S, _WARMEST_S = 2.0, 20.0
+_LOOK_S = 0.5
+_PATIENCE_S = 60.0
+
+
+class Fed(Engine, Protocol):
+    """An engine whose records come from brokers."""
+
+    @property
+    def servers(self) -> str:
+        """Where brokers are."""
+        ...
+
+
+MakeEngine = Callable[[App, str, Path], Fed]
+"""Makes an engine for an application at an address, which may keep its state in a folder."""
+
+
+def on_spark(
+    make: MakeEngine,
+    faster: Mapping[str, float],
+    looked: Callable[[], None] = lambda: None,
+) -> EngineFactory:
+    """Return what makes engines that run topologies so many times as *faster* says, by name.
+
+    Each makes its engine with *make*, on brokers that no other run uses: what chance does
+    depends on the names of topics. *looked* is called after each look.
+    """
+
+    def engine(conditions: Conditions) -> Engine:
+        return _Faster(make, faster, looked, conditions)
+
+    return engine
+
+
+@dataclass(slots=True)
+class _Faster:
+    """An engine whose clock runs faster; as in a simulation, it stands between two looks."""
+
+    make: MakeEngine
+    faster: Mapping[str, float]
+    looked: Callable[[], None]
+    conditions: Conditions
+    _engine: Fed | None = None
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _times: float = 1.0
+    _zero_s: float = 0.0
+    _now_s: float = 0.0
+
+    @property
+    def now_s(self) -> float:
+        """The time of the last look, as the application counts."""
+        return self._now_s
+
+    @property
+    def allocation(self) -> Mapping[str, int]:
+        """What was started with, or applied last."""
+        return {} if self._engine is None else self._engine.allocation
+
+    def start(self, topology: Topology, allocation: Mapping[str, int]) -> None:
+        """Start a stand-in for *topology* and its load; return when the clock does."""
+        if self._engine is not None:
+            raise EngineError(f"{topology.name} runs already; stop it before starting again")
+        workload, seed = self.conditions.workload, self.conditions.seed
+        workload.check(topology)
+        self._times = self.faster[topology.name]
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="sojourn-reproduce-")))
+            running = sped_up(topology, self._times)
+            address = folder / "topology.json"
+            write_topology(running, address)
+            app = load(str(address))
+            offered = tuple(sources(app, topology, workload, self._times))
+            engine = stack.enter_context(self.make(app, str(address), folder / "state"))
+            engine.start(running, allocation)
+            offer = Offered(Load(servers=engine.servers, sources=offered, seed=seed))
+            first_s = offer.first_s
+            _warm_up(engine, offer)
+            before = offer.ends()
+            stack.enter_context(LoadProcess(offer.load))
+            offer.await_records(before)
+            self._zero_s = engine.now_s - first_s + LEAD_S
+            engine.observe(self._zero_s)
+            self._engine, self._stack = engine, stack.pop_all()
+        self._now_s = 0.0
+
+    def observe(self, until_s: float) -> Pull:
+        """Wait until then, and return what was counted at the pace that is described."""
+        engine = self._running()
+        pull = engine.observe(self._zero_s + until_s / self._times)
+        self._now_s = until_s
+        self.looked()
+        return as_described(pull, self._times, self._zero_s)
+
+    def apply(self, allocation: Mapping[str, int]) -> Cost:
+        """Change processors now. Nothing pauses, whatever the conditions are."""
+        return self._running().apply(allocation)
+
+    def stop(self) -> None:
+        """End the load and the application."""
+        self._engine = None
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _running(self) -> Fed:
+        if self._engine is None:
+            raise EngineError("nothing runs; start it first")
+        return self._engine
+
+
+def _warm_up(engine: Fed, offer: Offered) -> None:
+    """Let records through until they flow, and until none is left."""
+    until_s = engine.now_s + _WARMEST_S
+    with LoadProcess(offer.steady):
+        while engine.now_s < until_s:
+            pull = engine.observe(engine.now_s + _WARM_S)
+            if _served(pull) > 0 and _waiting(pull) <= sum(engine.allocation.values()):
+                break
+    until_s = engine.now_s + _PATIENCE_S
+    while _served(pull) or _waiting(pull):
+        if engine.now_s > until_s:
+            raise EngineError(f"records are left after {_PATIENCE_S:g} s without new ones")
+        pull = engine.observe(engine.now_s + _LOOK_S)
+
+
+def _served(pull: Pull) -> int:
+    return sum(p.served for report in pull.operators for p in report.processors)
+
+
+def _waiting(pull: Pull) -> int:
+    return sum(report.backlog for report in pull.operators)

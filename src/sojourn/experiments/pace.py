@@ -1,0 +1,153 @@
+"""How fast an experiment is run where time really passes, and what is said of it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+from sojourn.errors import BadInput
+from sojourn.experiments.published import EVERY_S
+from sojourn.experiments.span import Span
+
+__all__ = ["LEAST_LOOK_S", "WITHIN_S", "Leg", "Pace"]
+
+LEAST_LOOK_S = 0.5
+"""Between two looks: brokers are asked five times a second."""
+
+WITHIN_S = 300.0
+"""What an experiment takes if nothing is said."""
+
+# Three operators one after the other carry 80 records/s each on two cores with ease.
+_RECORDS_PER_S = 240.0
+# What it takes to start an application, and to stop it.
+_START_S = 18.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leg:
+    """A span at its pace: *faster*, and with minutes that last *minute_s* of its own time."""
+
+    span: Span
+    faster: float
+    minute_s: float
+
+    @property
+    def look_s(self) -> float:
+        """How long a minute is for us."""
+        return self.minute_s / self.faster
+
+    @property
+    def wall_s(self) -> float:
+        """How long all runs of one day take."""
+        return self.span.runs * (_START_S + self.span.minutes * self.look_s)
+
+    @property
+    def said(self) -> str:
+        """How fast it is, in words."""
+        slow = self.faster < 1
+        times = _rounded(1 / self.faster if slow else self.faster)
+        return f"{self.span.application.name} {times:g} times as {'slow' if slow else 'fast'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """All spans of an experiment, each at a pace that the machine carries."""
+
+    legs: tuple[Leg, ...]
+
+    @classmethod
+    def of(
+        cls, spans: Sequence[Span], *, faster: float | None = None, within_s: float = WITHIN_S
+    ) -> "Pace":
+        """Return the pace at which *spans* take *within_s* altogether, or less.
+
+        It is as fast as asked for, or as a small machine carries; minutes are cut to what
+        there is time for. Raise `BadInput` if there is too little between two looks.
+        """
+        runs = sum(span.runs for span in spans)
+        minutes = sum(span.runs * span.minutes for span in spans)
+        look_s = (within_s - _START_S * runs) / minutes
+        if not look_s >= LEAST_LOOK_S:
+            least = ceil((_START_S * runs + LEAST_LOOK_S * minutes) / 60)
+            raise BadInput(
+                f"{runs} starts and {minutes} looks cannot be within {within_s:g} s; "
+                f"write --within {least}m or more"
+            )
+        return cls(legs=tuple(_leg(span, faster, look_s) for span in spans))
+
+    @property
+    def faster(self) -> dict[str, float]:
+        """How many times as fast time passes, by topology."""
+        return {leg.span.application.topology.name: leg.faster for leg in self.legs}
+
+    @property
+    def minutes_s(self) -> dict[str, float]:
+        """How long a minute of the papers is, by topology."""
+        return {leg.span.application.topology.name: leg.minute_s for leg in self.legs}
+
+    @property
+    def looks(self) -> int:
+        """How many looks there are in all runs of one day."""
+        return sum(leg.span.runs * leg.span.minutes for leg in self.legs)
+
+    @property
+    def wall_s(self) -> float:
+        """How long all of it takes, on one day."""
+        return sum(leg.wall_s for leg in self.legs)
+
+    @property
+    def said(self) -> str:
+        """How fast it is, in words."""
+        return ", ".join(leg.said for leg in self.legs)
+
+    @property
+    def caveat(self) -> str:
+        """What is not as it would be on a cluster with Storm, and for as long as there."""
+        return " ".join(dict.fromkeys(line for leg in self.legs for line in _differences(leg)))
+
+
+def _leg(span: Span, faster: float | None, look_s: float) -> Leg:
+    pace = faster or _rounded(_RECORDS_PER_S / span.records_per_s)
+    leg = Leg(span=span, faster=pace, minute_s=min(EVERY_S, _rounded(pace * look_s)))
+    if leg.look_s < 0.9 * LEAST_LOOK_S:
+        raise BadInput(
+            f"{leg.said}, a minute lasts {leg.look_s:.2g} s, and a look takes "
+            f"{LEAST_LOOK_S:g} s; write --faster {EVERY_S / LEAST_LOOK_S:g} or less"
+        )
+    return leg
+
+
+def _differences(leg: Leg) -> Iterator[str]:
+    span, application = leg.span, leg.span.application
+    roots = application.topology.arrivals_per_s * leg.minute_s
+    yield (
+        f"On Spark, {leg.said}: a minute is {leg.minute_s:.2g} s of its time, in which about "
+        f"{roots:.0f} roots come, and {leg.look_s:.2g} s of ours."
+    )
+    if span.days > 1:
+        yield f"It is run on one day instead of {span.days}."
+    pauses = span.pauses
+    if pauses.adding_s or pauses.otherwise_s:
+        stands = " or ".join(f"{s:g}" for s in sorted({pauses.adding_s, pauses.otherwise_s}))
+        yield (
+            f"Nothing stands still for {stands} s where processors change, as in Storm: what "
+            "is claimed of that cannot be seen, or is trivial."
+        )
+    if application.dealt:
+        yield (
+            f"{' and '.join(application.dealt)} have one queue for all processors, and are not "
+            "dealt their records in turn, which would be slower."
+        )
+    if any(gaps.shape == "uniform" for gaps in application.gaps.values()):
+        yield "Gaps between roots vary as much as uniform ones, but are gamma distributed."
+    wire = f", instead of {1e3 * application.wire_s:g} ms" if application.wire_s else ""
+    yield (
+        f"The way to an operator takes 3 to 10 ms, which count as "
+        f"{_rounded(3 * leg.faster):g} to {_rounded(10 * leg.faster):g} ms "
+        f"of {application.name}{wire}."
+    )
+
+
+def _rounded(number: float) -> float:
+    """Return *number* with two digits, rounded down."""
+    unit = 10.0 ** (floor(log10(number)) - 1)
+    return round(floor(number / unit * (1 + 1e-12)) * unit, 12)

@@ -1,0 +1,60 @@
+"""How much of an engine's time an experiment takes, for engines that have to wait."""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from sojourn.experiments import experiment, names
+from sojourn.experiments.application import Application
+from sojourn.experiments.bench import Pauses
+from sojourn.experiments.record import Experiment
+
+__all__ = ["Span", "Spanned", "reallocating"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """So many *runs* of an application on each of its *days*, of so many *minutes* each.
+
+    At most *most_per_s* roots come, or as many as the topology says.
+    """
+
+    application: Application
+    runs: int
+    minutes: int
+    pauses: Pauses
+    most_per_s: float | None = None
+    days: int = 1
+
+    @property
+    def roots_per_s(self) -> float:
+        """The most roots that come."""
+        return self.most_per_s or self.application.topology.arrivals_per_s
+
+    @property
+    def records_per_s(self) -> float:
+        """The most records that operators work on, all together."""
+        topology = self.application.topology
+        return self.roots_per_s / topology.arrivals_per_s * sum(topology.rates.values())
+
+
+@runtime_checkable
+class Spanned(Experiment, Protocol):
+    """An experiment on re-allocation: it says how long it takes, and goes by `Bench.minute_s`.
+
+    Others simulate hours to tell small differences, or need no engine at all.
+    """
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """How long it takes, on one day."""
+        ...
+
+
+def reallocating() -> dict[str, Spanned]:
+    """Return the experiments on re-allocation, which can be run where time really passes.
+
+    >>> list(reallocating())
+    ['drs15-fig9', 'drs15-fig10', 'drs17-fig8', 'drs17-fig9a', 'drs17-fig9b']
+    """
+    every = {name: experiment(name) for name in names()}
+    return {name: one for name, one in every.items() if isinstance(one, Spanned)}

@@ -1,0 +1,153 @@
+"""A whole application on real Spark and Kafka, as its author wrote it."""
+
+import json
+import time
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+import sojourn as sj
+from sojourn.app.operator import Hints
+from sojourn.errors import BadInput, EngineError
+from sojourn.spark.broker import Broker
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.engine import SparkEngine
+from sojourn.spark.settings import SparkSettings
+
+pytestmark = pytest.mark.spark
+DEADLINE_S = 180
+ITEMS = ("tea", "bread")
+ORDERS = 60
+
+
+def consumed(servers, topic, enough):
+    """Return the messages of a topic, once *enough* is true of them."""
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": topic, "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([topic])
+    found, until_s = [], time.monotonic() + DEADLINE_S
+    while not enough(found) and time.monotonic() < until_s:
+        message = consumer.poll(0.2)
+        if message is not None and message.error() is None:
+            found.append((message.value(), dict(message.headers() or [])))
+    consumer.close()
+    return found
+
+
+def order(producer, item, number, photo=b"\x00\xff"):
+    body = json.dumps({"item": item, "number": number}).encode()
+    producer.produce("all-orders", body, headers={"sojourn-column-photo": photo})
+
+
+@pytest.fixture(scope="module")
+def servers(jars):
+    with Broker(jars=jars) as broker:
+        broker.create_topics({"all-orders": 2})
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        order(producer, "tea", 1000)  # of which a run that starts later knows nothing
+        producer.flush()
+        time.sleep(0.1)
+        yield broker.bootstrap_servers
+
+
+@pytest.fixture(scope="module")
+def shop():
+    from spark import shop  # noqa: PLC0415 - hosts import it by this name
+
+    return shop.app
+
+
+def engine(app, servers, **settings):
+    told = {"servers": servers, "batch_s": 10.0, **settings}
+    return SparkEngine(app, "spark.shop:app", SparkSettings(**told))
+
+
+def topology(app):
+    measured = {n: o.hints for n, o in app.operators.items() if o.hints.service_s is not None}
+    guessed = {n: Hints(service_s=0.001) for n in app.operators if n not in measured}
+    return app.topology({"orders": 10, "tips": 1}, measured=measured | guessed)
+
+
+def test_an_application_does_what_it_says(servers, shop, tmp_path):
+    with engine(shop, servers, starting=time.time(), state=tmp_path / "state") as running:
+        running.start(topology(shop), dict.fromkeys(shop.operators, 1))
+        running.apply({**running.allocation, "price": 3, "taxed": 2})
+        producer = Producer({"bootstrap.servers": servers})
+        for number in range(ORDERS):
+            order(producer, ITEMS[number % 2], 1)
+            if number % 10 == 0:
+                producer.produce("shop.tips", b'{"item": "tea"}')
+        order(producer, "gold", 1)
+        producer.produce("all-orders", b"not even JSON")
+        producer.produce("all-orders", b'{"item": "tea", "number": 1}')  # no photo: it is null
+        producer.flush()
+
+        def complete(found):
+            last = {json.loads(v)["item"]: json.loads(v)["total"] for v, _ in found}
+            return last == {"TEA": 30 * (2 + 2) + 2, "BREAD": 30 * (3 + 2)}
+
+        assert complete(consumed(servers, "shop.sums", complete))
+        once = consumed(servers, "shop.taxed-once", lambda found: len(found) > ORDERS)
+        assert len({headers["sojourn-id"] for _, headers in once}) == len(once) == ORDERS + 1
+        dead = consumed(servers, "shop.dead-letters", lambda found: len(found) > 1)
+        assert {headers["sojourn-error"].split(b":")[0] for _, headers in dead} == {
+            b"KeyError",
+            b"sojourn.errors.BadRecord",
+        }
+        pulls, until_s = [], time.monotonic() + DEADLINE_S
+        while time.monotonic() < until_s:
+            pulls.append(running.observe(running.now_s + 1.0))
+            if sum(pull.roots.completed for pull in pulls) >= ORDERS + 3 + 6:
+                break
+        # everything that came was seen to arrive, to be done, and to be complete
+        entered = ORDERS + 3 + 6
+        assert sum(pull.roots.completed for pull in pulls) == entered
+        served = {
+            name: sum(
+                p.served
+                for pull in pulls
+                for o in pull.operators
+                if o.name == name
+                for p in o.processors
+            )
+            for name in shop.operators
+        }
+        assert served["price"] == ORDERS + 3
+        # every processor hears every tip
+        assert served["taxed"] >= ORDERS + 1 + 6
+        assert sum(o.backlog for o in pulls[-1].operators) == 0
+        assert running.health().dead_letters == 2
+        assert "prices tea" in (running.logs / "price.log").read_text()
+        assert pulls[-1].cores > 0
+        with pytest.raises(EngineError, match="sums is Spark's own"):
+            running.apply({**running.allocation, "sums": 2})
+
+
+def test_too_few_slots_are_refused_with_the_number_needed(servers, shop):
+    with (
+        engine(shop, servers, slots=3) as idle,
+        pytest.raises(BadInput, match=r"8 slots are needed .*, there are 3; give Spark 8"),
+    ):
+        idle.start(topology(shop), dict.fromkeys(shop.operators, 1))
+
+
+def test_brokers_that_do_not_answer_are_named(shop):
+    with (
+        engine(shop, "127.0.0.1:9") as idle,
+        pytest.raises(EngineError, match=r"no broker answers at 127\.0\.0\.1:9; check"),
+    ):
+        idle.start(topology(shop), dict.fromkeys(shop.operators, 1))
+
+
+def test_a_sink_without_twins_takes_one_partition(servers):
+    Cluster(servers).ensure(["other.taxed"], 3)
+    other = sj.App("other")
+    source = other.source("taxed", schema="item string")
+    other.project("same", reads=source, columns={"item": "item"}, service_s=0.001)
+    other.sink(source, name="once", deduplicate=True)
+    with (
+        SparkEngine(other, "nowhere:other", SparkSettings(servers=servers)) as idle,
+        pytest.raises(BadInput, match=r"other\.taxed has 3 partitions"),
+    ):
+        idle.start(other.topology({"taxed": 1}), {"same": 1})
