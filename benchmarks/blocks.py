@@ -76,3 +76,10 @@ def observation_of(pulls, topology):
     if not observation.usable:
         raise SystemExit(f"what was measured is of no use: {observation.reason}")
     return observation
+
+
+def without_transfers(topology):
+    """Return *topology* with nothing on its wires: what is left is service and queueing."""
+    return replace(
+        topology, operators=tuple(replace(o, transfer_s=0.0) for o in topology.operators)
+    )

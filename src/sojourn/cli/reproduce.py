@@ -60,7 +60,7 @@ def reproduce(
     """
     console = Console()
     if list_:
-        _list(names(), console, as_json=json)
+        _list(_possible(engine), console, as_json=json)
         return
     chosen = None if all_ else tuple(dict.fromkeys(name or ()))
     if chosen == ():
@@ -80,6 +80,14 @@ def reproduce(
         console.print(f"report  {out / 'report.md'}", soft_wrap=True, highlight=False)
     if not all(one.outcome.holds for one in done):
         raise typer.Exit(DOES_NOT_HOLD)
+
+
+def _possible(engine: EngineName) -> tuple[str, ...]:
+    if engine == "simulator":
+        return names()
+    from sojourn.experiments.span import reallocating  # noqa: PLC0415 - imports every paper
+
+    return tuple(reallocating())
 
 
 def _run(chosen: Sequence[str], seed: int, out: Path) -> "list[Reproduced]":

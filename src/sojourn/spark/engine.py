@@ -15,6 +15,7 @@ from sojourn.app.application import App
 from sojourn.engine import Cost
 from sojourn.errors import ApplicationStopped, EngineError
 from sojourn.host.controller import Controller
+from sojourn.host.counting import Tally
 from sojourn.host.server import Settings
 from sojourn.measure.report import Pull
 from sojourn.model.network import check_allocation
@@ -199,6 +200,8 @@ class SparkEngine:
             running={}
             if self._stack is None
             else {name: self._controller.running(name) for name in self._hosts},
+            trees_open=0 if self._stack is None else len(self._pulls.trees),
+            trees_forgotten=0 if self._stack is None else self._pulls.trees.forgotten,
             failure=self._failure,
         )
 
@@ -271,7 +274,7 @@ class SparkEngine:
         )
         stack.callback(self._queries.stop)
         self._queries.start()
-        self._await_feeds(held)
+        early = self._await_feeds(held)
         began_s = time.monotonic()
         offsets.start()
         stack.callback(offsets.stop)
@@ -281,9 +284,14 @@ class SparkEngine:
             for name in layout.natives
         }
         self._pulls = Pulls(layout, offsets, starting, written, began_s)
+        self._pulls.follow(early)
 
-    def _await_feeds(self, held: Mapping[str, int]) -> None:
-        """Return when every host has all its feeds: one for each task that its query *held*."""
+    def _await_feeds(self, held: Mapping[str, int]) -> list[tuple[str, Tally]]:
+        """Return what was reported until every host had all its feeds.
+
+        That is one for each task that its query *held*.
+        """
+        early: list[tuple[str, Tally]] = []
         left, until_s = set(self._hosts), time.monotonic() + _PATIENCE_S
         while left:
             if self._failure:
@@ -293,8 +301,10 @@ class SparkEngine:
             self._controller.ask()
             time.sleep(5 * _LOOK_S)
             for name, tallies in self._controller.tallies().items():
+                early += [(name, tally) for tally in tallies]
                 if tallies[-1].state.feeds >= held[name]:
                     left.discard(name)
+        return early
 
     def _broker(self, stack: ExitStack) -> str:
         data = None if self._settings.state is None else self._state.broker

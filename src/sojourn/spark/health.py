@@ -11,7 +11,9 @@ class Health:
     """What went wrong so far, and what became of it.
 
     *restarts* of feeds and hosts by operator, records *replayed* from memory, *retried* after
-    an error, kept as *dead_letters*. *failure* is why the application stopped, if it did.
+    an error, kept as *dead_letters*. Of the roots that are followed some *trees* are *open*,
+    and some were *forgotten* because too many were. *failure* is why the application stopped,
+    if it did.
     """
 
     restarts: Mapping[str, int] = field(default_factory=dict)
@@ -19,4 +21,6 @@ class Health:
     retried: int = 0
     dead_letters: int = 0
     running: Mapping[str, int] = field(default_factory=dict)
+    trees_open: int = 0
+    trees_forgotten: int = 0
     failure: str = ""

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sojourn.host.counting import Counts, State, Tally
-from sojourn.host.tracing import Trace
 from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
 from sojourn.measure.sketch import Sketch
-from sojourn.measure.trees import Trees
+from sojourn.measure.trees import Completed, Trees
 from sojourn.spark.layout import Layout
 from sojourn.spark.machine import Machine
 from sojourn.spark.offsets import Offsets
@@ -51,12 +50,7 @@ class Pulls:
         ends = self.offsets.look()
         bins = max(1, round((until_s - self.since_s) / _BIN_S))
         bin_s = (clock_s[1] - clock_s[0]) / bins
-        traces = [
-            (name, trace)
-            for name, some in tallies.items()
-            for tally in some
-            for trace in tally.traces
-        ]
+        done = self.follow((name, tally) for name, some in tallies.items() for tally in some)
         operators = tuple(
             OperatorReport(
                 name=name,
@@ -78,7 +72,7 @@ class Pulls:
             since_s=clock_s[0],
             at_s=clock_s[1],
             operators=operators,
-            roots=self._roots(traces, until_s),
+            roots=self._roots(done, until_s),
             cores=self.machine.cores,
             busy_cores=self.machine.busy_cores(until_s),
         )
@@ -114,10 +108,12 @@ class Pulls:
         waiting = self.states[name].waiting if name in self.states else 0
         return _beyond(ends, begun, topics) + waiting
 
-    def _roots(self, traces: Iterable[tuple[str, Trace]], until_s: float) -> RootReport:
-        done = [
+    def follow(self, tallies: Iterable[tuple[str, Tally]]) -> list[Completed]:
+        """Return the roots that are complete with what hosts tell of their records."""
+        return [
             complete
-            for name, trace in traces
+            for name, tally in tallies
+            for trace in tally.traces
             if (
                 complete := self.trees.add(
                     name,
@@ -132,6 +128,8 @@ class Pulls:
             )
             is not None
         ]
+
+    def _roots(self, done: Sequence[Completed], until_s: float) -> RootReport:
         streams = {
             arrival: sum(self._arrivals([self.layout.app.topic(source)], until_s, 1))
             for arrival, source in self.layout.arrivals().items()

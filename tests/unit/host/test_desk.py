@@ -52,6 +52,17 @@ def test_feeds_share_the_credit():
     assert abs(given_to[1] - given_to[2]) <= 1
 
 
+def test_a_feed_that_sends_nothing_keeps_no_other_waiting():
+    """In a loop what the first waits for comes of what the second has."""
+    made, credit = desk(k=1, ahead=1)
+    assert credit == 2
+    instructions = made.feed_came(2, "q", 1, 0)
+    for number in range(5):
+        assert [grant.feed for grant in of(Grant, instructions)] == [2]
+        instructions = made.records_came(2, [record(number)], 0.0)
+        instructions += made.processor_done(1, [Result([], "")], 1.0)
+
+
 def test_records_go_to_idle_processors_and_the_rest_waits():
     made, _ = desk(k=2)
     given_out = of(Give, made.records_came(1, [record(i) for i in range(4)], 0.0))
