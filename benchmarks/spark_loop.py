@@ -120,7 +120,7 @@ def ran(number, per_s, *, photos=None, settings=None):
         topics = {app.topic(stream): stream for stream in app.streams}
         offsets = Offsets(Cluster(engine.servers).client(), dict.fromkeys(topics, 1))
         ends = {topic: sum(parts.values()) for topic, parts in offsets.look().items()}
-        trees = engine._pulls.trees  # noqa: SLF001 - nobody else asks for them
+        health = engine.health()
         return Ran(
             topology=topology,
             pulls=pulls,
@@ -129,8 +129,8 @@ def ran(number, per_s, *, photos=None, settings=None):
             written={topics[topic]: end for topic, end in ends.items()},
             done=_leaves(engine.servers, app.topic("done"), ends),
             audited=_leaves(engine.servers, app.topic("audit"), ends),
-            open=len(trees),
-            forgotten=trees.forgotten,
+            open=health.trees_open,
+            forgotten=health.trees_forgotten,
             restarts={o: n for o, n in engine.health().restarts.items() if n},
         )
 

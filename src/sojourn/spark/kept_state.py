@@ -1,7 +1,6 @@
 """The folder that an application goes on from: checkpoints, logs, and whose they are."""
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,10 +59,6 @@ class KeptState:
                 )
         path.write_text(json.dumps(now, indent=1), encoding="utf-8")
         return goes_on
-
-    def forget(self) -> None:
-        """Remove all that is kept."""
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def positions(self, query: str, begin: Positions) -> dict[str, dict[int, int]]:
         """Return the offsets that come next, by topic and partition, as last committed.
