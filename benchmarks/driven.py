@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 from sojourn.app.loading import load
-from sojourn.errors import SojournError
+from sojourn.errors import ApplicationStopped, EngineError
 from sojourn.spark.engine import SparkEngine
 from sojourn.spark.settings import SparkSettings
 from sojourn.topology_file import read_topology
@@ -181,9 +181,13 @@ def _done(engine, what, *details):
 
 
 def _observe(engine, ended):
-    with suppress(SojournError):  # what stops it is told with its health
-        while not ended.is_set():
+    while not ended.is_set():
+        try:
             engine.observe(engine.now_s + _EVERY_S)
+        except ApplicationStopped:
+            return  # that is told with its health
+        except EngineError:
+            pass  # while the broker is away; the next look may be better
 
 
 def main(folder, address, servers, batch_s, *allocation):

@@ -7,7 +7,7 @@ processor, a host, a Python worker of Spark, the broker and the driver are kille
 load, and the last two started again. Every root is looked for at the sink, and what comes
 twice is counted by its id. It cannot be more than what was not committed at the time. After
 the driver's death nothing of it may be left: no process, and nothing in the temporary folder.
-The default run sends for three to four minutes, and takes about five.
+The default run sends for more than three minutes, and takes about five.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from pathlib import Path
 from driven import Driver, topology_of
 from on_spark import load_of, sink_of
 from sojourn.app.loading import load
+from sojourn.errors import EngineError
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.kept_state import KeptState
@@ -32,14 +33,12 @@ from sojourn.spark.ports import free_ports
 
 ADDRESS = "light:app"
 ALLOCATION = {"first": 2, "second": 2, "third": 2}
-# The first half of what is sent goes through the rescales, the rest in equal parts.
+# Four tenths of what is sent go through the rescales, one through each kill, and one after.
 RESCALES = [
     *({"first": 4}, {"second": 1}, {"third": 5}, {"first": 1, "second": 3}, {"third": 1}),
     *({"first": 3}, {"second": 6}, {"first": 2, "third": 4}, {"second": 2}, {"third": 2}),
 ]
 BROKER_AWAY_S = 2.0
-# Once all roots are there, what comes again may still be on its way.
-QUIET_S = 3.0
 PATIENCE_S = 300.0
 
 
@@ -63,81 +62,73 @@ class Outcome:
 
 
 class Bench:
-    """The broker, the application, and who reads its sink."""
+    """The broker, the application under load, and who reads its sink.
 
-    def __init__(self, folder, broker, driver, sink, *, per_s):
-        self.folder, self.broker, self.driver, self.sink = folder, broker, driver, sink
-        self.per_s, self.app = per_s, load(ADDRESS)
-        self.servers = broker.bootstrap_servers
+    Phases begin and end with what has arrived at the sink, so that all happens under load,
+    whatever the machine can carry.
+    """
+
+    def __init__(self, broker, driver, sink):
+        self.broker, self.driver, self.sink = broker, driver, sink
         self.left = []
-        self._ids, self._read, self._roots = set(), 0, 0
+        app = load(ADDRESS)
         self._reads = {
-            name: self.app.topic(operator.reads[0].name)
-            for name, operator in self.app.operators.items()
+            name: app.topic(operator.reads[0].name) for name, operator in app.operators.items()
         }
         self._offsets = Offsets(
-            Cluster(self.servers).client(), dict.fromkeys(self._reads.values(), 1)
+            Cluster(broker.bootstrap_servers).client(), dict.fromkeys(self._reads.values(), 1)
         )
+        self._ids, self._read, self._began = set(), 0, 0
 
-    def phase(self, name, records, event):
-        """Return what became of *records* during which *event* happened."""
-        say(f"{name}: {records} records")
+    def phase(self, name, until, event):
+        """Return what became of the records up to *until*, during which *event* happened."""
+        say(f"{name}: up to record {until}")
         outcome, before = Outcome(name), self.driver.health()
-        committed = self._committed()
-        lasts_s = records / self.per_s
-        load_ = load_of(
-            topology_of(ADDRESS, self.app),
-            self.app,
-            self.servers,
-            points=[(0.0, self.per_s)],
-            lasts_s=lasts_s,
-            gaps="constant",
-        )
-        with load_ as sending:
-            committed, ends = event(lasts_s, outcome) or (committed, committed)
-            sent = sending.wait()
-        if any(sent.failed.values()):
-            outcome.notes.append(f"{sum(sent.failed.values())} not taken by the broker")
-        self._await_all()
+        event_s = time.time()
+        committed, ends = event(self._began, until, outcome) or ({}, {})
+        self._await_until(until)
         after = self.driver.health()
         if after["failure"]:
             raise SystemExit(f"{name}: the application stopped: {after['failure']}")
+        if event == self.driver_killed:
+            before = dict.fromkeys(before, 0) | {"restarts": dict.fromkeys(self._reads, 0)}
         outcome.restarts = {
             operator: restarts - before["restarts"][operator]
             for operator, restarts in after["restarts"].items()
             if restarts > before["restarts"][operator]
         }
         outcome.replayed = max(0, after["replayed"] - before["replayed"])
-        again = ALLOCATION if name == "driver killed" else outcome.restarts
-        outcome.uncommitted = sum(ends[operator] - committed[operator] for operator in again)
-        self._count(outcome)
+        again = self._reads if event == self.driver_killed else outcome.restarts
+        outcome.uncommitted = sum(
+            ends[operator] - committed[operator] for operator in again if operator in ends
+        )
+        self._count(outcome, until, event_s)
         return outcome
 
     # -- what happens ---------------------------------------------------------------------
 
-    def rescales(self, lasts_s, outcome):
+    def rescales(self, began, until, outcome):
         """Rescale ten times, evenly."""
-        for number, allocation in enumerate(RESCALES):
-            time.sleep(lasts_s / (len(RESCALES) + 1))
+        for number, allocation in enumerate(RESCALES, start=1):
+            at = began + number * (until - began) // (len(RESCALES) + 1)
+            self.sink.await_roots(at, patience_s=PATIENCE_S)
             outcome.notes += [] if self.driver.scale(**allocation) else [f"{number} no change"]
         outcome.notes.append(f"{len(RESCALES)} rescales")
 
     def killed(self, which):
-        """Return the event that one of the processes *which* finds is killed."""
+        """Return the event that the process that *which* finds is killed."""
 
-        def event(lasts_s, _outcome):
-            time.sleep(lasts_s / 2)
-            committed = self._committed()
+        def event(began, until, _outcome):
+            committed = self._middle(began, until)
             which().kill()
             time.sleep(1.0)  # by now it is noticed
             return committed, self._ends()
 
         return event
 
-    def broker_killed(self, lasts_s, outcome):
+    def broker_killed(self, began, until, outcome):
         """Kill the broker, and start it again on what it left."""
-        time.sleep(lasts_s / 2)
-        committed = self._committed()
+        committed = self._middle(began, until)
         os.killpg(self.broker.process_group, signal.SIGKILL)
         began_s = time.monotonic()
         self.broker.stop()
@@ -146,10 +137,9 @@ class Bench:
         outcome.notes.append(f"broker away {time.monotonic() - began_s:.1f} s")
         return committed, self._ends()
 
-    def driver_killed(self, lasts_s, outcome):
+    def driver_killed(self, began, until, outcome):
         """Kill what drives the application, and start it again on its state."""
-        time.sleep(lasts_s / 2)
-        committed = self._committed()
+        committed = self._middle(began, until)
         left, took_s = self.driver.kill()
         ends = self._ends()
         self.left += left
@@ -161,29 +151,44 @@ class Bench:
 
     # -- what is counted ------------------------------------------------------------------
 
-    def _ends(self):
-        ends = self._offsets.partitions()
-        return {name: ends[topic][0] for name, topic in self._reads.items()}
-
-    def _committed(self):
+    def _middle(self, began, until):
+        """Return what is committed when half of the records have arrived."""
+        self.sink.await_roots((began + until) // 2, patience_s=PATIENCE_S)
         state = KeptState(self.driver.folder)
         return {
             name: state.positions(name, {topic: {0: 0}})[topic][0]
             for name, topic in self._reads.items()
         }
 
-    def _await_all(self):
-        """Return when all roots are at the sink, and nothing has come for a while."""
-        self.sink.await_roots(self._ends()["first"], patience_s=PATIENCE_S)
-        seen, since_s = len(self.sink.arrived), time.monotonic()
-        while time.monotonic() < since_s + QUIET_S:
-            time.sleep(0.1)
-            if len(self.sink.arrived) > seen:
-                seen, since_s = len(self.sink.arrived), time.monotonic()
+    def _ends(self):
+        until_s = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                ends = self._offsets.partitions()
+                break
+            except EngineError:  # a broker that was killed takes a while
+                if time.monotonic() > until_s:
+                    raise
+        return {name: ends[topic][0] for name, topic in self._reads.items()}
 
-    def _count(self, outcome):
-        sent = self._ends()["first"]
-        outcome.roots, self._roots = sent - self._roots, sent
+    def sent(self):
+        """Return how many roots there are."""
+        return self._ends()["first"]
+
+    def _missing(self, until):
+        """Return the roots that have not arrived, of those before *until*."""
+        topic, roots = self._reads["first"], self.sink.roots()
+        return [n for n in range(self._began, until) if f"{topic}/0/{n}" not in roots]
+
+    def _await_until(self, until):
+        """Return when all roots before *until* are at the sink, or never will be."""
+        until_s = time.monotonic() + PATIENCE_S
+        while self._missing(until) and time.monotonic() < until_s:
+            time.sleep(0.2)
+
+    def _count(self, outcome, until, event_s):
+        outcome.lost = len(self._missing(until))
+        outcome.roots, self._began = until - self._began, until
         came = self.sink.arrived[self._read :]
         self._read += len(came)
         new_s = []
@@ -193,8 +198,8 @@ class Bench:
             else:
                 self._ids.add(arrived.identity)
                 new_s.append(arrived.read_s)
-        outcome.silent_s = max((b - a for a, b in pairwise(new_s)), default=0.0)
-        outcome.lost = sent - len(self.sink.roots())
+        gaps_s = [b - a for a, b in pairwise(new_s) if a >= event_s]
+        outcome.silent_s = max(gaps_s, default=0.0)
 
 
 def say(line):
@@ -208,23 +213,33 @@ def run(folder, *, records, per_s, batch_s):
     port, _ = free_ports(None)
     with Broker(data=folder / "broker", port=port) as broker:
         servers = broker.bootstrap_servers
+        Cluster(servers).ensure([app.topic(stream) for stream in app.streams], 1)
         driver = Driver(folder, ADDRESS, servers, batch_s=batch_s, allocation=ALLOCATION)
-        with driver, sink_of(app, servers) as sink:
-            bench = Bench(folder, broker, driver, sink, per_s=per_s)
+        load_ = load_of(
+            topology_of(ADDRESS, app),
+            app,
+            servers,
+            points=[(0.0, per_s)],
+            lasts_s=records / per_s,
+            gaps="constant",
+        )
+        with driver, sink_of(app, servers) as sink, load_:
+            bench = Bench(broker, driver, sink)
+            events = {
+                "rescales": bench.rescales,
+                "processor killed": bench.killed(lambda: driver.processors("second")[0]),
+                "Python worker killed": bench.killed(lambda: driver.workers()[0]),
+                "host killed": bench.killed(lambda: driver.host("second")),
+                "broker killed": bench.broker_killed,
+                "driver killed": bench.driver_killed,
+            }
             outcomes = [
-                bench.phase("rescales", records - 5 * each, bench.rescales),
-                bench.phase(
-                    "processor killed",
-                    each,
-                    bench.killed(lambda: driver.processors("second")[0]),
-                ),
-                bench.phase(
-                    "Python worker killed", each, bench.killed(lambda: driver.workers()[0])
-                ),
-                bench.phase("host killed", each, bench.killed(lambda: driver.host("second"))),
-                bench.phase("broker killed", each, bench.broker_killed),
-                bench.phase("driver killed", each, bench.driver_killed),
+                bench.phase(name, records - (len(events) + 1 - number) * each, event)
+                for number, (name, event) in enumerate(events.items(), start=1)
             ]
+            load_.wait()
+            say("the rest")
+            outcomes.append(bench.phase("the rest", bench.sent(), lambda *_: None))
     return outcomes, bench.left
 
 
@@ -232,11 +247,10 @@ def printed(outcomes):
     """Print what became of the records, phase by phase."""
     head = ("phase", "records", "lost", "twice", "at most", "replayed", "silent s")
     print(f"{head[0]:22}" + "".join(f"{title:>9}" for title in head[1:]) + "  restarts, notes")
-    lost_before = 0
     for outcome in outcomes:
         restarts = [f"{name} {n}" for name, n in outcome.restarts.items()]
         numbers = (
-            *(outcome.roots, outcome.lost - lost_before, outcome.duplicates),
+            *(outcome.roots, outcome.lost, outcome.duplicates),
             *(outcome.uncommitted, outcome.replayed, f"{outcome.silent_s:.1f}"),
         )
         print(
@@ -244,10 +258,10 @@ def printed(outcomes):
             + "".join(f"{number:>9}" for number in numbers)
             + f"  {', '.join(restarts + outcome.notes)}"
         )
-        lost_before = outcome.lost
     roots = sum(outcome.roots for outcome in outcomes)
     twice = sum(outcome.duplicates for outcome in outcomes)
-    print(f"of {roots} roots {outcomes[-1].lost} were lost, {twice} records came twice")
+    lost = sum(outcome.lost for outcome in outcomes)
+    print(f"of {roots} roots {lost} were lost, {twice} records came twice")
 
 
 def main():
@@ -269,7 +283,8 @@ def main():
         print(f"left behind: {thing}")
     if asked.json:
         asked.json.write_text(json.dumps([asdict(outcome) for outcome in outcomes], indent=1))
-    return int(bool(outcomes[-1].lost or outcomes[0].duplicates or left))
+    lost = sum(outcome.lost for outcome in outcomes)
+    return int(bool(lost or outcomes[0].duplicates or left))
 
 
 if __name__ == "__main__":

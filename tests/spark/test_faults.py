@@ -18,6 +18,7 @@ from sojourn.app.loading import load
 from sojourn.errors import ApplicationStopped, BadInput
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.engine import SparkEngine
+from sojourn.spark.kept_state import KeptState
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.settings import SparkSettings
 from sojourn.topology import Arrival, Operator, Topology
@@ -29,9 +30,9 @@ CHAIN = Topology(
     name="faults",
     arrivals=(Arrival(name="in", per_s=20.0, into="first"),),
     operators=(
-        Operator(name="first", service_s=0.05, emits={"second": 1}),
-        Operator(name="second", service_s=0.05, emits={"third": 1}),
-        Operator(name="third", service_s=0.01),
+        Operator(name="first", service_s=0.02, emits={"second": 1}),
+        Operator(name="second", service_s=0.02, emits={"third": 1}),
+        Operator(name="third", service_s=0.005),
     ),
 )
 ALLOCATION = {"first": 2, "second": 2, "third": 1}
@@ -241,15 +242,14 @@ def test_fewer_slots_than_queries_hold_are_refused(loaded):
 
 def test_state_of_an_application_that_read_something_else_is_refused(loaded, tmp_path):
     state = tmp_path / "state"
-    with pytest.raises(BadInput, match="slots"):  # it never ran, but its form is known
-        loaded.engine(slots=1, state=state).start(CHAIN, ALLOCATION)
+    KeptState(state).keep(loaded.app, Cluster(loaded.servers).identity())
     changed = Topology(
         name=CHAIN.name,
         arrivals=CHAIN.arrivals,
         operators=(
-            Operator(name="first", service_s=0.05, emits={"third": 1}),
-            Operator(name="third", service_s=0.01, emits={"second": 1}),
-            Operator(name="second", service_s=0.05),
+            Operator(name="first", service_s=0.02, emits={"third": 1}),
+            Operator(name="third", service_s=0.005, emits={"second": 1}),
+            Operator(name="second", service_s=0.02),
         ),
     )
     address = as_file(changed, tmp_path)

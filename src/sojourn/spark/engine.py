@@ -110,9 +110,11 @@ class SparkEngine:
         asked = set(self._controller.ask())
         while self.now_s < until_s and not asked <= self._controller.reported():
             time.sleep(_LOOK_S / 10)
+        ends = self._pulls.offsets.look()  # first: what hosts told is kept if this fails
         with self._lock:
             pull = self._pulls.taken(
                 self._controller.tallies(),
+                ends,
                 wanted=self._allocation,
                 running={name: self._controller.running(name) for name in self._hosts},
                 clock_s=(self._looked_s, until_s),
@@ -221,16 +223,19 @@ class SparkEngine:
         settings, layout = self._settings, self._layout
         folder = Path(tempfile.mkdtemp(prefix="sojourn-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        layout.check_sockets(folder)
         self._state = KeptState(settings.state or folder / "state")
         jars = resolve_jars()
         self._cluster = Cluster(settings.servers or self._broker(stack), settings.kafka)
-        goes_on = self._state.check(layout.app, self._cluster.identity())
+        cluster = self._cluster.identity()
+        goes_on = self._state.check(layout.app, cluster)
         partitions = self._cluster.ensure(
             layout.topics, settings.partitions, bounded=layout.inner_topics
         )
         held = layout.slots(partitions, STATE_PARTITIONS)
         slots = settings.slots or sum(held.values())
         check_slots(held, slots)
+        self._state.keep(layout.app, cluster)
         self._controller = stack.enter_context(
             Controller(folder / "hosts", logs=self._state.logs)
         )

@@ -44,7 +44,6 @@ class KeptState:
         Spark's own aggregations keep.
         """
         now = _form(app, cluster)
-        self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / "application.json"
         goes_on = path.exists()
         if goes_on:
@@ -57,8 +56,13 @@ class KeptState:
                     f"what is kept in {self.folder} does not fit: {difference}; "
                     "go back to what it was, keep the state elsewhere, or start anew"
                 )
-        path.write_text(json.dumps(now, indent=1), encoding="utf-8")
         return goes_on
+
+    def keep(self, app: App, cluster: str) -> None:
+        """Note what is kept from now on."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        form = json.dumps(_form(app, cluster), indent=1)
+        (self.folder / "application.json").write_text(form, encoding="utf-8")
 
     def positions(self, query: str, begin: Positions) -> dict[str, dict[int, int]]:
         """Return the offsets that come next, by topic and partition, as last committed.

@@ -13,6 +13,7 @@ from sojourn.spark.relay import Route
 
 __all__ = ["Layout", "check_slots"]
 
+_LONGEST_SOCKET = 107
 _JOB = "sojourn.host.operator_job:of_application"
 
 
@@ -93,6 +94,20 @@ class Layout:
             limit_s=function.time_limit_s,
             temporary=folder,
         )
+
+    def socket(self, operator: str, folder: Path) -> Path:
+        """Return where the host of a function is reached."""
+        return folder / operator / "feed.sock"
+
+    def check_sockets(self, folder: Path) -> None:
+        """Raise `BadInput` if the system has no room for the name of a socket in *folder*."""
+        for operator in self.functions:
+            path = str(self.socket(operator, folder))
+            if len(path.encode()) > _LONGEST_SOCKET:
+                raise BadInput(
+                    f"{path} is too long for a socket, which may have {_LONGEST_SOCKET} "
+                    f"bytes; set TMPDIR to a shorter folder, or give {operator} a shorter name"
+                )
 
     def followers(self) -> dict[str, list[str]]:
         """Return the functions that read each stream: what a tree is followed through."""

@@ -73,7 +73,7 @@ class Plumbing:
             feed = Feed(
                 route=layout.route(name, trace_per_s=settings.trace_per_s),
                 kafka=self.cluster.for_spark,
-                host=self.hosts / name / "feed.sock",
+                host=layout.socket(name, self.hosts),
                 checkpoint=self.state.checkpoint(name),
                 starting=_as_spark(starting),
                 batch_s=settings.batch_s,

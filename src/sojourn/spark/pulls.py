@@ -40,14 +40,17 @@ class Pulls:
     def taken(
         self,
         tallies: Mapping[str, Sequence[Tally]],
+        ends: Mapping[str, Mapping[int, int]],
         *,
         wanted: Mapping[str, int],
         running: Mapping[str, int],
         clock_s: tuple[float, float],
         until_s: float,
     ) -> Pull:
-        """Return what was counted until *until_s*; *clock_s* is the interval as asked for."""
-        ends = self.offsets.look()
+        """Return what was counted until *until_s*; *clock_s* is the interval as asked for.
+
+        *ends* are the offsets that come next, as they are now.
+        """
         bins = max(1, round((until_s - self.since_s) / _BIN_S))
         bin_s = (clock_s[1] - clock_s[0]) / bins
         done = self.follow((name, tally) for name, some in tallies.items() for tally in some)

@@ -24,6 +24,8 @@ def shop(reads="lines", expression="count(*)"):
 def test_the_first_start_has_nothing_to_go_on_from_and_the_second_has(tmp_path):
     kept = KeptState(tmp_path / "state")
     assert not kept.check(shop(), "cluster-1")
+    assert not kept.check(shop(), "cluster-1")
+    kept.keep(shop(), "cluster-1")
     assert kept.check(shop(), "cluster-1")
 
 
@@ -38,7 +40,7 @@ def test_the_first_start_has_nothing_to_go_on_from_and_the_second_has(tmp_path):
 )
 def test_what_does_not_fit_is_refused_and_nothing_is_changed(tmp_path, app, cluster, why):
     kept = KeptState(tmp_path)
-    kept.check(shop(), "c")
+    kept.keep(shop(), "c")
     before = (tmp_path / "application.json").read_text()
     with pytest.raises(BadInput, match=why):
         kept.check(app, cluster)
@@ -47,7 +49,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_changed(tmp_path, app, clus
 
 def test_an_operator_that_is_new_is_no_reason_to_refuse(tmp_path):
     kept = KeptState(tmp_path)
-    kept.check(shop(), "c")
+    kept.keep(shop(), "c")
     app = shop()
     app.project("more", reads=app.streams["split"], columns={"word": "word"})
     assert kept.check(app, "c")

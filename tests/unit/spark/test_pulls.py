@@ -85,6 +85,7 @@ def tally(**fields):
 def taken(made, tallies):
     return made.taken(
         tallies,
+        made.offsets.look(),
         wanted={"split": 2, "upper": 1},
         running={"split": 2},
         clock_s=(0.0, 2.0),
