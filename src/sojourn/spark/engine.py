@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from pyspark.sql import SparkSession
+
 from sojourn.app.application import App
 from sojourn.engine import Cost
 from sojourn.errors import ApplicationStopped, EngineError
@@ -220,55 +222,41 @@ class SparkEngine:
     # -- inside ---------------------------------------------------------------------------
 
     def _start(self, stack: ExitStack, topology: Topology) -> None:
-        settings, layout = self._settings, self._layout
         folder = Path(tempfile.mkdtemp(prefix="sojourn-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        layout = self._layout
         layout.check_sockets(folder)
-        self._state = KeptState(settings.state or folder / "state")
-        jars = resolve_jars()
-        self._cluster = Cluster(settings.servers or self._broker(stack), settings.kafka)
+        self._state = KeptState(self._settings.state or folder / "state")
+        self._cluster = Cluster(
+            self._settings.servers or self._broker(stack), self._settings.kafka
+        )
         cluster = self._cluster.identity()
         goes_on = self._state.check(layout.app, cluster)
         partitions = self._cluster.ensure(
-            layout.topics, settings.partitions, bounded=layout.inner_topics
+            layout.topics, self._settings.partitions, bounded=layout.inner_topics
         )
         held = layout.slots(partitions, STATE_PARTITIONS)
-        slots = settings.slots or sum(held.values())
+        slots = self._settings.slots or sum(held.values())
         check_slots(held, slots)
         self._state.keep(layout.app, cluster)
-        self._controller = stack.enter_context(
-            Controller(folder / "hosts", logs=self._state.logs)
-        )
-        self._hosts = {
-            name: layout.host(name, folder, self._allocation[name]) for name in layout.functions
-        }
-        for host in self._hosts.values():
-            self._controller.launch(host)
-        session = new_session(
-            layout.app.name,
-            jars=jars,
-            slots=slots,
-            options={"spark.python.unix.domain.socket.dir": str(folder)}
-            if len(str(folder)) < _MOST_FOLDER
-            else {},
-            log=self._state.logs / "spark.log",
-        )
-        stack.callback(end_session, session)
         offsets = Offsets(self._cluster.client(), partitions)
-        for name, host in self._hosts.items():
-            self._controller.await_running(name, host.processors, patience_s=_PATIENCE_S)
+        looked_s = time.monotonic()
+        offsets.look()
+        self._launch_hosts(stack, folder)
         plumbing = Plumbing(
             layout=layout,
-            settings=settings,
+            settings=self._settings,
             cluster=self._cluster,
             state=self._state,
-            session=session,
+            session=self._session(stack, folder, slots),
             hosts=folder,
         )
+        for name, host in self._hosts.items():
+            self._controller.await_running(name, host.processors, patience_s=_PATIENCE_S)
         starting = plumbing.positions(offsets, goes_on=goes_on)
+        rates = layout.expected_rates(topology, offsets, looked_s)
         starts = {
-            name: plumbing.operator(name, starting[name], topology.rates[name])
-            for name in starting
+            name: plumbing.operator(name, starting[name], rates[name]) for name in starting
         }
         self._queries = Queries(
             self._controller,
@@ -290,6 +278,30 @@ class SparkEngine:
         }
         self._pulls = Pulls(layout, offsets, starting, written, began_s)
         self._pulls.follow(early)
+
+    def _launch_hosts(self, stack: ExitStack, folder: Path) -> None:
+        self._controller = stack.enter_context(
+            Controller(folder / "hosts", logs=self._state.logs)
+        )
+        self._hosts = {
+            name: self._layout.host(name, folder, self._allocation[name])
+            for name in self._layout.functions
+        }
+        for host in self._hosts.values():
+            self._controller.launch(host)
+
+    def _session(self, stack: ExitStack, folder: Path, slots: int) -> SparkSession:
+        session = new_session(
+            self._layout.app.name,
+            jars=resolve_jars(),
+            slots=slots,
+            options={"spark.python.unix.domain.socket.dir": str(folder)}
+            if len(str(folder)) < _MOST_FOLDER
+            else {},
+            log=self._state.logs / "spark.log",
+        )
+        stack.callback(end_session, session)
+        return session
 
     def _await_feeds(self, held: Mapping[str, int]) -> list[tuple[str, Tally]]:
         """Return what was reported until every host had all its feeds.

@@ -1,5 +1,6 @@
 """An application as queries, topics and hosts: worked out before anything starts."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,9 @@ from sojourn.app.graph import readers
 from sojourn.app.operator import NativeOperator, PythonOperator
 from sojourn.errors import BadInput
 from sojourn.host.server import Settings
+from sojourn.spark.offsets import Offsets
 from sojourn.spark.relay import Route
+from sojourn.topology import Topology
 
 __all__ = ["Layout", "check_slots"]
 
@@ -131,6 +134,24 @@ class Layout:
             for reader in into:
                 named[source if len(into) == 1 else f"{source} to {reader}"] = source
         return named
+
+    def expected_rates(
+        self, topology: Topology, offsets: Offsets, since_s: float
+    ) -> Mapping[str, float]:
+        """Return the records per second that operators will get, as sources have it *since_s*.
+
+        As the topology declares it, where nothing came.
+        """
+        offsets.look()
+        until_s = time.monotonic()
+        came = sum(
+            sum(offsets.arrivals([self.app.topic(source)], since_s, until_s, 1))
+            for source in self.arrivals().values()
+        )
+        if not came:
+            return topology.rates
+        per_s = came / (until_s - since_s)
+        return topology.scaled(per_s / topology.arrivals_per_s).rates
 
     def slots(self, partitions: Mapping[str, int], state_partitions: int) -> dict[str, int]:
         """Return the tasks that each query holds for as long as it runs."""

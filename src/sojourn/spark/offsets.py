@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 
 # the types of the package do not say that it exports both
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
@@ -23,6 +23,12 @@ __all__ = ["Offsets"]
 
 _ANSWER_S = 5.0
 _KEPT = 5000
+_SETTLES_S, _LOOK_S = 5.0, 0.05
+_NOT_YET = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
 
 _Counted = tuple[float, Mapping[str, int]]
 
@@ -75,24 +81,18 @@ class Offsets:
 
         A time is in seconds since 1970.
         """
-        wanted = {
-            TopicPartition(topic, partition): _spec(at)
-            for topic, partitions in self._topics.items()
-            for partition in range(partitions)
-        }
-        found: dict[str, dict[int, int]] = {topic: {} for topic in self._topics}
-        try:
-            asked = self._client.list_offsets(
-                wanted,
-                isolation_level=IsolationLevel.READ_UNCOMMITTED,
-                request_timeout=_ANSWER_S,
-            )
-            for place, answer in asked.items():
-                found[place.topic][place.partition] = answer.result(_ANSWER_S).offset
-        except (KafkaException, TimeoutError) as error:
-            raise EngineError(
-                f"Kafka did not say how many records there are: {error}"
-            ) from error
+        until_s = time.monotonic() + _SETTLES_S
+        while True:
+            try:
+                found = self._listed(_spec(at))
+            except (KafkaException, TimeoutError) as error:
+                if _passes(error) and time.monotonic() < until_s:
+                    time.sleep(_LOOK_S)
+                    continue
+                raise EngineError(
+                    f"Kafka did not say how many records there are: {error}"
+                ) from error
+            break
         if any(offset < 0 for parts in found.values() for offset in parts.values()):
             ends = self.partitions()  # nothing is as young as the time that was asked for
             found = {
@@ -101,10 +101,30 @@ class Offsets:
             }
         return found
 
+    def _listed(self, spec: OffsetSpec) -> dict[str, dict[int, int]]:
+        wanted = {
+            TopicPartition(topic, partition): spec
+            for topic, partitions in self._topics.items()
+            for partition in range(partitions)
+        }
+        asked = self._client.list_offsets(
+            wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_ANSWER_S
+        )
+        found: dict[str, dict[int, int]] = {topic: {} for topic in self._topics}
+        for place, answer in asked.items():
+            found[place.topic][place.partition] = answer.result(_ANSWER_S).offset
+        return found
+
     def _run(self) -> None:
         while not self._ended.wait(self._every_s):
             with suppress(EngineError):  # whoever looks is told
                 self.look()
+
+
+def _passes(error: Exception) -> bool:
+    """Tell whether a topic is only too new: its broker does not lead it yet."""
+    told = error.args[0] if error.args else None
+    return isinstance(told, KafkaError) and told.code() in _NOT_YET
 
 
 def _spec(at: str | float) -> OffsetSpec:
