@@ -74,7 +74,7 @@ def reproduce(
     else:
         done = _run(chosen or names(), seed, out)
     if json:
-        print_json(_report(done, seed))
+        print_json(_report(done, seed, engine))
     else:
         _show(done, console)
         console.print(f"report  {out / 'report.md'}", soft_wrap=True, highlight=False)
@@ -167,8 +167,9 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _report(done: "Sequence[Reproduced]", seed: int) -> dict[str, Any]:
+def _report(done: "Sequence[Reproduced]", seed: int, engine: EngineName) -> dict[str, Any]:
     return {
+        "engine": engine,
         "seed": seed,
         "holds": all(one.outcome.holds for one in done),
         "experiments": [

@@ -30,7 +30,7 @@ __all__ = ["Fed", "MakeEngine", "on_spark"]
 # The first records find Java cold. It is warm when no more wait than there are processors;
 # with too few of those that may never be.
 _WARM_S, _WARMEST_S = 2.0, 20.0
-_LOOK_S = 0.5
+_LOOK_S, _LATE_S = 0.5, 0.05
 _PATIENCE_S = 60.0
 
 
@@ -52,7 +52,7 @@ def on_spark(
     faster: Mapping[str, float],
     looked: Callable[[], None] = lambda: None,
 ) -> EngineFactory:
-    """Return what makes engines that run topologies so many times as *faster* says, by name.
+    """Return what makes engines that run topologies so many times as fast, by their names.
 
     Each makes its engine with *make*, on brokers that no other run uses: what chance does
     depends on the names of topics. *looked* is called after each look.
@@ -94,7 +94,7 @@ class _Faster:
             raise EngineError(f"{topology.name} runs already; stop it before starting again")
         workload, seed = self.conditions.workload, self.conditions.seed
         workload.check(topology)
-        self._times = self.faster[topology.name]
+        self._times = self.faster.get(topology.name, 1.0)
         with ExitStack() as stack:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="sojourn-reproduce-")))
             running = sped_up(topology, self._times)
@@ -110,7 +110,8 @@ class _Faster:
             before = offer.ends()
             stack.enter_context(LoadProcess(offer.load))
             offer.await_records(before)
-            self._zero_s = engine.now_s - first_s + LEAD_S
+            began_s = engine.now_s - first_s
+            self._zero_s = max(began_s + LEAD_S, engine.now_s + _LATE_S)
             engine.observe(self._zero_s)
             self._engine, self._stack = engine, stack.pop_all()
         self._now_s = 0.0
@@ -118,7 +119,9 @@ class _Faster:
     def observe(self, until_s: float) -> Pull:
         """Wait until then, and return what was counted at the pace that is described."""
         engine = self._running()
-        pull = engine.observe(self._zero_s + until_s / self._times)
+        # a machine that is late looks at once, and catches up: the load does not wait for it
+        wanted_s = self._zero_s + until_s / self._times
+        pull = engine.observe(max(wanted_s, engine.now_s + _LATE_S))
         self._now_s = until_s
         self.looked()
         return as_described(pull, self._times, self._zero_s)

@@ -15,6 +15,7 @@ from sojourn.experiments.bench import Bench
 from sojourn.experiments.papers import drs15_fig8
 from sojourn.experiments.record import Outcome, Panel, Series, Table, Verdict
 from sojourn.experiments.simulated import simulated
+from sojourn.experiments.span import reallocating
 
 QUICK = ("drs15-fig8", "drs15-fig10", "drs17-fig10")
 
@@ -36,6 +37,8 @@ def done(tmp_path_factory):
 def test_the_list_has_every_claim():
     listed = json.loads(run("--list", "--json").stdout)["experiments"]
     assert tuple(entry["name"] for entry in listed) == names()
+    on_spark = json.loads(run("--list", "--json", "--engine", "spark").stdout)["experiments"]
+    assert [entry["name"] for entry in on_spark] == list(reallocating())
     printed = run("--list").stdout
     assert all(name in printed for name in names())
 
@@ -107,6 +110,15 @@ def test_a_claim_that_does_not_hold_ends_with_status_1(tmp_path, monkeypatch):
     [
         (("drs15-fig5",), "no experiment is called 'drs15-fig5'; there are drs15-fig6"),
         ((), "name some, or write --all or --list"),
+        (("drs15-fig9", "--faster", "6"), "are for Spark; write --engine spark"),
+        (("drs15-fig9", "--within", "6m"), "are for Spark; write --engine spark"),
+        (("drs15-fig5", "--engine", "spark"), "no experiment is called 'drs15-fig5'"),
+        (
+            ("drs15-fig9", "drs15-fig6", "--engine", "spark"),
+            "drs15-fig6 is not about re-allocation, and takes the simulator; on Spark there",
+        ),
+        (("--all", "--engine", "spark", "--faster", "0"), "--faster 0 cannot be"),
+        (("--all", "--engine", "spark", "--within", "9s"), "write --within 4m or more"),
     ],
 )
 def test_what_cannot_be_run_is_refused(arguments, said, tmp_path):

@@ -33,6 +33,22 @@ def test_mean_and_deviation_are_exact(times_s):
     assert sketch.std_s == pytest.approx(np.std(times_s), rel=1e-4, abs=1e-6 * max(times_s))
 
 
+@given(times_s=times, factor=st.floats(1e-2, 1e2), ratio=st.floats(0.01, 1))
+def test_longer_times_have_a_longer_mean_and_longer_percentiles(times_s, factor, ratio):
+    exactly, longer = Sketch.of([factor * t for t in times_s]), Sketch.of(times_s).times(factor)
+    assert longer.number == exactly.number
+    assert longer.mean_s == pytest.approx(exactly.mean_s)
+    assert longer.sum_ss == pytest.approx(exactly.sum_ss)
+    assert longer.percentile_s(ratio) == pytest.approx(exactly.percentile_s(ratio), rel=0.0061)
+
+
+def test_times_that_are_too_short_or_too_long_stay_so():
+    assert Sketch.of([0.0, 1.0]).times(1e6).percentile_s(0.5) == 0
+    assert Sketch.of([1e8]).times(1e6).percentile_s(0.5) >= 1e9
+    assert Sketch.of([1e-8]).times(1e-6).percentile_s(0.5) == 0
+    assert Sketch.empty().times(3).number == 0
+
+
 def test_what_takes_no_time_counts_too():
     sketch = Sketch.of([0.0, 0.0, 0.0, 1.0])
     assert sketch.percentile_s(0.5) == 0

@@ -1,0 +1,101 @@
+"""An experiment's engine on Spark: faster than described, and nobody above can tell."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from sojourn.errors import EngineError
+from sojourn.experiments.bench import Conditions
+from sojourn.experiments.on_spark import on_spark
+from sojourn.measure.aggregate import aggregate
+from sojourn.simulate.workload import Rates, Workload
+from sojourn.spark.engine import SparkEngine
+from sojourn.spark.settings import SparkSettings
+from sojourn.topology import Arrival, Operator, Topology
+
+pytestmark = pytest.mark.spark
+
+FASTER, MINUTE_S = 4.0, 8.0
+CHAIN = Topology(
+    name="chain",
+    arrivals=(Arrival(name="lines", per_s=5, scv=0, into="a"),),
+    operators=(
+        Operator(name="a", service_s=0.4, service_scv=0, emits={"b": 1}),
+        Operator(name="b", service_s=0.2, service_scv=0, transfer_s=1000.0),
+    ),
+)
+STARTED, THEN = {"a": 4, "b": 3}, {"a": 7, "b": 3}
+# The rate doubles after three minutes.
+DOUBLES = Workload(rates={"lines": Rates.steps((0, 5), (3 * MINUTE_S, 10))})
+
+
+def folders():
+    return set(Path(tempfile.gettempdir()).glob("sojourn-reproduce-*"))
+
+
+@pytest.fixture(scope="module")
+def run(jars):  # noqa: ARG001 - skips where there is no Java
+    """Look at six minutes, and change the allocation after the third."""
+    before, looks, pulls = folders(), [], []
+    engines = on_spark(
+        lambda app, address, state: SparkEngine(
+            app, address, SparkSettings(state=state, batch_s=600.0)
+        ),
+        {"chain": FASTER},
+        lambda: looks.append(1),
+    )
+    with engines(Conditions(workload=DOUBLES, seed=1)) as engine:
+        with pytest.raises(EngineError, match="nothing runs"):
+            engine.observe(1.0)
+        engine.start(CHAIN, STARTED)
+        assert engine.now_s == 0.0
+        with pytest.raises(EngineError, match="chain runs already"):
+            engine.start(CHAIN, STARTED)
+        for number in range(1, 7):
+            pulls.append(engine.observe(engine.now_s + MINUTE_S))
+            assert engine.now_s == number * MINUTE_S
+            if number == 3:
+                assert engine.allocation == STARTED
+                cost = engine.apply(THEN)
+                assert engine.allocation == THEN
+    assert len(looks) == 6
+    assert folders() == before
+    return pulls, cost
+
+
+def test_looks_follow_each_other_on_the_described_clock(run):
+    pulls, _ = run
+    for number, pull in enumerate(pulls):
+        assert pull.since_s == pytest.approx(number * MINUTE_S)
+        assert pull.at_s == pytest.approx((number + 1) * MINUTE_S)
+        seen = aggregate(pull, CHAIN, every_s=MINUTE_S, last_s=pull.since_s)
+        assert seen.usable, seen.reason
+
+
+def test_as_much_comes_as_the_workload_says_and_when(run):
+    """All counted: what came late in one look is in the next."""
+    pulls, _ = run
+    entered = [pull.roots.entered for pull in pulls]
+    assert sum(entered[:3]) == pytest.approx(15 * MINUTE_S, rel=0.1)
+    assert sum(entered[3:]) == pytest.approx(30 * MINUTE_S, rel=0.1)
+
+
+def test_service_takes_as_long_as_described_and_the_machine_a_little_longer(run):
+    pulls, _ = run
+    for name, service_s in (("a", 0.4), ("b", 0.2)):
+        reports = [r for pull in pulls for r in pull.operators if r.name == name]
+        served = [p for report in reports for p in report.processors]
+        mean_s = sum(p.service_s for p in served) / sum(p.sampled for p in served)
+        assert service_s <= mean_s < 2 * service_s
+
+
+def test_trees_take_as_long_as_their_records_and_not_as_long_as_the_wire(run):
+    pulls, _ = run
+    took = pulls[1].roots.completions + pulls[2].roots.completions
+    assert 0.6 <= took.mean_s < 60
+
+
+def test_nothing_pauses_where_processors_change(run):
+    _, cost = run
+    assert (cost.pause_s, cost.changed) == (0.0, {"a": (4, 7)})
