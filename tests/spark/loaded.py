@@ -53,16 +53,31 @@ def as_file(topology, folder: Path) -> str:
 
 
 @contextmanager
-def loaded_broker(topology, jars, folder: Path, *, gaps="constant"):
-    """Run a broker and its load."""
+def quiet_broker(topology, jars, folder: Path):
+    """Run a broker to which nothing comes yet."""
     address = as_file(topology, folder)
     app = load(address)
     with Broker(jars=jars) as broker:
         servers = broker.bootstrap_servers
-        sources = [
-            Source(topic=app.topic(a.name), points=[(0, a.per_s), (LONG_S, a.per_s)], gaps=gaps)
-            for a in entrances(topology)
-        ]
-        Cluster(servers).ensure([source.topic for source in sources], 1)
-        with LoadProcess(Load(servers=servers, sources=sources)):
-            yield Loaded(app, address, servers)
+        Cluster(servers).ensure([app.topic(a.name) for a in entrances(topology)], 1)
+        yield Loaded(app, address, servers)
+
+
+@contextmanager
+def loaded_broker(topology, jars, folder: Path):
+    """Run a broker and its load."""
+    with quiet_broker(topology, jars, folder) as made, load_of(topology, made):
+        yield made
+
+
+def load_of(topology, made):
+    """Return the load of *topology*, which comes as regularly as can be."""
+    sources = [
+        Source(
+            topic=made.app.topic(a.name),
+            points=[(0, a.per_s), (LONG_S, a.per_s)],
+            gaps="constant",
+        )
+        for a in entrances(topology)
+    ]
+    return LoadProcess(Load(servers=made.servers, sources=sources))
