@@ -9,7 +9,7 @@ READY := .venv/.ready
 UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test test-all bench lint format docs lock clean
+.PHONY: help setup demo tour test test-all bench bench-spark lint format docs lock clean
 
 help:
 	@echo "make setup     virtual environment and dependencies (.venv), jars for Spark"
@@ -18,6 +18,7 @@ help:
 	@echo "make test      lint, types, import rules, tests, doctests, coverage"
 	@echo "make test-all  the same, with the slow tests"
 	@echo "make bench     speed and accuracy, printed"
+	@echo "make bench-spark  latency, faults, throughput and more on Spark: an hour, nothing else running"
 	@echo "make lint      lint, types and import rules alone"
 	@echo "make format    let ruff format the code"
 	@echo "make docs      run the commands shown in the pages, and write what they print"
@@ -56,6 +57,10 @@ bench: $(READY)
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/simulator.py
+
+bench-spark: $(READY)
+	@for name in chain rescale steps faults allocations loop overhead throughput network recovery; do \
+	  echo; echo "benchmarks/spark_$$name.py"; $(BIN)/python benchmarks/spark_$$name.py || exit 1; done
 
 lint: $(READY)
 	$(BIN)/ruff check .

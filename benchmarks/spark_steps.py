@@ -1,10 +1,10 @@
 """The loop on Spark when the load steps: from idle, doubled, tenfold, and back.
 
-    python benchmarks/spark_steps.py [--rounds 5] [--phase 40] [--short]
+    python benchmarks/spark_steps.py [--rounds 5] [--per-s 13] [--phase 40] [--short]
 
 Three operators of 0.5, 0.55 and 0.02 s (examples/vld.yaml), looked at every second, a mean
-target 25 % above the sum of service times. Each round goes from nothing to 5 roots per
-second, to 10, to 50, and back to 5. Prints, for each step, the seconds of 5-second means
+target 25 % above the sum of service times. Each round goes from nothing to 13 roots per
+second, to 26, to 130, and back to 13. Prints, for each step, the seconds of 5-second means
 outside the target (median and worst), changes per minute where the load is steady, and the
 processor-seconds used beside the least that would have met the target.
 """
@@ -26,7 +26,7 @@ from sojourn.spark.settings import SparkSettings
 from sojourn.topology_file import read_topology
 
 FILE = Path(__file__).parent.parent / "examples" / "vld.yaml"
-STEPS = {"from idle": 5.0, "doubled": 10.0, "tenfold": 50.0, "back": 5.0}
+STEPS = {"from idle": 1.0, "doubled": 2.0, "tenfold": 10.0, "back": 1.0}
 EVERY_S, IDLE_S, WINDOW_S, LONGER = 1.0, 10.0, 5.0, 1.25
 
 
@@ -39,13 +39,14 @@ class Phase:
     until_s: float
 
 
-def phases(rounds, phase_s):
+def phases(rounds, phase_s, once_per_s):
     """Return the phases of all rounds, from 0 on, and the points of their load."""
     found, points, at_s = [], [(0.0, 0.0)], 0.0
     for _ in range(rounds):
         at_s += IDLE_S
         points.append((at_s, 0.0))
-        for step, per_s in STEPS.items():
+        for step, times in STEPS.items():
+            per_s = times * once_per_s
             points += [(at_s, per_s), (at_s + phase_s, per_s)]
             found.append(Phase(step, at_s, at_s + phase_s))
             at_s += phase_s
@@ -89,7 +90,7 @@ def run(asked, topology, target):
     app = load(str(FILE))
     drs = Drs(goal=Goal(target=target), drain_s=5 * EVERY_S)
     drs = replace(drs, caution=replace(drs.caution, t_ra_s=5 * EVERY_S))
-    found, points = phases(asked.rounds, asked.phase)
+    found, points = phases(asked.rounds, asked.phase, asked.per_s)
     lasts_s = found[-1].until_s + 10
     turns = []
     with SparkEngine(app, str(FILE), SparkSettings()) as engine:
@@ -117,6 +118,7 @@ def main():
     """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--per-s", type=float, default=13.0, help="roots after the first step")
     parser.add_argument("--phase", type=float, default=40.0, help="seconds of each step")
     parser.add_argument("--short", action="store_true", help="one round of 15 s steps")
     asked = parser.parse_args()
@@ -128,7 +130,8 @@ def main():
     found, turns, sink, sent = run(asked, topology, target)
     roots = sum(sent.sent.values())
     print(f"target: {target}; {roots} roots sent, {len(sink.roots())} at the sink")
-    for step, per_s in STEPS.items():
+    for step, times in STEPS.items():
+        per_s = times * asked.per_s
         mine = [phase for phase in found if phase.step == step]
         out = [outside_s(sink.arrived, p, sent.started_s, target.seconds) for p in mine]
         held, changes = report(turns, asked, mine)

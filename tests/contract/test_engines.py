@@ -98,20 +98,27 @@ def engine(request):
     return Kind(request.param)
 
 
-every_engine = pytest.mark.parametrize(
-    "engine",
-    [
-        pytest.param(Simulator, id="simulator"),
-        pytest.param(
-            partial(Simulator, pause_s=0.5, sample_every=1), id="simulator-that-pauses"
-        ),
-        pytest.param("spark", id="spark", marks=pytest.mark.spark),
-    ],
-    indirect=True,
-)
+def engines(*marks):
+    """Return the mark of a test that every engine has to pass; on Spark with *marks*."""
+    return pytest.mark.parametrize(
+        "engine",
+        [
+            pytest.param(Simulator, id="simulator"),
+            pytest.param(
+                partial(Simulator, pause_s=0.5, sample_every=1), id="simulator-that-pauses"
+            ),
+            pytest.param("spark", id="spark", marks=[pytest.mark.spark, *marks]),
+        ],
+        indirect=True,
+    )
 
 
-@every_engine
+every_engine = engines()
+# Spark takes some ten seconds to start: what is least likely to differ runs with all tests.
+every_engine_at_times = engines(pytest.mark.slow)
+
+
+@every_engine_at_times
 def test_what_was_started_is_what_is_seen(engine):
     with engine.make() as running:
         running.start(CHAIN, ENOUGH)
@@ -137,7 +144,7 @@ def test_observe_shows_the_plan_that_was_applied(engine):
         assert {o.name: o.running for o in seen.operators} == {"a": 2, "b": 4}
 
 
-@every_engine
+@every_engine_at_times
 def test_applying_twice_is_applying_once(engine):
     with engine.make() as running:
         running.start(CHAIN, ENOUGH)
@@ -195,7 +202,7 @@ def test_what_does_not_run_says_so(engine):
     assert idle.now_s == 0
 
 
-@every_engine
+@every_engine_at_times
 def test_it_starts_once_and_again_after_a_stop(engine):
     with engine.make() as running:
         running.start(CHAIN, ENOUGH)
@@ -207,7 +214,7 @@ def test_it_starts_once_and_again_after_a_stop(engine):
         assert running.observe(5.0).since_s == 0
 
 
-@every_engine
+@every_engine_at_times
 def test_time_does_not_go_back(engine):
     with engine.make() as running:
         running.start(CHAIN, ENOUGH)
@@ -217,7 +224,7 @@ def test_time_does_not_go_back(engine):
                 running.observe(until_s)
 
 
-@every_engine
+@every_engine_at_times
 def test_allocations_that_do_not_fit_are_refused_and_change_nothing(engine):
     with engine.make() as running:
         with pytest.raises(BadAllocation):
