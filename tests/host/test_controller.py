@@ -56,6 +56,13 @@ def test_a_host_that_was_killed_is_seen_and_can_be_started_again(tmp_path):
         assert controller.ended() == {}
 
 
+def test_what_is_wanted_before_a_host_has_come_is_told_to_it_then(tmp_path):
+    with Controller(tmp_path / "all") as controller:
+        controller.launch(settings(tmp_path / "one"))
+        controller.scale("shout", 4)
+        controller.await_running("shout", 4)
+
+
 def test_a_stranger_is_not_heard(tmp_path):
     """Whoever cannot say what a host of ours was told is no host of ours."""
     with Controller(tmp_path / "all") as controller:

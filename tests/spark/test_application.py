@@ -122,6 +122,10 @@ def test_an_application_does_what_it_says(servers, shop, tmp_path):
         assert pulls[-1].cores > 0
         with pytest.raises(EngineError, match="sums is Spark's own"):
             running.apply({**running.allocation, "sums": 2})
+        said = []
+        running.drain(said.append)
+        assert said[-1] == "drained"
+        assert any("dear, sums" in line or "sums" in line for line in said)
 
 
 def test_too_few_slots_are_refused_with_the_number_needed(servers, shop):

@@ -50,16 +50,19 @@ class Offered:
 
     def ends(self) -> Mapping[str, Mapping[int, int]]:
         """Return the offsets that come next."""
-        topics = {source.topic: 1 for source in self.load.sources}
-        return Offsets(Cluster(self.load.servers).client(), topics).partitions()
+        return self._offsets().partitions()
 
     def await_records(self, after: Mapping[str, Mapping[int, int]]) -> None:
         """Return as soon as there is a record beyond the offsets *after*."""
-        until_s = monotonic() + _PATIENCE_S
-        while self.ends() == after:
+        until_s, offsets = monotonic() + _PATIENCE_S, self._offsets()
+        while offsets.partitions() == after:
             if monotonic() > until_s:
                 raise EngineError(f"no load has come after {_PATIENCE_S:g} s; try again")
             sleep(_LOOK_S)
+
+    def _offsets(self) -> Offsets:
+        topics = {source.topic: 1 for source in self.load.sources}
+        return Offsets(Cluster(self.load.servers).client(), topics)
 
 
 def sources(

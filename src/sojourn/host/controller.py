@@ -56,6 +56,7 @@ class _Host:
     here: Here | None = None
     writer: asyncio.StreamWriter | None = None
     running: int = 0
+    wanted: int | None = None
     broken: str = ""
 
 
@@ -142,11 +143,12 @@ class Controller:
         return Path(here.socket if here is not None else "")
 
     def scale(self, name: str, processors: int) -> None:
-        """Tell a host how many processors it should have."""
+        """Tell a host how many processors it should have, or once it has come."""
         host = self._hosts.get(name)
-        if host is None or host.writer is None:
+        if host is None:
             raise EngineError(f"{name}: its host is not there")
-        self._loop.call_soon_threadsafe(host.writer.write, framed(Scale(processors)))
+        host.wanted = processors
+        self._loop.call_soon_threadsafe(self._tell_wanted, host)
 
     def ask(self) -> list[str]:
         """Ask all hosts for a report, and return the names of those that are there."""
@@ -223,6 +225,10 @@ class Controller:
             self._loop.call_soon_threadsafe(writer.write, frame)
         return list(there)
 
+    def _tell_wanted(self, host: _Host) -> None:
+        if host.writer is not None and host.wanted is not None:
+            host.writer.write(framed(Scale(host.wanted)))
+
     async def _heard(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         frames, known = Frames(), False
         try:
@@ -250,6 +256,7 @@ class Controller:
         match message:
             case Here():
                 host.here, host.writer = message, writer
+                self._tell_wanted(host)
             case Reached(_, processors):
                 host.running = processors
             case Report(name, tally):

@@ -4,7 +4,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -144,8 +144,7 @@ class SparkEngine:
             # of a host that is being started again the new number is kept for its start
             self._allocation = dict(allocation)
             for name, (_, processors) in changed.items():
-                if name not in self._controller.ended():
-                    self._controller.scale(name, processors)
+                self._controller.scale(name, processors)
         return Cost(changed=changed)
 
     def stop(self) -> None:
@@ -171,25 +170,33 @@ class SparkEngine:
     def drain(self, progress: Callable[[str], None] = lambda _line: None) -> None:
         """Let every batch that has begun end and be committed: nothing of it comes again.
 
-        It takes up to the length of a batch. *progress* is told how far it is.
+        It takes up to the length of a batch, and as long again where Spark's own operators
+        have to do what was written in it. *progress* is told how far it is.
         """
         self._running()
         self._controller.drain()
-        left = sorted(self._hosts)
+        left, told = set(self._hosts), ""
         until_s = time.monotonic() + 2 * self._settings.batch_s + _PATIENCE_S
-        told = ""
-        while left:
+        after: dict[str, int] | None = None
+        while left or after is None:
             if time.monotonic() > until_s:
-                raise EngineError(f"{', '.join(left)}: the batch did not end; stop it now")
+                raise EngineError(f"{_listed(left)}: the batch did not end; stop it now")
             if self._failure:
                 raise ApplicationStopped(self._failure)
             self._controller.ask()
             time.sleep(10 * _LOOK_S)
-            for name, tallies in self._controller.tallies().items():
-                if tallies[-1].state.drained and name in left:
-                    left.remove(name)
-            line = f"waiting for the batch of {', '.join(left)} to end" if left else "drained"
-            if line != told:
+            left -= {
+                name
+                for name, tallies in self._controller.tallies().items()
+                if tallies[-1].state.drained
+            }
+            if after is None and not left:
+                # what Spark does itself reads what hosts have just written
+                after = {name: self._state.commits(name) for name in self._layout.natives}
+                left = set(after)
+            left -= {name for name, n in (after or {}).items() if self._state.commits(name) > n}
+            line = f"waiting for the batch of {_listed(left)} to end" if left else "drained"
+            if line != told and (left or after is not None):
                 told = line
                 progress(line)
 
@@ -344,3 +351,7 @@ class SparkEngine:
         if self._stack is None or self._topology is None:
             raise EngineError("nothing runs; start it first")
         return self._stack, self._topology
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

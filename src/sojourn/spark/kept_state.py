@@ -64,6 +64,10 @@ class KeptState:
         form = json.dumps(_form(app, cluster), indent=1)
         (self.folder / "application.json").write_text(form, encoding="utf-8")
 
+    def commits(self, query: str) -> int:
+        """Return how many batches of a query are committed."""
+        return max(_numbers(self.checkpoint(query) / "commits"), default=-1) + 1
+
     def positions(self, query: str, begin: Positions) -> dict[str, dict[int, int]]:
         """Return the offsets that come next, by topic and partition, as last committed.
 

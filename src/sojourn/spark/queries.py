@@ -3,12 +3,12 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sojourn.errors import EngineError
 from sojourn.host.controller import Controller
 from sojourn.host.server import Settings
 from sojourn.spark.restarts import Restarts
@@ -72,7 +72,8 @@ class Queries:
         if self._thread.is_alive():
             self._thread.join()
         for query in self._queries.values():
-            query.stop()
+            with suppress(Exception):  # Java may be gone, and all else must be stopped too
+                query.stop()
 
     def _launcher(self, name: str) -> Callable[[], None]:
         return lambda: self._controller.launch(self._wanted(name))
@@ -84,18 +85,28 @@ class Queries:
         return start
 
     def _run(self) -> None:
-        while not self._ended.wait(_LOOK_S):
-            for operator, reason in self._controller.stopped().items():
-                self._failed(f"{operator}: {reason}")
-                return
-            now_s = time.monotonic()
-            ended = self._controller.ended()
-            for name, part in self._hosts.items():
-                if not self._looked_after(name, part, ended.get(name), now_s):
-                    return
-            for name, part in self._parts.items():
-                if not self._looked_after(name, part, self._why_ended(name), now_s):
-                    return
+        try:
+            while not self._ended.wait(_LOOK_S) and self._all_looked_after():
+                pass
+        except Exception as error:  # noqa: BLE001 - nobody else would say that Java is gone
+            if not self._ended.is_set():
+                self._failed(f"Spark does not answer: {type(error).__name__}: {error}")
+
+    def _all_looked_after(self) -> bool:
+        """Start again what ended; False where the application has to stop."""
+        for operator, reason in self._controller.stopped().items():
+            self._failed(f"{operator}: {reason}")
+            return False
+        now_s, ended = time.monotonic(), self._controller.ended()
+        hosts = (
+            self._looked_after(name, part, ended.get(name), now_s)
+            for name, part in self._hosts.items()
+        )
+        queries = (
+            self._looked_after(name, part, self._why_ended(name), now_s)
+            for name, part in self._parts.items()
+        )
+        return all(hosts) and all(queries)
 
     def _looked_after(self, name: str, part: _Part, why: str | None, now_s: float) -> bool:
         """Start a part that ended again when it is time; False if that is of no use."""
@@ -109,11 +120,7 @@ class Queries:
             part.again_at_s = now_s + delay_s
         if now_s >= part.again_at_s:
             part.again_at_s = None
-            try:
-                part.start()
-            except EngineError as error:
-                self._failed(f"{name} cannot be started again: {error}")
-                return False
+            part.start()
         return True
 
     def _why_ended(self, name: str) -> str | None:

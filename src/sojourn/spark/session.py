@@ -5,8 +5,10 @@ the end of a batch.
 """
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -71,7 +73,11 @@ def new_session(
                 conf, {"stdout": out, "stderr": out}
             )
         SparkContext._ensure_initialized(gateway=gateway, conf=conf)  # noqa: SLF001
+    interrupted = signal.getsignal(signal.SIGINT)
     session = SparkSession.builder.config(conf=conf).getOrCreate()
+    if threading.current_thread() is threading.main_thread():
+        # Spark would cancel what runs at Ctrl-C, which is for the application to handle
+        signal.signal(signal.SIGINT, interrupted)
     session.sparkContext.setLogLevel("ERROR")
     return session
 

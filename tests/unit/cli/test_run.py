@@ -81,7 +81,7 @@ def test_it_runs_for_as_long_as_it_is_told_and_is_drained(engines):
     done = run("--for", "20s")
     assert done.exit_code == 0, done.output
     head, where, how, empty, first, *_ = done.stdout.splitlines()
-    assert head == "vld · drs, mean ≤ 2 s, at most 25 processors"
+    assert head == "vld · drs, mean ≤ 2 s, at most 25 processors, T_ra 5 s, drains in 5 s"
     assert re.fullmatch(r"runs, pid \d+; Kafka at 127.0.0.1:9092; state in .*/vld", where)
     assert how.startswith("Ctrl-C ends it")
     assert empty == ""
@@ -99,7 +99,7 @@ def test_the_state_has_the_history(tmp_path):
     assert len(list(read_episodes(path))) == 3
     _, begun = read_run(path)
     assert (begun.policy, begun.target) == (
-        "drs, mean ≤ 2 s, at most 25 processors",
+        "drs, mean ≤ 2 s, at most 25 processors, T_ra 5 s, drains in 5 s",
         sj.Target("mean", 2.0),
     )
     assert run("--for", "2s", "--passive", "--history", tmp_path / "own").exit_code == 0

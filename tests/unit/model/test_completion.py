@@ -128,7 +128,8 @@ def test_a_processor_more_never_makes_roots_later(topology, spare, which, model)
     horizon_s = 1.3 * predict(topology, few, model=model).percentiles_s["p99"] or 1.0
     completed = Completion(topology, stations(topology, model), Lattice.up_to(horizon_s, 512))
     by_then = np.cumsum(completed(few))
-    assert np.all(np.cumsum(completed(few | {taker: few[taker] + 1})) >= by_then - 1e-9)
+    # what lies beyond the lattice comes in again at its beginning, a part in a million at most
+    assert np.all(np.cumsum(completed(few | {taker: few[taker] + 1})) >= by_then - 1e-6)
 
 
 def test_a_fan_out_below_one_leaves_some_without_children():
