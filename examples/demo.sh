@@ -10,16 +10,16 @@ show() {
 }
 
 echo "Video logo detection, three operators in a chain: the fewest processors that keep a mean"
-echo "of 1.5 s, at 13 frames per second."
-show sojourn plan examples/vld.yaml --target-mean 1.5s
+echo "of 1.3 s, at 13 frames per second."
+show sojourn plan examples/vld.yaml --target-mean 1.3s
 
 echo
 echo "Now on Spark: a broker and Spark are started, the operators wait as long as theirs would"
-echo "work. The load doubles after 25 s and falls back 38 s later. The loop looks every 2 s: it"
+echo "work. The load doubles after 30 s and falls back 45 s later. The loop looks every 2 s: it"
 echo "adds processors to the running application, and gives them up again."
 rm -f "$out/vld.history"
-show sojourn run examples/vld.yaml --trace examples/doubling.csv --faster 24 \
-    --target-mean 1.5s --every 2s --start extract=5 --start match=5 --batch 110s \
+show sojourn run examples/vld.yaml --trace examples/doubling.csv --faster 20 \
+    --target-mean 1.3s --every 2s --start extract=5 --start match=5 --batch 130s \
     --state "$out/state" --fresh --history "$out/vld.history"
 
 show sojourn history "$out/vld.history" --plot "$out/vld.png" --html "$out/vld.html"
