@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from sojourn.errors import BrokerFailed
-from sojourn.spark.topics import check_topic
+from sojourn.spark.topics import check_topic, partitions_led
 
 __all__ = ["Cluster"]
 
@@ -101,7 +101,7 @@ class Cluster:
             check_topic(name, partitions)
         client = self.client()
         try:
-            there = _partitions(client)
+            there = partitions_led(client)
             new = [
                 NewTopic(name, partitions, -1, config=_BOUNDED if name in short else {})
                 for name in names
@@ -110,7 +110,7 @@ class Cluster:
             for made in client.create_topics(new).values() if new else ():
                 _await_made(made)
             until_s = time.monotonic() + _PATIENCE_S
-            while not all((found := _partitions(client)).get(name) for name in names):
+            while not all((found := partitions_led(client)).get(name) for name in names):
                 if time.monotonic() > until_s:
                     raise BrokerFailed(
                         f"topics are not there after {_PATIENCE_S:g} s", "see the broker's log"
@@ -129,13 +129,6 @@ def _await_made(made: Future[None]) -> None:
     except KafkaException as error:
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise
-
-
-def _partitions(client: AdminClient) -> dict[str, int]:
-    return {
-        name: sum(partition.leader >= 0 for partition in topic.partitions.values())
-        for name, topic in client.list_topics(timeout=_ANSWER_S).topics.items()
-    }
 
 
 def _quoted(text: str) -> str:

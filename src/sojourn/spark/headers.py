@@ -11,16 +11,28 @@ from typing import Any
 
 from sojourn.host.tracing import child_identity
 
-__all__ = ["Lineage", "child_headers", "identity_of", "lineage_of"]
+__all__ = [
+    "BIRTH",
+    "BLOB",
+    "ERROR",
+    "ID",
+    "ROOT",
+    "TRACE",
+    "WRITTEN",
+    "Lineage",
+    "child_headers",
+    "identity_of",
+    "lineage_of",
+]
 
-_ID, _ROOT, _BIRTH, _WRITTEN, _TRACE, _BLOB = (
-    "sojourn-id",
-    "sojourn-root",
-    "sojourn-birth",
-    "sojourn-written",
-    "sojourn-trace",
-    "sojourn-column-",
-)
+ID, ROOT, BIRTH = "sojourn-id", "sojourn-root", "sojourn-birth"
+"""Which record it is, of which root, and when that was born."""
+WRITTEN, TRACE = "sojourn-written", "sojourn-trace"
+"""When it was written to its stream, and for how many roots its own stands."""
+ERROR = "sojourn-error"
+"""Why it is a dead letter."""
+BLOB = "sojourn-column-"
+"""What the name of a binary column follows."""
 
 Header = tuple[str, bytes]
 
@@ -53,16 +65,16 @@ def lineage_of(
     told: dict[str, bytes] = {}
     blobs: dict[str, bytes] = {}
     for name, value in headers:
-        if name.startswith(_BLOB):
-            blobs[name.removeprefix(_BLOB)] = value
+        if name.startswith(BLOB):
+            blobs[name.removeprefix(BLOB)] = value
         else:
             told[name] = value
     place = f"{topic}/{partition}/{offset}"
     return Lineage(
-        identity=_text(told, _ID, place),
-        root=_text(told, _ROOT, place),
-        birth_s=_seconds(told, _BIRTH, timestamp_s),
-        written_s=_seconds(told, _WRITTEN, timestamp_s),
+        identity=_text(told, ID, place),
+        root=_text(told, ROOT, place),
+        birth_s=_seconds(told, BIRTH, timestamp_s),
+        written_s=_seconds(told, WRITTEN, timestamp_s),
         blobs=blobs,
         traced=_traced(told),
     )
@@ -71,7 +83,7 @@ def lineage_of(
 def identity_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
     """Return the identity that headers, as Spark has them, tell; None where they do not."""
     for header in headers or ():
-        if header["key"] == _ID and header["value"]:
+        if header["key"] == ID and header["value"]:
             return bytes(header["value"]).decode(errors="replace")
     return None
 
@@ -86,12 +98,12 @@ def child_headers(
     b'lines/0/7.split.2'
     """
     return [
-        (_ID, child_identity(parent.identity, operator, place).encode()),
-        (_ROOT, parent.root.encode()),
-        (_BIRTH, repr(parent.birth_s).encode()),
-        (_WRITTEN, repr(written_s).encode()),
-        (_TRACE, str(parent.traced or 0).encode()),
-        *((_BLOB + name, value) for name, value in blobs.items()),
+        (ID, child_identity(parent.identity, operator, place).encode()),
+        (ROOT, parent.root.encode()),
+        (BIRTH, repr(parent.birth_s).encode()),
+        (WRITTEN, repr(written_s).encode()),
+        (TRACE, str(parent.traced or 0).encode()),
+        *((BLOB + name, value) for name, value in blobs.items()),
     ]
 
 
@@ -111,9 +123,9 @@ def _seconds(told: dict[str, bytes], name: str, otherwise: float) -> float:
 
 def _traced(told: dict[str, bytes]) -> int | None:
     """Return what was decided where the root entered; None of a root itself."""
-    if _ID not in told:
+    if ID not in told:
         return None
     try:
-        return max(0, int(told[_TRACE]))
+        return max(0, int(told[TRACE]))
     except (KeyError, ValueError):
         return 0

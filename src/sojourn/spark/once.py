@@ -18,18 +18,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.errors import EngineError
 from sojourn.spark.headers import identity_of
+from sojourn.spark.relay import OUTPUT, SCHEMA
 
 __all__ = ["Once", "Remembered", "start_once"]
 
-_OUTPUT = "topic string, value binary, headers array<struct<key: string, value: binary>>"
 _ANSWER_S = 30.0
-_SCHEMA = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("value", pa.binary()),
-        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +78,7 @@ def start_once(spark: SparkSession, once: Once) -> StreamingQuery:
     record = sql.struct("value", "headers")
     marked = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
     written = (
-        marked.mapInArrow(_new_alone(once), _OUTPUT)
+        marked.mapInArrow(_new_alone(once), OUTPUT)
         .writeStream.format("kafka")
         .options(**once.spark)
         .outputMode("update")
@@ -115,7 +108,7 @@ def _new_alone(
                 or remembered.is_new(identity)
             ]
             if new:
-                yield pa.RecordBatch.from_pylist(new, _SCHEMA)
+                yield pa.RecordBatch.from_pylist(new, SCHEMA)
 
     return run
 

@@ -31,24 +31,25 @@ from sojourn.host.messages import (
     ToFeed,
     framed,
 )
-from sojourn.spark.headers import Lineage, child_headers, lineage_of
+from sojourn.spark.headers import ERROR, Lineage, child_headers, lineage_of
 from sojourn.spark.sampling import Sampling
 
-__all__ = ["OUTPUT", "Route", "relay"]
+__all__ = ["OUTPUT", "SCHEMA", "Route", "relay"]
 
 OUTPUT = "topic string, value binary, headers array<struct<key: string, value: binary>>"
 """What a relay hands to Spark's Kafka sink."""
-
-_CHUNK = 1 << 16
-_PATIENCE_S = 20.0
-_LOOK_S = 0.02
-_SCHEMA = pa.schema(
+SCHEMA = pa.schema(
     [
         ("topic", pa.string()),
         ("value", pa.binary()),
         ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
     ]
 )
+"""The same, for Arrow."""
+
+_CHUNK = 1 << 16
+_PATIENCE_S = 20.0
+_LOOK_S = 0.02
 _decode = msgspec.msgpack.Decoder(ToFeed).decode
 
 Batches = Iterable[pa.RecordBatch]
@@ -193,14 +194,14 @@ class _Relay:
 
     def _batch(self, answers: list[Answer]) -> pa.RecordBatch | None:
         rows = [row for answer in answers for row in self._rows(answer)]
-        return pa.RecordBatch.from_pylist(rows, _SCHEMA) if rows else None
+        return pa.RecordBatch.from_pylist(rows, SCHEMA) if rows else None
 
     def _rows(self, answer: Answer) -> Iterator[dict[str, object]]:
         lineage, payload = self._open.pop(answer.number)
         now_s = time.time()
         if answer.dead:
             headers = child_headers(lineage, self._route.operator, 0, now_s, lineage.blobs)
-            reason = ("sojourn-error", answer.dead.encode())
+            reason = (ERROR, answer.dead.encode())
             yield _row(self._route.dead_letters, payload, [*headers, reason])
         for place, output in enumerate(answer.outputs):
             headers = child_headers(lineage, self._route.operator, place, now_s, output.blobs)

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from sojourn.errors import BadTopic, BrokerFailed
 
-__all__ = ["check_topic", "cluster_of", "make_topics"]
+__all__ = ["check_topic", "cluster_of", "make_topics", "partitions_led"]
 
 _NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 # One broker of ours has never been asked for so many.
@@ -51,7 +51,7 @@ def make_topics(servers: str, partitions: Mapping[str, int]) -> None:
         check_topic(name, number)
     client = _client(servers)
     try:
-        there = _partitions(client)
+        there = partitions_led(client)
         for name, number in partitions.items():
             if there.get(name, number) != number:
                 raise BrokerFailed(
@@ -66,7 +66,7 @@ def make_topics(servers: str, partitions: Mapping[str, int]) -> None:
         for made in client.create_topics(new).values() if new else ():
             made.result(_ANSWER_S)
         deadline_s = time.monotonic() + _PATIENCE_S
-        while not partitions.items() <= _partitions(client).items():
+        while not partitions.items() <= partitions_led(client).items():
             if time.monotonic() > deadline_s:
                 raise BrokerFailed(
                     f"topics are not there after {_PATIENCE_S:g} s", "see the broker's log"
@@ -76,7 +76,7 @@ def make_topics(servers: str, partitions: Mapping[str, int]) -> None:
         raise BrokerFailed(f"topics were not made: {error}", "see the broker's log") from error
 
 
-def _partitions(client: AdminClient) -> dict[str, int]:
+def partitions_led(client: AdminClient) -> dict[str, int]:
     """Return how many partitions of each topic can be written to."""
     return {
         name: sum(partition.leader >= 0 for partition in topic.partitions.values())

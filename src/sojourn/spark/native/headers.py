@@ -4,6 +4,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
 from sojourn.app.schema import Schema
+from sojourn.spark.headers import BIRTH, BLOB, ERROR, ID, ROOT, TRACE, WRITTEN
 from sojourn.spark.native.payload import at
 
 __all__ = [
@@ -18,36 +19,26 @@ __all__ = [
 SOURCE = ("value", "headers", "topic", "partition", "offset", "timestamp")
 """The columns of Kafka that tell which record it is."""
 
-_ID, _ROOT, _BIRTH, _WRITTEN, _TRACE, _ERROR, _BLOB = (
-    "sojourn-id",
-    "sojourn-root",
-    "sojourn-birth",
-    "sojourn-written",
-    "sojourn-trace",
-    "sojourn-error",
-    "sojourn-column-",
-)
-
 
 def blob(source: Column, name: str) -> Column:
     """Return the binary column of that name; null where the record has none."""
-    return _told(source, _BLOB + name)
+    return _told(source, BLOB + name)
 
 
 def lineage_headers(source: Column, operator: str) -> Column:
     """Return who the only child of a record is; nobody's where *source* is null."""
     place = sql.concat_ws("/", source["topic"], source["partition"], source["offset"])
-    identity = sql.concat(_text(source, _ID, place), sql.lit(f".{operator}.0"))
-    birth = _text(source, _BIRTH, sql.lit(""))
+    identity = sql.concat(_text(source, ID, place), sql.lit(f".{operator}.0"))
+    birth = _text(source, BIRTH, sql.lit(""))
     born = sql.when(birth.try_cast("double").isNotNull(), birth).otherwise(
         _seconds(source["timestamp"])
     )
     headers = _present(
-        _header(_ID, identity),
-        _header(_ROOT, _text(source, _ROOT, place)),
-        _header(_BIRTH, born),
+        _header(ID, identity),
+        _header(ROOT, _text(source, ROOT, place)),
+        _header(BIRTH, born),
         # of a root itself nothing is decided yet
-        _header(_TRACE, sql.when(_told(source, _ID).isNotNull(), _told(source, _TRACE))),
+        _header(TRACE, sql.when(_told(source, ID).isNotNull(), _told(source, TRACE))),
     )
     return sql.when(source.isNotNull(), headers).otherwise(_present())
 
@@ -58,18 +49,18 @@ def written() -> Column:
     Not `current_timestamp`, which is one and the same for as long as a batch lasts.
     """
     now = sql.reflect(sql.lit("java.time.Instant"), sql.lit("now")).cast("timestamp")
-    return _present(_header(_WRITTEN, _seconds(now)))
+    return _present(_header(WRITTEN, _seconds(now)))
 
 
 def blob_headers(schema: Schema) -> Column:
     """Return the binary columns of *schema* that are not null."""
-    return _present(*(_header(_BLOB + name, at(name)) for name in schema.binaries))
+    return _present(*(_header(BLOB + name, at(name)) for name in schema.binaries))
 
 
 def dead_letter_headers(source: Column, error: Column) -> Column:
     """Return what a record came with, and what is wrong with it."""
-    blobs = sql.filter(source["headers"], lambda header: header["key"].startswith(_BLOB))
-    return sql.concat(sql.coalesce(blobs, _present()), _present(_header(_ERROR, error)))
+    blobs = sql.filter(source["headers"], lambda header: header["key"].startswith(BLOB))
+    return sql.concat(sql.coalesce(blobs, _present()), _present(_header(ERROR, error)))
 
 
 def _told(source: Column, name: str) -> Column:
