@@ -97,7 +97,7 @@ def test_what_kafka_refuses_all_the_same_is_said(running):
 
 
 def test_topics_that_do_not_come_up_are_given_up(running, monkeypatch):
-    monkeypatch.setattr(topics_module, "_partitions", lambda _client: {})
+    monkeypatch.setattr(topics_module, "partitions_led", lambda _client: {})
     monkeypatch.setattr(topics_module, "_PATIENCE_S", 0.0)
     with pytest.raises(BrokerFailed, match="topics are not there after 0 s"):
         running.create_topics({"never": 1})
