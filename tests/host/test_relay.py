@@ -1,6 +1,10 @@
 """What runs in a Spark task, without Spark: records to a real host and back."""
 
 import json
+import os
+import signal
+import threading
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -45,25 +49,30 @@ def batches(*values, headers=None):
 
 
 @pytest.fixture
-def host(tmp_path, monkeypatch):
-    """Start a host of the test's application, and return how."""
+def controller(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "tests")
-    with Controller(tmp_path / "all") as controller:
+    with Controller(tmp_path / "all") as running:
+        yield running
 
-        def start(**fields):
-            told = {"job": "sojourn.host.operator_job:of_application", "argument": APP}
-            settings = Settings(name="split", folder=tmp_path / "split", **(told | fields))
-            path = controller.start(settings)
-            controller.await_running("split", settings.processors)
-            return path
 
-        yield start
+@pytest.fixture
+def host(tmp_path, controller):
+    """Start a host of the test's application, and return how."""
+
+    def start(**fields):
+        told = {"job": "sojourn.host.operator_job:of_application", "argument": APP}
+        settings = Settings(name="split", folder=tmp_path / "split", **(told | fields))
+        path = controller.start(settings)
+        controller.await_running("split", settings.processors)
+        return path
+
+    return start
 
 
 ROUTE = Route(
     operator="split",
     reads={"lines": "lines"},
-    writes={"split": "words-topic", "who": "words-topic"},
+    writes=dict.fromkeys(["split", "who", "slowly"], "words-topic"),
     dead_letters="dead-topic",
 )
 
@@ -143,6 +152,49 @@ def test_what_spark_raises_is_raised(host):
     run = relay(str(host()), ROUTE)
     with pytest.raises((RuntimeError, EngineError)):
         list(run(broken()))
+
+
+def answered_although_killed(host, controller, *, reads):
+    """Return the words that came of 30 lines, of which *reads* says when they are read."""
+    path = host(processors=2, argument=APP.replace("split", "slowly"))
+    first = controller.pid("split")
+
+    def kill():
+        os.kill(first, signal.SIGKILL)
+        while not controller.ended():
+            time.sleep(0.01)
+        host(processors=2, argument=APP.replace("split", "slowly"))
+
+    lines = [json.dumps({"line": f"word{n}"}).encode() for n in range(30)]
+    run = relay(str(path), ROUTE)
+    killing = threading.Timer(0.3, kill)
+    killing.start()
+    rows = [row for batch in run(reads(batches(*lines))) for row in batch.to_pylist()]
+    killing.join()
+    assert controller.pid("split") != first
+    return [json.loads(row["value"])["line"] for row in rows]
+
+
+def test_what_a_killed_host_did_not_answer_goes_to_the_next(host, controller):
+    words = answered_although_killed(host, controller, reads=lambda some: some)
+    assert sorted(words) == sorted(f"word{n}" for n in range(30))  # all, and none twice
+
+
+def test_although_all_was_read_already(host, controller):
+    def all_in_one(some):
+        rows = [batch.column(0)[0] for batch in some]
+        yield pa.RecordBatch.from_arrays([pa.array(rows[:4], ROW)], ["record"])
+
+    words = answered_although_killed(host, controller, reads=all_in_one)
+    assert sorted(words) == sorted(f"word{n}" for n in range(4))
+
+
+def test_a_host_that_does_not_come_again_fails_the_task(host, controller, monkeypatch):
+    monkeypatch.setattr("sojourn.spark.relay._PATIENCE_S", 0.1)
+    path = host(argument=APP.replace("split", "slowly"))
+    threading.Timer(0.2, os.kill, [controller.pid("split"), signal.SIGKILL]).start()
+    with pytest.raises(EngineError, match="split: its host is not there"):
+        results(path, *[b'{"line": "word"}'] * 10)
 
 
 def test_an_operator_that_is_no_function_is_refused():

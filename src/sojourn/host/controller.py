@@ -75,6 +75,7 @@ class Controller:
         self._tallies: dict[str, list[Tally]] = {}
         self._stopped: dict[str, str] = {}
         self._server: asyncio.AbstractServer | None = None
+        self._draining = False
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -156,6 +157,7 @@ class Controller:
 
     def drain(self) -> None:
         """Let hosts take nothing of batches that begin from now on."""
+        self._draining = True
         self._tell_all(framed(Drain()))
 
     def measure(self, *, on: bool) -> None:
@@ -257,6 +259,8 @@ class Controller:
             case Here():
                 host.here, host.writer = message, writer
                 self._tell_wanted(host)
+                if self._draining:
+                    writer.write(framed(Drain()))
             case Reached(_, processors):
                 host.running = processors
             case Report(name, tally):

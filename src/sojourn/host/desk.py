@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from zlib import crc32
 
 from sojourn.app.operator import OnError
-from sojourn.host.messages import Answer, Output, Record, Result
+from sojourn.host.messages import Answer, Hello, Output, Record, Result
 
 __all__ = [
     "Desk",
@@ -189,7 +189,8 @@ class Desk:
         It has when the next batch begins.
         """
         shut = {feed.partition for feed in self._feeds.values() if feed.shut}
-        return self._draining and shut >= self._batches.keys()
+        # a host that was just started again has not met its feeds yet
+        return self._draining and bool(shut) and shut >= self._batches.keys()
 
     def late(self, now_s: float, limit_s: float) -> list[int]:
         """Return the processors that have worked on one record for longer than *limit_s*."""
@@ -201,15 +202,15 @@ class Desk:
 
     # -- feeds ----------------------------------------------------------------------------
 
-    def feed_came(self, feed: int, query: str, partition: int, batch: int) -> list[Instruction]:
+    def feed_came(self, feed: int, hello: Hello) -> list[Instruction]:
         """Return what to do when a feed begins a batch."""
-        place = (query, partition)
+        place, batch = (hello.query, hello.partition), hello.batch
         if batch > self._batches.get(place, -1):
             # what was answered before is committed, and will not come again
             for identity in [i for i, (p, _) in self._answers.items() if p == place]:
                 self._bytes -= _size_bytes(self._answers.pop(identity)[1])
         self._batches[place] = batch
-        self._feeds[feed] = _Feed(place, shut=self._draining)
+        self._feeds[feed] = _Feed(place, shut=self._draining and not hello.resumes)
         return self._grants()
 
     def records_came(

@@ -85,11 +85,15 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Hello(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A feed begins: which partition, in which batch of its query."""
+    """A feed begins: which partition, in which batch of its query.
+
+    One that *resumes* began it with a host that is gone.
+    """
 
     query: str
     partition: int
     batch: int
+    resumes: bool = False
 
 
 class Records(msgspec.Struct, tag=True, array_like=True, frozen=True):

@@ -243,9 +243,7 @@ class Host:
         now_s = monotonic()
         match message:
             case Hello():
-                self._do(
-                    self._desk.feed_came(feed, message.query, message.partition, message.batch)
-                )
+                self._do(self._desk.feed_came(feed, message))
             case Records():
                 idle = not self._desk.waiting
                 instructions = self._desk.records_came(feed, message.records, now_s)

@@ -247,8 +247,8 @@ class SparkEngine:
         check_slots(held, slots)
         self._state.keep(layout.app, cluster)
         offsets = Offsets(self._cluster.client(), partitions)
+        offsets.settle()
         looked_s = time.monotonic()
-        offsets.look()
         self._launch_hosts(stack, folder)
         plumbing = Plumbing(
             layout=layout,

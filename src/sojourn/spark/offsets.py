@@ -24,6 +24,7 @@ __all__ = ["Offsets"]
 _ANSWER_S = 5.0
 _KEPT = 5000
 _SETTLES_S, _LOOK_S = 5.0, 0.05
+_STARTS_S = 30.0
 _NOT_YET = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -49,7 +50,7 @@ class Offsets:
 
     def start(self) -> None:
         """Begin to ask."""
-        self.look()
+        self.settle()
         self._thread.start()
 
     def stop(self) -> None:
@@ -64,6 +65,18 @@ class Offsets:
         totals = {topic: sum(parts.values()) for topic, parts in ends.items()}
         self._samples.append((time.monotonic(), totals))
         return ends
+
+    def settle(self) -> None:
+        """Look, and do so again while no broker answers: all start at once, and are busy."""
+        until_s = time.monotonic() + _STARTS_S
+        while True:
+            try:
+                self.look()
+            except EngineError:
+                if time.monotonic() > until_s:
+                    raise
+            else:
+                return
 
     def arrivals(
         self, topics: Sequence[str], since_s: float, until_s: float, bins: int

@@ -9,7 +9,9 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +27,7 @@ from sojourn.host.messages import (
     Failed,
     Finished,
     Frames,
+    FromFeed,
     Hello,
     Record,
     Records,
@@ -77,8 +80,7 @@ def relay(path: str, route: Route) -> Callable[[Batches], Iterator[pa.RecordBatc
     """Return what `mapInArrow` runs: the relay to the host at *path*."""
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
-        with _connected(path, route.operator) as host:
-            yield from _Relay(host, route).results(batches)
+        yield from _Relay(path, route).results(batches)
 
     return run
 
@@ -100,71 +102,105 @@ def _connected(path: str, operator: str) -> socket.socket:
 
 
 class _Relay:
-    """One batch of one partition, on its way through a host."""
+    """One batch of one partition, on its way through a host.
 
-    def __init__(self, host: socket.socket, route: Route) -> None:
-        self._host, self._route = host, route
-        self._open: dict[int, tuple[Lineage, bytes]] = {}
+    When the host dies, what it has not answered goes to the one that is started in its place:
+    if the task failed instead, Spark would repeat all of the batch.
+    """
+
+    def __init__(self, path: str, route: Route) -> None:
+        self._path, self._route = path, route
         self._sampling = Sampling(route.trace_per_s)
+        self._number = 0
+        self._open: dict[int, tuple[Lineage, Record]] = {}
+        self._again: deque[Record] = deque()
+        self._host: socket.socket | None = None
         self._credit, self._changed = 0, threading.Condition()
+        self._all_read = False
         self._failure: BaseException | None = None
 
     def results(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Yield what the host answers, until it has answered everything."""
-        self._host.sendall(framed(_hello()))
+        """Yield what the host answers, until everything is answered."""
         threading.Thread(target=self._feed, args=(batches,), daemon=True).start()
-        frames = Frames()
-        while some := self._host.recv(_CHUNK):
-            for body in frames.fed(some):
-                match _decode(body):
-                    case Credit(number):
-                        with self._changed:
-                            self._credit += number
-                            self._changed.notify()
-                    case Answers(answers):
-                        if (batch := self._batch(answers)) is not None:
-                            yield batch
-                    case Failed(number, reason):
-                        lineage, _ = self._open[number]
-                        raise EngineError(
-                            f"{self._route.operator}: {lineage.identity}: {reason}"
-                        )
-                    case Finished():
-                        return
-        if self._failure is not None:
-            raise self._failure
-        raise EngineError(
-            f"{self._route.operator}: its host is gone, with records not answered"
-        )
+        hello = _hello()
+        while True:
+            with _connected(self._path, self._route.operator) as host:
+                self._begin(host, hello)
+                for message in _messages(host):
+                    match message:
+                        case Credit(number):
+                            self._granted(host, number)
+                        case Answers(answers):
+                            if (batch := self._batch(answers)) is not None:
+                                yield batch
+                        case Failed(number, reason):
+                            lineage, _ = self._open[number]
+                            raise EngineError(
+                                f"{self._route.operator}: {lineage.identity}: {reason}"
+                            )
+                        case Finished():
+                            return
+            hello = msgspec.structs.replace(hello, resumes=True)
+
+    def _begin(self, host: socket.socket, hello: Hello) -> None:
+        """Send again, to a new host, what the last one did not answer."""
+        with self._changed:
+            if self._failure is not None:
+                raise self._failure
+            self._host, self._credit = host, 0
+            self._again = deque(record for _, record in self._open.values())
+            _send(host, hello)
+            self._end(host)
+
+    def _granted(self, host: socket.socket, number: int) -> None:
+        """Use credit: for what is sent again first, and the other thread gets the rest."""
+        with self._changed:
+            some = [self._again.popleft() for _ in range(min(number, len(self._again)))]
+            if some:
+                _send(host, Records(some))
+                self._end(host)
+            self._credit += number - len(some)
+            self._changed.notify()
+
+    def _end(self, host: socket.socket) -> None:
+        """Say that there is no more, if so."""
+        if self._all_read and not self._again:
+            _send(host, End())
 
     def _feed(self, batches: Batches) -> None:
         """Pass records on, as many as there is credit for."""
-        number = 0
         try:
             for batch in batches:
                 # empty ones are the markers that let a record through at once
                 rows = [row for row in batch.column(0).to_pylist() if row is not None]
                 while rows:
-                    some = self._credited(len(rows))
-                    records = [
-                        self._record(number + i, row) for i, row in enumerate(rows[:some])
-                    ]
-                    self._host.sendall(framed(Records(records)))
-                    number, rows = number + some, rows[some:]
-            self._host.sendall(framed(End()))
+                    rows = rows[self._passed_on(rows) :]
         except BaseException as error:  # noqa: BLE001 - the other thread raises it
-            self._failure = error
-            self._host.shutdown(socket.SHUT_RDWR)
+            with self._changed:
+                self._failure = error
+                if self._host is not None:
+                    with suppress(OSError):  # it is gone already
+                        self._host.shutdown(socket.SHUT_RDWR)
+        else:
+            with self._changed:
+                self._all_read = True
+                if self._host is not None:
+                    self._end(self._host)
 
-    def _credited(self, most: int) -> int:
-        """Return how many records may be sent, once it is one or more."""
+    def _passed_on(self, rows: Sequence[dict[str, Any]]) -> int:
+        """Return how many records were sent, once it is one or more."""
         with self._changed:
             self._changed.wait_for(lambda: self._credit > 0)
-            some = min(self._credit, most)
+            some = min(self._credit, len(rows))
             self._credit -= some
+            # in one step with the credit: whoever connects anew sends all that is open
+            records = [self._record(row) for row in rows[:some]]
+            host = self._host
+        if host is not None:
+            _send(host, Records(records))
         return some
 
-    def _record(self, number: int, row: dict[str, Any]) -> Record:
+    def _record(self, row: dict[str, Any]) -> Record:
         lineage = lineage_of(
             [(header["key"], header["value"] or b"") for header in row["headers"] or ()],
             topic=row["topic"],
@@ -175,9 +211,9 @@ class _Relay:
         if lineage.traced is None:
             lineage = replace(lineage, traced=self._sampling.weight(time.monotonic()))
         payload = row["value"] or b""
-        self._open[number] = lineage, payload
-        return Record(
-            number,
+        self._number += 1
+        record = Record(
+            self._number,
             lineage.identity,
             payload,
             stream=self._route.reads[row["topic"]],
@@ -191,21 +227,37 @@ class _Relay:
             partition=row["partition"],
             offset=row["offset"],
         )
+        self._open[record.number] = lineage, record
+        return record
 
     def _batch(self, answers: list[Answer]) -> pa.RecordBatch | None:
         rows = [row for answer in answers for row in self._rows(answer)]
         return pa.RecordBatch.from_pylist(rows, SCHEMA) if rows else None
 
     def _rows(self, answer: Answer) -> Iterator[dict[str, object]]:
-        lineage, payload = self._open.pop(answer.number)
+        lineage, record = self._open.pop(answer.number)
         now_s = time.time()
         if answer.dead:
             headers = child_headers(lineage, self._route.operator, 0, now_s, lineage.blobs)
             reason = (ERROR, answer.dead.encode())
-            yield _row(self._route.dead_letters, payload, [*headers, reason])
+            yield _row(self._route.dead_letters, record.payload, [*headers, reason])
         for place, output in enumerate(answer.outputs):
             headers = child_headers(lineage, self._route.operator, place, now_s, output.blobs)
             yield _row(self._route.writes[output.stream], output.payload, headers)
+
+
+def _messages(host: socket.socket) -> Iterator[ToFeed]:
+    """Yield what a host says, until it is gone."""
+    frames = Frames()
+    with suppress(ConnectionError):  # killed, before it had read all of what was sent
+        while some := host.recv(_CHUNK):
+            yield from map(_decode, frames.fed(some))
+
+
+def _send(host: socket.socket, message: FromFeed) -> None:
+    """Say something to a host; of one that is gone, the thread that reads takes note."""
+    with suppress(OSError):
+        host.sendall(framed(message))
 
 
 def _key(payload: bytes, columns: tuple[str, ...]) -> str | None:

@@ -1,6 +1,7 @@
 """An application for hosts under test."""
 
 import os
+import time
 
 import sojourn as sj
 
@@ -23,5 +24,12 @@ def who(line):
     yield (line, os.getpid())
 
 
+@app.operator(reads=lines, emits="line string")
+def slowly(line):
+    time.sleep(0.1)
+    yield (line,)
+
+
 app.sink(split)
 app.sink(who)
+app.sink(slowly)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sojourn.app.operator import OnError
 from sojourn.host.desk import Desk, Fail, Finish, Give, Grant, Kill, Reply, Start
-from sojourn.host.messages import Output, Record, Result
+from sojourn.host.messages import Hello, Output, Record, Result
 
 
 def record(number, **fields):
@@ -23,7 +23,7 @@ def desk(k=2, **fields):
     made = Desk(**fields)
     for started in of(Start, made.scaled(k, 0.0)):
         made.processor_ready(started.processor, 0.0)
-    granted = of(Grant, made.feed_came(1, "q", 0, 0))
+    granted = of(Grant, made.feed_came(1, Hello("q", 0, 0)))
     return made, sum(grant.number for grant in granted)
 
 
@@ -40,10 +40,10 @@ def test_feeds_share_the_credit():
     made = Desk(ahead=3)
     for started in of(Start, made.scaled(3, 0.0)):
         made.processor_ready(started.processor, 0.0)
-    first = of(Grant, made.feed_came(1, "q", 0, 0))
+    first = of(Grant, made.feed_came(1, Hello("q", 0, 0)))
     assert first == [Grant(1, 6)]
     made.records_came(1, [record(i) for i in range(6)], 0.0)
-    made.feed_came(2, "q", 1, 0)
+    made.feed_came(2, Hello("q", 1, 0))
     given_to = Counter()
     for number in range(2):
         for name in (1, 2, 3):
@@ -56,7 +56,7 @@ def test_a_feed_that_sends_nothing_keeps_no_other_waiting():
     """In a loop what the first waits for comes of what the second has."""
     made, credit = desk(k=1, ahead=1)
     assert credit == 2
-    instructions = made.feed_came(2, "q", 1, 0)
+    instructions = made.feed_came(2, Hello("q", 1, 0))
     for number in range(5):
         assert [grant.feed for grant in of(Grant, instructions)] == [2]
         instructions = made.records_came(2, [record(number)], 0.0)
@@ -185,7 +185,7 @@ def test_the_records_of_a_feed_that_left_are_dropped_and_come_again():
     made.feed_left(1, 1.0)
     assert made.waiting == 0
     assert of(Reply, made.processor_done(1, [Result(out("a"), "")], 2.0)) == []
-    made.feed_came(2, "q", 0, 0)
+    made.feed_came(2, Hello("q", 0, 0))
     assert of(Give, made.records_came(2, [record(0)], 3.0))
 
 
@@ -195,7 +195,7 @@ def test_what_was_answered_in_this_batch_is_not_done_twice():
     made.records_came(1, [record(0)], 0.0)
     made.processor_done(1, [Result(out("a"), "")], 1.0)
     made.feed_left(1, 2.0)
-    made.feed_came(2, "q", 0, 0)
+    made.feed_came(2, Hello("q", 0, 0))
     done = made.records_came(2, [Record(5, "id-0", b"{}")], 3.0)
     (reply,) = of(Reply, done)
     assert (reply.feed, reply.answer.number) == (2, 5)
@@ -208,7 +208,7 @@ def test_what_is_committed_is_forgotten():
     made.records_came(1, [record(0)], 0.0)
     made.processor_done(1, [Result(out("a"), "")], 1.0)
     made.feed_ended(1)
-    made.feed_came(2, "q", 0, 1)
+    made.feed_came(2, Hello("q", 0, 1))
     assert of(Give, made.records_came(2, [record(0)], 3.0))
 
 
@@ -218,7 +218,7 @@ def test_memory_is_bounded():
         made.records_came(1, [record(number)], 0.0)
         made.processor_done(1, [Result([], "")], 1.0)
     made.feed_left(1, 2.0)
-    made.feed_came(2, "q", 0, 0)
+    made.feed_came(2, Hello("q", 0, 0))
     done = made.records_came(2, [record(0), record(4)], 3.0)
     assert [g.records[0].number for g in of(Give, done)] == [0]
 
@@ -247,7 +247,7 @@ def test_light_records_are_fetched_well_ahead():
     made = Desk(ahead=2)
     for started in of(Start, made.scaled(1, 0.0)):
         made.processor_ready(started.processor, 0.0)
-    made.feed_came(1, "q", 0, 0)
+    made.feed_came(1, Hello("q", 0, 0))
     made.records_came(1, [record(0)], 0.0)
     granted = of(Grant, made.processor_done(1, [Result([], took_s=1e-4)], 0.0))
     assert granted == [Grant(1, 1 + 50 - 2)]
@@ -282,7 +282,22 @@ def test_batches_that_begin_after_a_drain_get_nothing():
     made.feed_ended(1)
     assert of(Finish, made.processor_done(1, [Result(out("a"))], 1.0)) == [Finish(1)]
     assert not made.drained
-    assert made.feed_came(2, "q", 0, 1) == []
+    assert made.feed_came(2, Hello("q", 0, 1)) == []
+    assert made.drained
+
+
+def test_a_host_started_again_amid_a_drain_finishes_the_batch():
+    made = Desk()
+    made.drain()
+    made.scaled(1, 0.0)
+    made.processor_ready(1, 0.0)
+    assert not made.drained  # its feeds have not come yet
+    assert of(Grant, made.feed_came(1, Hello("q", 0, 5, resumes=True)))
+    made.records_came(1, [record(0)], 0.0)
+    made.feed_ended(1)
+    assert of(Finish, made.processor_done(1, [Result(out("a"))], 1.0)) == [Finish(1)]
+    assert not made.drained
+    assert made.feed_came(2, Hello("q", 0, 6)) == []
     assert made.drained
 
 
@@ -341,7 +356,7 @@ def test_every_record_is_answered_once_whatever_happens(events):
     made = Desk(on_error=OnError(retries=10_000), ahead=3)
     world = _World(made)
     world.do(made.scaled(2, 0.0))
-    world.do(made.feed_came(1, "q", 0, 0))
+    world.do(made.feed_came(1, Hello("q", 0, 0)))
     for event, number in events:
         world.event(event, number)
     world.settle()
