@@ -122,14 +122,15 @@ class Caution:
         offered: Mapping[str, float],
         noise: Mapping[str, float],
         goal: str,
-    ) -> list[str]:
+    ) -> dict[str, int]:
         """Return the operators whose change to *after* would undo another at the same load.
 
-        For some time any change back counts; for as long as is remembered, one to where an
-        operator once had too few. What was done for another *goal* does not.
+        With each goes the number that it then got. For some time any change back counts; for
+        as long as is remembered, one to where an operator once had too few. What was done for
+        another *goal* does not.
         """
         recent_s = knowledge.at_s - self.calm * self.t_ra_s
-        undone = []
+        undone: dict[str, int] = {}
         for name, k in after.items():
             for decision, before, changed in _changes_back(knowledge, name, k):
                 if decision.goal != goal or name not in decision.offered:
@@ -142,8 +143,7 @@ class Caution:
                     same = self._unchanged(knowledge, decision, name, now, noise)
                 too_few = k <= before < changed and now >= then * (1 - chance)
                 if too_few or (same and decision.at_s >= recent_s):
-                    undone.append(name)
-                    break
+                    undone[name] = max(changed, undone.get(name, 0))
         return undone
 
     def _chance(self, decision: Decision, name: str, noise: Mapping[str, float]) -> float:

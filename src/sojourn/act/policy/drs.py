@@ -197,7 +197,7 @@ class _Turn:
             k / max(loads[name].erlangs, _LEAST_ERLANGS) for name, k in allocation.items()
         )
 
-    def _no_better(self, after: Mapping[str, int], undone: list[str]) -> bool:
+    def _no_better(self, after: Mapping[str, int], undone: Mapping[str, int]) -> bool:
         """Tell whether as many processors, shared out anew, may be better only by chance."""
         if sum(after.values()) != sum(self._current.values()):
             return False
@@ -224,7 +224,7 @@ class _Turn:
             return self._hold(f"{plenty}, if the next observations say so too")
         after = self._shrunk(wanted)
         undone = self._undone(after)
-        after |= {name: self._current[name] for name in undone}
+        after |= {name: min(got, self._current[name]) for name, got in undone.items()}
         more = sum(after.values()) >= sum(self._current.values())
         if more or (undone and not self._met(after)):
             return self._hold(f"{plenty}, but what was added at this load stays for a while")
@@ -334,7 +334,7 @@ class _Turn:
     def _noted(self) -> str:
         return f" ({self._wanted.note})" if self._wanted.note else ""
 
-    def _undone(self, after: Mapping[str, int]) -> list[str]:
+    def _undone(self, after: Mapping[str, int]) -> Mapping[str, int]:
         return self._drs.caution.undone(
             self._knowledge,
             after,

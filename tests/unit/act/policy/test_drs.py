@@ -258,6 +258,19 @@ def test_where_there_once_were_too_few_is_not_gone_back_to():
     assert all(k["a"] > before["a"] or k["b"] > before["b"] for k in after)
 
 
+def test_and_what_came_on_top_of_it_at_another_load_is_given_up():
+    """An operator keeps what it got then, not all that it has."""
+    app = running()
+    app.turns(6, 100)
+    up = app.turn(200)
+    app.turns(3, 1000)
+    unsure = Caution(calm=0.0, sigmas=20.0)  # of 200 and 100, not of 1000 and 100
+    offered = {name: erlangs / 2 for name, erlangs in up.offered.items()}
+    undone = unsure.undone(app.knowledge, up.before, offered, up.noise, up.goal)
+    assert undone == up.after
+    assert sum(app.knowledge.allocation.values()) > 4 * sum(undone.values())
+
+
 def test_every_decision_is_explained_with_what_it_rests_on():
     app = running()
     for per_s in (100, 100, 250, 250, 250, 30, 30, 30):
