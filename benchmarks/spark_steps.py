@@ -85,6 +85,16 @@ def report(turns, asked, mine):
     return fmean(held), fmean(changes)
 
 
+def told(episode):
+    """Say how far it is, and why."""
+    per_s, processors = episode.observation.arrivals_per_s, tuple(episode.running.values())
+    print(
+        f"{episode.decision.at_s:5.0f} s  {per_s:5.1f} per s  {processors}  "
+        f"{episode.decision.reason}",
+        file=sys.stderr,
+    )
+
+
 def run(asked, topology, target):
     """Return the turns of the loop, what arrived at the sink, and what was sent."""
     app = load(str(FILE))
@@ -102,13 +112,8 @@ def run(asked, topology, target):
         ):
             for episode in loop.run(engine.now_s + lasts_s):
                 turns.append(episode)
-                if len(turns) % 10 == 0:
-                    per_s = episode.observation.arrivals_per_s
-                    processors = tuple(episode.running.values())
-                    print(
-                        f"{engine.now_s:5.0f} s  {per_s:5.1f} per s  {processors}",
-                        file=sys.stderr,
-                    )
+                if len(turns) % 10 == 0 or (episode.cost and episode.cost.changed):
+                    told(episode)
             sent = sending.wait()
             sink.await_roots(sum(sent.sent.values()))
     return found, turns, sink, sent
