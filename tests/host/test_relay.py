@@ -12,12 +12,13 @@ import pyarrow as pa
 import pytest
 
 from sojourn.app.operator import OnError
-from sojourn.errors import BadInput, EngineError
+from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.host.controller import Controller
 from sojourn.host.job import load
-from sojourn.host.messages import Record
+from sojourn.host.messages import Hello, Record
 from sojourn.host.operator_job import of_application
 from sojourn.host.server import Settings
+from sojourn.spark.carried import Carried
 from sojourn.spark.relay import Route, relay
 
 ROW = pa.struct(
@@ -195,6 +196,75 @@ def test_a_host_that_does_not_come_again_fails_the_task(host, controller, monkey
     threading.Timer(0.2, os.kill, [controller.pid("split"), signal.SIGKILL]).start()
     with pytest.raises(EngineError, match="split: its host is not there"):
         results(path, *[b'{"line": "word"}'] * 10)
+
+
+@pytest.fixture
+def batch(host, tmp_path, monkeypatch):
+    """Return what runs a batch, and tells the words that came of it.
+
+    Spark is not there to say which batch it is.
+    """
+    path = host(processors=2, argument=APP.replace("split", "slowly"))
+    carried = Carried(tmp_path / "carried")
+
+    def run(number, *words, keep=True):
+        monkeypatch.setattr("sojourn.spark.relay._hello", lambda: Hello("q", 3, number))
+        lines = [json.dumps({"line": word}).encode() for word in words]
+        passed = relay(str(path), ROUTE, carried if keep else None)(batches(*lines))
+        rows = [row for batch in passed for row in batch.to_pylist()]
+        return [json.loads(row["value"])["line"] for row in rows]
+
+    return run
+
+
+def test_what_is_in_service_when_a_batch_ends_is_left_to_the_next(batch, tmp_path):
+    first = batch(4, "slow1", "slow2", "slow3")
+    assert len(first) < 3  # the last had begun at most when the batch ended
+    assert [path.name for path in tmp_path.joinpath("carried").iterdir()] == ["3-4"]
+    done = [*first]
+    for number in range(5, 15):
+        done += batch(number)
+    assert sorted(done) == ["slow1", "slow2", "slow3"]
+    assert not list(tmp_path.joinpath("carried").iterdir())
+
+
+def test_a_batch_that_comes_again_brings_what_was_left_to_it(batch):
+    first = batch(4, "slow1", "slow2", "slow3")
+    left = {"slow1", "slow2", "slow3"} - set(first)
+    for _ in range(5):  # in the end all is done
+        again = batch(5)
+    assert set(again) == left
+
+
+def test_what_was_left_is_done_by_the_next_host(batch, host, controller):
+    first = batch(4, "slow1", "slow2", "slow3")
+    os.kill(controller.pid("split"), signal.SIGKILL)
+    while not controller.ended():
+        time.sleep(0.01)
+    host(processors=2, argument=APP.replace("split", "slowly"))
+    done = [*first]
+    for number in range(5, 15):
+        done += batch(number)
+    assert sorted(done) == ["slow1", "slow2", "slow3"]
+
+
+def test_a_batch_under_way_while_all_is_drained_is_waited_for(batch, controller):
+    threading.Timer(0.05, controller.drain).start()
+    words = [f"word{n}" for n in range(8)]
+    said = batch(4, *words)
+    assert sorted(said) == words
+
+
+def test_without_a_place_for_it_a_batch_waits(batch):
+    said = batch(4, "slow1", "slow2", "slow3", keep=False)
+    assert sorted(said) == ["slow1", "slow2", "slow3"]
+
+
+def test_what_was_left_and_cannot_be_read_is_said(batch, tmp_path):
+    tmp_path.joinpath("carried").mkdir()
+    tmp_path.joinpath("carried", "3-4").write_bytes(b"nonsense")
+    with pytest.raises(BadFile, match="3-4"):
+        batch(5)
 
 
 def test_an_operator_that_is_no_function_is_refused():

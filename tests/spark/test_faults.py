@@ -30,12 +30,13 @@ CHAIN = Topology(
     name="faults",
     arrivals=(Arrival(name="in", per_s=20.0, into="first"),),
     operators=(
-        Operator(name="first", service_s=0.02, emits={"second": 1}),
+        # long enough that some are in service whenever a batch ends
+        Operator(name="first", service_s=0.2, emits={"second": 1}),
         Operator(name="second", service_s=0.02, emits={"third": 1}),
         Operator(name="third", service_s=0.005),
     ),
 )
-ALLOCATION = {"first": 2, "second": 2, "third": 1}
+ALLOCATION = {"first": 8, "second": 2, "third": 1}
 SOURCE, SINK = "faults.in", "faults.third"
 
 
@@ -143,7 +144,7 @@ def test_whoever_is_killed_every_root_arrives(loaded, sink):
         assert engine.health().restarts == before.restarts  # its host alone deals with it
         assert max(n for i, n in sink.ids.items() if root_of(i) >= first) == 1
 
-        engine.apply({"first": 3, "second": 1, "third": 2})
+        engine.apply({"first": 9, "second": 1, "third": 2})
         workers()[0].kill()
         eventually(lambda: restarted(engine, before), "its feed is started again")
         sink.await_from(first)
@@ -170,10 +171,15 @@ def test_a_drained_start_repeats_nothing_and_a_killed_one_loses_nothing(
     with loaded.engine(batch_s=5.0, state=state) as engine:
         engine.start(CHAIN, ALLOCATION)
         first = sink.sent()
+        carried = state / "carried" / "first"
+        eventually(
+            lambda: carried.exists() and any(carried.iterdir()), "records are carried over"
+        )
         sink.await_from(first)
         told = []
         engine.drain(told.append)
         assert told[-1] == "drained"
+        assert not any(carried.iterdir())
 
     driver = subprocess.Popen(
         [

@@ -5,7 +5,7 @@ all processors, so a record never waits while one is idle. Only a record with a 
 the one processor of its key, and one for everyone for all of them.
 """
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from zlib import crc32
@@ -58,7 +58,10 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Tell a feed what became of a record; *record* is None where that was remembered."""
+    """Tell a feed, if it is there, what became of a record.
+
+    *record* is None where that was remembered.
+    """
 
     feed: int
     answer: Answer
@@ -93,10 +96,28 @@ _NEWEST = 0.05
 
 
 @dataclass(slots=True)
+class _Feed:
+    """Records that it may still send, and those not answered yet.
+
+    One that came too late is *shut*: it gets nothing. One that has *left* will bring its
+    records again.
+    """
+
+    number: int
+    partition: tuple[str, int]
+    batch: int
+    shut: bool = False
+    left: bool = False
+    credit: int = 0
+    open: int = 0
+    ended: bool = False
+
+
+@dataclass(slots=True)
 class _Job:
     """A record in hand: whose, tried how often, and by how many it is still to be done."""
 
-    feed: int
+    feed: _Feed
     record: Record
     tries: int = 0
     deaths: int = 0
@@ -115,18 +136,20 @@ class _Processor:
     lane: deque[_Job] = field(default_factory=deque)
 
 
-@dataclass(slots=True)
-class _Feed:
-    """Records that it may still send, and those not answered yet.
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What became of a record; *orphaned*, if its feed had left by then."""
 
-    One that came too late is *shut*: it gets nothing.
-    """
+    feed: _Feed
+    answer: Answer
+    orphaned: bool
 
-    partition: tuple[str, int]
-    shut: bool = False
-    credit: int = 0
-    open: int = 0
-    ended: bool = False
+    def committed(self, batch: int) -> bool:
+        """Tell whether it will not come again once *batch* has begun.
+
+        What a batch leaves behind when it ends comes with the next.
+        """
+        return self.feed.batch + self.orphaned < batch
 
 
 class Desk:
@@ -135,7 +158,7 @@ class Desk:
     *ahead* is how many records more than processors are in hand, or more if they take no
     time: enough to bridge the way to the feed and back, and few, because what is not in hand
     waits where it can be seen. *remembered_bytes* of answers are kept, for records that come
-    again after a feed failed.
+    again after a feed failed, or left them to the next.
     """
 
     def __init__(
@@ -155,8 +178,9 @@ class Desk:
         self._processors: dict[int, _Processor] = {}
         self._feeds: dict[int, _Feed] = {}
         self._batches: dict[tuple[str, int], int] = {}
-        self._answers: OrderedDict[str, tuple[tuple[str, int], Answer]] = OrderedDict()
-        self._draining = False
+        self._answers: dict[str, _Known] = {}
+        self._orphans: dict[str, _Job] = {}
+        self.draining = False
         self.replayed = self.retried = self.dead = 0
 
     # -- what can be asked ----------------------------------------------------------------
@@ -190,7 +214,7 @@ class Desk:
         """
         shut = {feed.partition for feed in self._feeds.values() if feed.shut}
         # a host that was just started again has not met its feeds yet
-        return self._draining and bool(shut) and shut >= self._batches.keys()
+        return self.draining and bool(shut) and shut >= self._batches.keys()
 
     def late(self, now_s: float, limit_s: float) -> list[int]:
         """Return the processors that have worked on one record for longer than *limit_s*."""
@@ -205,13 +229,17 @@ class Desk:
     def feed_came(self, feed: int, hello: Hello) -> list[Instruction]:
         """Return what to do when a feed begins a batch."""
         place, batch = (hello.query, hello.partition), hello.batch
-        if batch > self._batches.get(place, -1):
-            # what was answered before is committed, and will not come again
-            for identity in [i for i, (p, _) in self._answers.items() if p == place]:
-                self._bytes -= _size_bytes(self._answers.pop(identity)[1])
+        for identity, known in list(self._answers.items()):
+            if known.feed.partition == place and known.committed(batch):
+                self._forget(identity)
         self._batches[place] = batch
-        self._feeds[feed] = _Feed(place, shut=self._draining and not hello.resumes)
+        shut = self.draining and not hello.resumes
+        self._feeds[feed] = _Feed(feed, place, batch, shut=shut)
         return self._grants()
+
+    def knows(self, record: Record) -> bool:
+        """Tell whether a record was here before, with a feed that left."""
+        return record.identity in self._orphans or record.identity in self._answers
 
     def records_came(
         self, feed: int, records: Iterable[Record], now_s: float
@@ -223,12 +251,15 @@ class Desk:
             here.credit = max(0, here.credit - 1)
             known = self._answers.get(record.identity)
             if known is not None:
-                self.replayed += 1
-                answer = Answer(record.number, known[1].outputs, known[1].dead)
+                self.replayed += known.feed.batch == here.batch
+                answer = Answer(record.number, known.answer.outputs, known.answer.dead)
                 done.append(Reply(feed, answer))
                 continue
             here.open += 1
-            self._take(_Job(feed, record))
+            if (job := self._orphans.pop(record.identity, None)) is not None:
+                job.feed, job.record = here, record
+            else:
+                self._take(_Job(here, record))
         return [*done, *self._turn(now_s)]
 
     def feed_ended(self, feed: int) -> list[Instruction]:
@@ -238,16 +269,25 @@ class Desk:
 
     def drain(self) -> None:
         """Let batches that have begun end, and take nothing of those that begin later."""
-        self._draining = True
+        self.draining = True
 
-    def feed_left(self, feed: int, now_s: float) -> list[Instruction]:
-        """Return what to do when a feed is gone: its records will come again."""
-        self._feeds.pop(feed, None)
-        self._queue = deque(job for job in self._queue if job.feed != feed)
-        self._homeless = [job for job in self._homeless if job.feed != feed]
-        for processor in self._processors.values():
-            processor.lane = deque(job for job in processor.lane if job.feed != feed)
-        return self._turn(now_s)
+    def feed_leaves(self, feed: int) -> list[Instruction]:
+        """Return what to do when a feed does not wait for the rest: it brings it again."""
+        if feed not in self._feeds:
+            return []
+        self.feed_left(feed)
+        return [Finish(feed)]
+
+    def feed_left(self, feed: int) -> None:
+        """Go on with the records of a feed that is gone: they will come again."""
+        gone = self._feeds.pop(feed, None)
+        if gone is None:
+            return
+        gone.left = True
+        lanes = (job for p in self._processors.values() for job in (*p.lane, *p.jobs))
+        for job in (*self._queue, *self._homeless, *lanes):
+            if job.feed is gone:
+                self._orphans[job.record.identity] = job
 
     # -- processors -----------------------------------------------------------------------
 
@@ -391,24 +431,31 @@ class Desk:
         if self._on_error.then == "dead_letter":
             self.dead += 1
             return self._answered(job, Answer(job.record.number, (), reason))
-        if job.feed not in self._feeds:
+        if job.feed.left:
+            self._orphans.pop(job.record.identity, None)  # it comes again, to be tried again
             return []
-        return [Fail(job.feed, job.record, reason)]
+        return [Fail(job.feed.number, job.record, reason)]
 
     def _answered(self, job: _Job, answer: Answer) -> list[Instruction]:
-        feed = self._feeds.get(job.feed)
-        if feed is None:
-            return []  # it will come again, with another feed
+        feed = job.feed
+        self._remember(job.record.identity, _Known(feed, answer, orphaned=feed.left))
+        reply = Reply(feed.number, answer, job.record)
+        if feed.left:
+            self._orphans.pop(job.record.identity, None)
+            return [reply]
         feed.open -= 1
-        self._remember(job.record.identity, feed.partition, answer)
-        return [Reply(job.feed, answer, job.record), *self._finished(job.feed)]
+        return [reply, *self._finished(feed.number)]
 
-    def _remember(self, identity: str, place: tuple[str, int], answer: Answer) -> None:
-        self._answers[identity] = place, answer
-        self._bytes += _size_bytes(answer)
+    def _remember(self, identity: str, known: _Known) -> None:
+        self._forget(identity)
+        self._answers[identity] = known
+        self._bytes += _size_bytes(known.answer)
         while self._bytes > self._most_bytes:
-            _, (_, forgotten) = self._answers.popitem(last=False)
-            self._bytes -= _size_bytes(forgotten)
+            self._forget(next(iter(self._answers)))
+
+    def _forget(self, identity: str) -> None:
+        if (known := self._answers.pop(identity, None)) is not None:
+            self._bytes -= _size_bytes(known.answer)
 
     def _finished(self, feed: int) -> list[Instruction]:
         here = self._feeds[feed]

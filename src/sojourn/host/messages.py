@@ -20,11 +20,13 @@ __all__ = [
     "FromFeed",
     "FromProcessor",
     "Hello",
+    "Leave",
     "Output",
     "Ready",
     "Record",
     "Records",
     "Result",
+    "Stay",
     "ToFeed",
     "Work",
     "framed",
@@ -87,7 +89,8 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
 class Hello(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """A feed begins: which partition, in which batch of its query.
 
-    One that *resumes* began it with a host that is gone.
+    One that *resumes* brings records that were passed on before: to a host that is gone, or
+    in the batch before.
     """
 
     query: str
@@ -104,6 +107,14 @@ class Records(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 class End(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """The feed has no more records in this batch."""
+
+
+class Leave(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The feed ends, and brings what is not answered in its next batch again."""
+
+
+class Stay(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The feed should wait until everything is answered: there is no next batch."""
 
 
 class Credit(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -126,7 +137,7 @@ class Failed(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Finished(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Every record of the feed is answered."""
+    """Every record of the feed is answered, or it leaves."""
 
 
 class Ready(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -156,8 +167,8 @@ class Done(msgspec.Struct, tag=True, array_like=True, frozen=True):
     results: list[Result]
 
 
-FromFeed = Hello | Records | End
-ToFeed = Credit | Answers | Failed | Finished
+FromFeed = Hello | Records | End | Leave
+ToFeed = Credit | Answers | Failed | Finished | Stay
 FromProcessor = Ready | Done
 
 

@@ -45,10 +45,12 @@ from sojourn.host.messages import (
     FromFeed,
     FromProcessor,
     Hello,
+    Leave,
     Ready,
     Record,
     Records,
     Result,
+    Stay,
     Work,
     framed,
 )
@@ -168,13 +170,18 @@ class Host:
                         case Ask():
                             self._report()
                         case Drain():
-                            self._desk.drain()
+                            self._drain()
                         case Measure(on):
                             self._measures = on
         except ConnectionError:
             pass  # it was killed, and had not read all of it
         finally:
             self._ending.set()
+
+    def _drain(self) -> None:
+        self._desk.drain()
+        for feed in self._feeds:
+            self._say(feed, Stay())
 
     def _report(self) -> None:
         if self._controller is None or self._unread() > _MOST_UNREAD_BYTES:
@@ -237,21 +244,26 @@ class Host:
         finally:  # else it would wait for ever
             self._feeds.pop(feed, None)
             writer.close()
-            self._do(self._desk.feed_left(feed, monotonic()))
+            self._desk.feed_left(feed)
 
     def _heard(self, feed: int, message: FromFeed) -> None:
         now_s = monotonic()
         match message:
             case Hello():
                 self._do(self._desk.feed_came(feed, message))
+                if self._desk.draining:
+                    self._say(feed, Stay())
             case Records():
                 idle = not self._desk.waiting
+                new = [r for r in message.records if not self._desk.knows(r)]
                 instructions = self._desk.records_came(feed, message.records, now_s)
                 if self._measures:
-                    self._arrived(message.records, instructions if idle else ())
+                    self._arrived(new, instructions if idle else ())
                 self._do(instructions)
             case End():
                 self._do(self._desk.feed_ended(feed))
+            case Leave():
+                self._do(self._desk.feed_leaves(feed))
 
     def _arrived(self, records: Iterable[Record], at_once: Iterable[Instruction]) -> None:
         """Count records that came, and of those given to a processor *at_once* their way."""

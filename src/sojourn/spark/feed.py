@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
+from sojourn.spark.carried import Carried
 from sojourn.spark.relay import OUTPUT, Route, relay
 
 __all__ = ["Feed", "start_feed"]
@@ -22,7 +23,8 @@ class Feed:
     *kafka* are the options of Spark's source and sink. *starting* is where it begins without
     a checkpoint, as Spark writes it. *batch_s* is how often offsets are committed: a pause of
     some hundred milliseconds, and what comes again after a failure. So many
-    *records_per_transfer* wait for each other on their way to the host.
+    *records_per_transfer* wait for each other on their way to the host. What is in service
+    when a batch ends is *carried* over to the next, in files there; else the batch waits.
     """
 
     route: Route
@@ -32,6 +34,7 @@ class Feed:
     starting: str = "earliest"
     batch_s: float = 60.0
     records_per_transfer: int = 1
+    carried: Path | None = None
 
 
 def start_feed(spark: SparkSession, feed: Feed) -> StreamingQuery:
@@ -53,7 +56,8 @@ def start_feed(spark: SparkSession, feed: Feed) -> StreamingQuery:
     # empty one.
     record = sql.struct(*(sql.col(name) for name in _COLUMNS))
     marked = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
-    passed = marked.mapInArrow(relay(str(feed.host), feed.route), OUTPUT)
+    carried = None if feed.carried is None else Carried(feed.carried)
+    passed = marked.mapInArrow(relay(str(feed.host), feed.route, carried), OUTPUT)
     written = (
         passed.writeStream.format("kafka")
         .options(**feed.kafka)

@@ -36,6 +36,10 @@ class KeptState:
         """Return where it is kept what a query has done."""
         return self.folder / "checkpoints" / query
 
+    def carried(self, query: str) -> Path:
+        """Return where records are that a batch of a query left to the next."""
+        return self.folder / "carried" / query
+
     def check(self, app: App, cluster: str) -> bool:
         """Return whether there is anything to go on from.
 

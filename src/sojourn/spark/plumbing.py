@@ -79,6 +79,7 @@ class Plumbing:
                 batch_s=settings.batch_s,
                 records_per_transfer=layout.functions[name].records_per_transfer
                 or records_per_transfer(per_s),
+                carried=self.state.carried(name) if settings.carry_over else None,
             )
             return partial(start_feed, self.session, feed)
         operator = layout.natives[name]

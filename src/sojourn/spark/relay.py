@@ -2,14 +2,14 @@
 
 One thread reads what Spark brings and passes on what the host gives credit for, while the
 other yields results as they come, in any order. The relay ends only when every record that
-it passed on is answered, and only then Spark commits the batch: nothing is lost.
+it passed on is answered, or kept for the next batch, and only then Spark commits this one:
+nothing is lost.
 """
 
 import json
 import socket
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -29,11 +29,14 @@ from sojourn.host.messages import (
     Frames,
     FromFeed,
     Hello,
+    Leave,
     Record,
     Records,
+    Stay,
     ToFeed,
     framed,
 )
+from sojourn.spark.carried import Carried, Passed
 from sojourn.spark.headers import ERROR, Lineage, child_headers, lineage_of
 from sojourn.spark.sampling import Sampling
 
@@ -53,6 +56,8 @@ SCHEMA = pa.schema(
 _CHUNK = 1 << 16
 _PATIENCE_S = 20.0
 _LOOK_S = 0.02
+# At the end of a batch: what takes no time is done by then.
+_LINGERS_S = 0.05
 _decode = msgspec.msgpack.Decoder(ToFeed).decode
 
 Batches = Iterable[pa.RecordBatch]
@@ -76,11 +81,23 @@ class Route:
     everyone: frozenset[str] = frozenset()
 
 
-def relay(path: str, route: Route) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """Return what `mapInArrow` runs: the relay to the host at *path*."""
+def relay(
+    path: str, route: Route, carried: Carried | None = None
+) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """Return what `mapInArrow` runs: the relay to the host at *path*.
+
+    Without a place for what is *carried* over, a batch ends when all of it is done.
+    """
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
-        yield from _Relay(path, route).results(batches)
+        hello = _hello()
+        if carried is None:
+            yield from _Relay(path, route, hello, stays=True).results(batches)
+            return
+        before = carried.taken(hello)
+        passing = _Relay(path, route, hello, before)
+        yield from passing.results(batches)
+        carried.leave(hello, passing.open)
 
     return run
 
@@ -104,68 +121,83 @@ def _connected(path: str, operator: str) -> socket.socket:
 class _Relay:
     """One batch of one partition, on its way through a host.
 
-    When the host dies, what it has not answered goes to the one that is started in its place:
-    if the task failed instead, Spark would repeat all of the batch.
+    It begins with what the batch *before* left. When the host dies, what it has not answered
+    goes to the one that is started in its place: if the task failed instead, Spark would repeat
+    all of the batch. At the end of the batch it leaves what is in service, unless it *stays*.
     """
 
-    def __init__(self, path: str, route: Route) -> None:
-        self._path, self._route = path, route
+    def __init__(
+        self,
+        path: str,
+        route: Route,
+        hello: Hello,
+        before: Iterable[Passed] = (),
+        *,
+        stays: bool = False,
+    ) -> None:
+        self._path, self._route, self._hello = path, route, hello
         self._sampling = Sampling(route.trace_per_s)
         self._number = 0
-        self._open: dict[int, tuple[Lineage, Record]] = {}
-        self._again: deque[Record] = deque()
+        self._open: dict[int, Passed] = {}
+        for lineage, record in before:
+            self._pass(lineage, record)
         self._host: socket.socket | None = None
         self._credit, self._changed = 0, threading.Condition()
-        self._all_read = False
+        self._all_read, self._finished, self._stays = False, False, stays
         self._failure: BaseException | None = None
 
-    def results(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Yield what the host answers, until everything is answered."""
-        threading.Thread(target=self._feed, args=(batches,), daemon=True).start()
-        hello = _hello()
-        while True:
-            with _connected(self._path, self._route.operator) as host:
-                self._begin(host, hello)
-                for message in _messages(host):
-                    match message:
-                        case Credit(number):
-                            self._granted(host, number)
-                        case Answers(answers):
-                            if (batch := self._batch(answers)) is not None:
-                                yield batch
-                        case Failed(number, reason):
-                            lineage, _ = self._open[number]
-                            raise EngineError(
-                                f"{self._route.operator}: {lineage.identity}: {reason}"
-                            )
-                        case Finished():
-                            return
-            hello = msgspec.structs.replace(hello, resumes=True)
+    @property
+    def open(self) -> list[Passed]:
+        """What is not answered."""
+        return list(self._open.values())
 
-    def _begin(self, host: socket.socket, hello: Hello) -> None:
-        """Send again, to a new host, what the last one did not answer."""
+    def results(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Yield what the host answers, until everything is answered, or it is left."""
+        threading.Thread(target=self._feed, args=(batches,), daemon=True).start()
+        try:
+            while not self._finished:
+                with _connected(self._path, self._route.operator) as host:
+                    self._begin(host)
+                    yield from self._answered(host)
+        finally:
+            self._finished = True  # for the other thread too, however it ends
+
+    def _answered(self, host: socket.socket) -> Iterator[pa.RecordBatch]:
+        """Yield what one host answers, until it is finished or gone."""
+        for message in _messages(host):
+            match message:
+                case Credit(number):
+                    with self._changed:
+                        self._credit += number
+                        self._changed.notify()
+                case Answers(answers):
+                    if (batch := self._batch(answers)) is not None:
+                        yield batch
+                case Failed(number, reason):
+                    lineage, _ = self._open[number]
+                    raise EngineError(f"{self._route.operator}: {lineage.identity}: {reason}")
+                case Stay():
+                    self._stays = True
+                case Finished():
+                    self._finished = True
+                    return
+
+    def _begin(self, host: socket.socket) -> None:
+        """Tell a new host what is not answered.
+
+        That takes no credit: it is as much as there was credit for.
+        """
         with self._changed:
             if self._failure is not None:
                 raise self._failure
             self._host, self._credit = host, 0
-            self._again = deque(record for _, record in self._open.values())
-            _send(host, hello)
-            self._end(host)
-
-    def _granted(self, host: socket.socket, number: int) -> None:
-        """Use credit: for what is sent again first, and the other thread gets the rest."""
-        with self._changed:
-            some = [self._again.popleft() for _ in range(min(number, len(self._again)))]
-            if some:
-                _send(host, Records(some))
-                self._end(host)
-            self._credit += number - len(some)
-            self._changed.notify()
-
-    def _end(self, host: socket.socket) -> None:
-        """Say that there is no more, if so."""
-        if self._all_read and not self._again:
-            _send(host, End())
+            resumes = self._hello.resumes or bool(self._open)
+            self._hello = msgspec.structs.replace(self._hello, resumes=resumes)
+            _send(host, self._hello)
+            if self._open:
+                _send(host, Records([record for _, record in self._open.values()]))
+            if self._all_read:
+                _send(host, End())
 
     def _feed(self, batches: Batches) -> None:
         """Pass records on, as many as there is credit for."""
@@ -182,10 +214,19 @@ class _Relay:
                     with suppress(OSError):  # it is gone already
                         self._host.shutdown(socket.SHUT_RDWR)
         else:
+            self._end()
+
+    def _end(self) -> None:
+        """Say that there is no more, and leave what is still in service after a moment."""
+        with self._changed:
+            self._all_read = True
+            if self._host is not None:
+                _send(self._host, End())
+        while not self._finished:
+            time.sleep(_LINGERS_S)
             with self._changed:
-                self._all_read = True
-                if self._host is not None:
-                    self._end(self._host)
+                if self._host is not None and not self._stays:
+                    _send(self._host, Leave())
 
     def _passed_on(self, rows: Sequence[dict[str, Any]]) -> int:
         """Return how many records were sent, once it is one or more."""
@@ -211,9 +252,8 @@ class _Relay:
         if lineage.traced is None:
             lineage = replace(lineage, traced=self._sampling.weight(time.monotonic()))
         payload = row["value"] or b""
-        self._number += 1
         record = Record(
-            self._number,
+            0,
             lineage.identity,
             payload,
             stream=self._route.reads[row["topic"]],
@@ -227,8 +267,14 @@ class _Relay:
             partition=row["partition"],
             offset=row["offset"],
         )
-        self._open[record.number] = lineage, record
-        return record
+        return self._pass(lineage, record)
+
+    def _pass(self, lineage: Lineage, record: Record) -> Record:
+        """Return a record with a number of ours, by which it is answered."""
+        self._number += 1
+        numbered = msgspec.structs.replace(record, number=self._number)
+        self._open[self._number] = lineage, numbered
+        return numbered
 
     def _batch(self, answers: list[Answer]) -> pa.RecordBatch | None:
         rows = [row for answer in answers for row in self._rows(answer)]

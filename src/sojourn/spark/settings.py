@@ -23,6 +23,8 @@ class SparkSettings:
     - *starting* is where sources begin that were never read: earliest, latest, or a time in
       seconds since 1970
     - *batch_s* is how often what was done is committed
+    - *carry_over*: what is in service when a batch ends goes over to the next one; else the
+      next begins when all of it is done
     - *partitions* of topics that are made anew; those that are there may have any number
     - *slots* are the tasks that Spark runs at once; as many as needed if None
     - *trace_per_s* is how many roots are followed in a second; 0 of none
@@ -33,6 +35,7 @@ class SparkSettings:
     state: Path | None = None
     starting: str | float = "earliest"
     batch_s: float = 60.0
+    carry_over: bool = True
     partitions: int = 1
     slots: int | None = None
     trace_per_s: float = 100.0

@@ -179,14 +179,64 @@ def test_a_processor_that_takes_too_long_is_seen():
     assert made.late(311.0, 300.0) == [1]
 
 
-def test_the_records_of_a_feed_that_left_are_dropped_and_come_again():
+def test_what_is_in_hand_when_a_feed_leaves_goes_on_and_meets_its_record_again():
     made, _ = desk(k=1)
     made.records_came(1, [record(0), record(1)], 0.0)
-    made.feed_left(1, 1.0)
-    assert made.waiting == 0
-    assert of(Reply, made.processor_done(1, [Result(out("a"), "")], 2.0)) == []
+    assert made.feed_leaves(1) == [Finish(1)]
+    made.feed_came(2, Hello("q", 0, 1, resumes=True))
+    again = [Record(7, "id-0", b"{}"), Record(8, "id-1", b"{}")]
+    assert all(made.knows(record) for record in again)
+    assert of(Give, made.records_came(2, again, 1.0)) == []
+    (reply,) = of(Reply, made.processor_done(1, [Result(out("a"), "")], 2.0))
+    assert (reply.feed, reply.answer.number) == (2, 7)
+    assert made.replayed == 0
+
+
+def test_what_is_done_before_its_record_comes_again_is_remembered():
+    made, _ = desk(k=1)
+    made.records_came(1, [record(0)], 0.0)
+    made.feed_leaves(1)
+    (told,) = of(Reply, made.processor_done(1, [Result(out("a"), "")], 1.0))
+    assert told.record.identity == "id-0"  # it is counted now, and not when it comes again
+    made.feed_came(2, Hello("q", 0, 1, resumes=True))
+    (reply,) = made.records_came(2, [Record(7, "id-0", b"{}")], 2.0)[:1]
+    assert (reply.feed, reply.answer.number, reply.record) == (2, 7, None)
+    assert (list(reply.answer.outputs), made.replayed) == (out("a"), 0)
+    made.feed_came(3, Hello("q", 0, 2))  # the batch that took it over is committed
+    assert not made.knows(record(0))
+
+
+def test_of_a_feed_that_failed_nothing_in_service_is_done_twice():
+    made, _ = desk(k=1)
+    made.records_came(1, [record(0)], 0.0)
+    made.feed_left(1)
+    made.feed_left(1)  # its connection may break after it has left
     made.feed_came(2, Hello("q", 0, 0))
-    assert of(Give, made.records_came(2, [record(0)], 3.0))
+    assert of(Give, made.records_came(2, [record(0)], 1.0)) == []
+    assert of(Reply, made.processor_done(1, [Result([], "")], 2.0))[0].feed == 2
+    assert made.feed_leaves(1) == []
+
+
+def test_what_stops_the_application_does_so_when_it_comes_again():
+    made, _ = desk(k=1)
+    made.records_came(1, [record(0)], 0.0)
+    made.feed_leaves(1)
+    assert of(Fail, made.processor_done(1, [Result([], "ValueError")], 1.0)) == []
+    made.feed_came(2, Hello("q", 0, 1, resumes=True))
+    assert of(Give, made.records_came(2, [record(0)], 2.0))
+    assert of(Fail, made.processor_done(1, [Result([], "ValueError")], 3.0))[0].feed == 2
+
+
+def test_the_same_record_twice_in_a_stream_is_answered_twice():
+    """After a failure further up, one may come once more with the same identity."""
+    made, _ = desk(k=2)
+    made.records_came(1, [Record(0, "id", b"{}"), Record(1, "id", b"{}")], 0.0)
+    made.feed_leaves(1)
+    made.processor_done(1, [Result([], "")], 1.0)
+    made.processor_done(2, [Result([], "")], 1.0)
+    made.feed_came(2, Hello("q", 0, 1, resumes=True))
+    done = made.records_came(2, [Record(0, "id", b"{}"), Record(1, "id", b"{}")], 2.0)
+    assert [reply.answer.number for reply in of(Reply, done)] == [0, 1]
 
 
 def test_what_was_answered_in_this_batch_is_not_done_twice():
@@ -194,7 +244,7 @@ def test_what_was_answered_in_this_batch_is_not_done_twice():
     made, _ = desk(k=1)
     made.records_came(1, [record(0)], 0.0)
     made.processor_done(1, [Result(out("a"), "")], 1.0)
-    made.feed_left(1, 2.0)
+    made.feed_left(1)
     made.feed_came(2, Hello("q", 0, 0))
     done = made.records_came(2, [Record(5, "id-0", b"{}")], 3.0)
     (reply,) = of(Reply, done)
@@ -217,7 +267,7 @@ def test_memory_is_bounded():
     for number in range(5):
         made.records_came(1, [record(number)], 0.0)
         made.processor_done(1, [Result([], "")], 1.0)
-    made.feed_left(1, 2.0)
+    made.feed_left(1)
     made.feed_came(2, Hello("q", 0, 0))
     done = made.records_came(2, [record(0), record(4)], 3.0)
     assert [g.records[0].number for g in of(Give, done)] == [0]
@@ -345,32 +395,39 @@ def test_one_that_dies_does_not_keep_everyone_waiting():
 @given(
     events=st.lists(
         st.tuples(
-            st.sampled_from(["send", "done", "raise", "die", "scale", "key", "everyone"]),
+            st.sampled_from(
+                ["send", "done", "raise", "die", "scale", "key", "everyone", "leave", "fail"]
+            ),
             st.integers(0, 9),
         ),
         max_size=80,
     )
 )
 def test_every_record_is_answered_once_whatever_happens(events):
-    """Processors come, go and die in any order; nothing is lost and nothing done twice."""
+    """Processors come, go and die in any order, batches end and feeds fail.
+
+    Nothing is lost, and nothing answered twice.
+    """
     made = Desk(on_error=OnError(retries=10_000), ahead=3)
     world = _World(made)
     world.do(made.scaled(2, 0.0))
-    world.do(made.feed_came(1, Hello("q", 0, 0)))
+    world.come(resumes=False)
     for event, number in events:
         world.event(event, number)
     world.settle()
     assert sorted(world.answered) == list(range(world.sent))
-    assert world.finished == [1]
+    assert not world.open
+    assert world.finished[-1] == world.feed
 
 
 class _World:
-    """Carries out what a desk says, with processors that do as they are told."""
+    """Carries out what a desk says: processors that do as they are told, and one feed."""
 
     def __init__(self, made):
         self.desk, self.sent, self.credit = made, 0, 0
         self.starting, self.busy, self.idle = [], [], set()
         self.answered, self.finished, self.given = [], [], {}
+        self.feed, self.batch, self.open = 0, 0, {}
 
     def do(self, instructions):
         for instruction in instructions:
@@ -385,10 +442,19 @@ class _World:
                     assert processor not in self.busy
                 case Grant(_, number):
                     self.credit += number
-                case Reply(_, answer):
-                    self.answered.append(answer.number)
+                case Reply(feed, answer):
+                    if feed == self.feed:
+                        del self.open[answer.number]
+                        self.answered.append(answer.number)
                 case Finish(feed):
                     self.finished.append(feed)
+
+    def come(self, *, resumes):
+        self.feed, self.credit = self.feed + 1, 0
+        hello = Hello("q", 0, self.batch, resumes=resumes)
+        self.do(self.desk.feed_came(self.feed, hello))
+        if self.open:
+            self.do(self.desk.records_came(self.feed, list(self.open.values()), 0.0))
 
     def event(self, event, number):
         if self.starting:
@@ -396,9 +462,16 @@ class _World:
         if event in ("send", "key", "everyone") and self.credit:
             self.credit -= 1
             fields = {"key": {"key": str(number)}, "everyone": {"everyone": True}}
-            sent = record(self.sent, **fields.get(event, {}))
+            sent = self.open[self.sent] = record(self.sent, **fields.get(event, {}))
             self.sent += 1
-            self.do(self.desk.records_came(1, [sent], 0.0))
+            self.do(self.desk.records_came(self.feed, [sent], 0.0))
+        elif event == "leave":
+            self.do(self.desk.feed_leaves(self.feed))
+            self.batch += 1
+            self.come(resumes=True)
+        elif event == "fail":
+            self.desk.feed_left(self.feed)
+            self.come(resumes=False)
         elif event == "scale":
             self.do(self.desk.scaled(1 + number % 5, 0.0))
         elif self.busy:
@@ -411,6 +484,6 @@ class _World:
                 self.do(self.desk.processor_done(name, results, 0.0))
 
     def settle(self):
-        self.do(self.desk.feed_ended(1))
+        self.do(self.desk.feed_ended(self.feed))
         while self.starting or self.busy:
             self.event("done", 0)

@@ -1,0 +1,94 @@
+"""What the end of a batch costs: records in service carried over, and waited for.
+
+    python benchmarks/spark_batches.py [--rounds 3] [--batch 15] [--batches 5] [--short]
+
+examples/vld.yaml (operators of 0.5, 0.55 and 0.02 s) at 26 roots per second with 18:20:1
+processors, without the loop. Spark commits a batch every 15 s; the next one begins at once,
+with what is in service, or when all of that is done. Both in turn, with the same load.
+Prints the latency of roots, and of seconds (by birth) the part that is above a target 25 %
+above the sum of service times.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+
+from on_spark import load_of, sink_of, watched
+from sojourn.app.loading import load
+from sojourn.spark.engine import SparkEngine
+from sojourn.spark.settings import SparkSettings
+from sojourn.topology_file import read_topology
+
+FILE = Path(__file__).parent.parent / "examples" / "vld.yaml"
+TIMES, ALLOCATION = 2.0, {"extract": 18, "match": 20, "aggregate": 1}
+LONGER = 1.25
+
+
+def run(asked, seed, *, carry_over):
+    """Return births and latencies of all roots, from the second batch on."""
+    topology = read_topology(FILE).scaled(TIMES)
+    app = load(str(FILE))
+    lasts_s = asked.batch * asked.batches
+    settings = SparkSettings(batch_s=asked.batch, carry_over=carry_over)
+    with SparkEngine(app, str(FILE), settings) as engine:
+        engine.start(topology, ALLOCATION)
+        with (
+            sink_of(app, engine.servers) as sink,
+            load_of(topology, app, engine.servers, lasts_s=lasts_s, seed=seed) as sending,
+        ):
+            for _ in watched(engine, lasts_s):
+                pass
+            sent = sending.wait()
+            number = sum(sent.sent.values())
+            if not sink.await_roots(number):
+                raise SystemExit(f"{number - len(sink.roots())} of {number} roots are lost")
+            twice = len(sink.arrived) - number
+    began_s = sent.started_s + asked.batch
+    times = [(a.birth_s, a.took_s) for a in sink.arrived if a.birth_s >= began_s]
+    print(
+        f"round {seed}, carry_over {carry_over}: {number} roots, {twice} twice", file=sys.stderr
+    )
+    return np.array(times)
+
+
+def seconds(times):
+    """Return the mean latency of each second of births."""
+    births, took = times[:, 0], times[:, 1]
+    whole = np.floor(births - births.min()).astype(int)
+    return [took[whole == at].mean() for at in range(whole.max() + 1) if (whole == at).any()]
+
+
+def main():
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--batch", type=float, default=15.0)
+    parser.add_argument("--batches", type=int, default=5)
+    parser.add_argument("--short", action="store_true", help="one round of three batches")
+    asked = parser.parse_args()
+    if asked.short:
+        asked.rounds, asked.batches = 1, 3
+    topology = read_topology(FILE)
+    service_s = sum(topology.visits[o.name] * o.service_s for o in topology.operators)
+    found = {True: [], False: []}
+    for seed in range(1, asked.rounds + 1):
+        for carry_over in (True, False):
+            found[carry_over].append(run(asked, seed, carry_over=carry_over))
+    for carry_over, name in ((True, "carried over"), (False, "waited for")):
+        took = np.concatenate([times[:, 1] for times in found[carry_over]])
+        means = [mean for times in found[carry_over] for mean in seconds(times)]
+        above = fmean(mean > LONGER * service_s for mean in means)
+        p50, p95, p99 = np.percentile(took, [50, 95, 99])
+        print(
+            f"{name:13} mean {took.mean():.2f} s, p50 {p50:.2f} s, p95 {p95:.2f} s, "
+            f"p99 {p99:.2f} s; "
+            f"worst second {max(means):.2f} s; {100 * above:.0f} % of seconds above "
+            f"{LONGER * service_s:.2f} s"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Records that a batch leaves to the next one: those in service when it ended.
+
+Waiting for them would keep all other processors idle for as long as the slowest takes. Spark
+commits the batch without them, so they are kept in a file until the batch that takes them
+over is committed too.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from sojourn.errors import BadFile
+from sojourn.host.messages import Hello, Record
+from sojourn.spark.headers import Lineage
+
+__all__ = ["Carried", "Passed"]
+
+Passed = tuple[Lineage, Record]
+"""A record that was passed on to a host, and where it comes from."""
+
+_decoder = msgspec.msgpack.Decoder(list[Passed])
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The files in *folder*: one for a batch of a partition, of one query."""
+
+    folder: Path
+
+    def taken(self, hello: Hello) -> list[Passed]:
+        """Return what the batch before left, and drop what is older: it is committed."""
+        for path in self.folder.glob(f"{hello.partition}-*"):
+            number = path.name.partition("-")[2]
+            if number.isdigit() and int(number) < hello.batch - 1:
+                path.unlink(missing_ok=True)
+        path = self._path(hello.partition, hello.batch - 1)
+        try:
+            return _decoder.decode(path.read_bytes())
+        except FileNotFoundError:
+            return []
+        except msgspec.MsgspecError as error:
+            raise BadFile(str(path), "cannot be read", "start anew, without it") from error
+
+    def leave(self, hello: Hello, records: list[Passed]) -> None:
+        """Keep what a batch leaves; it is on the disk when this returns."""
+        path = self._path(hello.partition, hello.batch)
+        if not records:
+            path.unlink(missing_ok=True)  # this batch ended before, and was not committed
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        written = path.with_suffix(".new")
+        with written.open("wb") as file:
+            file.write(msgspec.msgpack.encode(records))
+            file.flush()
+            os.fsync(file.fileno())
+        written.replace(path)
+
+    def _path(self, partition: int, batch: int) -> Path:
+        return self.folder / f"{partition}-{batch}"
