@@ -26,6 +26,7 @@ from sojourn.host.messages import Frames, framed
 from sojourn.host.reports import (
     Ask,
     Broken,
+    Bye,
     Drain,
     FromHost,
     Here,
@@ -276,6 +277,7 @@ class Controller:
             self._server.close()
         for host in self._hosts.values():
             if host.writer is not None:
+                host.writer.write(framed(Bye()))
                 host.writer.close()
             with suppress(ProcessLookupError):
                 if host.writer is None:  # it has not come yet, and would wait for nobody

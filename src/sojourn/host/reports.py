@@ -7,6 +7,7 @@ from sojourn.host.counting import Tally
 __all__ = [
     "Ask",
     "Broken",
+    "Bye",
     "Drain",
     "FromController",
     "FromHost",
@@ -78,5 +79,9 @@ class Measure(msgspec.Struct, tag=True, array_like=True, frozen=True):
     on: bool
 
 
+class Bye(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The controller ends in order, and cleans up itself."""
+
+
 FromHost = Here | Reached | Report | Stopped | Broken
-FromController = Scale | Ask | Drain | Measure
+FromController = Scale | Ask | Drain | Measure | Bye

@@ -57,6 +57,7 @@ from sojourn.host.messages import (
 from sojourn.host.reports import (
     Ask,
     Broken,
+    Bye,
     Drain,
     FromController,
     Here,
@@ -81,6 +82,7 @@ _MOST_STILLBORN = 5
 _LAST_WORDS_S = 0.5
 # Java needs a moment to notice that it is not wanted any more, and may write until then.
 _REMOVE_FOR_S, _REMOVE_EVERY_S = 3.0, 0.1
+_GONE_WITHIN_S = 10.0
 # A controller that has not read so much is not going to: reports wait, and nothing else.
 _MOST_UNREAD_BYTES = 1 << 20
 
@@ -120,7 +122,7 @@ class Host:
         self._feeds: dict[int, asyncio.StreamWriter] = {}
         self._processors: dict[int, asyncio.StreamWriter] = {}
         self._given: dict[int, list[float]] = {}
-        self._reached, self._measures = 0, True
+        self._reached, self._measures, self._forsaken = 0, True, False
         self._late: set[int] = set()
         self._unwanted: set[int] = set()
         self._pids: dict[int, int] = {}
@@ -138,8 +140,9 @@ class Host:
         try:
             await self._serve()
         finally:
-            if self._settings.temporary is not None and os.getppid() != started_by:
-                await _removed(self._settings.temporary)
+            temporary = self._settings.temporary
+            if temporary is not None and self._forsaken and await _gone(started_by):
+                await _removed(temporary)
 
     async def _serve(self) -> None:
         feeds = self._settings.folder / "feed.sock"
@@ -160,23 +163,31 @@ class Host:
     # -- controller -----------------------------------------------------------------------
 
     async def _obey(self, reader: asyncio.StreamReader) -> None:
-        frames = Frames()
+        in_order = False
         try:
-            while some := await reader.read(_CHUNK):
-                for body in frames.fed(some):
-                    match _from_controller(body):
-                        case Scale(processors):
-                            self._do(self._desk.scaled(processors, monotonic()))
-                        case Ask():
-                            self._report()
-                        case Drain():
-                            self._drain()
-                        case Measure(on):
-                            self._measures = on
-        except ConnectionError:
-            pass  # it was killed, and had not read all of it
+            with suppress(ConnectionError):  # it was killed, and had not read all of it
+                in_order = await self._obeyed(reader)
+            self._forsaken = not in_order
         finally:
             self._ending.set()
+
+    async def _obeyed(self, reader: asyncio.StreamReader) -> bool:
+        """Return whether the controller took its leave."""
+        frames = Frames()
+        while some := await reader.read(_CHUNK):
+            for body in frames.fed(some):
+                match _from_controller(body):
+                    case Scale(processors):
+                        self._do(self._desk.scaled(processors, monotonic()))
+                    case Ask():
+                        self._report()
+                    case Drain():
+                        self._drain()
+                    case Measure(on):
+                        self._measures = on
+                    case Bye():
+                        return True
+        return False
 
     def _drain(self) -> None:
         self._desk.drain()
@@ -488,6 +499,19 @@ class Host:
         await child.wait()
         if self._controller is not None:
             self._controller.close()
+
+
+async def _gone(parent: int) -> bool:
+    """Return whether the process that started this one is gone.
+
+    The connections of one that is killed break a moment before.
+    """
+    until_s = monotonic() + _GONE_WITHIN_S
+    while monotonic() < until_s:
+        if os.getppid() != parent:
+            return True
+        await asyncio.sleep(_REMOVE_EVERY_S)
+    return False
 
 
 async def _removed(folder: Path) -> None:
