@@ -70,6 +70,9 @@ class LiveSimulator:
             failure=self.failure,
         )  # fmt: skip
 
+    def uncommitted(self):
+        return 7
+
     def drain(self, progress):
         if self._drain_s < 0:
             raise EngineError("extract: the batch did not end; stop it now")

@@ -74,8 +74,13 @@ class Sink:
 
     def await_from(self, first):
         """Return when all roots from *first* until now have arrived."""
-        wanted = set(range(first, self.sent()))
-        eventually(lambda: wanted <= self.roots, f"roots from {first} on arrive")
+        missing = set(range(first, self.sent()))
+
+        def all_arrived():
+            missing.difference_update(self.roots)
+            return not missing
+
+        eventually(all_arrived, lambda: f"not arrived: {sorted(missing)}")
 
     def close(self):
         self._ended.set()
@@ -85,7 +90,7 @@ class Sink:
 def eventually(condition, what):
     until_s = time.monotonic() + DEADLINE_S
     while not condition():
-        assert time.monotonic() < until_s, what
+        assert time.monotonic() < until_s, what() if callable(what) else what
         time.sleep(0.05)
 
 
@@ -176,9 +181,12 @@ def test_a_drained_start_repeats_nothing_and_a_killed_one_loses_nothing(
             lambda: carried.exists() and any(carried.iterdir()), "records are carried over"
         )
         sink.await_from(first)
+        engine.observe(engine.now_s + 1)
+        assert engine.uncommitted() > 0
         told = []
         engine.drain(told.append)
         assert told[-1] == "drained"
+        assert engine.uncommitted() == 0
         assert not any(carried.iterdir())
 
     driver = subprocess.Popen(

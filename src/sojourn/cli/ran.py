@@ -61,7 +61,7 @@ def run_it(start: Start, says: ForPeople | AsJson) -> int:
     """Run it until it ends or is ended, and return the exit status."""
     name, state = start.app.name, State(start.state, start.app.name)
     running: Running | None = None
-    decisions = LatestDecisions()
+    decisions, again = LatestDecisions(), 0
 
     def told() -> dict[str, Any]:
         return {"name": name} if running is None else status(running, decisions.told())
@@ -92,9 +92,14 @@ def run_it(start: Start, says: ForPeople | AsJson) -> int:
                     says.ready(Entry.read(claim.folder), running, engine.servers)
                     if start.offered is not None:
                         opened.enter_context(start.offered.sending(start.app, engine.servers))
-                    return ran.watched(start.until_s, interrupts) or ran.drained()
+                    try:
+                        return ran.watched(start.until_s, interrupts) or ran.drained()
+                    except KeyboardInterrupt:
+                        again = engine.uncommitted()
+                        raise
     except KeyboardInterrupt:
-        typer.echo(f"{name} was stopped at once", err=True)
+        begun = f"; {again} records that were begun come again at the next start" * (again > 0)
+        typer.echo(f"{name} was stopped at once{begun}", err=True)
         return INTERRUPTED
 
 

@@ -49,6 +49,10 @@ class LiveEngine(Engine, Protocol):
         """Return how it is."""
         ...
 
+    def uncommitted(self) -> int:
+        """Return how many records that were begun would come again if it stopped now."""
+        ...
+
     def drain(self, progress: Callable[[str], None]) -> None:
         """Take nothing more in, end what was begun and commit it; *progress* is told of it."""
         ...

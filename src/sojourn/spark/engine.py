@@ -185,11 +185,9 @@ class SparkEngine:
                 raise ApplicationStopped(self._failure)
             self._controller.ask()
             time.sleep(10 * _LOOK_S)
-            left -= {
-                name
-                for name, tallies in self._controller.tallies().items()
-                if tallies[-1].state.drained
-            }
+            for name, tallies in self._controller.tallies().items():
+                self._pulls.located(name, tallies)
+                left -= {name} if tallies[-1].state.drained else set()
             if after is None and not left:
                 # what Spark does itself reads what hosts have just written
                 after = {name: self._state.commits(name) for name in self._layout.natives}
@@ -199,6 +197,18 @@ class SparkEngine:
             if line != told and (left or after is not None):
                 told = line
                 progress(line)
+
+    def uncommitted(self) -> int:
+        """Return how many records were begun that Spark has not committed: they come again."""
+        self._running()
+        positions = {name: self._pulls.positions[name] for name in self._hosts}
+        committed = {name: self._state.positions(name, at) for name, at in positions.items()}
+        return sum(
+            max(0, next_ - committed[name][topic].get(part, 0))
+            for name, topics in positions.items()
+            for topic, parts in topics.items()
+            for part, next_ in parts.items()
+        )
 
     def health(self) -> Health:
         """Return what went wrong so far."""

@@ -103,13 +103,17 @@ class Pulls:
             # one record makes one: as much as it has not written it has not done
             written = _beyond(ends, self.outputs[name], self.layout.writes(name).values())
             return max(0, _beyond(ends, begun, topics) - written)
-        named = {stream: topic for topic, stream in topics.items()}
+        self.located(name, tallies)
+        waiting = self.states[name].waiting if name in self.states else 0
+        return _beyond(ends, begun, topics) + waiting
+
+    def located(self, name: str, tallies: Iterable[Tally]) -> None:
+        """Note how far a host is."""
+        named = {stream: topic for topic, stream in self.layout.reads(name).items()}
         for tally in tallies:
             self.states[name] = tally.state
             for stream, parts in tally.positions.items():
-                begun.setdefault(named[stream], {}).update(parts)
-        waiting = self.states[name].waiting if name in self.states else 0
-        return _beyond(ends, begun, topics) + waiting
+                self.positions[name].setdefault(named[stream], {}).update(parts)
 
     def follow(self, tallies: Iterable[tuple[str, Tally]]) -> list[Completed]:
         """Return the roots that are complete with what hosts tell of their records."""
