@@ -100,12 +100,13 @@ class _Feed:
     """Records that it may still send, and those not answered yet.
 
     One that came too late is *shut*: it gets nothing. One that has *left* will bring its
-    records again.
+    records again. So many as it still *brings* were passed on before, and need no credit.
     """
 
     number: int
     partition: tuple[str, int]
     batch: int
+    brings: int = 0
     shut: bool = False
     left: bool = False
     credit: int = 0
@@ -233,8 +234,8 @@ class Desk:
             if known.feed.partition == place and known.committed(batch):
                 self._forget(identity)
         self._batches[place] = batch
-        shut = self.draining and not hello.resumes
-        self._feeds[feed] = _Feed(feed, place, batch, shut=shut)
+        shut = self.draining and hello.brings is None
+        self._feeds[feed] = _Feed(feed, place, batch, hello.brings or 0, shut=shut)
         return self._grants()
 
     def knows(self, record: Record) -> bool:
@@ -248,7 +249,10 @@ class Desk:
         done: list[Instruction] = []
         here = self._feeds[feed]
         for record in records:
-            here.credit = max(0, here.credit - 1)
+            if here.brings:
+                here.brings -= 1
+            else:
+                here.credit = max(0, here.credit - 1)
             known = self._answers.get(record.identity)
             if known is not None:
                 self.replayed += known.feed.batch == here.batch

@@ -89,14 +89,14 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
 class Hello(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """A feed begins: which partition, in which batch of its query.
 
-    One that *resumes* brings records that were passed on before: to a host that is gone, or
-    in the batch before.
+    One that goes on *brings* records that were passed on before, to a host that is gone or in
+    the batch before, and needs no credit for them; one that begins anew brings None.
     """
 
     query: str
     partition: int
     batch: int
-    resumes: bool = False
+    brings: int | None = None
 
 
 class Records(msgspec.Struct, tag=True, array_like=True, frozen=True):

@@ -183,19 +183,16 @@ class _Relay:
                     return
 
     def _begin(self, host: socket.socket) -> None:
-        """Tell a new host what is not answered.
-
-        That takes no credit: it is as much as there was credit for.
-        """
+        """Tell a host what is not answered yet."""
         with self._changed:
             if self._failure is not None:
                 raise self._failure
+            records = [record for _, record in self._open.values()]
+            goes_on = self._host is not None or bool(records)
+            brings = len(records) if goes_on else None
             self._host, self._credit = host, 0
-            resumes = self._hello.resumes or bool(self._open)
-            self._hello = msgspec.structs.replace(self._hello, resumes=resumes)
-            _send(host, self._hello)
-            if self._open:
-                _send(host, Records([record for _, record in self._open.values()]))
+            _send(host, msgspec.structs.replace(self._hello, brings=brings))
+            _send(host, Records(records))
             if self._all_read:
                 _send(host, End())
 

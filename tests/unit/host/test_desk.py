@@ -183,7 +183,7 @@ def test_what_is_in_hand_when_a_feed_leaves_goes_on_and_meets_its_record_again()
     made, _ = desk(k=1)
     made.records_came(1, [record(0), record(1)], 0.0)
     assert made.feed_leaves(1) == [Finish(1)]
-    made.feed_came(2, Hello("q", 0, 1, resumes=True))
+    made.feed_came(2, Hello("q", 0, 1, brings=1))
     again = [Record(7, "id-0", b"{}"), Record(8, "id-1", b"{}")]
     assert all(made.knows(record) for record in again)
     assert of(Give, made.records_came(2, again, 1.0)) == []
@@ -192,13 +192,23 @@ def test_what_is_in_hand_when_a_feed_leaves_goes_on_and_meets_its_record_again()
     assert made.replayed == 0
 
 
+def test_what_is_brought_again_takes_no_credit():
+    made, _ = desk(k=2, ahead=1)
+    made.records_came(1, [record(0)], 0.0)
+    made.feed_leaves(1)
+    (granted,) = of(Grant, made.feed_came(2, Hello("q", 0, 1, brings=1)))
+    assert granted.number == 2 + 1 - 1  # one is in hand
+    assert of(Grant, made.records_came(2, [record(0)], 1.0)) == []
+    assert of(Grant, made.processor_done(1, [Result([], "")], 2.0)) == [Grant(2, 1)]
+
+
 def test_what_is_done_before_its_record_comes_again_is_remembered():
     made, _ = desk(k=1)
     made.records_came(1, [record(0)], 0.0)
     made.feed_leaves(1)
     (told,) = of(Reply, made.processor_done(1, [Result(out("a"), "")], 1.0))
     assert told.record.identity == "id-0"  # it is counted now, and not when it comes again
-    made.feed_came(2, Hello("q", 0, 1, resumes=True))
+    made.feed_came(2, Hello("q", 0, 1, brings=1))
     (reply,) = made.records_came(2, [Record(7, "id-0", b"{}")], 2.0)[:1]
     assert (reply.feed, reply.answer.number, reply.record) == (2, 7, None)
     assert (list(reply.answer.outputs), made.replayed) == (out("a"), 0)
@@ -222,7 +232,7 @@ def test_what_stops_the_application_does_so_when_it_comes_again():
     made.records_came(1, [record(0)], 0.0)
     made.feed_leaves(1)
     assert of(Fail, made.processor_done(1, [Result([], "ValueError")], 1.0)) == []
-    made.feed_came(2, Hello("q", 0, 1, resumes=True))
+    made.feed_came(2, Hello("q", 0, 1, brings=1))
     assert of(Give, made.records_came(2, [record(0)], 2.0))
     assert of(Fail, made.processor_done(1, [Result([], "ValueError")], 3.0))[0].feed == 2
 
@@ -234,7 +244,7 @@ def test_the_same_record_twice_in_a_stream_is_answered_twice():
     made.feed_leaves(1)
     made.processor_done(1, [Result([], "")], 1.0)
     made.processor_done(2, [Result([], "")], 1.0)
-    made.feed_came(2, Hello("q", 0, 1, resumes=True))
+    made.feed_came(2, Hello("q", 0, 1, brings=1))
     done = made.records_came(2, [Record(0, "id", b"{}"), Record(1, "id", b"{}")], 2.0)
     assert [reply.answer.number for reply in of(Reply, done)] == [0, 1]
 
@@ -342,7 +352,7 @@ def test_a_host_started_again_amid_a_drain_finishes_the_batch():
     made.scaled(1, 0.0)
     made.processor_ready(1, 0.0)
     assert not made.drained  # its feeds have not come yet
-    assert of(Grant, made.feed_came(1, Hello("q", 0, 5, resumes=True)))
+    assert of(Grant, made.feed_came(1, Hello("q", 0, 5, brings=0)))
     made.records_came(1, [record(0)], 0.0)
     made.feed_ended(1)
     assert of(Finish, made.processor_done(1, [Result(out("a"))], 1.0)) == [Finish(1)]
@@ -411,7 +421,7 @@ def test_every_record_is_answered_once_whatever_happens(events):
     made = Desk(on_error=OnError(retries=10_000), ahead=3)
     world = _World(made)
     world.do(made.scaled(2, 0.0))
-    world.come(resumes=False)
+    world.come()
     for event, number in events:
         world.event(event, number)
     world.settle()
@@ -449,9 +459,9 @@ class _World:
                 case Finish(feed):
                     self.finished.append(feed)
 
-    def come(self, *, resumes):
+    def come(self, *, leaves=False):
         self.feed, self.credit = self.feed + 1, 0
-        hello = Hello("q", 0, self.batch, resumes=resumes)
+        hello = Hello("q", 0, self.batch, brings=len(self.open) if leaves else None)
         self.do(self.desk.feed_came(self.feed, hello))
         if self.open:
             self.do(self.desk.records_came(self.feed, list(self.open.values()), 0.0))
@@ -468,10 +478,10 @@ class _World:
         elif event == "leave":
             self.do(self.desk.feed_leaves(self.feed))
             self.batch += 1
-            self.come(resumes=True)
+            self.come(leaves=True)
         elif event == "fail":
             self.desk.feed_left(self.feed)
-            self.come(resumes=False)
+            self.come()
         elif event == "scale":
             self.do(self.desk.scaled(1 + number % 5, 0.0))
         elif self.busy:
