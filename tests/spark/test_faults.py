@@ -176,7 +176,7 @@ def test_a_drained_start_repeats_nothing_and_a_killed_one_loses_nothing(
     with loaded.engine(batch_s=5.0, state=state) as engine:
         engine.start(CHAIN, ALLOCATION)
         first = sink.sent()
-        carried = state / "carried" / "first"
+        carried = KeptState(state).carried("first")
         eventually(
             lambda: carried.exists() and any(carried.iterdir()), "records are carried over"
         )

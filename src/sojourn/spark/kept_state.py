@@ -37,8 +37,11 @@ class KeptState:
         return self.folder / "checkpoints" / query
 
     def carried(self, query: str) -> Path:
-        """Return where records are that a batch of a query left to the next."""
-        return self.folder / "carried" / query
+        """Return where records are that a batch of a query left to the next.
+
+        Without the checkpoint they would be those of another batch, so they go with it.
+        """
+        return self.checkpoint(query) / "carried"
 
     def check(self, app: App, cluster: str) -> bool:
         """Return whether there is anything to go on from.
