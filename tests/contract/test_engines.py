@@ -94,7 +94,9 @@ def engine(request):
         from spark.loaded import load_of  # noqa: PLC0415 - only where there is Java
 
         loaded = request.getfixturevalue("loaded")
-        return Kind(lambda: Faster(loaded.engine(), load_of(CHAIN, loaded)), per_s=5.0)
+        # no batch ends within a test: that is a pause of half a second, which is ten of these
+        made = partial(loaded.engine, batch_s=60.0)
+        return Kind(lambda: Faster(made(), load_of(CHAIN, loaded)), per_s=5.0)
     return Kind(request.param)
 
 
