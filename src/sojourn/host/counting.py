@@ -24,7 +24,11 @@ class Counts(msgspec.Struct, array_like=True, frozen=True):
 
 
 class State(msgspec.Struct, array_like=True, frozen=True):
-    """How a host is at the moment. What is replayed, retried and dead counts from its start."""
+    """How a host is at the moment. What is replayed, retried and dead counts from its start.
+
+    So do *batches*: how often a feed has begun one. *missing* says why fewer processors run
+    than are wanted, if some cannot be started.
+    """
 
     wanted: int = 0
     running: int = 0
@@ -34,6 +38,8 @@ class State(msgspec.Struct, array_like=True, frozen=True):
     dead: int = 0
     feeds: int = 0
     drained: bool = False
+    batches: int = 0
+    missing: str = ""
 
 
 class Tally(msgspec.Struct, array_like=True, frozen=True):
@@ -41,7 +47,8 @@ class Tally(msgspec.Struct, array_like=True, frozen=True):
 
     *positions* are the offsets that come next, by stream and partition. *bytes* went through
     it, by stream. *transfers* are the number and the sum of the times on the way here of
-    records that found a processor waiting for them.
+    records that found a processor waiting for them. *hottest* is the part of the records read
+    by key that have the most frequent key.
     """
 
     since_s: float
@@ -52,6 +59,7 @@ class Tally(msgspec.Struct, array_like=True, frozen=True):
     bytes: dict[str, int]
     transfers: tuple[int, float]
     traces: list[Trace]
+    hottest: float = 0.0
 
 
 @dataclass(slots=True)

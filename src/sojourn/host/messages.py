@@ -79,11 +79,16 @@ class Output(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Answer(msgspec.Struct, array_like=True, frozen=True):
-    """What became of a record: what it sends on, or why it is a dead letter."""
+    """What became of a record: what it sends on, or why it is a dead letter.
+
+    Of a dead letter *traceback* is where the function raised, and *tries* how often.
+    """
 
     number: int
     outputs: Sequence[Output] = ()
     dead: str = ""
+    traceback: str = ""
+    tries: int = 0
 
 
 class Hello(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -153,12 +158,13 @@ class Work(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Result(msgspec.Struct, array_like=True, frozen=True):
-    """What a record came to: outputs, or the error that was raised."""
+    """What a record came to: outputs, or the error that was raised, and where."""
 
     outputs: list[Output]
     error: str = ""
     took_s: float = 0.0
     cpu_s: float = 0.0
+    traceback: str = ""
 
 
 class Done(msgspec.Struct, tag=True, array_like=True, frozen=True):
