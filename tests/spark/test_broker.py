@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from processes import started
 from sojourn.errors import BadFile, BadTopic, BrokerFailed
 from sojourn.spark import broker as broker_module
 from sojourn.spark import topics as topics_module
@@ -181,11 +182,10 @@ time.sleep(1000)
 
 @pytest.mark.usefixtures("jars")
 def test_a_killed_process_leaves_neither_java_nor_files():
-    with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE) as process:
+    with started([sys.executable, "-c", KILLED], stdout=subprocess.PIPE) as process:
         group, path = process.stdout.readline().decode().split(maxsplit=1)
         folder = Path(path.strip())
         assert folder.is_dir()
-        process.kill()
     until(lambda: group_is_gone(int(group)))
     assert not folder.exists()
 

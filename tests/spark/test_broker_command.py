@@ -10,6 +10,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from processes import started
 from sojourn.cli import app
 from sojourn.spark.broker import Broker
 from spark.test_broker import topics
@@ -18,8 +19,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("jars")]
 
 
 def broker(*arguments):
-    return subprocess.Popen(
-        [sys.executable, "-m", "sojourn", "broker", *map(str, arguments)],
+    return started(
+        [sys.executable, "-m", "sojourn", "broker", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -27,13 +28,13 @@ def broker(*arguments):
 
 
 def test_it_says_when_it_is_ready_and_ends_well_with_ctrl_c():
-    process = broker("--topic", "frames:4", "--topic", "results:1", "--json")
-    ready = json.loads(process.stdout.readline())
-    assert ready["pid"] == process.pid
-    assert topics(ready["bootstrap_servers"]) == {"frames": 4, "results": 1}
-    process.send_signal(signal.SIGINT)
-    assert process.communicate() == ("", "")
-    assert process.returncode == 0
+    with broker("--topic", "frames:4", "--topic", "results:1", "--json") as process:
+        ready = json.loads(process.stdout.readline())
+        assert ready["pid"] == process.pid
+        assert topics(ready["bootstrap_servers"]) == {"frames": 4, "results": 1}
+        process.send_signal(signal.SIGINT)
+        assert process.communicate() == ("", "")
+        assert process.returncode == 0
 
 
 def test_it_says_what_to_connect_to_and_ends_well_when_terminated(tmp_path, monkeypatch):
@@ -51,10 +52,10 @@ def test_a_busy_port_is_one_line_and_status_3():
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         port = listening.getsockname()[1]
-        process = broker("--port", port)
         said = f"sojourn: port {port} is taken; choose another, or stop what listens there\n"
-        assert process.communicate() == ("", said)
-        assert process.returncode == 3
+        with broker("--port", port) as process:
+            assert process.communicate() == ("", said)
+            assert process.returncode == 3
 
 
 @pytest.mark.parametrize(

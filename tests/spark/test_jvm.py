@@ -1,19 +1,21 @@
 import http.server
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 
+from processes import started
 from sojourn.errors import BadFile, EngineError, JarsMissing, NoJava
 from sojourn.spark import ivy
 from sojourn.spark.jvm import jars_folder, main, resolve_jars
 from spark.mirror import Mirror
+from spark.test_keeper import DEADLINE_S
 
 pytestmark = pytest.mark.spark
 SPARK = version("pyspark")
@@ -52,7 +54,7 @@ def left_in(folder):
 
 def resolving(folder, settings):
     """Return another process that resolves."""
-    return subprocess.Popen(
+    return started(
         [sys.executable, "-c", RESOLVE],
         env=os.environ | {"SOJOURN_JARS": str(folder), "SOJOURN_IVY_SETTINGS": str(settings)},
         stdout=subprocess.PIPE,
@@ -135,9 +137,12 @@ def test_a_folder_whose_mark_is_damaged_is_not_taken_for_complete(
 
 
 def test_processes_that_resolve_at_once_do_not_disturb_each_other(tmp_path, settings):
-    together = [resolving(tmp_path / "jars", settings) for _ in range(3)]
-    assert [one.communicate(timeout=300)[0] for one in together] == ["4.2.0\n"] * 3
-    assert [one.returncode for one in together] == [0] * 3
+    with ExitStack() as stack:
+        together = [
+            stack.enter_context(resolving(tmp_path / "jars", settings)) for _ in range(3)
+        ]
+        assert [one.communicate()[0] for one in together] == ["4.2.0\n"] * 3
+        assert [one.returncode for one in together] == [0] * 3
 
 
 class Stalling(http.server.SimpleHTTPRequestHandler):
@@ -159,17 +164,19 @@ def test_a_killed_download_is_not_taken_for_complete(tmp_path, mirror):
     """Ivy outlives who started it, so a second process waits until the first Ivy is done."""
     serve = partial(Stalling, directory=mirror.root)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
-        threading.Thread(target=server.serve_forever).start()
-        at = f"http://127.0.0.1:{server.server_port}"
-        settings = mirror.settings(tmp_path / "stalling.xml", at)
-        killed = resolving(tmp_path / "jars", settings)
-        assert Stalling.asked.wait(300)
-        killed.send_signal(signal.SIGKILL)
-        killed.communicate()
-        assert not list((tmp_path / "jars").glob("jars-*/complete.json"))
-        Stalling.go_on.set()
-        jars = resolve_jars(tmp_path / "jars", settings=settings)
-        server.shutdown()
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            at = f"http://127.0.0.1:{server.server_port}"
+            settings = mirror.settings(tmp_path / "stalling.xml", at)
+            with resolving(tmp_path / "jars", settings):
+                assert Stalling.asked.wait(DEADLINE_S)
+            assert not list((tmp_path / "jars").glob("jars-*/complete.json"))
+            Stalling.go_on.set()
+            jars = resolve_jars(tmp_path / "jars", settings=settings)
+        finally:
+            Stalling.go_on.set()
+            server.shutdown()
     assert names(jars.broker) == ["kafka_2.13-3.9.2.jar", "slf4j-simple-1.7.36.jar"]
     assert len(left_in(tmp_path / "jars")) == 2
 

@@ -4,9 +4,11 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 
 import pytest
 
+from processes import started
 from sojourn.spark import keeper
 from sojourn.spark.keeper import keep
 from sojourn.spark.kept import Kept
@@ -94,50 +96,56 @@ def test_a_keeper_passes_the_status_on_as_a_shell_does(monkeypatch, tmp_path):
     assert not (tmp_path / "folder").exists()
 
 
-def kept(command, folder, **options):
-    log = folder / "log"
-    running = Kept(command, folder=folder, log=log, **options)
-    until(lambda: log.read_text() == "up\n")
-    return running
+@pytest.fixture
+def kept(tmp_path):
+    """Return what keeps a command, in the test's folder, until the test ends."""
+    with ExitStack() as stack:
+
+        def keeping(command, *, grace_s):
+            log = tmp_path / "log"
+            running = Kept(command, folder=tmp_path, log=log, grace_s=grace_s)
+            stack.callback(running.stop)
+            until(lambda: log.read_text() == "up\n")
+            return running
+
+        yield keeping
 
 
-def test_what_ignores_to_be_ended_is_killed(tmp_path):
-    running = kept(STUBBORN, tmp_path, grace_s=0.1)
+def test_what_ignores_to_be_ended_is_killed(kept):
+    running = kept(STUBBORN, grace_s=0.1)
     running.stop()
     assert running.status == 128 + signal.SIGKILL
     assert group_is_gone(running.group)
 
 
-def test_stopping_twice_is_stopping_once(tmp_path):
-    running = kept(SLEEP, tmp_path, grace_s=9)
+def test_stopping_twice_is_stopping_once(kept):
+    running = kept(SLEEP, grace_s=9)
     running.stop()
     running.stop()
     assert running.wait() == 128 + signal.SIGTERM
 
 
-def test_a_keeper_that_hangs_is_killed_with_what_it_keeps(tmp_path, monkeypatch):
+def test_a_keeper_that_hangs_is_killed_with_what_it_keeps(kept, monkeypatch):
     monkeypatch.setattr("sojourn.spark.kept._SLACK_S", 0.1)
-    running = kept(SLEEP, tmp_path, grace_s=0)
+    running = kept(SLEEP, grace_s=0)
     os.kill(running.group, signal.SIGSTOP)
     running.stop()
     until(lambda: group_is_gone(running.group))
 
 
-def test_a_keeper_that_is_told_to_end_ends_what_it_keeps(tmp_path):
-    running = kept(SLEEP, tmp_path, grace_s=9)
+def test_a_keeper_that_is_told_to_end_ends_what_it_keeps(kept):
+    running = kept(SLEEP, grace_s=9)
     os.kill(running.group, signal.SIGTERM)
     assert running.wait() == 128 + signal.SIGTERM
     until(lambda: group_is_gone(running.group))
-    running.stop()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of it")
-def test_not_even_a_killed_keeper_leaves_anything_behind(tmp_path):
-    running = kept(SLEEP, tmp_path, grace_s=9)
+def test_not_even_a_killed_keeper_leaves_anything_behind(kept):
+    running = kept(SLEEP, grace_s=9)
     os.kill(running.group, signal.SIGKILL)
     assert running.wait() == -signal.SIGKILL
     until(lambda: group_is_gone(running.group))
-    running.stop()
 
 
 FORKING = """
@@ -157,15 +165,17 @@ time.sleep(1000)
 def test_nothing_is_left_of_a_killed_process_even_if_it_forked(tmp_path):
     folder = tmp_path / "temporary"
     folder.mkdir()
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-c", FORKING, folder, *SLEEP],
         stdout=subprocess.PIPE,
         start_new_session=True,
     ) as parent:
-        group = int(parent.stdout.readline())
-        until(lambda: (folder / "log").read_text() == "up\n")
-        parent.kill()
-        parent.wait()
-        until(lambda: group_is_gone(group))
-        assert not folder.exists()
-        os.killpg(parent.pid, signal.SIGKILL)
+        try:
+            group = int(parent.stdout.readline())
+            until(lambda: (folder / "log").read_text() == "up\n")
+            parent.kill()
+            parent.wait()
+            until(lambda: group_is_gone(group))
+            assert not folder.exists()
+        finally:
+            os.killpg(parent.pid, signal.SIGKILL)

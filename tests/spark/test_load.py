@@ -5,11 +5,13 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import msgspec
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from processes import started
 from sojourn.errors import BadWorkload, BrokerFailed, EngineError
 from sojourn.spark.broker import Broker
 from sojourn.spark.load import LoadProcess, main
@@ -42,11 +44,21 @@ def constant(topic, per_s, **fields):
 def written(servers, topic, partition=0):
     """Return what is in a partition, and when it was written."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "tests", "log_level": 0})
-    _, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), DEADLINE_S)
-    consumer.assign([TopicPartition(topic, partition, 0)])
-    found = [consumer.poll(DEADLINE_S) for _ in range(end)]
-    consumer.close()
+    try:
+        _, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), DEADLINE_S)
+        consumer.assign([TopicPartition(topic, partition, 0)])
+        found = [consumer.poll(DEADLINE_S) for _ in range(end)]
+    finally:
+        consumer.close()
     return [(json.loads(one.value()), one.timestamp()[1] / 1000) for one in found]
+
+
+def number_written(servers, topic):
+    """Return how many records there are; 0 while no broker leads the topic yet."""
+    try:
+        return len(written(servers, topic))
+    except KafkaException:
+        return 0
 
 
 def test_records_are_sent_when_they_are_due_and_counted(servers):
@@ -87,7 +99,7 @@ def test_a_load_that_is_stopped_tells_what_it_has_sent(servers):
             _ = process.sent
         with pytest.raises(EngineError, match="runs already"):
             process.start()
-        until(lambda: written(servers, "long"))
+        until(lambda: number_written(servers, "long"))
     assert process.sent.sent["long"] == len(written(servers, "long")) > 0
     assert process.sent.error == ""
     assert process.wait() == process.sent
@@ -107,14 +119,10 @@ with LoadProcess(Load(servers=sys.argv[1], sources=(source,))) as process:
 
 
 def test_a_load_ends_with_the_process_that_started_it(servers):
-    with subprocess.Popen(
-        [sys.executable, "-c", PARENT, servers], stdout=subprocess.PIPE
-    ) as parent:
+    with started([sys.executable, "-c", PARENT, servers], stdout=subprocess.PIPE) as parent:
         group = int(parent.stdout.readline())
-        until(lambda: written(servers, "kept"))
-        parent.kill()
-        parent.wait()
-        until(lambda: group_is_gone(group))
+        until(lambda: number_written(servers, "kept"))
+    until(lambda: group_is_gone(group))
 
 
 def test_a_topic_that_is_not_there_is_missed_and_not_made(servers):
@@ -172,15 +180,18 @@ def test_what_a_broker_that_went_away_did_not_confirm_has_failed(
     jars, monkeypatch, kafka, patience_s, said
 ):
     monkeypatch.setattr("sojourn.spark.sending._LAST_CONFIRMED_S", patience_s)
-    with Broker(jars=jars) as broker, ThreadPoolExecutor() as thread:
+    with ExitStack() as stack:
+        broker = stack.enter_context(Broker(jars=jars))
         broker.create_topics({"lost": 1})
         servers = broker.bootstrap_servers
         sending = Sending(Load(servers=servers, sources=(constant("lost", 500),), kafka=kafka))
+        thread = stack.enter_context(ThreadPoolExecutor())
+        stack.callback(sending.stop)  # else the thread would be waited for, whatever raised
         running = thread.submit(sending.run)
-        until(lambda: written(servers, "lost"))
+        until(lambda: number_written(servers, "lost"))
         broker.stop()
         sending.stop()
-        sent = running.result()
+        sent = running.result(DEADLINE_S)
     assert sent.sent["lost"] > 0
     assert sent.failed["lost"] > 0
     assert said in sent.error
@@ -215,13 +226,13 @@ def test_the_program_takes_json_and_prints_one_line(servers, by, tmp_path, monke
 def test_a_signal_ends_the_program_with_its_line(servers):
     asked = msgspec.json.encode(Load(servers=servers, sources=(constant("said", 100),)))
     before = len(written(servers, "said"))
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-m", "sojourn.spark.load", asked.decode()], stdout=subprocess.PIPE
     ) as program:
-        until(lambda: len(written(servers, "said")) > before)
+        until(lambda: number_written(servers, "said") > before)
         os.kill(program.pid, signal.SIGINT)
         (line,) = program.stdout.read().splitlines()
-    assert program.returncode == 0
+        assert program.wait() == 0
     assert msgspec.json.decode(line, type=Sent).sent["said"] > 0
 
 

@@ -18,6 +18,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import sojourn as sj
+from processes import started
 from sojourn.act.holt import Holt
 from sojourn.act.policy import policy
 from sojourn.act.quiet import QuietHours
@@ -206,20 +207,17 @@ def test_an_interrupt_ends_it_with_what_was_reached(tmp_path, how):
     """The history tells that it has begun, and that nothing of it is lost."""
     path, long = tmp_path / "vld.history", tmp_path / "long.csv"
     long.write_text("0,6\n60,12\n9000000,12\n", encoding="utf-8")
-    with subprocess.Popen(
+    with started(
         [
             sys.executable, "-m", "sojourn", "rehearse", VLD, "--trace", long, *QUICK,
             "--history", path, "--plot", tmp_path / "vld.png", *how,
         ],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
     ) as loop:  # fmt: skip
-        try:
-            while not has_begun(path):
-                assert loop.poll() is None
-            loop.send_signal(signal.SIGINT)
-            said, error = loop.communicate()
-        finally:
-            loop.kill()
+        while not has_begun(path):
+            assert loop.poll() is None
+        loop.send_signal(signal.SIGINT)
+        said, error = loop.communicate()
     assert loop.returncode == 130, error
     assert "Traceback" not in error
     turns = len(list(read_episodes(path)))

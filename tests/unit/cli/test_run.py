@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import processes
 import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.app.loading import load
@@ -59,19 +60,16 @@ def command(*arguments):
 @contextmanager
 def started(*arguments, **options):
     """Run it in a process of its own, and wait until it is ready."""
-    with subprocess.Popen(
+    with processes.started(
         [
             sys.executable, "-m", "live_engine", json.dumps(options), "run", VLD, *GOAL,
             *arguments,
         ],
         cwd=TESTS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
     ) as process:  # fmt: skip
-        try:
-            lines = iter(process.stdout.readline, "")
-            assert any("pid" in line for line in lines), process.stderr.read()
-            yield process
-        finally:
-            process.kill()
+        lines = iter(process.stdout.readline, "")
+        assert any("pid" in line for line in lines), process.stderr.read()
+        yield process
 
 
 # -- until it is time --------------------------------------------------------------------------

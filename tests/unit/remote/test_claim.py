@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import started
 from sojourn.errors import BadApplication, BadFile, EngineError
 from sojourn.remote.claim import Claim
 from sojourn.remote.entry import Entry
@@ -44,12 +45,11 @@ def mode(path):
 @pytest.fixture
 def other():
     """Return a process that has claimed `words`, and where its socket is."""
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-c", HOLDS],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         yield process, Path(process.stdout.readline().strip())
-        process.kill()
 
 
 def test_only_the_owner_may_enter_and_read_the_token(places):
@@ -116,12 +116,11 @@ def test_the_socket_elsewhere_of_a_killed_run_is_cleaned(tmp_path, monkeypatch):
     deep = tmp_path / ("d" * 120)
     deep.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(deep))
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-c", HOLDS],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         socket = Path(process.stdout.readline().strip())
-        process.kill()
     assert socket.exists()
     with claim() as held:
         assert held.socket != socket

@@ -192,7 +192,7 @@ def test_a_decision_under_way_does_not_undo_what_is_set_by_hand():
         running.scale({"a": 9})
         scaled.set()
 
-    thread = threading.Thread(target=by_hand)
+    thread = threading.Thread(target=by_hand, daemon=True)
     thread.start()
     turned(running, 1)
     thread.join()
@@ -210,7 +210,7 @@ def test_processors_are_changed_while_the_loop_looks():
         scaled.wait()
 
     running = begun(Static(), engine=LiveSimulator(look_s=0.0, raises=wait))
-    thread = threading.Thread(target=turned, args=(running, 1))
+    thread = threading.Thread(target=turned, args=(running, 1), daemon=True)
     thread.start()
     looking.wait()
     running.scale({"a": 6})

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import sojourn as sj
+from processes import started
 from sojourn.errors import BadAllocation, BadFile, EngineError
 from sojourn.remote.beginning import first_allocation, first_topology
 from sojourn.remote.state import State
@@ -32,13 +33,12 @@ def test_a_killed_run_does_not_keep_it(tmp_path):
         "import pathlib, sys; from sojourn.remote.state import State\n"
         "with State(pathlib.Path(sys.argv[1]), 'words'): print('held', flush=True); input()"
     )
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-c", held, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         process.stdout.readline()
         with pytest.raises(EngineError, match=f"pid {process.pid}"), State(tmp_path, "words"):
             pass
-        process.kill()
     with State(tmp_path, "words"):
         pass
 
