@@ -45,12 +45,14 @@ demo: $(READY)
 tour: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/tour.sh build/tour
 
-test: lint
-	$(BIN)/coverage run -m pytest
-	$(BIN)/coverage report
-
-test-all: lint
-	$(BIN)/coverage run -m pytest -m ""
+# What needs no Java runs in as many processes as there are cores. Spark takes all cores by
+# itself, so what needs it comes after, one test at a time.
+test: WHICH := not slow
+test-all: WHICH := slow or not slow
+test test-all: lint
+	@rm -f .coverage
+	$(BIN)/pytest --numprocesses auto --dist worksteal -m "($(WHICH)) and not spark" --cov --cov-report= --cov-fail-under=0
+	$(BIN)/pytest -m "($(WHICH)) and spark" --cov --cov-append --cov-report= --cov-fail-under=0
 	$(BIN)/coverage report
 
 bench: $(READY)
