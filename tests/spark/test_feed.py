@@ -1,8 +1,9 @@
-"""An operator on real Spark: topic, task, host, topic; rescaled while it runs."""
+"""An operator on real Spark: topic, task, host, topic; rescaled while it runs; and commits."""
 
 import json
 import time
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, Producer
 
@@ -12,12 +13,13 @@ from sojourn.host.server import Settings
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.feed import Feed, start_feed
-from sojourn.spark.relay import Route
+from sojourn.spark.real_time import start_real_time
+from sojourn.spark.relay import OUTPUT, SCHEMA, Route
 from sojourn.spark.session import end_session, new_session
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 180
-TOPICS = {"lines": 1, "split": 1, "dead": 1}
+TOPICS = {"lines": 1, "split": 1, "dead": 1, "nothing": 1}
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +106,42 @@ def test_records_pass_through_spark_and_a_host_that_is_rescaled(
     assert b"is not JSON" in dead[0][1]["sojourn-error"]
     assert dead[0][0] == b"a stranger wrote this"
     assert sum(counts.served for tally in tallies for counts in tally.processors) == 61
+
+
+def noted(commits):
+    """Return what runs in a task, and tells whether the batch before is committed by then."""
+
+    def run(batches):
+        from pyspark import TaskContext  # noqa: PLC0415 - only a Spark task has one
+
+        number = int(TaskContext.get().getLocalProperty("streaming.sql.batchId"))
+        told = {"batch": number, "committed": (commits / str(number - 1)).exists()}
+        row = {"topic": "nothing", "value": json.dumps(told).encode(), "headers": None}
+        yield pa.RecordBatch.from_pylist([row], SCHEMA)
+        for _ in batches:
+            pass
+
+    return run
+
+
+def test_a_batch_begins_when_the_one_before_is_committed(broker, spark, tmp_path):
+    kafka = Cluster(broker.bootstrap_servers).for_spark
+    commits = tmp_path / "commits"
+    for log in ("commits", "offsets"):  # as Spark leaves them when it is killed
+        (tmp_path / log).mkdir()
+        (tmp_path / log / ".0.1b671a64-40d5-491e-99b0-da01ff1f3341.tmp").write_text("v1")
+    source = spark.readStream.format("kafka").options(**kafka).option("subscribe", "lines")
+    query = start_real_time(
+        source.load().select("value").mapInArrow(noted(commits), OUTPUT),
+        name="noted",
+        kafka=kafka,
+        checkpoint=tmp_path,
+        batch_s=5,
+    )
+    try:
+        found = consumed(broker.bootstrap_servers, "nothing", 4)
+        assert query.exception() is None
+    finally:
+        query.stop()
+    told = [json.loads(value) for value, _ in found]
+    assert told == [{"batch": n, "committed": n > 0} for n in range(4)]

@@ -30,10 +30,15 @@ class Carried:
     folder: Path
 
     def taken(self, hello: Hello) -> list[Passed]:
-        """Return what the batch before left, and drop what is older: it is committed."""
+        """Return what the batch before left, and drop what is not needed any more.
+
+        What is older was taken over by a batch that is committed: the one before is, when
+        a batch begins (`real_time`). What that one left stays, for this batch may be repeated.
+        A file that was not finished is of a batch that is repeated now.
+        """
         for path in self.folder.glob(f"{hello.partition}-*"):
             number = path.name.partition("-")[2]
-            if number.isdigit() and int(number) < hello.batch - 1:
+            if not number.isdigit() or int(number) < hello.batch - 1:
                 path.unlink(missing_ok=True)
         path = self._path(hello.partition, hello.batch - 1)
         try:
@@ -44,10 +49,13 @@ class Carried:
             raise BadFile(str(path), "cannot be read", "start anew, without it") from error
 
     def leave(self, hello: Hello, records: list[Passed]) -> None:
-        """Keep what a batch leaves; it is on the disk when this returns."""
+        """Keep what a batch leaves; it is on the disk when this returns.
+
+        Where the batch was repeated, it replaces what was left the first time.
+        """
         path = self._path(hello.partition, hello.batch)
         if not records:
-            path.unlink(missing_ok=True)  # this batch ended before, and was not committed
+            path.unlink(missing_ok=True)
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         written = path.with_suffix(".new")
@@ -56,6 +64,15 @@ class Carried:
             file.flush()
             os.fsync(file.fileno())
         written.replace(path)
+        _sync(self.folder)  # so that its name is on the disk too
 
     def _path(self, partition: int, batch: int) -> Path:
         return self.folder / f"{partition}-{batch}"
+
+
+def _sync(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

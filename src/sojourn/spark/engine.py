@@ -187,7 +187,8 @@ class SparkEngine:
             time.sleep(10 * _LOOK_S)
             for name, tallies in self._controller.tallies().items():
                 self._pulls.located(name, tallies)
-                left -= {name} if tallies[-1].state.drained else set()
+                drained = tallies[-1].state.drained and not self._uncommitted(name)
+                left -= {name} if drained else set()
             if after is None and not left:
                 # what Spark does itself reads what hosts have just written
                 after = {name: self._state.commits(name) for name in self._layout.natives}
@@ -201,14 +202,7 @@ class SparkEngine:
     def uncommitted(self) -> int:
         """Return how many records were begun that Spark has not committed: they come again."""
         self._running()
-        positions = {name: self._pulls.positions[name] for name in self._hosts}
-        committed = {name: self._state.positions(name, at) for name, at in positions.items()}
-        return sum(
-            max(0, next_ - committed[name][topic].get(part, 0))
-            for name, topics in positions.items()
-            for topic, parts in topics.items()
-            for part, next_ in parts.items()
-        )
+        return sum(map(self._uncommitted, self._hosts))
 
     def health(self) -> Health:
         """Return what went wrong so far."""
@@ -356,6 +350,16 @@ class SparkEngine:
         self._stopping.wait(max(0.0, until_s - self.now_s))
         if self._failure:
             raise ApplicationStopped(self._failure)
+
+    def _uncommitted(self, name: str) -> int:
+        """Return how far a host is beyond what the files of the checkpoint say."""
+        at = self._pulls.positions[name]
+        committed = self._state.positions(name, at)
+        return sum(
+            max(0, next_ - committed[topic].get(part, 0))
+            for topic, parts in at.items()
+            for part, next_ in parts.items()
+        )
 
     def _running(self) -> tuple[ExitStack, Topology]:
         if self._stack is None or self._topology is None:

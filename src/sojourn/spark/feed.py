@@ -9,6 +9,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.spark.carried import Carried
+from sojourn.spark.real_time import start_real_time
 from sojourn.spark.relay import OUTPUT, Route, relay
 
 __all__ = ["Feed", "start_feed"]
@@ -58,13 +59,10 @@ def start_feed(spark: SparkSession, feed: Feed) -> StreamingQuery:
     marked = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
     carried = None if feed.carried is None else Carried(feed.carried)
     passed = marked.mapInArrow(relay(str(feed.host), feed.route, carried), OUTPUT)
-    written = (
-        passed.writeStream.format("kafka")
-        .options(**feed.kafka)
-        .outputMode("update")
-        .option("checkpointLocation", str(feed.checkpoint))
-        .queryName(feed.route.operator)
+    return start_real_time(
+        passed,
+        name=feed.route.operator,
+        kafka=feed.kafka,
+        checkpoint=feed.checkpoint,
+        batch_s=feed.batch_s,
     )
-    # a trigger that PySpark's own types do not know yet
-    query: StreamingQuery = written.trigger(realTime=f"{feed.batch_s:g} seconds").start()  # type: ignore[call-overload]
-    return query

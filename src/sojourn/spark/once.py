@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.errors import EngineError
 from sojourn.spark.headers import identity_of
+from sojourn.spark.real_time import start_real_time
 from sojourn.spark.relay import OUTPUT, SCHEMA
 
 __all__ = ["Once", "Remembered", "start_once"]
@@ -77,17 +78,13 @@ def start_once(spark: SparkSession, once: Once) -> StreamingQuery:
     # each record is followed by an empty one, as in a feed
     record = sql.struct("value", "headers")
     marked = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
-    written = (
-        marked.mapInArrow(_new_alone(once), OUTPUT)
-        .writeStream.format("kafka")
-        .options(**once.spark)
-        .outputMode("update")
-        .option("checkpointLocation", str(once.checkpoint))
-        .queryName(f"sink {once.name}")
+    return start_real_time(
+        marked.mapInArrow(_new_alone(once), OUTPUT),
+        name=f"sink {once.name}",
+        kafka=once.spark,
+        checkpoint=once.checkpoint,
+        batch_s=once.batch_s,
     )
-    # a trigger that PySpark's own types do not know yet
-    query: StreamingQuery = written.trigger(realTime=f"{once.batch_s:g} seconds").start()  # type: ignore[call-overload]
-    return query
 
 
 def _new_alone(

@@ -11,6 +11,7 @@ from sojourn.app.operator import NativeOperator
 from sojourn.app.schema import Schema
 from sojourn.spark.native.frame import addressed, own_session, read_stream, worked
 from sojourn.spark.native.schema import native_schema, schema_read
+from sojourn.spark.real_time import start_real_time
 
 __all__ = ["Native", "slots_of", "start_native"]
 
@@ -56,16 +57,13 @@ def start_native(spark: SparkSession, native: Native) -> StreamingQuery:
     letters = addressed(
         records, operator, made, writes=native.writes, dead_letters=native.dead_letters
     )
-    sink = (
-        letters.writeStream.format("kafka")
-        .options(**kafka)
-        .outputMode("update")
-        .option("checkpointLocation", str(native.checkpoint))
-        .queryName(operator.name)
+    return start_real_time(
+        letters,
+        name=operator.name,
+        kafka=kafka,
+        checkpoint=native.checkpoint,
+        batch_s=native.batch_s,
     )
-    # a trigger that PySpark's own types do not know yet
-    query: StreamingQuery = sink.trigger(realTime=f"{native.batch_s:g} seconds").start()  # type: ignore[call-overload]
-    return query
 
 
 def slots_of(native: Native, input_partitions: int) -> int:
