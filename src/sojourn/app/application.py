@@ -60,6 +60,7 @@ class App:
         self._operators: dict[str, AppOperator] = {}
         self._sinks: dict[str, Sink] = {}
         self._topics: dict[str, str] = {}
+        self._required: dict[str, str] = {}
 
     @property
     def streams(self) -> Mapping[str, Stream]:
@@ -81,19 +82,29 @@ class App:
         """The streams that leave, by the name of the sink."""
         return MappingProxyType(self._sinks)
 
+    @property
+    def required_topics(self) -> Mapping[str, str]:
+        """The topics that must be there before the application starts, by their source."""
+        return MappingProxyType(self._required)
+
     def topic(self, stream: str) -> str:
         """Return the Kafka topic of a stream, or of a sink."""
         return self._topics.get(stream, f"{self.name}.{stream}")
 
-    def source(self, name: str, *, schema: Columns, topic: str | None = None) -> Stream:
+    def source(
+        self, name: str, *, schema: Columns, topic: str | None = None, create: bool = False
+    ) -> Stream:
         """Add a stream that enters from outside, and return it.
 
-        Its records are those of the Kafka *topic*, by default `application.stream`.
+        Its records are those of the Kafka *topic*, which must be there unless *create* says
+        to make it. Without *topic* that is `application.stream`, which is made.
         """
         stream = self._streams.new("sources", name, schema)
         if topic is not None:
             check_name(f"sources.{name}.topic", topic)
             self._topics[name] = topic
+            if not create:
+                self._required[name] = topic
         self._streams.named[name] = self._streams.sources[name] = stream
         return stream
 

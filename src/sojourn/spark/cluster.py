@@ -7,13 +7,20 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from confluent_kafka import KafkaError, KafkaException
 
-# the types of the package do not say that it exports both
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+# the types of the package do not say that it exports all of them
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+)
 
-from sojourn.errors import BrokerFailed
+from sojourn.errors import BadTopic, BrokerFailed
 from sojourn.spark.topics import check_topic, partitions_led
 
 __all__ = ["Cluster"]
@@ -21,8 +28,11 @@ __all__ = ["Cluster"]
 _ANSWER_S = 10.0
 _PATIENCE_S = 60.0
 _LOOK_S = 0.02
-# What passes between operators is of no use a day later, and must not fill a disk.
-_BOUNDED = {"retention.ms": str(24 * 3600 * 1000), "retention.bytes": str(4 << 30)}
+# What one operator has committed and the next has not read must not be deleted, however long
+# an application stands still.
+_KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+# What topics between operators were made with once; those that still have it are changed.
+_BOUNDED_ONCE = {"retention.ms": str(24 * 3600 * 1000), "retention.bytes": str(4 << 30)}
 # As librdkafka calls them, and as Java does.
 _IN_JAVA = {
     "sasl.mechanisms": "sasl.mechanism",
@@ -90,20 +100,28 @@ class Cluster:
         return str(found.cluster_id)
 
     def ensure(
-        self, topics: Iterable[str], partitions: int, *, bounded: Iterable[str] = ()
+        self,
+        topics: Iterable[str],
+        partitions: int,
+        *,
+        required: Mapping[str, str] | None = None,
     ) -> dict[str, int]:
         """Return how many partitions topics have; those that are not there are made.
 
-        What is kept in new ones that are *bounded* is bounded.
+        New ones keep all records, for ever. Raise `BadTopic` if one of the *required* is not
+        there; their values say whose they are.
         """
-        names, short = list(topics), set(bounded)
+        names = list(topics)
         for name in names:
             check_topic(name, partitions)
         client = self.client()
         try:
             there = partitions_led(client)
+            for name, whose in (required or {}).items():
+                if name not in there:
+                    raise BadTopic(self._missing(name, whose, there))
             new = [
-                NewTopic(name, partitions, -1, config=_BOUNDED if name in short else {})
+                NewTopic(name, partitions, -1, config=_KEPT)
                 for name in names
                 if name not in there
             ]
@@ -122,6 +140,39 @@ class Cluster:
             ) from error
         return {name: found[name] for name in names}
 
+    def unbind(self, topics: Iterable[str]) -> list[str]:
+        """Let *topics* keep all records that were made when they kept a day; return those.
+
+        What somebody else has set is left as it is.
+        """
+        client = self.client()
+        places = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in topics]
+        try:
+            asked = client.describe_configs(places) if places else {}
+            bounded = [
+                place.name
+                for place, told in asked.items()
+                if _BOUNDED_ONCE.items()
+                <= {name: entry.value for name, entry in told.result(_ANSWER_S).items()}.items()
+            ]
+            changed = [_unbound(name) for name in bounded]
+            for done in client.incremental_alter_configs(changed).values() if changed else ():
+                done.result(_ANSWER_S)
+        except (KafkaException, TimeoutError) as error:
+            raise BrokerFailed(
+                f"topics between operators still lose what is a day old: {error}",
+                "set their retention.ms and retention.bytes to -1, or get the right to do so",
+            ) from error
+        return bounded
+
+    def _missing(self, topic: str, whose: str, there: Iterable[str]) -> str:
+        near = get_close_matches(topic, there, n=3)
+        hint = f"; near it {'are' if len(near) > 1 else 'is'} {', '.join(near)}" if near else ""
+        return (
+            f"{whose}: there is no topic {topic} at {self.servers}{hint}; "
+            "correct topic=, make it first, or write create=True"
+        )
+
 
 def _await_made(made: Future[None]) -> None:
     try:
@@ -129,6 +180,17 @@ def _await_made(made: Future[None]) -> None:
     except KafkaException as error:
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise
+
+
+def _unbound(topic: str) -> ConfigResource:
+    return ConfigResource(
+        ConfigResource.Type.TOPIC,
+        topic,
+        incremental_configs=[
+            ConfigEntry(name, "-1", incremental_operation=AlterConfigOpType.SET)
+            for name in _BOUNDED_ONCE
+        ],
+    )
 
 
 def _quoted(text: str) -> str:

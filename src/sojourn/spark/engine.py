@@ -244,8 +244,12 @@ class SparkEngine:
         cluster = self._cluster.identity()
         goes_on = self._state.check(layout.app, cluster)
         partitions = self._cluster.ensure(
-            layout.topics, self._settings.partitions, bounded=layout.inner_topics
+            layout.topics,
+            self._settings.partitions,
+            # a broker of our own has nothing yet, and nobody else to make it
+            required=layout.required_topics if self._settings.servers else None,
         )
+        self._cluster.unbind(layout.inner_topics)
         held = layout.slots(partitions, STATE_PARTITIONS)
         slots = self._settings.slots or sum(held.values())
         check_slots(held, slots)

@@ -62,6 +62,11 @@ class Layout:
         outside = {*self.app.sources, *(sink.stream.name for sink in self.app.sinks.values())}
         return [self.app.topic(name) for name in self.app.streams if name not in outside]
 
+    @property
+    def required_topics(self) -> dict[str, str]:
+        """The topics that others must have made, and the sources that name them."""
+        return {topic: f"source {source}" for source, topic in self.app.required_topics.items()}
+
     def reads(self, operator: str) -> dict[str, str]:
         """Return the streams that an operator reads, by topic."""
         return {self.app.topic(s.name): s.name for s in self.app.operators[operator].reads}

@@ -1,0 +1,88 @@
+"""Topics of an application on a real broker: made, found, and how long they keep records."""
+
+import pytest
+from confluent_kafka.admin import ConfigResource, NewTopic
+
+import sojourn as sj
+from sojourn.errors import BadTopic, BrokerFailed
+from sojourn.spark import cluster as cluster_module
+from sojourn.spark.broker import Broker
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.layout import Layout
+
+pytestmark = pytest.mark.spark
+A_DAY_AND_4_GIB = {"retention.ms": "86400000", "retention.bytes": "4294967296"}
+
+
+@pytest.fixture(scope="module")
+def cluster(jars):
+    with Broker(jars=jars) as broker:
+        yield Cluster(broker.bootstrap_servers)
+
+
+def retention(cluster, topic):
+    place = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    client = cluster.client()  # which must live until it has answered
+    told = client.describe_configs([place])[place].result(30)
+    return {name: told[name].value for name in A_DAY_AND_4_GIB}
+
+
+def make(cluster, topic, **config):
+    client = cluster.client()
+    for made in client.create_topics([NewTopic(topic, 1, 1, config=config)]).values():
+        made.result(30)
+
+
+def test_what_we_make_keeps_records_for_ever(cluster):
+    """An application that stands still over a weekend has its backlog in these topics."""
+    cluster.ensure(["shop.inner", "shop.dead-letters"], 2)
+    for topic in ("shop.inner", "shop.dead-letters"):
+        assert retention(cluster, topic) == {"retention.ms": "-1", "retention.bytes": "-1"}
+
+
+def test_topics_that_kept_a_day_keep_all_from_now_on_and_others_as_they_were_told(cluster):
+    make(cluster, "shop.before", **A_DAY_AND_4_GIB)
+    make(cluster, "shop.own", **A_DAY_AND_4_GIB | {"retention.ms": "3600000"})
+    assert cluster.unbind(["shop.before", "shop.own"]) == ["shop.before"]
+    assert set(retention(cluster, "shop.before").values()) == {"-1"}
+    assert retention(cluster, "shop.own")["retention.ms"] == "3600000"
+    assert cluster.unbind(["shop.before", "shop.own"]) == []
+    assert cluster.unbind([]) == []
+
+
+def test_retention_that_cannot_be_changed_is_said(cluster):
+    with pytest.raises(BrokerFailed, match=r"a day old: .*; set their retention.ms"):
+        cluster.unbind(["shop.nowhere"])
+
+
+def test_a_topic_that_a_source_names_must_be_there(cluster):
+    """A slip in its name would else be made, and read for ever."""
+    make(cluster, "payments")
+    make(cluster, "payments-eu")
+    app = sj.App("shop")
+    app.source("in", schema="n int", topic="paymnts")
+    app.source("made", schema="n int", topic="shop.extra", create=True)
+    app.source("default", schema="n int")
+    layout = Layout(app, "nowhere:app")
+    with pytest.raises(BadTopic) as raised:
+        cluster.ensure(layout.topics, 1, required=layout.required_topics)
+    assert str(raised.value) == (
+        f"source in: there is no topic paymnts at {cluster.servers}; near it are payments, "
+        "payments-eu; correct topic=, make it first, or write create=True"
+    )
+    assert "shop.extra" not in cluster.client().list_topics(timeout=30).topics
+    make(cluster, "paymnts")
+    made = cluster.ensure(layout.topics, 1, required=layout.required_topics)
+    assert made.keys() == {"paymnts", "shop.extra", "shop.default", "shop.dead-letters"}
+
+
+def test_a_name_like_no_other_has_no_neighbours(cluster):
+    with pytest.raises(BadTopic, match=r"no topic zebra at [\d.:]+; correct topic="):
+        cluster.ensure([], 1, required={"zebra": "source in"})
+
+
+def test_topics_without_a_leader_are_given_up(cluster, monkeypatch):
+    monkeypatch.setattr(cluster_module, "partitions_led", lambda _client: {"never": 0})
+    monkeypatch.setattr(cluster_module, "_PATIENCE_S", 0.0)
+    with pytest.raises(BrokerFailed, match="topics are not there after 0 s"):
+        cluster.ensure(["never"], 1)
