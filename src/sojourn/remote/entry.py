@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from sojourn.check import shown
+from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.remote.places import places, refuse_others
 
@@ -33,10 +34,7 @@ class Entry:
 
     def write(self, folder: Path) -> None:
         """Write it, so that nobody reads half of it."""
-        new = folder / f"{ENTRY}.new"
-        new.touch(mode=0o600)
-        new.write_text(json.dumps(asdict(self)), encoding="utf-8")
-        new.replace(folder / ENTRY)
+        write_durably(folder / ENTRY, json.dumps(asdict(self)).encode(), mode=0o600)
 
     @classmethod
     def read(cls, folder: Path) -> Self:

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, EngineError
 from sojourn.remote.locks import take
 
@@ -41,8 +42,9 @@ class State:
             f"{self.path} is the state of a run that goes on, pid {{pid}}; "
             "end that one first, or name another folder with --state",
         )
-        mark = self.path / _MARK
-        mark.write_text(json.dumps({"application": self._name}), encoding="utf-8")
+        write_durably(
+            self.path / _MARK, json.dumps({"application": self._name}).encode(), mode=0o600
+        )
         return self
 
     def __exit__(

@@ -8,6 +8,7 @@ from typing import Any
 
 from sojourn.app.application import App
 from sojourn.app.operator import NativeOperator
+from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, BadInput
 
 __all__ = ["KeptState", "Positions"]
@@ -67,9 +68,8 @@ class KeptState:
 
     def keep(self, app: App, cluster: str) -> None:
         """Note what is kept from now on."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         form = json.dumps(_form(app, cluster), indent=1)
-        (self.folder / "application.json").write_text(form, encoding="utf-8")
+        write_durably(self.folder / "application.json", form.encode())
 
     def commits(self, query: str) -> int:
         """Return how many batches of a query are committed."""
@@ -83,8 +83,7 @@ class KeptState:
         """
         first = self.folder / "first" / f"{query}.json"
         if not first.exists():
-            first.parent.mkdir(parents=True, exist_ok=True)
-            first.write_text(json.dumps(begin), encoding="utf-8")
+            write_durably(first, json.dumps(begin).encode())
         known = _parsed(first.read_text(encoding="utf-8"))
         checkpoint = self.checkpoint(query)
         committed = _numbers(checkpoint / "commits")
