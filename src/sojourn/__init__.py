@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sojourn.model.calibration import Calibration, Pair, fit
     from sojourn.model.network import Prediction, predict
     from sojourn.topology import Arrival, Operator, Topology
-    from sojourn.topology_file import parse_topology, read_topology
+    from sojourn.topology_file import parse_topology, read_topology, write_topology
 
 __all__ = [
     "App",
@@ -65,6 +65,7 @@ __all__ = [
     "parse_topology",
     "predict",
     "read_topology",
+    "write_topology",
 ]
 
 # Looked up at first use: a host that runs one operator needs none of the planner, nor numpy,
@@ -117,6 +118,7 @@ _HOMES = {
     "sojourn.topology_file": (
         "parse_topology",
         "read_topology",
+        "write_topology",
     ),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

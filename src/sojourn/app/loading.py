@@ -15,10 +15,15 @@ from sojourn.app.operator import Function, PythonOperator
 from sojourn.check import shown
 from sojourn.errors import BadApplication, SojournError
 
-__all__ = ["check_loadable", "load"]
+__all__ = ["check_loadable", "is_address", "load"]
 
 _ADDRESS = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
 _FILES = (".yaml", ".yml", ".json")
+
+
+def is_address(text: str) -> bool:
+    """Tell whether *text* names an application, and not a file."""
+    return not text.lower().endswith(_FILES) and _ADDRESS.fullmatch(text) is not None
 
 
 def load(address: str) -> App:

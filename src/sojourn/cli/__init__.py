@@ -20,6 +20,7 @@ from sojourn.cli.run import run
 from sojourn.cli.simulate import simulate
 from sojourn.cli.steer import pause, resume, scale, set_goal
 from sojourn.cli.top import top
+from sojourn.cli.topology import topology
 from sojourn.errors import BadInput, SojournError
 
 __all__ = ["app", "main"]
@@ -76,6 +77,7 @@ def _options(
 app.command()(predict)
 app.command()(plan)
 app.command()(explain)
+app.command()(topology)
 app.command()(simulate)
 app.command()(calibrate)
 app.command()(rehearse)

@@ -7,15 +7,14 @@ import typer
 from rich.console import Console
 
 from sojourn.act.policy import names
+from sojourn.cli.address import AddressArgument, RateOption, read_address
 from sojourn.cli.options import (
-    FileArgument,
     JsonOption,
     TargetMeanOption,
     TargetP50Option,
     TargetP90Option,
     TargetP95Option,
     TargetP99Option,
-    read_file,
 )
 from sojourn.cli.report import print_json
 from sojourn.cli.shapes import GapsOption, ServiceOption, read_shapes
@@ -42,8 +41,9 @@ _FIRST = "drs"
 
 
 def compare(
-    file: FileArgument,
+    address: AddressArgument,
     trace: TraceOption,
+    rate: RateOption = None,
     policies: Annotated[
         str | None,
         typer.Option(metavar="NAME,…", help=f"Of {', '.join(names())}; all without it."),
@@ -83,7 +83,7 @@ def compare(
     """
     from rich.progress import Progress  # noqa: PLC0415 - other commands do without it
 
-    topology = read_file(file)
+    topology = read_address(address, rate, in_proportion=True)
     stage = read_stage(
         topology,
         trace,

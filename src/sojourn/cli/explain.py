@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from sojourn.cli.address import AddressArgument, RateOption, read_address
 from sojourn.cli.options import (
     AllocationOption,
-    FileArgument,
     JsonOption,
     ModelOption,
     ProcessorsOption,
@@ -20,7 +20,6 @@ from sojourn.cli.options import (
     TargetP95Option,
     TargetP99Option,
     read_allocation,
-    read_file,
     read_nodes,
     read_target,
 )
@@ -33,7 +32,8 @@ __all__ = ["explain"]
 
 
 def explain(
-    file: FileArgument,
+    address: AddressArgument,
+    rate: RateOption = None,
     allocation: AllocationOption = None,
     processors: ProcessorsOption = None,
     target_mean: TargetMeanOption = None,
@@ -56,7 +56,7 @@ def explain(
 
     Example: sojourn explain examples/vld.yaml --processors 22 --plot vld.png
     """
-    topology = read_file(file)
+    topology = read_address(address, rate)
     target = read_target(
         mean=target_mean, p50=target_p50, p90=target_p90, p95=target_p95, p99=target_p99
     )

@@ -1,7 +1,6 @@
 """Options that several commands share, and how their text is read."""
 
 import re
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,13 +10,10 @@ from sojourn.check import shown
 from sojourn.decide.plan import Nodes, Target
 from sojourn.errors import BadAllocation, BadTarget
 from sojourn.model.station import names
-from sojourn.topology import Topology
-from sojourn.topology_file import parse_topology, read_topology
 
 __all__ = [
     "AllocationOption",
     "CalibrationOption",
-    "FileArgument",
     "JsonOption",
     "ModelOption",
     "ProcessorsOption",
@@ -31,7 +27,6 @@ __all__ = [
     "TargetP99Option",
     "read_allocation",
     "read_duration_s",
-    "read_file",
     "read_nodes",
     "read_target",
 ]
@@ -39,10 +34,6 @@ __all__ = [
 _UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)")
 
-FileArgument = Annotated[
-    Path,
-    typer.Argument(metavar="FILE", help="The topology: YAML or JSON, - for standard input."),
-]
 AllocationOption = Annotated[
     str | None,
     typer.Option(metavar="OP=K,…", help="Processors per operator: extract=10,match=11."),
@@ -89,13 +80,6 @@ CalibrationOption = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Correct the model by what `sojourn calibrate` fitted."),
 ]
-
-
-def read_file(path: Path) -> Topology:
-    """Return the topology at *path*, or on standard input."""
-    if str(path) != "-":
-        return read_topology(path)
-    return parse_topology(sys.stdin.read(), source="standard input")
 
 
 def read_allocation(text: str) -> dict[str, int]:

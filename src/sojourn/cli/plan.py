@@ -2,10 +2,10 @@
 
 from rich.console import Console
 
+from sojourn.cli.address import AddressArgument, RateOption, read_address
 from sojourn.cli.calibrate import read_calibration
 from sojourn.cli.options import (
     CalibrationOption,
-    FileArgument,
     JsonOption,
     ModelOption,
     ProcessorsOption,
@@ -16,7 +16,6 @@ from sojourn.cli.options import (
     TargetP90Option,
     TargetP95Option,
     TargetP99Option,
-    read_file,
     read_nodes,
     read_target,
 )
@@ -34,7 +33,8 @@ __all__ = ["make_plan", "plan"]
 
 
 def plan(
-    file: FileArgument,
+    address: AddressArgument,
+    rate: RateOption = None,
     processors: ProcessorsOption = None,
     target_mean: TargetMeanOption = None,
     target_p50: TargetP50Option = None,
@@ -54,7 +54,7 @@ def plan(
     Examples: sojourn plan examples/vld.yaml --processors 22 ·
     sojourn plan examples/vld.yaml --target-p95 3s --slots-per-node 5 --reserved 3
     """
-    topology = read_file(file)
+    topology = read_address(address, rate)
     target = read_target(
         mean=target_mean, p50=target_p50, p90=target_p90, p95=target_p95, p99=target_p99
     )

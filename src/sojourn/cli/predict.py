@@ -2,15 +2,14 @@
 
 from rich.console import Console
 
+from sojourn.cli.address import AddressArgument, RateOption, read_address
 from sojourn.cli.calibrate import read_calibration
 from sojourn.cli.options import (
     CalibrationOption,
-    FileArgument,
     JsonOption,
     ModelOption,
     RequiredAllocationOption,
     read_allocation,
-    read_file,
 )
 from sojourn.cli.report import prediction_report, print_json
 from sojourn.cli.show import show_prediction
@@ -20,8 +19,9 @@ __all__ = ["predict"]
 
 
 def predict(
-    file: FileArgument,
+    address: AddressArgument,
     allocation: RequiredAllocationOption,
+    rate: RateOption = None,
     model: ModelOption = "gigk",
     calibration: CalibrationOption = None,
     json: JsonOption = False,
@@ -31,7 +31,7 @@ def predict(
     Example: sojourn predict examples/vld.yaml --allocation extract=10,match=11,aggregate=1
     """
     predicted = network.predict(
-        read_file(file),
+        read_address(address, rate),
         read_allocation(allocation),
         model=model,
         calibration=read_calibration(calibration),

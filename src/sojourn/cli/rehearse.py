@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 
 from sojourn.act.policy import Policy, names
+from sojourn.cli.address import AddressArgument, RateOption, read_address
 from sojourn.cli.live import View
 from sojourn.cli.options import (
-    FileArgument,
     JsonOption,
     TargetMeanOption,
     TargetP50Option,
@@ -20,7 +20,6 @@ from sojourn.cli.options import (
     TargetP95Option,
     TargetP99Option,
     read_duration_s,
-    read_file,
 )
 from sojourn.cli.policy import DrsOptions, read_policy, read_quiet_hours, read_time_of_day_s
 from sojourn.cli.report import print_json
@@ -51,8 +50,9 @@ _WIDEST = 10_000
 
 
 def rehearse(
-    file: FileArgument,
+    address: AddressArgument,
     trace: TraceOption,
+    rate: RateOption = None,
     policy: Annotated[str, typer.Option(help=f"What decides: {', '.join(names())}.")] = "drs",
     target_mean: TargetMeanOption = None,
     target_p50: TargetP50Option = None,
@@ -115,7 +115,7 @@ def rehearse(
 
     Example: sojourn rehearse examples/vld.yaml --trace examples/doubling.csv --target-p95 3s
     """
-    topology = read_file(file)
+    topology = read_address(address, rate, in_proportion=True)
     target = read_required_target(
         mean=target_mean, p50=target_p50, p90=target_p90, p95=target_p95, p99=target_p99
     )

@@ -1,6 +1,5 @@
 """`sojourn run`: an application on Spark, kept inside its target for as long as it runs."""
 
-import sys
 from datetime import datetime
 from functools import partial
 from math import inf
@@ -11,7 +10,7 @@ import typer
 
 from sojourn.act.policy import Policy, names
 from sojourn.app.application import App
-from sojourn.app.loading import load
+from sojourn.cli.address import load_here
 from sojourn.cli.kafka import read_kafka_options, read_starting
 from sojourn.cli.offered import OfferedLoad, offered_load
 from sojourn.cli.options import (
@@ -220,9 +219,7 @@ def run(
 
 def _application(address: str) -> tuple[App, Topology]:
     """Return the application, and what is assumed of it before anything is measured."""
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # as `python -m` does
-    app = load(address)
+    app = load_here(address)
     rates: dict[str, float] = {}
     if address.lower().endswith(_FILES):
         rates = {

@@ -10,14 +10,13 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
+from sojourn.cli.address import AddressArgument, RateOption, read_address
 from sojourn.cli.export import roots_to_parquet
 from sojourn.cli.options import (
-    FileArgument,
     JsonOption,
     RequiredAllocationOption,
     read_allocation,
     read_duration_s,
-    read_file,
 )
 from sojourn.cli.report import print_json, simulated_report
 from sojourn.cli.shapes import GapsOption, ServiceOption, read_shapes
@@ -31,8 +30,9 @@ __all__ = ["simulate"]
 
 
 def simulate(
-    file: FileArgument,
+    address: AddressArgument,
     allocation: RequiredAllocationOption,
+    rate: RateOption = None,
     duration: Annotated[
         str | None, typer.Option(metavar="TIME", help="Simulated time: 10m, 2h.")
     ] = None,
@@ -80,7 +80,7 @@ def simulate(
         ) from error
     if duration is not None and records is not None:
         raise BadWorkload("--duration and --records are both given; a run ends by one of them")
-    topology, counts = read_file(file), read_allocation(allocation)
+    topology, counts = read_address(address, rate), read_allocation(allocation)
     workload = _workload(topology, service, gaps, dispatch, rates)
     exported = nullcontext(_nothing) if export is None else roots_to_parquet(export)
     with Progress(console=Console(stderr=True), transient=True) as bar, exported as write:

@@ -1,4 +1,4 @@
-"""Topology files: YAML or JSON, `format: 1`.
+"""Topology files read.
 
 What the records of `sojourn.topology` check is left to them; here a file becomes records,
 and their errors get the file and the line.
