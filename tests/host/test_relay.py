@@ -6,85 +6,20 @@ import signal
 import threading
 import time
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
 
+from host.relaying import BORN, ROUTE, ROW, batches, headers_of, results
 from sojourn.app.operator import OnError
 from sojourn.errors import BadFile, BadInput, EngineError
-from sojourn.host.controller import Controller
 from sojourn.host.job import load
 from sojourn.host.messages import Hello, Record
 from sojourn.host.operator_job import of_application
-from sojourn.host.server import Settings
 from sojourn.spark.carried import Carried
-from sojourn.spark.relay import Route, relay
+from sojourn.spark.relay import relay
 
-ROW = pa.struct(
-    [
-        ("value", pa.binary()),
-        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", tz="UTC")),
-    ]
-)
-BORN = datetime(2026, 1, 1, tzinfo=UTC)
 APP = "unit.host.application:app split"
-
-
-def batches(*values, headers=None):
-    """Yield records as Spark brings them, one at a time and each with its marker."""
-    for offset, value in enumerate(values):
-        row = {
-            "value": value,
-            "headers": headers,
-            "topic": "lines",
-            "partition": 3,
-            "offset": offset,
-            "timestamp": BORN,
-        }
-        yield pa.RecordBatch.from_arrays([pa.array([row, None], ROW)], ["record"])
-
-
-@pytest.fixture
-def controller(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", "tests")
-    with Controller(tmp_path / "all") as running:
-        yield running
-
-
-@pytest.fixture
-def host(tmp_path, controller):
-    """Start a host of the test's application, and return how."""
-
-    def start(**fields):
-        told = {"job": "sojourn.host.operator_job:of_application", "argument": APP}
-        settings = Settings(name="split", folder=tmp_path / "split", **(told | fields))
-        path = controller.start(settings)
-        controller.await_running("split", settings.processors)
-        return path
-
-    return start
-
-
-ROUTE = Route(
-    operator="split",
-    reads={"lines": "lines"},
-    writes=dict.fromkeys(["split", "who", "slowly"], "words-topic"),
-    dead_letters="dead-topic",
-)
-
-
-def results(path, *given, route=ROUTE, **fields):
-    run = relay(str(path), route)
-    return [row for batch in run(batches(*given, **fields)) for row in batch.to_pylist()]
-
-
-def headers_of(row):
-    return {header["key"]: header["value"] for header in row["headers"]}
 
 
 def test_every_record_is_answered_and_says_where_it_comes_from(host):

@@ -3,6 +3,7 @@
 import json
 import time
 from decimal import Decimal
+from hashlib import sha256
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -190,6 +191,48 @@ def test_what_does_not_fit_is_a_dead_letter_and_the_rest_goes_on(broker, started
     assert dead[0][2]["sojourn-column-photo"] == b"p"
     ((_, body, _),) = consumed(broker, "mended", 1, query)
     assert json.loads(body) == {"item": "tea"}
+
+
+def test_whatever_strangers_write_is_passed_on_or_a_dead_letter(broker, started):
+    app, source = application("strange", "item string")
+    broker.create_topics({"strange": 1})
+    query = started(
+        app.project("doubled", reads=source, columns={"item": "concat(item, item)"})
+    )
+    odd = [("nan", "9" * 25), ("inf", "-1"), ("1e400", "x"), ("-1", ""), ("1e18", "9" * 5000)]
+    sound = b'{"item":"a"}'
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for birth, trace in odd:
+        told = {"sojourn-id": "i" * 2000, "sojourn-birth": birth, "sojourn-trace": trace}
+        producer.produce("strange", sound, key=b"K", headers=told, timestamp=BORN_MS)
+    producer.produce("strange", sound, timestamp=1 << 50)  # the year 37648
+    half = json.dumps({"item": "x" * 600_000}).encode()
+    letters = [b"[" * 5000, None, b'{"item": "\\ud800"' + b"[" * 5000, half]
+    for value in letters:
+        producer.produce("strange", value, key=b"K", headers={"other": b"1"})
+    for name in ("shop.dead-letters/other", "doubled.dead/doubled"):
+        producer.produce("strange", b'{"item":"again"}', headers={"sojourn-for": name})
+    producer.flush()
+
+    *found, stray, again = consumed(broker, "doubled", len(odd) + 2, query)
+    for key, value, headers in found:
+        assert (key, json.loads(value)) == (b"K", {"item": "aa"})
+        assert headers["sojourn-id"] == sha256(b"i" * 2000).hexdigest().encode() + b".doubled.0"
+        assert float(headers["sojourn-birth"]) == BORN_MS / 1000
+        assert headers["sojourn-trace"] == b"0"
+    assert BORN_MS / 1000 <= float(stray[2]["sojourn-birth"]) < 4e9
+    assert json.loads(again[1]) == {"item": "againagain"}  # and not the one for another
+    dead = consumed(broker, "doubled.dead", len(letters), query)
+    assert [value for _, value, _ in dead[:3]] == letters[:3]
+    for place, (key, _, headers) in enumerate(dead):
+        assert (key, headers["other"]) == (b"K", b"1")
+        assert headers["sojourn-operator"] == b"doubled"
+        assert headers["sojourn-stream"] == b"strange"
+        position = f"strange/0/{place + len(odd) + 1}".encode()
+        assert headers["sojourn-record"] == headers["sojourn-position"] == position
+        assert headers["sojourn-id"] == position + b".doubled.dead"
+    assert b"max.request.size" in dead[3][2]["sojourn-error"]
+    assert dead[3][1] == half
 
 
 def test_an_aggregation_emits_every_update_and_has_its_state_when_it_comes_back(

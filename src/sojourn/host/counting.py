@@ -96,6 +96,11 @@ class Counters:
         self._positions.setdefault(record.stream, {})[record.partition] = record.offset + 1
         self.passed(record.stream, record.size_bytes)
 
+    def passed_by(self, stream: str, partition: int, offset: int) -> None:
+        """Take note of a record that a feed read and did not bring."""
+        positions = self._positions.setdefault(stream, {})
+        positions[partition] = max(positions.get(partition, 0), offset + 1)
+
     def passed(self, stream: str, size_bytes: int) -> None:
         """Count what came from a stream, or went to it."""
         self._bytes[stream] = self._bytes.get(stream, 0) + size_bytes

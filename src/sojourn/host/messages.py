@@ -22,6 +22,7 @@ __all__ = [
     "Hello",
     "Leave",
     "Output",
+    "PassedBy",
     "Ready",
     "Record",
     "Records",
@@ -40,9 +41,11 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
     """A record on its way to a processor.
 
     *number* is the feed's own, *identity* the same when the record comes again after a
-    failure. *blobs* are binary columns, *written_s* is when it was written to its stream.
-    *traced* is the number of roots that its own, born at *birth_s*, stands for; 0 of one that
-    is not followed. *partition* and *offset* are its place in its topic.
+    failure, and no other's; *name* is what it is called in the tree of its root. *blobs* are
+    binary columns, *written_s* is when it was written to its stream. *traced* is the number of
+    roots that its own, born at *birth_s*, stands for; 0 of one that is not followed.
+    *partition* and *offset* are its place in its topic. What it sends on has *room* for so
+    many bytes; 0 where that is not known.
     """
 
     number: int
@@ -58,6 +61,8 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
     traced: int = 0
     partition: int = 0
     offset: int = -1
+    room: int = 0
+    name: str = ""
 
     @property
     def size_bytes(self) -> int:
@@ -108,6 +113,14 @@ class Records(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """Records of a feed, no more than it has credit for."""
 
     records: list[Record]
+
+
+class PassedBy(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A record was read and is none of this operator's: nothing is to be done about it."""
+
+    stream: str
+    partition: int
+    offset: int
 
 
 class End(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -173,7 +186,7 @@ class Done(msgspec.Struct, tag=True, array_like=True, frozen=True):
     results: list[Result]
 
 
-FromFeed = Hello | Records | End | Leave
+FromFeed = Hello | Records | PassedBy | End | Leave
 ToFeed = Credit | Answers | Failed | Finished | Stay
 FromProcessor = Ready | Done
 

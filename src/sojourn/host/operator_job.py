@@ -7,8 +7,9 @@ from sojourn.app.loading import load
 from sojourn.app.operator import PythonOperator
 from sojourn.app.output import output_of
 from sojourn.app.payload import Codec
-from sojourn.errors import BadInput
+from sojourn.errors import BadInput, BadRecord
 from sojourn.host.messages import Output, Record
+from sojourn.host.sizes import blobs_bytes
 
 __all__ = ["OperatorJob", "of_application"]
 
@@ -57,4 +58,12 @@ class OperatorJob:
         for output in yielded or ():
             stream, values = self._checked(output)
             payload, blobs = self._written[stream].encode(values)
+            size = len(payload) + blobs_bytes(blobs)
+            if 0 < record.room < size:
+                raise BadRecord(
+                    f"operators.{self._operator.name}.emits.{stream}",
+                    f"a record of {size} bytes, and Kafka takes {record.room} beside key and "
+                    "headers; send less, or raise max.request.size of the application and "
+                    "max.message.bytes of the topic",
+                )
             yield Output(stream, payload, dict(blobs))

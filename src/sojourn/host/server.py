@@ -46,6 +46,7 @@ from sojourn.host.messages import (
     FromProcessor,
     Hello,
     Leave,
+    PassedBy,
     Ready,
     Record,
     Records,
@@ -271,6 +272,8 @@ class Host:
                 if self._measures:
                     self._arrived(new, instructions if idle else ())
                 self._do(instructions)
+            case PassedBy(stream, partition, offset):
+                self._counters.passed_by(stream, partition, offset)
             case End():
                 self._do(self._desk.feed_ended(feed))
             case Leave():
@@ -445,15 +448,15 @@ class Host:
             self._counters.passed(output.stream, output.size_bytes)
         if not record.traced:
             return
-        done_s = time()
+        done_s, name = time(), record.name or record.identity
         children = [
-            (output.stream, child_identity(record.identity, self._settings.name, place))
+            (output.stream, child_identity(name, self._settings.name, place))
             for place, output in enumerate(answer.outputs)
         ]
         self._counters.traced(
             Trace(
                 root=record.root,
-                identity=record.identity,
+                identity=name,
                 birth_s=record.birth_s,
                 done_s=done_s,
                 sojourn_s=max(0.0, done_s - record.written_s),

@@ -44,7 +44,12 @@ _LOGIN = {
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
-_FOR_JAVA_ALONE = ("sasl.jaas.config", "ssl.truststore.", "ssl.keystore.type")
+_FOR_JAVA_ALONE = (
+    "max.request.size",
+    "sasl.jaas.config",
+    "ssl.truststore.",
+    "ssl.keystore.type",
+)
 
 
 @dataclass(frozen=True, slots=True)

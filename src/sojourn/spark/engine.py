@@ -278,6 +278,7 @@ class SparkEngine:
             self._hosts,
             starts | plumbing.sinks(offsets, partitions, goes_on=goes_on),
             wanted=self._wanted,
+            batch=self._state.commits,
             failed=self._failed,
         )
         stack.callback(self._queries.stop)

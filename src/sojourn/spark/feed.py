@@ -14,7 +14,7 @@ from sojourn.spark.relay import OUTPUT, Route, relay
 
 __all__ = ["Feed", "start_feed"]
 
-_COLUMNS = ("value", "headers", "topic", "partition", "offset", "timestamp")
+_COLUMNS = ("key", "value", "headers", "topic", "partition", "offset")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,9 @@ def start_feed(spark: SparkSession, feed: Feed) -> StreamingQuery:
     )
     # A record leaves for Python only when the next one is there, so each is followed by an
     # empty one.
-    record = sql.struct(*(sql.col(name) for name in _COLUMNS))
+    # Times as numbers: a stranger's may be beyond what Python has.
+    moment = sql.unix_micros("timestamp").alias("timestamp_us")
+    record = sql.struct(*(sql.col(name) for name in _COLUMNS), moment)
     marked = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
     carried = None if feed.carried is None else Carried(feed.carried)
     passed = marked.mapInArrow(relay(str(feed.host), feed.route, carried), OUTPUT)

@@ -3,10 +3,13 @@
 A root's id is its position: topic, partition, offset. A child's derives from its parent's, the
 operator and the place among the outputs, so that a record that is worked on again gives
 children with the same ids, if the function gives the same outputs again.
+
+Anybody may write to a topic: what cannot be is taken as if it were not there.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from sojourn.host.tracing import child_identity
@@ -15,13 +18,21 @@ __all__ = [
     "BIRTH",
     "BLOB",
     "ERROR",
+    "FOR",
     "ID",
+    "LATEST_S",
+    "MOST_ID_BYTES",
+    "MOST_TRACED",
     "ROOT",
     "TRACE",
     "WRITTEN",
+    "Header",
     "Lineage",
+    "addressee",
     "child_headers",
     "identity_of",
+    "is_for_another",
+    "is_put_back",
     "lineage_of",
 ]
 
@@ -31,8 +42,19 @@ WRITTEN, TRACE = "sojourn-written", "sojourn-trace"
 """When it was written to its stream, and for how many roots its own stands."""
 ERROR = "sojourn-error"
 """Why it is a dead letter."""
+FOR = "sojourn-for"
+"""The only operator that is to work on it: one that failed before."""
 BLOB = "sojourn-column-"
 """What the name of a binary column follows."""
+
+MOST_ID_BYTES = 1000
+"""An id that is longer is taken as its hash: it is written with every record that follows."""
+MOST_TRACED = 1_000_000
+"""No root stands for more."""
+LATEST_S = 253_402_300_799.0
+"""The last second of the year 9999."""
+
+_OURS = "sojourn-"
 
 Header = tuple[str, bytes]
 
@@ -42,7 +64,9 @@ class Lineage:
     """Which record it is, of which root, born when, written when; and its binary columns.
 
     *traced* is the number of roots that its own stands for, 0 where it is not followed, and
-    None where nobody has decided that yet: it is a root.
+    None where nobody has decided that yet: it is a root. *place* is the topic, partition and
+    offset that it was read from, *key* that of its message, and *others* the headers that are
+    not ours.
     """
 
     identity: str
@@ -51,10 +75,19 @@ class Lineage:
     written_s: float
     blobs: dict[str, bytes]
     traced: int | None = None
+    place: str = ""
+    key: bytes | None = None
+    others: tuple[Header, ...] = ()
 
 
 def lineage_of(
-    headers: Iterable[Header], *, topic: str, partition: int, offset: int, timestamp_s: float
+    headers: Iterable[tuple[str | None, bytes | None]],
+    *,
+    topic: str,
+    partition: int,
+    offset: int,
+    timestamp_s: float,
+    key: bytes | None = None,
 ) -> Lineage:
     """Return what a record's headers say, or its position where they say nothing.
 
@@ -64,11 +97,14 @@ def lineage_of(
     """
     told: dict[str, bytes] = {}
     blobs: dict[str, bytes] = {}
+    others: list[Header] = []
     for name, value in headers:
-        if name.startswith(BLOB):
-            blobs[name.removeprefix(BLOB)] = value
+        if name is None or not name.startswith(_OURS):
+            others.append((name or "", value or b""))
+        elif name.startswith(BLOB):
+            blobs[name.removeprefix(BLOB)] = value or b""
         else:
-            told[name] = value
+            told[name] = value or b""
     place = f"{topic}/{partition}/{offset}"
     return Lineage(
         identity=_text(told, ID, place),
@@ -77,7 +113,34 @@ def lineage_of(
         written_s=_seconds(told, WRITTEN, timestamp_s),
         blobs=blobs,
         traced=_traced(told),
+        place=place,
+        key=key,
+        others=tuple(others),
     )
+
+
+def addressee(dead_letters: str, operator: str) -> str:
+    """Return what says `FOR` which operator a record is.
+
+    The topic of its dead letters tells applications that read the same topic apart.
+
+    >>> addressee("shop.dead-letters", "parse")
+    'shop.dead-letters/parse'
+    """
+    return f"{dead_letters}/{operator}"
+
+
+def is_for_another(
+    headers: Iterable[Mapping[str, Any]] | None, dead_letters: str, operator: str
+) -> bool:
+    """Tell whether a record, of which Spark has these headers, is not for this operator."""
+    told = [header["value"] for header in headers or () if header["key"] == FOR]
+    return bool(told) and told[-1] != addressee(dead_letters, operator).encode()
+
+
+def is_put_back(headers: Iterable[Mapping[str, Any]] | None) -> bool:
+    """Tell whether a record, of which Spark has these headers, is for one operator only."""
+    return any(header["key"] == FOR for header in headers or ())
 
 
 def identity_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
@@ -108,17 +171,22 @@ def child_headers(
 
 
 def _text(told: dict[str, bytes], name: str, otherwise: str) -> str:
+    given = told.get(name, b"")
     try:
-        return told[name].decode() or otherwise
-    except (KeyError, UnicodeDecodeError):  # a stranger may write anything
+        text = given.decode()
+    except UnicodeDecodeError:  # a stranger may write anything
         return otherwise
+    if len(given) > MOST_ID_BYTES:
+        return sha256(given).hexdigest()
+    return text or otherwise
 
 
 def _seconds(told: dict[str, bytes], name: str, otherwise: float) -> float:
     try:
-        return float(told[name])
+        seconds = float(told[name])
     except (KeyError, ValueError):
         return otherwise
+    return seconds if 0 <= seconds <= LATEST_S else otherwise  # of NaN neither is true
 
 
 def _traced(told: dict[str, bytes]) -> int | None:
@@ -126,6 +194,7 @@ def _traced(told: dict[str, bytes]) -> int | None:
     if ID not in told:
         return None
     try:
-        return max(0, int(told[TRACE]))
+        weight = int(told[TRACE])
     except (KeyError, ValueError):
         return 0
+    return weight if 0 <= weight <= MOST_TRACED else 0

@@ -75,7 +75,7 @@ class Layout:
         """Return the topics that an operator writes, by stream."""
         return {s.name: self.app.topic(s.name) for s in self.app.operators[operator].emits}
 
-    def route(self, operator: str, *, trace_per_s: float) -> Route:
+    def route(self, operator: str, *, trace_per_s: float, most_bytes: int) -> Route:
         """Return where the records of a function come from and go to."""
         read = self.app.operators[operator].reads
         topic = self.app.topic
@@ -87,6 +87,7 @@ class Layout:
             keys={topic(s.name): s.key for s in read if s.grouping == "key"},
             everyone=frozenset(topic(s.name) for s in read if s.grouping == "broadcast"),
             trace_per_s=trace_per_s,
+            most_bytes=most_bytes,
         )
 
     def host(self, operator: str, folder: Path, processors: int) -> Settings:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sojourn.spark.headers import identity_of
+from sojourn.spark.headers import identity_of, is_put_back
 from sojourn.spark.real_time import start_real_time
 from sojourn.spark.relay import OUTPUT, SCHEMA
 from sojourn.spark.sink_end import Remembered, sink_end
@@ -69,7 +69,12 @@ def _new_alone(
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         written, passed = sink_end(clients, writes, window), Remembered(window)
         for batch in batches:
-            rows = [row for row in batch.column(0).to_pylist() if row is not None]
+            rows = [
+                row
+                for row in batch.column(0).to_pylist()
+                # what is put back in for one operator was here before
+                if row is not None and not is_put_back(row["headers"])
+            ]
             new = [
                 {**row, "topic": writes}
                 for row in rows

@@ -71,7 +71,9 @@ class Plumbing:
         layout, settings = self.layout, self.settings
         if name in layout.functions:
             feed = Feed(
-                route=layout.route(name, trace_per_s=settings.trace_per_s),
+                route=layout.route(
+                    name, trace_per_s=settings.trace_per_s, most_bytes=settings.most_bytes
+                ),
                 kafka=self.cluster.for_spark,
                 host=layout.socket(name, self.hosts),
                 checkpoint=self.state.checkpoint(name),
@@ -94,6 +96,7 @@ class Plumbing:
             partitions=STATE_PARTITIONS,
             starting=_as_spark(starting),
             batch_s=settings.batch_s,
+            most_bytes=settings.most_bytes,
         )
         return partial(start_native, self.session, native)
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
@@ -20,9 +21,10 @@ _LOOK_S = 0.05
 
 @dataclass(slots=True)
 class _Part:
-    """A query or a host: how it is started, and when it is to be started again."""
+    """A query or a host: how it is started, where it is, and when it is started again."""
 
     start: Callable[[], None]
+    at: Callable[[], int | None] = lambda: None
     restarts: Restarts = field(default_factory=Restarts)
     again_at_s: float | None = None
 
@@ -30,8 +32,9 @@ class _Part:
 class Queries:
     """Watches over the queries and hosts of an application, from a thread of its own.
 
-    *wanted* says how many processors a host has that is started again. Of what fails too
-    often, or of a record that stops the application, *failed* is told the reason, once.
+    *wanted* says how many processors a host has that is started again, *batch* at which one a
+    query is. Of what fails too often, or of a record that stops the application, *failed* is
+    told the reason, once.
     """
 
     def __init__(
@@ -41,13 +44,16 @@ class Queries:
         starts: Mapping[str, Callable[[], StreamingQuery]],
         *,
         wanted: Callable[[str], Settings],
+        batch: Callable[[str], int],
         failed: Callable[[str], None],
     ) -> None:
         self._controller, self._wanted, self._failed = controller, wanted, failed
         self._starts = dict(starts)
         self._queries: dict[str, StreamingQuery] = {}
         self._hosts = {name: _Part(self._launcher(name)) for name in hosts}
-        self._parts = {name: _Part(self._starter(name)) for name in starts}
+        self._parts = {
+            name: _Part(self._starter(name), partial(batch, name)) for name in starts
+        }
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -113,9 +119,9 @@ class Queries:
         if why is None:
             return True
         if part.again_at_s is None:
-            delay_s = part.restarts.delay_s(now_s)
+            delay_s = part.restarts.delay_s(now_s, part.at())
             if delay_s is None:
-                self._failed(f"{name} failed {part.restarts.most} times in a row: {why}")
+                self._failed(f"{name} {part.restarts.why}: {why}")
                 return False
             part.again_at_s = now_s + delay_s
         if now_s >= part.again_at_s:

@@ -30,23 +30,36 @@ from sojourn.host.messages import (
     FromFeed,
     Hello,
     Leave,
+    PassedBy,
     Record,
     Records,
     Stay,
     ToFeed,
     framed,
 )
+from sojourn.host.sizes import MOST_BYTES, message_bytes
 from sojourn.spark.carried import Carried, Passed
-from sojourn.spark.headers import ERROR, Lineage, child_headers, lineage_of
+from sojourn.spark.headers import (
+    LATEST_S,
+    Header,
+    Lineage,
+    child_headers,
+    is_for_another,
+    lineage_of,
+)
+from sojourn.spark.letters import dead_letter
 from sojourn.spark.sampling import Sampling
 
 __all__ = ["OUTPUT", "SCHEMA", "Route", "relay"]
 
-OUTPUT = "topic string, value binary, headers array<struct<key: string, value: binary>>"
+OUTPUT = (
+    "topic string, key binary, value binary, headers array<struct<key: string, value: binary>>"
+)
 """What a relay hands to Spark's Kafka sink."""
 SCHEMA = pa.schema(
     [
         ("topic", pa.string()),
+        ("key", pa.binary()),
         ("value", pa.binary()),
         ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
     ]
@@ -58,6 +71,8 @@ _PATIENCE_S = 20.0
 _LOOK_S = 0.02
 # At the end of a batch: what takes no time is done by then.
 _LINGERS_S = 0.05
+# The longest number in the id of a child.
+_MOST_OUTPUTS = 10**9
 _decode = msgspec.msgpack.Decoder(ToFeed).decode
 
 Batches = Iterable[pa.RecordBatch]
@@ -69,7 +84,8 @@ class Route:
 
     *reads* are streams by the name of the topic, *writes* topics by that of the stream.
     *keys* are the columns by which records of a topic are dealt out, and *everyone* the topics
-    whose records all processors get. About *trace_per_s* roots in a second are followed.
+    whose records all processors get. About *trace_per_s* roots in a second are followed. No
+    message is larger than *most_bytes*.
     """
 
     operator: str
@@ -79,6 +95,7 @@ class Route:
     trace_per_s: float = 100.0
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     everyone: frozenset[str] = frozenset()
+    most_bytes: int = MOST_BYTES
 
 
 def relay(
@@ -230,28 +247,37 @@ class _Relay:
         with self._changed:
             self._changed.wait_for(lambda: self._credit > 0)
             some = min(self._credit, len(rows))
-            self._credit -= some
+            others = [row for row in rows[:some] if self._is_for_another(row)]
+            ours = [row for row in rows[:some] if row not in others] if others else rows[:some]
+            self._credit -= len(ours)
             # in one step with the credit: whoever connects anew sends all that is open
-            records = [self._record(row) for row in rows[:some]]
+            records = [self._record(row) for row in ours]
             host = self._host
         if host is not None:
             _send(host, Records(records))
+            for row in others:
+                stream = self._route.reads[row["topic"]]
+                _send(host, PassedBy(stream, row["partition"], row["offset"]))
         return some
+
+    def _is_for_another(self, row: dict[str, Any]) -> bool:
+        return is_for_another(row["headers"], self._route.dead_letters, self._route.operator)
 
     def _record(self, row: dict[str, Any]) -> Record:
         lineage = lineage_of(
-            [(header["key"], header["value"] or b"") for header in row["headers"] or ()],
+            [(header["key"], header["value"]) for header in row["headers"] or ()],
             topic=row["topic"],
             partition=row["partition"],
             offset=row["offset"],
-            timestamp_s=row["timestamp"].timestamp(),
+            timestamp_s=_moment_s(row["timestamp_us"]),
+            key=row["key"],
         )
         if lineage.traced is None:
             lineage = replace(lineage, traced=self._sampling.weight(time.monotonic()))
         payload = row["value"] or b""
         record = Record(
             0,
-            lineage.identity,
+            lineage.place,  # two records of strangers may have the same id
             payload,
             stream=self._route.reads[row["topic"]],
             blobs=lineage.blobs,
@@ -263,8 +289,15 @@ class _Relay:
             traced=lineage.traced or 0,
             partition=row["partition"],
             offset=row["offset"],
+            room=self._room(lineage),
+            name=lineage.identity,
         )
         return self._pass(lineage, record)
+
+    def _room(self, lineage: Lineage) -> int:
+        """Return how many bytes a child may have, beside the key and headers that it gets."""
+        headers = child_headers(lineage, self._route.operator, _MOST_OUTPUTS, time.time(), {})
+        return max(1, self._route.most_bytes - message_bytes(lineage.key, b"", headers))
 
     def _pass(self, lineage: Lineage, record: Record) -> Record:
         """Return a record with a number of ours, by which it is answered."""
@@ -279,14 +312,20 @@ class _Relay:
 
     def _rows(self, answer: Answer) -> Iterator[dict[str, object]]:
         lineage, record = self._open.pop(answer.number)
-        now_s = time.time()
-        if answer.dead:
-            headers = child_headers(lineage, self._route.operator, 0, now_s, lineage.blobs)
-            reason = (ERROR, answer.dead.encode())
-            yield _row(self._route.dead_letters, record.payload, [*headers, reason])
+        now_s, operator = time.time(), self._route.operator
         for place, output in enumerate(answer.outputs):
-            headers = child_headers(lineage, self._route.operator, place, now_s, output.blobs)
-            yield _row(self._route.writes[output.stream], output.payload, headers)
+            headers = child_headers(lineage, operator, place, now_s, output.blobs)
+            yield _row(self._route.writes[output.stream], lineage.key, output.payload, headers)
+        if answer.dead:
+            letter = dead_letter(
+                lineage,
+                record,
+                answer,
+                operator=operator,
+                now_s=now_s,
+                most_bytes=self._route.most_bytes,
+            )
+            yield _row(self._route.dead_letters, letter.key, letter.value, letter.headers)
 
 
 def _messages(host: socket.socket) -> Iterator[ToFeed]:
@@ -314,13 +353,22 @@ def _key(payload: bytes, columns: tuple[str, ...]) -> str | None:
     try:
         named = json.loads(payload)
         return json.dumps([named.get(column) for column in columns])
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):  # deeply nested, too
         return None
 
 
-def _row(topic: str, value: bytes, headers: list[tuple[str, bytes]]) -> dict[str, object]:
+def _moment_s(timestamp_us: int | None) -> float:
+    """Return when a message was written, or now where its writer's clock cannot be right."""
+    if timestamp_us is None or not 0 <= timestamp_us <= LATEST_S * 1e6:
+        return time.time()
+    return timestamp_us / 1e6
+
+
+def _row(
+    topic: str, key: bytes | None, value: bytes, headers: list[Header]
+) -> dict[str, object]:
     named = [{"key": name, "value": content} for name, content in headers]
-    return {"topic": topic, "value": value, "headers": named}
+    return {"topic": topic, "key": key, "value": value, "headers": named}
 
 
 def _hello() -> Hello:

@@ -17,20 +17,42 @@ class Restarts:
     [0.1, 0.2, 0.4, None]
     >>> restarts.delay_s(500.0), restarts.number
     (0.1, 5)
+
+    Nor does it if what it does failed *most_stuck* times at the same place, however long that
+    took; a failure with progress before it counts anew.
+
+    >>> restarts = Restarts(most_stuck=2)
+    >>> [restarts.delay_s(200.0 * n, place) for n, place in enumerate([7, 7, 8, 8, 8])]
+    [0.1, 0.1, 0.1, 0.1, None]
     """
 
     most: int = 8
     within_s: float = 120.0
+    most_stuck: int = 5
     number: int = 0
     _failed_at_s: deque[float] = field(default_factory=deque)
+    _place: int | None = None
+    _stuck: int = 0
 
-    def delay_s(self, now_s: float) -> float | None:
-        """Return how long to wait after a failure now; None if it has failed too often."""
+    def delay_s(self, now_s: float, place: int | None = None) -> float | None:
+        """Return how long to wait after a failure now; None if it has failed too often.
+
+        *place* is what it was at, the number of a batch, where that is known.
+        """
         while self._failed_at_s and now_s - self._failed_at_s[0] > self.within_s:
             self._failed_at_s.popleft()
         self._failed_at_s.append(now_s)
         self.number += 1
+        same = place is not None and place == self._place
+        self._place, self._stuck = place, self._stuck + 1 if same else 1
         failures = len(self._failed_at_s)
-        if failures > self.most:
+        if failures > self.most or self._stuck > self.most_stuck:
             return None
         return float(min(_LONGEST_S, _FIRST_S * 2 ** (failures - 1)))
+
+    @property
+    def why(self) -> str:
+        """What there was too much of, in words."""
+        if self._stuck > self.most_stuck:
+            return f"failed {self._stuck} times at batch {self._place}"
+        return f"failed {len(self._failed_at_s)} times in {self.within_s:g} s"

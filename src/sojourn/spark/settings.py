@@ -6,9 +6,12 @@ from pathlib import Path
 
 from sojourn.check import shown
 from sojourn.errors import BadInput
+from sojourn.host.sizes import MOST_BYTES
 
 __all__ = ["SparkSettings"]
 
+# A message is never so small that it has no room for its headers and an error.
+_FEWEST_BYTES = 20_000
 # Spark's own bound for batches in real-time mode.
 _SHORTEST_BATCH_S = 5.0
 
@@ -50,3 +53,15 @@ class SparkSettings:
             raise BadInput(
                 f"{shown(self.starting)} is no place to start; write earliest, latest or a time"
             )
+        self.most_bytes  # noqa: B018 - that it is a number is checked now
+
+    @property
+    def most_bytes(self) -> int:
+        """The largest message, with key and headers, that Kafka's producer takes."""
+        given = self.kafka.get("max.request.size", str(MOST_BYTES))
+        if not given.isascii() or not given.isdigit() or int(given) < _FEWEST_BYTES:
+            raise BadInput(
+                f"max.request.size {shown(given)} is no size of messages; "
+                f"write {_FEWEST_BYTES} or more bytes"
+            )
+        return int(given)

@@ -1,12 +1,14 @@
 """From a topic to a topic, as columns of Spark: read, worked on, addressed."""
 
 from collections.abc import Iterable
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from sojourn.app.operator import NativeOperator
 from sojourn.app.schema import Schema
+from sojourn.host.sizes import MOST_BYTES
 from sojourn.spark.native.headers import (
     SOURCE,
     blob,
@@ -20,13 +22,19 @@ from sojourn.spark.native.payload import at, from_payload, misfit, read, to_payl
 __all__ = ["addressed", "own_session", "read_stream", "worked"]
 
 # beside the columns of a stream, so with names that no stream gives
-_SOURCE, _PARSED, _ERROR, _DEAD, _LETTER = (
+_SOURCE, _PARSED, _ERROR, _DEAD, _LETTER, _KEY, _PAYLOAD, _BLOBS = (
     "sojourn-source",
     "sojourn-parsed",
     "sojourn-error",
     "sojourn-dead",
     "sojourn-letter",
+    "sojourn-key",
+    "sojourn-payload",
+    "sojourn-blobs",
 )
+# Beside payload and binary columns: ids, times, an error, and what Kafka adds.
+_MARGIN_BYTES = 8_000
+_MOST_CUT_BYTES = 10_000
 
 
 def own_session(spark: SparkSession, partitions: int = 1) -> SparkSession:
@@ -49,7 +57,7 @@ def read_stream(topic: DataFrame, operator: NativeOperator, schema: Schema) -> D
         columns[name] = sql.coalesce(blob(source, name), columns[name])
     return (
         topic.select(
-            sql.struct(*SOURCE).alias(_SOURCE),
+            _source(operator).alias(_SOURCE),
             from_payload(sql.col("value"), schema).alias(_PARSED),
         )
         .select(source, parsed, wrong.alias(_ERROR))
@@ -75,20 +83,81 @@ def worked(frame: DataFrame, operator: NativeOperator, columns: Iterable[str]) -
 
 
 def addressed(
-    frame: DataFrame, operator: NativeOperator, made: Schema, *, writes: str, dead_letters: str
+    frame: DataFrame,
+    operator: NativeOperator,
+    made: Schema,
+    *,
+    writes: str,
+    dead_letters: str,
+    most_bytes: int = MOST_BYTES,
 ) -> DataFrame:
-    """Return what Kafka's sink takes: topic, key, value and headers."""
-    source, error = at(_SOURCE), at(_ERROR)
-    sound = error.isNull()
-    beside = sql.when(sound, blob_headers(made)).otherwise(dead_letter_headers(source, error))
-    return frame.select(
-        sql.when(sound, writes).otherwise(dead_letters).alias("topic"),
-        _key(operator, made).alias("key"),
-        sql.when(sound, to_payload(made).cast("binary"))
-        .otherwise(source["value"])
-        .alias("value"),
-        sql.concat(lineage_headers(source, operator.name), written(), beside).alias("headers"),
+    """Return what Kafka's sink takes: topic, key, value and headers.
+
+    What it would refuse, because it has more than *most_bytes*, is a dead letter as well.
+    """
+    source, error, key = at(_SOURCE), at(_ERROR), at(_KEY)
+    payload, blobs, room = at(_PAYLOAD), at(_BLOBS), most_bytes - _MARGIN_BYTES
+    sized = _bytes(key, payload, blobs)
+    large = sql.concat(
+        sql.lit(f"{operator.name}: {operator.stream.name}: a record of "),
+        sized,
+        sql.lit(f" bytes, and Kafka takes {room} beside headers; send less, or raise "
+                "max.request.size of the application and max.message.bytes of the topic"),
+    )  # fmt: skip
+    judged = frame.select(
+        source,
+        error,
+        _key(operator, made).alias(_KEY),
+        to_payload(made).cast("binary").alias(_PAYLOAD),
+        blob_headers(made).alias(_BLOBS),
+    ).select(
+        source,
+        sql.coalesce(error, sql.when(sized > room, large)).alias(_ERROR),
+        key,
+        payload,
+        blobs,
     )
+    sound, value = error.isNull(), sql.coalesce(source["value"], payload)
+    size = _bytes(key, value, source["headers"])
+    cut = size > room
+    letter = dead_letter_headers(
+        source, error, operator=operator.name, stream=operator.reads[0].name, cut=cut, size=size
+    )
+    child = sql.when(sound, f".{operator.name}.0").otherwise(f".{operator.name}.dead")
+    return judged.select(
+        sql.when(sound, writes).otherwise(dead_letters).alias("topic"),
+        sql.when(sound | (sql.octet_length(key) <= _MOST_CUT_BYTES), key).alias("key"),
+        sql.when(sound, payload)
+        .when(cut, sql.substring(value, 1, _MOST_CUT_BYTES))
+        .otherwise(value)
+        .alias("value"),
+        sql.concat(
+            lineage_headers(source, child),
+            written(),
+            sql.when(sound, blobs).otherwise(letter),
+        ).alias("headers"),
+    )
+
+
+def _source(operator: NativeOperator) -> Column:
+    """Return which record it is; a projection passes its key on, too."""
+    return sql.struct(*SOURCE, *(["key"] if operator.kind == "project" else []))
+
+
+def _bytes(key: Column, value: Column, headers: Column) -> Column:
+    """Return what key, value and headers take together."""
+    beside = sql.aggregate(
+        headers,
+        sql.lit(0),
+        lambda size, header: (
+            size
+            + sql.octet_length(header["key"])
+            + sql.coalesce(sql.octet_length(header["value"]), sql.lit(0))
+            + 10
+        ),
+    )
+    parts = (sql.octet_length(key), sql.octet_length(value), beside)
+    return reduce(Column.__add__, (sql.coalesce(part, sql.lit(0)) for part in parts))
 
 
 def _sound(value: Column) -> Column:
@@ -96,6 +165,11 @@ def _sound(value: Column) -> Column:
 
 
 def _key(operator: NativeOperator, made: Schema) -> Column:
-    """Return the group of an update: Kafka keeps those of one key in order."""
+    """Return the group of an update: Kafka keeps those of one key in order.
+
+    A projection passes on that of its record.
+    """
+    if operator.kind == "project":
+        return at(_SOURCE)["key"]
     fields = tuple(field for field in made.fields if field.name in operator.groups)
     return _sound(to_payload(Schema(fields)) if fields else sql.lit(None)).cast("binary")

@@ -4,7 +4,21 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
 from sojourn.app.schema import Schema
-from sojourn.spark.headers import BIRTH, BLOB, ERROR, ID, ROOT, TRACE, WRITTEN
+from sojourn.spark.headers import (
+    BIRTH,
+    BLOB,
+    ERROR,
+    FOR,
+    ID,
+    LATEST_S,
+    MOST_ID_BYTES,
+    MOST_TRACED,
+    ROOT,
+    TRACE,
+    WRITTEN,
+    addressee,
+)
+from sojourn.spark.letters import CUT, OPERATOR, POSITION, RECORD, STREAM, TRIES
 from sojourn.spark.native.payload import at
 
 __all__ = [
@@ -12,12 +26,16 @@ __all__ = [
     "blob",
     "blob_headers",
     "dead_letter_headers",
+    "is_for",
     "lineage_headers",
     "written",
 ]
 
 SOURCE = ("value", "headers", "topic", "partition", "offset", "timestamp")
-"""The columns of Kafka that tell which record it is."""
+"""The columns of Kafka that tell which record it is.
+
+Aggregations keep them in their state: others would not fit what an earlier start has kept.
+"""
 
 
 def blob(source: Column, name: str) -> Column:
@@ -25,20 +43,36 @@ def blob(source: Column, name: str) -> Column:
     return _told(source, BLOB + name)
 
 
-def lineage_headers(source: Column, operator: str) -> Column:
-    """Return who the only child of a record is; nobody's where *source* is null."""
-    place = sql.concat_ws("/", source["topic"], source["partition"], source["offset"])
-    identity = sql.concat(_text(source, ID, place), sql.lit(f".{operator}.0"))
-    birth = _text(source, BIRTH, sql.lit(""))
-    born = sql.when(birth.try_cast("double").isNotNull(), birth).otherwise(
-        _seconds(source["timestamp"])
+def is_for(headers: Column, dead_letters: str, operator: str) -> Column:
+    """Return whether a record is for this operator: only what is put back in says for which."""
+    told = _last(headers, FOR)
+    return told.isNull() | (told == sql.lit(addressee(dead_letters, operator).encode()))
+
+
+def lineage_headers(source: Column, child: Column) -> Column:
+    """Return who the *child* of a record is; nobody's where *source* is null."""
+    place = _place(source)
+    birth = _text(source, BIRTH, sql.lit("")).try_cast("double")
+    moment = sql.when(
+        sql.unix_micros(source["timestamp"]).between(0, int(LATEST_S) * 1_000_000),
+        source["timestamp"],
     )
+    born = sql.when(birth.between(0.0, LATEST_S), _text(source, BIRTH, sql.lit(""))).otherwise(
+        _seconds(sql.coalesce(moment, _now()))
+    )
+    trace = _told(source, TRACE).cast("string").try_cast("int")
     headers = _present(
-        _header(ID, identity),
+        _header(ID, sql.concat(_text(source, ID, place), child)),
         _header(ROOT, _text(source, ROOT, place)),
         _header(BIRTH, born),
         # of a root itself nothing is decided yet
-        _header(TRACE, sql.when(_told(source, ID).isNotNull(), _told(source, TRACE))),
+        _header(
+            TRACE,
+            sql.when(
+                _told(source, ID).isNotNull(),
+                sql.when(trace.between(0, MOST_TRACED), trace).otherwise(0),
+            ),
+        ),
     )
     return sql.when(source.isNotNull(), headers).otherwise(_present())
 
@@ -48,8 +82,7 @@ def written() -> Column:
 
     Not `current_timestamp`, which is one and the same for as long as a batch lasts.
     """
-    now = sql.reflect(sql.lit("java.time.Instant"), sql.lit("now")).cast("timestamp")
-    return _present(_header(WRITTEN, _seconds(now)))
+    return _present(_header(WRITTEN, _seconds(_now())))
 
 
 def blob_headers(schema: Schema) -> Column:
@@ -57,22 +90,57 @@ def blob_headers(schema: Schema) -> Column:
     return _present(*(_header(BLOB + name, at(name)) for name in schema.binaries))
 
 
-def dead_letter_headers(source: Column, error: Column) -> Column:
-    """Return what a record came with, and what is wrong with it."""
-    blobs = sql.filter(source["headers"], lambda header: header["key"].startswith(BLOB))
-    return sql.concat(sql.coalesce(blobs, _present()), _present(_header(ERROR, error)))
+def dead_letter_headers(
+    source: Column, error: Column, *, operator: str, stream: str, cut: Column, size: Column
+) -> Column:
+    """Return what a record came with, and what is wrong with it.
+
+    Of one that is *cut*, the bytes of the whole are told.
+    """
+    beside = sql.filter(
+        source["headers"],
+        lambda header: header["key"].startswith(BLOB) | ~header["key"].startswith("sojourn-"),
+    )
+    place = _place(source)
+    told = _present(
+        _header(RECORD, _text(source, ID, place)),
+        _header(OPERATOR, sql.lit(operator)),
+        _header(STREAM, sql.lit(stream)),
+        _header(POSITION, place),
+        _header(TRIES, sql.lit("1")),
+        _header(ERROR, error),
+        _header(CUT, sql.when(cut, size)),
+    )
+    kept = sql.when(~cut, beside)
+    return sql.concat(sql.coalesce(kept, _present()), told)
+
+
+def _now() -> Column:
+    return sql.reflect(sql.lit("java.time.Instant"), sql.lit("now")).cast("timestamp")
+
+
+def _place(source: Column) -> Column:
+    return sql.concat_ws("/", source["topic"], source["partition"], source["offset"])
 
 
 def _told(source: Column, name: str) -> Column:
-    named = sql.filter(source["headers"], lambda header: header["key"] == name)
+    return _last(source["headers"], name)
+
+
+def _last(headers: Column, name: str) -> Column:
+    named = sql.filter(headers, lambda header: header["key"] == name)
     last = sql.try_element_at(named, sql.lit(-1))
     # a header without a value is there all the same
     return sql.when(last.isNotNull(), sql.coalesce(last["value"], sql.lit(b"")))
 
 
 def _text(source: Column, name: str, otherwise: Column) -> Column:
-    text = sql.try_validate_utf8(_told(source, name).cast("string"))
-    return sql.coalesce(sql.nullif(text, sql.lit("")), otherwise)
+    told = _told(source, name)
+    text = sql.try_validate_utf8(told.cast("string"))
+    short = sql.when(sql.octet_length(told) > MOST_ID_BYTES, sql.sha2(told, 256))
+    return sql.when(
+        sql.nullif(text, sql.lit("")).isNotNull(), sql.coalesce(short, text)
+    ).otherwise(otherwise)
 
 
 def _seconds(moment: Column) -> Column:

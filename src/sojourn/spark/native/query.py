@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.app.operator import NativeOperator
 from sojourn.app.schema import Schema
+from sojourn.host.sizes import MOST_BYTES
 from sojourn.spark.native.frame import addressed, own_session, read_stream, worked
+from sojourn.spark.native.headers import is_for
 from sojourn.spark.native.schema import native_schema, schema_read
 from sojourn.spark.real_time import start_real_time
 
@@ -22,7 +25,8 @@ class Native:
 
     *schema* is that of the topic *reads*, where the operator's stream has none because only
     Spark knows it: what `native_schema` says of the operator before. *partitions* are those
-    of an aggregation's state; once a batch is committed they stay as they are.
+    of an aggregation's state; once a batch is committed they stay as they are. No message is
+    larger than *most_bytes*.
     """
 
     operator: NativeOperator
@@ -36,6 +40,7 @@ class Native:
     starting: str = "earliest"
     batch_s: float = 60.0
     kafka: Mapping[str, str] = field(default_factory=dict)
+    most_bytes: int = MOST_BYTES
 
 
 def start_native(spark: SparkSession, native: Native) -> StreamingQuery:
@@ -52,10 +57,16 @@ def start_native(spark: SparkSession, native: Native) -> StreamingQuery:
         .option("startingOffsets", native.starting)
         .option("includeHeaders", "true")
         .load()
+        .where(is_for(sql.col("headers"), native.dead_letters, operator.name))
     )
     records = worked(read_stream(source, operator, schema), operator, operator.columns)
     letters = addressed(
-        records, operator, made, writes=native.writes, dead_letters=native.dead_letters
+        records,
+        operator,
+        made,
+        writes=native.writes,
+        dead_letters=native.dead_letters,
+        most_bytes=native.most_bytes,
     )
     return start_real_time(
         letters,

@@ -17,6 +17,7 @@ __all__ = ["native_schema", "schema_read"]
 
 # what a topic has, for expressions to be tried on before there is one
 _TOPIC = (
+    "cast(null as binary) key",
     "cast(null as binary) value",
     "cast(null as array<struct<key: string, value: binary>>) headers",
     "'' topic",

@@ -1,0 +1,102 @@
+"""Dead letters: a record as it came, and as headers what happened to it.
+
+They have the id `RECORD.OPERATOR.dead`, which no output has. What Kafka would refuse is cut:
+the position tells where the whole record is.
+"""
+
+from dataclasses import dataclass
+
+from sojourn.host.messages import Answer, Record
+from sojourn.host.sizes import message_bytes
+from sojourn.spark.headers import (
+    BIRTH,
+    BLOB,
+    ERROR,
+    ID,
+    ROOT,
+    WRITTEN,
+    Header,
+    Lineage,
+)
+
+__all__ = [
+    "CUT",
+    "MOST_ERROR_BYTES",
+    "MOST_TRACEBACK_BYTES",
+    "OPERATOR",
+    "POSITION",
+    "RECORD",
+    "STREAM",
+    "TRACEBACK",
+    "TRIES",
+    "Letter",
+    "dead_letter",
+]
+
+OPERATOR, STREAM, RECORD = "sojourn-operator", "sojourn-stream", "sojourn-record"
+"""Which operator failed at which record of which stream."""
+POSITION = "sojourn-position"
+"""Topic, partition and offset that the record was read from."""
+TRACEBACK, TRIES = "sojourn-traceback", "sojourn-tries"
+"""Where the function raised, and how often it was tried."""
+CUT = "sojourn-cut"
+"""The bytes of a payload of which the letter has the beginning only, without binary columns."""
+
+MOST_ERROR_BYTES, MOST_TRACEBACK_BYTES = 1000, 8000
+_MOST_CUT_BYTES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A dead letter as Kafka takes it."""
+
+    key: bytes | None
+    value: bytes
+    headers: list[Header]
+
+
+def dead_letter(
+    lineage: Lineage,
+    record: Record,
+    answer: Answer,
+    *,
+    operator: str,
+    now_s: float,
+    most_bytes: int,
+) -> Letter:
+    """Return the letter of a record that *operator* could not do, of at most *most_bytes*."""
+    told = [
+        (ID, f"{lineage.identity}.{operator}.dead".encode()),
+        (ROOT, lineage.root.encode()),
+        (BIRTH, repr(lineage.birth_s).encode()),
+        (WRITTEN, repr(now_s).encode()),
+        (RECORD, lineage.identity.encode()),
+        (OPERATOR, operator.encode()),
+        (STREAM, record.stream.encode()),
+        (POSITION, (lineage.place or lineage.identity).encode()),
+        (TRIES, str(max(1, answer.tries)).encode()),
+        (ERROR, _beginning(answer.dead, MOST_ERROR_BYTES)),
+    ]
+    if answer.traceback:
+        told.append((TRACEBACK, _end(answer.traceback, MOST_TRACEBACK_BYTES)))
+    blobs = [(BLOB + name, content) for name, content in lineage.blobs.items()]
+    whole = Letter(lineage.key, record.payload, [*lineage.others, *blobs, *told])
+    if message_bytes(whole.key, whole.value, whole.headers) <= most_bytes:
+        return whole
+    key = lineage.key if len(lineage.key or b"") <= _MOST_CUT_BYTES else None
+    told.append((CUT, str(record.size_bytes).encode()))
+    room = max(0, most_bytes - message_bytes(key, b"", told))
+    return Letter(key, record.payload[: min(_MOST_CUT_BYTES, room)], told)
+
+
+def _beginning(text: str, most: int) -> bytes:
+    return _sound(text.encode(errors="replace")[:most])
+
+
+def _end(text: str, most: int) -> bytes:
+    return _sound(text.encode(errors="replace")[-most:])
+
+
+def _sound(cut: bytes) -> bytes:
+    """Return what was cut, without halves of letters."""
+    return cut.decode(errors="ignore").encode()

@@ -1,0 +1,282 @@
+"""Whatever is written to a topic, every record is answered once: by what it sends on, or by a
+dead letter."""
+
+import json
+import math
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from host.relaying import BORN, ROUTE, batch_of, headers_of
+from sojourn.app.operator import OnError
+from sojourn.host.controller import Controller
+from sojourn.host.server import Settings
+from sojourn.host.sizes import MOST_BYTES, message_bytes
+from sojourn.spark.relay import relay
+
+APPLICATION = "unit.host.application:app"
+DEAD_LETTERS = OnError(then="dead_letter")
+NESTED = b"[" * 5000
+NUMBERS = [
+    "nan",
+    "inf",
+    "-inf",
+    "1e400",
+    "-1",
+    "1e18",
+    "253402300800",
+    "9" * 25,
+    "9" * 5000,
+    "",
+]
+
+
+@contextmanager
+def host_of(folder, operator, processors=2):
+    """Run a host that makes dead letters, and give its socket."""
+    with Controller(folder / f"all-{operator}") as controller:
+        started = Settings(
+            name=operator,
+            job="sojourn.host.operator_job:of_application",
+            argument=f"{APPLICATION} {operator}",
+            folder=folder / operator,
+            processors=processors,
+            on_error=DEAD_LETTERS,
+        )
+        path = controller.start(started)
+        controller.await_running(operator, processors)
+        yield path
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", "tests")
+        with host_of(tmp_path_factory.mktemp("h"), "split") as socket:
+            yield socket
+
+
+OFFSETS = count(1000)
+
+
+def answered(path, value, *, route=ROUTE, **fields):
+    """Return what became of a record at an offset that no other had."""
+    passed = relay(str(path), route)([batch_of(next(OFFSETS), value, **fields)])
+    return [row for batch in passed for row in batch.to_pylist()]
+
+
+def header(name, value):
+    return {"key": name, "value": value}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("name", ["trace", "birth", "written"])
+def test_a_number_that_cannot_be_is_passed_over(path, name, number):
+    told = [header("sojourn-id", b"stranger"), header(f"sojourn-{name}", number.encode())]
+    (row,) = answered(path, b'{"line": "word"}', headers=told)
+    headers = headers_of(row)
+    assert row["topic"] == "words-topic"
+    assert float(headers["sojourn-birth"]) == BORN.timestamp()
+    assert headers["sojourn-trace"] == b"0"
+    assert math.isfinite(float(headers["sojourn-written"]))
+
+
+@pytest.mark.parametrize("timestamp_us", [-1000, -(1 << 62), 1 << 62, None])
+def test_a_time_that_cannot_be_is_now(path, timestamp_us):
+    (row,) = answered(path, b'{"line": "word"}', timestamp_us=timestamp_us)
+    assert BORN.timestamp() < float(headers_of(row)["sojourn-birth"]) < 4e9
+
+
+def test_an_id_that_is_too_long_is_its_hash(path):
+    told = [header("sojourn-id", b"i" * 100_000), header("sojourn-root", b"r" * 100_000)]
+    first, again = (
+        headers_of(answered(path, b'{"line": "word"}', headers=told)[0]) for _ in range(2)
+    )
+    assert first["sojourn-id"] == again["sojourn-id"]
+    assert len(first["sojourn-id"]) < 100
+    assert len(first["sojourn-root"]) == 64
+
+
+@pytest.mark.parametrize("told", [b"", b"\xff"])
+def test_an_id_that_is_no_text_is_the_position(path, told):
+    (row,) = answered(path, b'{"line": "word"}', headers=[header("sojourn-id", told)])
+    assert headers_of(row)["sojourn-id"].startswith(b"lines/3/")
+
+
+def test_records_of_one_id_are_not_taken_for_each_other(path):
+    told = [header("sojourn-id", b"the-same")]
+    words = [
+        json.loads(answered(path, json.dumps({"line": word}), headers=told)[0]["value"])["word"]
+        for word in ("one", "two")
+    ]
+    assert words == ["<one>", "<two>"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        b"",
+        NESTED,
+        b'{"line": ' + NESTED,
+        b'{"line": ' + b"[" * 900 + b'"\\u00e9"' + b"]" * 900 + b"}",
+        b'{"line": ' + b"9" * 5000 + b"}",
+        b'{"line": NaN}',
+        b'{"line": "\\ud800"}',
+        b'{"line": 7, "line": null}',
+        b"\xff\xfe",
+    ],
+)
+@pytest.mark.parametrize("keys", [(), ("line",)])
+def test_what_does_not_fit_is_one_dead_letter(path, value, keys):
+    route = replace(ROUTE, keys={"lines": keys})
+    (row,) = answered(path, value, route=route)
+    assert row["topic"] == "dead-topic"
+    assert row["value"] == (value or b"")
+    assert headers_of(row)["sojourn-error"]
+
+
+def test_a_dead_letter_says_what_happened_and_where_the_record_is(path):
+    told = [header("sojourn-id", b"it"), header("trace-parent", b"00-1"), header("none", None)]
+    place = next(OFFSETS)
+    batch = batch_of(place, b"no json", headers=told, key=b"K")
+    (row,) = (r for b in relay(str(path), ROUTE)([batch]) for r in b.to_pylist())
+    headers = headers_of(row)
+    assert row["key"] == b"K"
+    assert headers["sojourn-id"] == b"it.split.dead"
+    assert headers["sojourn-record"] == b"it"
+    assert headers["sojourn-operator"] == b"split"
+    assert headers["sojourn-stream"] == b"lines"
+    assert headers["sojourn-position"] == f"lines/3/{place}".encode()
+    assert int(headers["sojourn-tries"]) >= 1
+    assert headers["trace-parent"] == b"00-1"
+    assert float(headers["sojourn-written"]) > BORN.timestamp()
+
+
+def test_the_key_of_a_message_goes_with_what_comes_of_it(path):
+    rows = answered(path, b'{"line": "a b"}', key=b"K")
+    assert [row["key"] for row in rows] == [b"K", b"K"]
+
+
+def test_a_record_for_one_operator_is_passed_by_at_the_others(path):
+    told = [header("sojourn-id", b"it"), header("sojourn-for", b"dead-topic/who")]
+    assert answered(path, b'{"line": "word"}', headers=told) == []
+    told = [header("sojourn-id", b"it"), header("sojourn-for", b"dead-topic/split")]
+    (row,) = answered(path, b'{"line": "word"}', headers=told)
+    assert headers_of(row)["sojourn-id"] == b"it.split.0"
+    assert "sojourn-for" not in headers_of(row)
+
+
+def size_of(row):
+    headers = [(h["key"], h["value"]) for h in row["headers"]]
+    return message_bytes(row["key"], row["value"], headers)
+
+
+def test_what_kafka_would_refuse_is_a_dead_letter(path):
+    line = json.dumps({"line": "w" * (MOST_BYTES - 100)}).encode()
+    (row,) = answered(path, line)
+    headers = headers_of(row)
+    assert row["topic"] == "dead-topic"
+    error = headers["sojourn-error"].decode()
+    assert "operators.split.emits.split" in error
+    assert "max.request.size" in error
+    # and neither would it take the letter, if it had all of the record
+    assert size_of(row) <= MOST_BYTES
+    assert int(headers["sojourn-cut"]) == len(line)
+    assert line.startswith(row["value"])
+
+
+@pytest.mark.parametrize("spare", [0, 1, 2, 300, 3000])
+def test_or_it_fits_with_its_key_and_headers(path, spare):
+    """Wherever the limit is crossed, what is written is below it."""
+    line = json.dumps({"line": "w" * (MOST_BYTES - 1000 - spare)}).encode()
+    told = [header("sojourn-id", b"i" * 150), header("sojourn-root", b"r" * 150)]
+    for row in answered(path, line, headers=told, key=b"k" * 300):
+        assert size_of(row) <= MOST_BYTES
+
+
+def test_a_key_that_is_too_large_is_left_out_of_the_letter(path):
+    (row,) = answered(path, b'{"line": "word"}', key=b"k" * MOST_BYTES)
+    assert (row["topic"], row["key"]) == ("dead-topic", None)
+    assert size_of(row) <= MOST_BYTES
+
+
+def test_another_limit_holds(path):
+    route = replace(ROUTE, most_bytes=2000)
+    (row,) = answered(path, json.dumps({"line": "w" * 1800}).encode(), route=route)
+    assert row["topic"] == "dead-topic"
+    assert "sojourn-cut" in headers_of(row)
+    assert size_of(row) <= 2000
+
+
+NAMES = st.sampled_from(
+    ["sojourn-id", "sojourn-root", "sojourn-birth", "sojourn-written", "sojourn-trace",
+     "sojourn-error", "sojourn-column-line", "other"]
+) | st.text(max_size=5)  # fmt: skip
+CONTENTS = (
+    st.none()
+    | st.binary(max_size=20)
+    | st.sampled_from(NUMBERS).map(str.encode)
+    | st.integers().map(lambda n: str(n).encode())
+    | st.floats().map(lambda x: repr(x).encode())
+)
+HEADERS = st.none() | st.lists(
+    st.builds(header, NAMES.filter(lambda name: name != "sojourn-for"), CONTENTS), max_size=6
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+VALUES = (
+    st.none()
+    | st.binary(max_size=50)
+    | st.sampled_from([NESTED, b'{"line":' + NESTED])
+    | JSON.map(lambda value: json.dumps(value).encode())
+    | st.builds(lambda value: json.dumps({"line": value}).encode(), JSON | st.text())
+)
+KEYS = st.none() | st.binary(max_size=10)
+TIMES = st.none() | st.integers(-(1 << 63), (1 << 63) - 1)
+ROWS = st.lists(st.tuples(VALUES, HEADERS, KEYS, TIMES), min_size=1, max_size=8)
+ROUTES = [
+    ROUTE,
+    replace(ROUTE, keys={"lines": ("line",)}),
+    replace(ROUTE, everyone=frozenset(["lines"])),
+]
+
+
+def check_any_records_are_answered_once(folder, routes, examples):
+    with host_of(folder, "who") as path:
+
+        @settings(max_examples=examples, deadline=None)
+        @given(ROWS, st.sampled_from(routes))
+        def check(rows, route):
+            places = [next(OFFSETS) for _ in rows]
+            given_ = [
+                batch_of(place, value, headers=headers, key=key, timestamp_us=time)
+                for place, (value, headers, key, time) in zip(places, rows, strict=True)
+            ]
+            passed = relay(str(path), route)(given_)
+            written = [row for batch in passed for row in batch.to_pylist()]
+            dead = [row for row in written if row["topic"] == "dead-topic"]
+            each = 2 if route.everyone else 1
+            assert len(dead) + (len(written) - len(dead)) / each == len(rows)
+            told = {headers_of(row)["sojourn-position"] for row in dead}
+            assert len(told) == len(dead)
+            assert told <= {f"lines/3/{place}".encode() for place in places}
+
+        check()
+
+
+def test_any_records_are_answered_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "tests")
+    check_any_records_are_answered_once(tmp_path, ROUTES[:2], 100)
+
+
+@pytest.mark.slow
+def test_any_records_are_answered_once_in_the_long_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "tests")
+    check_any_records_are_answered_once(tmp_path, ROUTES, 5000)

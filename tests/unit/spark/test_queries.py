@@ -1,0 +1,81 @@
+"""Which failures of queries end an application; Spark itself fails in tests/spark."""
+
+import threading
+from itertools import count
+from types import SimpleNamespace
+
+from sojourn.spark import queries
+from sojourn.spark.queries import Queries
+from sojourn.spark.restarts import Restarts
+
+
+class NoHosts:
+    def stopped(self):
+        return {}
+
+    def ended(self):
+        return {}
+
+
+class Failed:
+    """A query that has ended before anybody looks."""
+
+    isActive = False  # noqa: N815 - as PySpark calls it
+
+    def exception(self):
+        return None
+
+    def stop(self):
+        pass
+
+
+class Watched:
+    """Queries of which one always fails, every half minute, at the batch that is told."""
+
+    def __init__(self, monkeypatch, batch):
+        clock_s = count(0, 30)
+        monkeypatch.setattr(queries, "_LOOK_S", 0.001)
+        monkeypatch.setattr(queries, "time", SimpleNamespace(monotonic=lambda: next(clock_s)))
+        self.starts, self.reason, self.over = 0, "", threading.Event()
+        self._queries = Queries(
+            NoHosts(), {}, {"split": self._start}, wanted=None, batch=batch, failed=self._failed
+        )
+
+    def run(self):
+        """Return when it is over, or it has gone on for long."""
+        self._queries.start()
+        try:
+            assert self.over.wait(60)
+        finally:
+            self._queries.stop()
+
+    def _start(self):
+        self.starts += 1
+        if self.starts > 50:
+            self.over.set()
+        return Failed()
+
+    def _failed(self, reason):
+        self.reason = reason
+        self.over.set()
+
+
+def test_a_batch_that_always_fails_ends_the_application(monkeypatch):
+    watched = Watched(monkeypatch, lambda _: 7)
+    watched.run()
+    assert "split failed 6 times at batch 7" in watched.reason
+    assert watched.starts == 6
+
+
+def test_failures_with_progress_in_between_do_not(monkeypatch):
+    watched = Watched(monkeypatch, lambda _: watched.starts // 4)
+    watched.run()
+    assert not watched.reason
+
+
+def test_too_many_failures_at_once_end_it_whatever_it_is_at():
+    restarts = Restarts()
+    delays = [restarts.delay_s(float(n), place=n) for n in range(9)]
+    assert delays[-1] is None
+    assert None not in delays[:-1]
+    assert restarts.why == "failed 9 times in 120 s"
