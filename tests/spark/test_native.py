@@ -187,7 +187,7 @@ def test_what_does_not_fit_is_a_dead_letter_and_the_rest_goes_on(broker, started
         reasons, ["no JSON", "a null", "no JSON that fits", "UTF-8", "empty"], strict=True
     ):
         assert said in reason
-    assert dead[0][2]["sojourn-id"] == b"torn/0/0.mended.0"
+    assert dead[0][2]["sojourn-id"] == b"torn/0/0.mended.dead"
     assert dead[0][2]["sojourn-column-photo"] == b"p"
     ((_, body, _),) = consumed(broker, "mended", 1, query)
     assert json.loads(body) == {"item": "tea"}

@@ -51,7 +51,7 @@ class Letter:
     """A dead letter as Kafka takes it."""
 
     key: bytes | None
-    value: bytes
+    value: bytes | None
     headers: list[Header]
 
 
@@ -80,9 +80,9 @@ def dead_letter(
     if answer.traceback:
         told.append((TRACEBACK, _end(answer.traceback, MOST_TRACEBACK_BYTES)))
     blobs = [(BLOB + name, content) for name, content in lineage.blobs.items()]
-    whole = Letter(lineage.key, record.payload, [*lineage.others, *blobs, *told])
-    if message_bytes(whole.key, whole.value, whole.headers) <= most_bytes:
-        return whole
+    headers = [*lineage.others, *blobs, *told]
+    if message_bytes(lineage.key, record.payload, headers) <= most_bytes:
+        return Letter(lineage.key, record.payload or None, headers)
     key = lineage.key if len(lineage.key or b"") <= _MOST_CUT_BYTES else None
     told.append((CUT, str(record.size_bytes).encode()))
     room = max(0, most_bytes - message_bytes(key, b"", told))

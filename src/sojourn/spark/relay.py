@@ -365,7 +365,7 @@ def _moment_s(timestamp_us: int | None) -> float:
 
 
 def _row(
-    topic: str, key: bytes | None, value: bytes, headers: list[Header]
+    topic: str, key: bytes | None, value: bytes | None, headers: list[Header]
 ) -> dict[str, object]:
     named = [{"key": name, "value": content} for name, content in headers]
     return {"topic": topic, "key": key, "value": value, "headers": named}

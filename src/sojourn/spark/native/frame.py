@@ -117,7 +117,8 @@ def addressed(
         payload,
         blobs,
     )
-    sound, value = error.isNull(), sql.coalesce(source["value"], payload)
+    sound = error.isNull()
+    value = sql.when(source.isNull(), payload).otherwise(source["value"])
     size = _bytes(key, value, source["headers"])
     cut = size > room
     letter = dead_letter_headers(
