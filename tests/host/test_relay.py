@@ -131,6 +131,11 @@ def test_a_host_that_does_not_come_again_fails_the_task(host, controller, monkey
     threading.Timer(0.2, os.kill, [controller.pid("split"), signal.SIGKILL]).start()
     with pytest.raises(EngineError, match="split: its host is not there"):
         results(path, *[b'{"line": "word"}'] * 10)
+    # and nobody goes on reading, who would wait for credit for ever
+    readers = [thread for thread in threading.enumerate() if "_feed" in thread.name]
+    for reader in readers:
+        reader.join(timeout=60)
+    assert not any(reader.is_alive() for reader in readers)
 
 
 @pytest.fixture

@@ -177,7 +177,9 @@ class _Relay:
                     self._begin(host)
                     yield from self._answered(host)
         finally:
-            self._finished = True  # for the other thread too, however it ends
+            with self._changed:
+                self._finished = True  # for the other thread too, however it ends
+                self._changed.notify()
 
     def _answered(self, host: socket.socket) -> Iterator[pa.RecordBatch]:
         """Yield what one host answers, until it is finished or gone."""
@@ -219,8 +221,10 @@ class _Relay:
             for batch in batches:
                 # empty ones are the markers that let a record through at once
                 rows = [row for row in batch.column(0).to_pylist() if row is not None]
-                while rows:
+                while rows and not self._finished:
                     rows = rows[self._passed_on(rows) :]
+                if self._finished:  # the task has failed, and Spark brings all of it again
+                    return
         except BaseException as error:  # noqa: BLE001 - the other thread raises it
             with self._changed:
                 self._failure = error
@@ -243,12 +247,12 @@ class _Relay:
                     _send(self._host, Leave())
 
     def _passed_on(self, rows: Sequence[dict[str, Any]]) -> int:
-        """Return how many records were sent, once it is one or more."""
+        """Return how many records were sent, once it is one or more, or nobody waits for it."""
         with self._changed:
-            self._changed.wait_for(lambda: self._credit > 0)
-            some = min(self._credit, len(rows))
+            self._changed.wait_for(lambda: self._credit > 0 or self._finished)
+            some = 0 if self._finished else min(self._credit, len(rows))
             others = [row for row in rows[:some] if self._is_for_another(row)]
-            ours = [row for row in rows[:some] if row not in others] if others else rows[:some]
+            ours = [row for row in rows[:some] if not self._is_for_another(row)]
             self._credit -= len(ours)
             # in one step with the credit: whoever connects anew sends all that is open
             records = [self._record(row) for row in ours]
