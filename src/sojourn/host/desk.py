@@ -182,6 +182,7 @@ class Desk:
         self._answers: dict[str, _Known] = {}
         self._orphans: dict[str, _Job] = {}
         self.draining = False
+        self._begun: dict[tuple[str, int], int] = {}
         self.replayed = self.retried = self.dead = 0
 
     # -- what can be asked ----------------------------------------------------------------
@@ -234,7 +235,9 @@ class Desk:
             if known.feed.partition == place and known.committed(batch):
                 self._forget(identity)
         self._batches[place] = batch
-        shut = self.draining and hello.brings is None
+        # one that failed had begun before the drain, and is to end
+        again = batch <= self._begun.get(place, -1)
+        shut = self.draining and hello.brings is None and not again
         self._feeds[feed] = _Feed(feed, place, batch, hello.brings or 0, shut=shut)
         return self._grants()
 
@@ -273,7 +276,8 @@ class Desk:
 
     def drain(self) -> None:
         """Let batches that have begun end, and take nothing of those that begin later."""
-        self.draining = True
+        if not self.draining:
+            self.draining, self._begun = True, dict(self._batches)
 
     def feed_leaves(self, feed: int) -> list[Instruction]:
         """Return what to do when a feed does not wait for the rest: it brings it again."""

@@ -346,6 +346,20 @@ def test_batches_that_begin_after_a_drain_get_nothing():
     assert made.drained
 
 
+def test_a_batch_that_fails_amid_a_drain_is_done_again():
+    made, _ = desk(k=1)
+    made.records_came(1, [record(0)], 0.0)
+    made.drain()
+    made.feed_left(1)
+    assert of(Grant, made.feed_came(2, Hello("q", 0, 0)))
+    assert not made.drained
+    made.records_came(2, [record(0)], 1.0)
+    made.feed_ended(2)
+    assert of(Finish, made.processor_done(1, [Result(out("a"))], 2.0)) == [Finish(2)]
+    assert made.feed_came(3, Hello("q", 0, 1)) == []
+    assert made.drained
+
+
 def test_a_host_started_again_amid_a_drain_finishes_the_batch():
     made = Desk()
     made.drain()
