@@ -40,5 +40,5 @@ def _drop_unfinished(checkpoint: Path) -> None:
     It leaves such files alone, but where nothing is committed yet it refuses to start.
     """
     for log in ("offsets", "commits"):
-        for path in (checkpoint / log).glob(".*.tmp"):
+        for path in (checkpoint / log).glob(".*.tmp*"):
             path.unlink(missing_ok=True)
