@@ -61,7 +61,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/simulator.py
 
 bench-spark: $(READY)
-	@for name in chain rescale batches steps faults allocations loop overhead throughput network recovery once; do \
+	@for name in chain rescale batches steps faults kills commits allocations loop overhead throughput network recovery once; do \
 	  echo; echo "benchmarks/spark_$$name.py"; $(BIN)/python benchmarks/spark_$$name.py || exit 1; done
 
 lint: $(READY)

@@ -3,7 +3,7 @@
     python benchmarks/driven.py FOLDER ADDRESS SERVERS BATCH_S NAME=PROCESSORS…
 
 It starts what is at ADDRESS, with its state in FOLDER, looks at it every second, and does what
-it is told by lines of JSON until they end: `["scale", {…}]`, `["health"]`, `["host", NAME]`.
+it is told by lines of JSON until they end: `["scale", {…}]`, `["health"]`, `["drain"]`.
 """
 
 import json
@@ -23,17 +23,23 @@ from sojourn.errors import ApplicationStopped, EngineError
 from sojourn.spark.engine import SparkEngine
 from sojourn.spark.settings import SparkSettings
 from sojourn.topology_file import read_topology
+from victims import found, running
 
 _HERE = Path(__file__)
 _LOOK_S = 0.05
 _EVERY_S = 1.0
+_ENDS_S = 120.0
 
 
 class Driver:
-    """The other side of that process; leaving it ends the application."""
+    """The other side of that process; leaving it ends the application.
+
+    In *folder* are its state, its temporary files, and what it and Spark print.
+    """
 
     def __init__(self, folder, address, servers, *, batch_s, allocation):
         self.folder, self.temporary = folder / "state", folder / "tmp"
+        self.log = folder / "driver.log"
         self.temporary.mkdir(parents=True, exist_ok=True)
         self._command = [
             *(sys.executable, _HERE, self.folder, address, servers, str(batch_s)),
@@ -44,21 +50,28 @@ class Driver:
     def start(self):
         """Return how long it took until records could be taken."""
         began_s = time.monotonic()
+        paths = [str(_HERE.parent), os.environ.get("PYTHONPATH", "")]
         environment = {
             **os.environ,
-            "PYTHONPATH": str(_HERE.parent),
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
             # what is left behind is then seen at a glance
             "TMPDIR": str(self.temporary),
             "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={self.temporary}",
         }
-        self._process = subprocess.Popen(
-            self._command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            text=True,
-        )
-        self._answer()
+        with self.log.open("a") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=environment,
+                text=True,
+            )
+        try:
+            self._answer()
+        except BaseException:
+            self.kill()
+            raise
         return time.monotonic() - began_s
 
     def scale(self, **allocation):
@@ -69,38 +82,39 @@ class Driver:
         """Return what went wrong since the start."""
         return self._told("health")
 
-    def host(self, operator):
-        """Return the process of a host."""
-        return psutil.Process(self._told("host", operator))
-
-    def processors(self, operator):
-        """Return the processors of an operator: children of the template, its host's child."""
-        return [fork for child in self.host(operator).children() for fork in child.children()]
-
-    def workers(self):
-        """Return the processes in which Spark runs Python: forks of one that is a daemon."""
-        return [
-            process
-            for process in self.family()
-            if "pyspark.daemon" in _command(process)
-            and (parent := process.parent()) is not None
-            and "pyspark.daemon" in _command(parent)
-        ]
+    def drain(self):
+        """Let it end what was begun; return why that did not work."""
+        return self._told("drain")
 
     def family(self):
         """Return all processes of the application, its own first."""
         whole = psutil.Process(self._process.pid)
         return [whole, *whole.children(recursive=True)]
 
+    def victims(self, target, operator=None):
+        """Return the processes that are a *target* (see `kills`), of *operator* or of all."""
+        family = self.family()
+        pids = found([running(process) for process in family], target, operator)
+        return [process for process in family if process.pid in pids]
+
+    def checkpoint(self, query):
+        """Return where Spark and relays keep what a query has done."""
+        return self.folder / "checkpoints" / query
+
     def kill(self, *, patience_s=30.0):
         """Kill the process that drives; return what is left of it, and how long that took.
 
         It takes until nothing is left, or as long as the patience.
         """
-        family, began_s = self.family(), time.monotonic()
+        return self.ended(self.family(), patience_s=patience_s)
+
+    def ended(self, family, *, patience_s=30.0):
+        """Return the same of one that may be dead already, and had this *family*."""
+        began_s = time.monotonic()
         self._process.kill()
         self._process.wait()
-        self._process.stdin.close()
+        with suppress(OSError):  # something was not read
+            self._process.stdin.close()
         self._process.stdout.close()
         while (left := self._left(family)) and time.monotonic() < began_s + patience_s:
             time.sleep(_LOOK_S)
@@ -109,7 +123,7 @@ class Driver:
     def _left(self, family):
         return [
             *(
-                f"process {process.pid}: {_command(process)[:80]}"
+                f"process {process.pid}: {' '.join(running(process).command)[:80]}"
                 for process in family
                 if _is_there(process)
             ),
@@ -117,12 +131,18 @@ class Driver:
         ]
 
     def stop(self):
-        """End it as it is meant to end."""
+        """End it as it is meant to end; kill it if that takes too long."""
         if self._process is None or self._process.poll() is not None:
             return
         self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
+        try:
+            self._process.wait(_ENDS_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise
+        finally:
+            self._process.stdout.close()
 
     def __enter__(self):
         self.start()
@@ -139,14 +159,9 @@ class Driver:
     def _answer(self):
         line = self._process.stdout.readline()
         if not line:
-            raise SystemExit(f"the driver ended with status {self._process.wait()}")
+            said = self.log.read_text(errors="replace")[-2000:]
+            raise SystemExit(f"the driver ended with status {self._process.wait()}:\n{said}")
         return json.loads(line)
-
-
-def _command(process):
-    with suppress(psutil.Error):
-        return " ".join(process.cmdline())
-    return ""
 
 
 def _is_there(process):
@@ -167,8 +182,12 @@ def _done(engine, what, *details):
         case "scale":
             changed = engine.apply({**engine.allocation, **details[0]}).changed
             return {name: list(numbers) for name, numbers in changed.items()}
-        case "host":
-            return engine.host_pid(*details)
+        case "drain":
+            try:
+                engine.drain()
+            except EngineError as error:
+                return str(error)
+            return ""
         case _:
             health = engine.health()
             return {

@@ -43,7 +43,7 @@ PATIENCE_S = 300.0
 
 
 @dataclass
-class Outcome:
+class Phase:
     """What became of the records of a phase.
 
     *uncommitted* is the most that may come twice, *silent_s* the longest time without a new
@@ -83,7 +83,7 @@ class Bench:
     def phase(self, name, until, event):
         """Return what became of the records up to *until*, during which *event* happened."""
         say(f"{name}: up to record {until}")
-        outcome, before = Outcome(name), self.driver.health()
+        outcome, before = Phase(name), self.driver.health()
         event_s = time.time()
         committed, ends = event(self._began, until, outcome) or ({}, {})
         self._await_until(until)
@@ -115,12 +115,12 @@ class Bench:
             outcome.notes += [] if self.driver.scale(**allocation) else [f"{number} no change"]
         outcome.notes.append(f"{len(RESCALES)} rescales")
 
-    def killed(self, which):
-        """Return the event that the process that *which* finds is killed."""
+    def killed(self, target, operator=None):
+        """Return the event that a process is killed."""
 
         def event(began, until, _outcome):
             committed = self._middle(began, until)
-            which().kill()
+            self.driver.victims(target, operator)[0].kill()
             time.sleep(1.0)  # by now it is noticed
             return committed, self._ends()
 
@@ -227,9 +227,9 @@ def run(folder, *, records, per_s, batch_s):
             bench = Bench(broker, driver, sink)
             events = {
                 "rescales": bench.rescales,
-                "processor killed": bench.killed(lambda: driver.processors("second")[0]),
-                "Python worker killed": bench.killed(lambda: driver.workers()[0]),
-                "host killed": bench.killed(lambda: driver.host("second")),
+                "processor killed": bench.killed("processor", "second"),
+                "Python worker killed": bench.killed("worker"),
+                "host killed": bench.killed("host", "second"),
                 "broker killed": bench.broker_killed,
                 "driver killed": bench.driver_killed,
             }

@@ -118,16 +118,14 @@ def say(line):
 
 def kill(what, number, driver):
     """Kill it, and start again what nobody else does."""
-    if what == "processor":
-        driver.processors("match")[0].kill()
-    elif what == "Python worker":
-        workers = driver.workers()
-        workers[number % len(workers)].kill()
-    elif what == "host":
-        driver.host("match").kill()
-    else:
+    if what == "driver":
         driver.kill(patience_s=0.0)
         driver.start()
+    elif what == "Python worker":
+        workers = driver.victims("worker")
+        workers[number % len(workers)].kill()
+    else:
+        driver.victims(what, "match")[0].kill()
 
 
 def killed(what, number, driver, latency, *, most_s):

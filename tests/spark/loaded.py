@@ -63,13 +63,6 @@ def quiet_broker(topology, jars, folder: Path):
         yield Loaded(app, address, servers)
 
 
-@contextmanager
-def loaded_broker(topology, jars, folder: Path):
-    """Run a broker and its load."""
-    with quiet_broker(topology, jars, folder) as made, load_of(topology, made):
-        yield made
-
-
 def load_of(topology, made):
     """Return the load of *topology*, which comes as regularly as can be."""
     sources = [

@@ -1,28 +1,22 @@
 """Whatever is killed, every root arrives; what is refused is refused before anything starts."""
 
-import os
-import subprocess
-import sys
 import tempfile
-import threading
-import time
-from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Producer
 
+import spark_commits
+import spark_kills
+from kills import drawn
 from sojourn.app.loading import load
 from sojourn.errors import ApplicationStopped, BadInput
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.engine import SparkEngine
 from sojourn.spark.kept_state import KeptState
-from sojourn.spark.offsets import Offsets
 from sojourn.spark.settings import SparkSettings
 from sojourn.topology import Arrival, Operator, Topology
-from spark.loaded import Loaded, as_file, loaded_broker
+from spark.loaded import Loaded, as_file, quiet_broker
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 180.0
@@ -30,82 +24,19 @@ CHAIN = Topology(
     name="faults",
     arrivals=(Arrival(name="in", per_s=20.0, into="first"),),
     operators=(
-        # long enough that some are in service whenever a batch ends
         Operator(name="first", service_s=0.2, emits={"second": 1}),
         Operator(name="second", service_s=0.02, emits={"third": 1}),
         Operator(name="third", service_s=0.005),
     ),
 )
 ALLOCATION = {"first": 8, "second": 2, "third": 1}
-SOURCE, SINK = "faults.in", "faults.third"
-
-
-class Sink:
-    """What has arrived: how often each id, and of which roots, by their offset."""
-
-    def __init__(self, servers):
-        self.servers = servers
-        self.ids, self.roots = Counter(), set()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self):
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.servers,
-                "group.id": "sink",
-                "auto.offset.reset": "earliest",
-            }
-        )
-        consumer.subscribe([SINK])
-        while not self._ended.is_set():
-            message = consumer.poll(0.1)
-            if message is not None and message.error() is None:
-                told = dict(message.headers())
-                self.ids[told["sojourn-id"].decode()] += 1
-                self.roots.add(int(told["sojourn-root"].rpartition(b"/")[2]))
-        consumer.close()
-
-    def sent(self):
-        """Return the offset of the next root."""
-        offsets = Offsets(Cluster(self.servers).client(), {SOURCE: 1})
-        return offsets.partitions()[SOURCE][0]
-
-    def await_from(self, first):
-        """Return when all roots from *first* until now have arrived."""
-        missing = set(range(first, self.sent()))
-
-        def all_arrived():
-            missing.difference_update(self.roots)
-            return not missing
-
-        eventually(all_arrived, lambda: f"not arrived: {sorted(missing)}")
-
-    def close(self):
-        self._ended.set()
-        self._thread.join()
-
-
-def eventually(condition, what):
-    until_s = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < until_s, what() if callable(what) else what
-        time.sleep(0.05)
+ALL_BUT_SLOW = ("processor", "template", "host", "worker", "daemon", "driver")
 
 
 @pytest.fixture(scope="module")
 def loaded(jars, tmp_path_factory):
-    with loaded_broker(CHAIN, jars, tmp_path_factory.mktemp("loaded")) as made:
-        Cluster(made.servers).ensure([SINK], 1)
+    with quiet_broker(CHAIN, jars, tmp_path_factory.mktemp("loaded")) as made:
         yield made
-
-
-@pytest.fixture(scope="module")
-def sink(loaded):
-    reading = Sink(loaded.servers)
-    yield reading
-    reading.close()
 
 
 @pytest.fixture
@@ -115,117 +46,48 @@ def short_folder():
         yield Path(folder)
 
 
-def below(process):
-    """Return the processes that it has started, and they."""
-    return psutil.Process(process).children(recursive=True)
-
-
-def command(process):
-    with suppress(psutil.Error):  # it may end just now
-        return process.cmdline()
-    return []
-
-
-def workers():
-    """Return Spark's Python workers: forks of their daemon."""
-    daemons = {p.pid: p for p in below(os.getpid()) if "pyspark.daemon" in command(p)}
-    return [process for process in daemons.values() if process.ppid() in daemons]
-
-
-def restarted(engine, before):
-    return sum(engine.health().restarts.values()) > sum(before.restarts.values())
-
-
-def test_whoever_is_killed_every_root_arrives(loaded, sink):
-    with loaded.engine(batch_s=5.0) as engine:
-        engine.start(CHAIN, ALLOCATION)
-        first = sink.sent()
-        engine.observe(engine.now_s + 1)
-        before = engine.health()
-        _template, processor, *_ = below(engine.host_pid("second"))
-        processor.kill()
-        eventually(lambda: not processor.is_running(), "it is noticed")
-        sink.await_from(first)
-        assert engine.health().restarts == before.restarts  # its host alone deals with it
-        assert max(n for i, n in sink.ids.items() if root_of(i) >= first) == 1
-
-        engine.apply({"first": 9, "second": 1, "third": 2})
-        for worker in workers():  # some may be idle, left over from an earlier batch
-            worker.kill()
-        eventually(lambda: restarted(engine, before), "its feed is started again")
-        sink.await_from(first)
-
-        engine.apply(ALLOCATION)
-        before, host = engine.health(), engine.host_pid("second")
-        psutil.Process(host).kill()
-        eventually(lambda: restarted(engine, before), "it is started again")
-        sink.await_from(first)
-        assert engine.host_pid("second") != host
-        engine.observe(engine.now_s + 1)
-        assert engine.health().running == ALLOCATION
-        assert not engine.health().failure
-
-
-def root_of(identity):
-    return int(identity.split("/")[2].split(".")[0])
-
-
-def test_a_drained_start_repeats_nothing_and_a_killed_one_loses_nothing(
-    loaded, sink, tmp_path, short_folder
+@pytest.mark.timeout(600)
+def test_whatever_is_killed_results_are_what_plain_python_makes_of_the_input(
+    jars, short_folder
 ):
-    state = tmp_path / "state"
-    with loaded.engine(batch_s=5.0, state=state) as engine:
-        engine.start(CHAIN, ALLOCATION)
-        first = sink.sent()
-        carried = KeptState(state).carried("first")
-        eventually(
-            lambda: carried.exists() and any(carried.iterdir()), "records are carried over"
-        )
-        sink.await_from(first)
-        engine.observe(engine.now_s + 1)
-        assert engine.uncommitted() > 0
-        told = []
-        engine.drain(told.append)
-        assert told[-1] == "drained"
-        assert engine.uncommitted() == 0
-        assert not any(carried.iterdir())
-
-    driver = subprocess.Popen(
-        [
-            *(sys.executable, Path(__file__).with_name("driving.py")),
-            *(loaded.address, loaded.servers, state),
-            *(f"{name}={processors}" for name, processors in ALLOCATION.items()),
-        ],
-        stdout=subprocess.PIPE,
-        env={
-            **os.environ,
-            "TMPDIR": str(short_folder),
-            "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={short_folder}",
-        },
-        text=True,
-    )
-    try:
-        assert driver.stdout.readline() == "started\n"
-        sink.await_from(first)
-        again = [i for i, n in sink.ids.items() if n > 1 and root_of(i) >= first]
-        assert not again
-    finally:
-        family = below(driver.pid)
-        driver.kill()
-        driver.wait()
-        driver.stdout.close()
-    eventually(lambda: not any(map(is_there, family)), "all its processes end")
-    eventually(lambda: not list(short_folder.iterdir()), "nothing is left of it")
-
-    with loaded.engine(batch_s=5.0, state=state) as engine:
-        engine.start(CHAIN, ALLOCATION)
-        sink.await_from(first)
+    with spark_kills.trial_in(short_folder, jars=jars) as trial:
+        sending = spark_kills.sending(trial, 200)
+        processors = trial.driver.victims("processor")
+        processors[0].kill()
+        assert trial.settle(lambda: set(trial.driver.victims("processor")) - set(processors))
+        assert not any(trial.driver.health()["restarts"].values())  # its host deals with it
+        spark_kills.kill(trial, drawn(4, kills=6, within_s=25.0, targets=ALL_BUT_SLOW))
+        sending.join()
+        found, health = spark_kills.settled(trial), trial.driver.health()
+    assert not spark_kills.broken(found), {name: str(it) for name, it in found.items()}
+    assert not trial.left  # of the driver that was killed
+    assert not health["failure"]
+    assert health["running"] == spark_kills.ALLOCATION
 
 
-def is_there(process):
-    with suppress(psutil.Error):
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    return False
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_whatever_is_killed_and_whenever(jars, short_folder, seed):
+    with spark_kills.trial_in(short_folder, jars=jars) as trial:
+        sending = spark_kills.sending(trial, 1000)
+        spark_kills.kill(trial, drawn(seed, kills=12, within_s=120.0))
+        sending.join()
+        found = spark_kills.settled(trial)
+    assert not spark_kills.broken(found), {name: str(it) for name, it in found.items()}
+    assert not trial.left
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("runs", [1, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_at_the_end_of_a_batch_it_loses_nothing_and_drained_it_repeats_nothing(
+    jars, short_folder, runs
+):
+    """With records that are in service for more than two batches, and so in two files."""
+    ended = spark_commits.ran(short_folder, seed=runs, runs=runs, jars=jars)
+    assert not ended.problems
+    assert not ended.after.lost + ended.after.wrong
+    assert ended.repeated == 0
 
 
 def test_a_function_that_raises_stops_the_application_and_the_error_says_where(

@@ -1,0 +1,73 @@
+"""When what is killed, all from a seed.
+
+>>> [f"{kill.target} after {kill.at_s:.1f} s" for kill in drawn(3, kills=2, within_s=10)]
+['worker after 6.1 s', 'daemon after 9.1 s']
+"""
+
+from dataclasses import dataclass
+from random import Random
+
+TARGETS = ("processor", "template", "host", "worker", "daemon", "jvm", "driver", "broker")
+"""What can be killed: of a host, of Spark, the process that drives both, and Kafka."""
+STARTED_AGAIN = ("jvm", "driver", "everything")
+"""After these the application has to be started again; of the others it takes care itself."""
+LOGS = ("carried", "offsets", "commits")
+"""The folders of a checkpoint to which a file is added when a batch ends, in that order."""
+
+# By then the next file is written; after a commit, the next batch has begun.
+_LATEST_S = {"carried": 0.05, "offsets": 0.05, "commits": 0.5}
+
+
+@dataclass(frozen=True)
+class Kill:
+    """*target* is killed *at_s* after the first record; *pick* (0 to 1) is which of several."""
+
+    at_s: float
+    target: str
+    pick: float
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When a file of the end of a batch appears, and a little after.
+
+    The file is in the folder *log* of a checkpoint; *batches* appear before it. *target* is
+    killed then.
+    """
+
+    log: str
+    batches: int
+    after_s: float
+    target: str
+
+
+def drawn(seed, *, kills, within_s, targets=TARGETS):
+    """Return so many kills in the order of time, each target once before one comes again."""
+    random = Random(seed)
+    order = []
+    while len(order) < kills:
+        order += random.sample(targets, len(targets))
+    times = sorted(random.uniform(0.0, within_s) for _ in range(kills))
+    return [
+        Kill(at_s, target, random.random()) for at_s, target in zip(times, order, strict=False)
+    ]
+
+
+def moments(seed, number):
+    """Return so many moments at the ends of batches, each folder in turn.
+
+    Mostly everything is killed at once; the driver alone leaves Java a while.
+    """
+    random = Random(seed)
+    order = []
+    while len(order) < number:
+        order += random.sample(LOGS, len(LOGS))
+    return [
+        Moment(
+            log=log,
+            batches=random.randint(1, 3),
+            after_s=random.uniform(0.0, _LATEST_S[log]) if random.random() < 0.5 else 0.0,
+            target=random.choice(("everything", "everything", "driver", "jvm")),
+        )
+        for log in order[:number]
+    ]

@@ -1,0 +1,160 @@
+"""A broker and an application, parts of which are killed; and what arrived in the end.
+
+Used by benchmarks and tests: `kills` says when what is killed, `ledger` compares.
+"""
+
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from contextlib import ExitStack, suppress
+
+import psutil
+from confluent_kafka import Producer
+
+from driven import Driver
+from kills import STARTED_AGAIN
+from ledger import written
+from sojourn.app.loading import load
+from sojourn.spark.broker import Broker
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.ports import free_ports
+
+BROKER_AWAY_S = 2.0
+_LOOK_S = 0.05
+# Files at the end of a batch follow each other within milliseconds.
+_WATCH_S = 0.0005
+_PATIENCE_S = 240.0
+
+
+class Trial:
+    """An application at *address* with its own broker, both in *folder*.
+
+    What is killed is started again on what it left.
+    """
+
+    def __init__(self, folder, address, *, allocation, batch_s=5.0, jars=None):
+        port, _ = free_ports(None)
+        self.app = load(address)
+        self.broker = Broker(data=folder / "broker", port=port, jars=jars)
+        self._folder, self._address = folder, address
+        self._settings = {"allocation": allocation, "batch_s": batch_s}
+        self._stack = ExitStack()
+        self.left = []
+
+    def __enter__(self):
+        with ExitStack() as stack:
+            stack.enter_context(self.broker)
+            self.servers = self.broker.bootstrap_servers
+            Cluster(self.servers).ensure([self.app.topic(name) for name in self.app.streams], 1)
+            self.driver = Driver(self._folder, self._address, self.servers, **self._settings)
+            stack.callback(self._end)
+            self.driver.start()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_):
+        self._stack.close()
+
+    def _end(self):
+        """Leave nothing behind, however it went."""
+        self.driver.stop()
+
+    def sending(self, stream, payloads, per_s):
+        """Return the thread that writes *payloads* to a source, so many in a second."""
+        producer = Producer(
+            {"bootstrap.servers": self.servers, "enable.idempotence": True, "log_level": 0}
+        )
+
+        def send():
+            began_s = time.monotonic()
+            for number, payload in enumerate(payloads):
+                time.sleep(max(0.0, began_s + number / per_s - time.monotonic()))
+                producer.produce(self.app.topic(stream), payload)
+                producer.poll(0)
+            producer.flush()
+
+        thread = threading.Thread(target=send, daemon=True)
+        thread.start()
+        return thread
+
+    def written(self, stream):
+        """Return what is in the topic of a stream or a sink."""
+        return written(self.servers, self.app.topic(stream))
+
+    def kill(self, target, pick=0.0):
+        """Kill one of what *target* is, and start again what nobody else does."""
+        if target == "broker":
+            os.killpg(self.broker.process_group, signal.SIGKILL)
+            self.broker.stop()
+            time.sleep(BROKER_AWAY_S)
+            self.broker.start()
+            return
+        victims = self.driver.victims(target)
+        if not victims:  # it has just been killed, and is not back yet
+            return
+        if target not in STARTED_AGAIN:
+            with suppress(psutil.NoSuchProcess):
+                victims[int(pick * len(victims))].kill()
+            return
+        self._killed(victims, self.driver.family(), target)
+
+    def kill_at(self, moment, query):
+        """Kill when a file of the end of a batch of *query* appears; return its name."""
+        log = self.driver.checkpoint(query) / moment.log
+        java, family = self.driver.victims("jvm"), self.driver.family()
+        # first of all the one that commits
+        victims = sorted(self.driver.victims(moment.target), key=lambda p: p not in java)
+        name = _appeared(log, moment.batches)
+        time.sleep(moment.after_s)
+        self._killed(victims, family, moment.target)
+        return name
+
+    def _killed(self, victims, family, target):
+        for victim in victims:
+            with suppress(psutil.NoSuchProcess):
+                victim.kill()
+        if target == "jvm":
+            self.driver.stop()
+        elif target == "driver":
+            self.left += self.driver.ended(family)[0]
+        else:
+            psutil.wait_procs(family, timeout=_PATIENCE_S)
+            self.driver.ended(family, patience_s=0.0)
+            shutil.rmtree(self.driver.temporary)  # nobody was left to do so
+            self.driver.temporary.mkdir()
+        self.driver.start()
+
+    def settle(self, done, *, patience_s=_PATIENCE_S):
+        """Return whether *done* became true in time."""
+        until_s = time.monotonic() + patience_s
+        while not (so_far := done()) and time.monotonic() < until_s:
+            time.sleep(10 * _LOOK_S)
+        return so_far
+
+
+def _appeared(log, number, *, patience_s=_PATIENCE_S):
+    """Return the name of the file that comes after so many others that are not there yet."""
+    until_s = time.monotonic() + patience_s
+    seen = set(_files(log))
+    while time.monotonic() < until_s:
+        for name in set(_files(log)) - seen:
+            seen.add(name)
+            number -= 1
+            if number < 0:
+                return name
+        time.sleep(_WATCH_S)
+    raise SystemExit(f"no batch ends: {log} holds {sorted(seen)}")
+
+
+def _files(log):
+    with suppress(FileNotFoundError):
+        return [path.name for path in log.iterdir() if not path.name.startswith(".")]
+    return []
+
+
+def say(line):
+    """Tell how far it is."""
+    sys.stderr.write(f"{line}\n")

@@ -1,0 +1,72 @@
+"""Which processes of an application are its hosts, processors, workers and so on."""
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_HOST, _TEMPLATE, _DAEMON = "sojourn.host", "sojourn.host.template", "pyspark.daemon"
+
+
+@dataclass(frozen=True)
+class Running:
+    """A process: its number, that of the one that started it, and its command."""
+
+    pid: int
+    parent: int | None
+    command: tuple = ()
+
+
+def running(process):
+    """Return what a process of `psutil` is; without a command where it has just ended."""
+    with suppress(psutil.Error):
+        return Running(process.pid, process.ppid(), tuple(process.cmdline()))
+    return Running(process.pid, None)
+
+
+def found(family, target, operator=None):
+    """Return the numbers of those that are a *target* (see `kills`), of *operator* or of all.
+
+    The first of the *family* drives all others.
+
+    >>> family = [
+    ...     Running(1, 0, ("python", "driven.py")),
+    ...     Running(2, 1, ("python", "-m", "sojourn.host", '{"name": "split"}')),
+    ...     Running(3, 2, ("python", "-m", "sojourn.host.template", "7", "job", "split")),
+    ...     Running(4, 3, ("python", "-m", "sojourn.host.template", "7", "job", "split")),
+    ... ]
+    >>> {name: found(family, name) for name in ("driver", "host", "template", "processor")}
+    {'driver': [1], 'host': [2], 'template': [3], 'processor': [4]}
+    >>> found(family, "processor", "split"), found(family, "processor", "merge")
+    ([4], [])
+    """
+    known = {process.pid: process for process in family}
+    nobody = Running(0, None)
+
+    def is_found(process):
+        above = known.get(process.parent, nobody)
+        of_template, of_daemon = _TEMPLATE in above.command, _DAEMON in above.command
+        host = {
+            "host": process,
+            "template": above,
+            "processor": known.get(above.parent, nobody),
+        }.get(target)
+        is_one = {
+            "driver": process == family[0],
+            "everything": True,
+            "jvm": bool(process.command) and Path(process.command[0]).name == "java",
+            "host": _HOST in process.command,
+            "template": _TEMPLATE in process.command and not of_template,
+            "processor": of_template,
+            "daemon": _DAEMON in process.command and not of_daemon,
+            "worker": of_daemon,
+        }[target]
+        return is_one and (operator is None or host is None or _serves(host, operator))
+
+    return [process.pid for process in family if is_found(process)]
+
+
+def _serves(host, operator):
+    return bool(host.command) and json.loads(host.command[-1])["name"] == operator

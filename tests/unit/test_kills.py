@@ -1,0 +1,70 @@
+"""What is drawn from a seed, and how what arrived is compared: without Spark."""
+
+import doctest
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kills
+import ledger
+import nested_app
+import victims
+
+SEEDS = st.integers(0, 2**32)
+
+
+@pytest.mark.parametrize("module", [kills, ledger, victims])
+def test_examples_in_the_harness_are_true(module):
+    assert doctest.testmod(module).failed == 0
+
+
+@given(SEEDS, st.integers(1, 40), st.floats(1.0, 1e4))
+def test_kills_are_in_time_and_fair(seed, number, within_s):
+    drawn = kills.drawn(seed, kills=number, within_s=within_s)
+    assert drawn == kills.drawn(seed, kills=number, within_s=within_s)
+    assert [kill.at_s for kill in drawn] == sorted(kill.at_s for kill in drawn)
+    assert all(0 <= kill.at_s <= within_s and 0 <= kill.pick < 1 for kill in drawn)
+    times = Counter(dict.fromkeys(kills.TARGETS, 0))
+    times.update(kill.target for kill in drawn)
+    assert times.total() == number
+    assert max(times.values()) - min(times.values()) <= 1
+
+
+@given(SEEDS, st.integers(1, 40))
+def test_moments_are_fair_to_all_files(seed, number):
+    drawn = kills.moments(seed, number)
+    assert drawn == kills.moments(seed, number)
+    times = Counter(dict.fromkeys(kills.LOGS, 0))
+    times.update(moment.log for moment in drawn)
+    assert max(times.values()) - min(times.values()) <= 1
+    assert all(0 <= moment.after_s <= 0.5 for moment in drawn)
+
+
+@given(st.lists(st.integers(0, 5)), st.lists(st.integers(0, 5)), st.lists(st.integers(10, 12)))
+def test_what_is_added_and_taken_away_is_found(offline, more, unheard):
+    outcome = ledger.compare(offline, [*offline, *unheard])
+    assert (outcome.lost, outcome.twice) == (Counter(), Counter())
+    assert outcome.wrong == Counter(unheard)
+    again = ledger.compare(offline, offline + [n for n in more if n in offline])
+    assert again.twice == Counter(n for n in more if n in offline)
+    assert not again.lost + again.wrong
+    assert ledger.compare([*offline, *more], offline).lost == Counter(more)
+
+
+@given(st.permutations(range(6)))
+def test_keys_whose_results_change_places_are_found(order):
+    outcome = ledger.compare(range(6), order, key=lambda number: number % 2)
+    odd = [n for n in order if n % 2]
+    even = [n for n in order if not n % 2]
+    assert outcome.disordered == {
+        key for key, came in ((1, odd), (0, even)) if came != sorted(came)
+    }
+    assert outcome.exact
+
+
+def test_records_of_the_nested_loops_go_round_both():
+    results = [result for number in range(300) for result in nested_app.results(number)]
+    assert len(set(results)) == len(results)
+    assert any(inner and outer for *_, inner, outer in results)
