@@ -77,15 +77,13 @@ def listed(values: Mapping[str, float]) -> str:
 
 
 def held(knowledge: Knowledge) -> Decision:
-    """Return that nothing is changed because nothing usable was seen."""
-    reason = "nothing was observed yet" if knowledge.seen is None else knowledge.seen.reason
-    same = dict(knowledge.allocation)
-    return Decision(
-        at_s=knowledge.at_s,
-        before=same,
-        after=same,
-        reason=f"what was measured cannot be used: {reason}",
-    )
+    """Return that nothing is changed because nothing usable was seen, or it has just begun."""
+    seen, same = knowledge.seen, dict(knowledge.allocation)
+    reason = "nothing was observed yet" if seen is None else seen.reason
+    reason = f"what was measured cannot be used: {reason}"
+    if seen is not None and seen.usable and seen.warming:
+        reason = "it has just started, and its times are not yet what they will be"
+    return Decision(at_s=knowledge.at_s, before=same, after=same, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

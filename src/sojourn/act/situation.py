@@ -12,7 +12,7 @@ from sojourn.measure.observation import Observation
 from sojourn.measure.observed import LEAST_SAMPLES, observed
 from sojourn.measure.smooth import Window
 from sojourn.measure.steady import timed_longer
-from sojourn.model.cores import slowed
+from sojourn.model.cores import demand, slowed
 from sojourn.model.network import stations
 from sojourn.topology import Topology
 from sojourn.traffic import rates
@@ -27,6 +27,8 @@ _LEAST_COUNTS = 6
 _LATELY = 2
 # A queue in balance is shorter than so many times its mean, but for one time in a thousand.
 _NOW_AND_THEN = 7.0
+# Records that compute can have so much of the cores; with more, all take forever.
+_MOST_OF_CORES = 0.95
 # Operators with less than this part of all the work do not make the whole less certain.
 _MATTERS = 0.1
 
@@ -90,7 +92,7 @@ def situation(
         offered={name: load.erlangs for name, load in now.loads.items()},
         offered_noise=_noise(steady, seen),
         behind=behind,
-        needs=_needs(shared, behind, drain_s) if behind else {},
+        needs=_needs(topology, behind, drain_s) if behind else {},
     )
 
 
@@ -163,12 +165,25 @@ def _behind(
 
 
 def _needs(topology: Topology, behind: Mapping[str, float], drain_s: float) -> dict[str, int]:
-    """Return the processors that also work off what waits, and all that it will send on."""
-    entering = {
-        name: per_s + behind.get(name, 0.0) / drain_s
-        for name, per_s in topology.entries.items()
-    }
+    """Return the processors that also work off what waits, and all that it will send on.
+
+    Who works off a backlog is never idle. So as long as there are cores, a processor is done
+    with a record in what it takes on a core of its own; and no more of the backlog is worked
+    off at once than there are cores for.
+    """
+    entering = {name: behind.get(name, 0.0) / drain_s for name in topology.operator}
+    waiting = rates(entering, topology.gains)
+    part = _runnable(topology, waiting)
     return {
-        name: floor(min(per_s * topology.loads[name].service_s, MOST_PROCESSORS)) + 1
-        for name, per_s in rates(entering, topology.gains).items()
+        name: floor(min((per_s + part * waiting[name]) * service_s, MOST_PROCESSORS)) + 1
+        for name, per_s in topology.rates.items()
+        for service_s in (topology.loads[name].service_s,)
     }
+
+
+def _runnable(topology: Topology, waiting: Mapping[str, float]) -> float:
+    """Return the part of the records *waiting* that there are cores for, beside the load."""
+    computes = demand(topology, waiting)
+    if topology.cores is None or computes == 0:
+        return 1.0
+    return min(1.0, max(0.0, _MOST_OF_CORES * topology.cores - demand(topology)) / computes)

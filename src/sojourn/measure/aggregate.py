@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import floor
 from statistics import median
 
@@ -37,6 +38,9 @@ def aggregate(
 
     *last_s* is when the pull before this one ended, if there was one. Whatever the numbers
     are, nothing is raised: the observation is then not usable, and its reason says why.
+
+    While the application is warming, service times, what the way takes and what else keeps
+    the cores busy are left out: they are those of a start, and what was known before is better.
     """
     for reason in faults(pull, topology, every_s=every_s, last_s=last_s):
         return Observation.unusable(pull.since_s, pull.at_s, reason)
@@ -44,6 +48,8 @@ def aggregate(
     reports = {report.name: report for report in pull.operators}
     notes: list[str] = []
     operators = {name: _operator(reports[name], lasted_s, notes) for name in topology.operator}
+    if pull.warming:
+        operators = {name: _without_times(seen) for name, seen in operators.items()}
     return Observation(
         since_s=pull.since_s,
         at_s=pull.at_s,
@@ -55,7 +61,9 @@ def aggregate(
         completions=pull.roots.completions,
         sums=pull.roots.sums,
         cores=_or_none(pull.cores),
-        busy_cores=_or_none(pull.busy_cores),
+        busy_cores=None if pull.warming else _or_none(pull.busy_cores),
+        warming=bool(pull.warming),
+        commits=int(pull.commits),
     )
 
 
@@ -121,7 +129,13 @@ def _operator(report: OperatorReport, lasted_s: float, notes: list[str]) -> Obse
         memory_bytes=sum(int(processor.memory_bytes) for processor in processors),
         bytes_per_s={stream: number / lasted_s for stream, number in report.bytes.items()},
         transfer=_moments(report.transfers, report.transfer_s),
+        hottest=float(report.hottest),
+        missing=str(report.missing),
     )
+
+
+def _without_times(seen: ObservedOperator) -> ObservedOperator:
+    return replace(seen, service=Moments(), transfer=Moments(), cpu_s=None, utilisation=None)
 
 
 def _cpu_s(processors: Sequence[ProcessorReport]) -> float | None:

@@ -82,15 +82,13 @@ def _machine(pull: Pull) -> Iterator[str]:
         yield f"the machine: cores is {shown(pull.cores)}"
     if pull.busy_cores is not None and _wrong(pull.busy_cores):
         yield f"the machine: busy_cores is {shown(pull.busy_cores)}"
+    if _wrong(pull.commits):
+        yield f"the engine: commits is {shown(pull.commits)}"
 
 
 def _operator(report: OperatorReport, lasted_s: float, at_s: float) -> Iterator[str]:
     name = report.name
-    for counter in ("wanted", "running", "backlog", "transfers", "transfer_s"):
-        if _wrong(getattr(report, counter)):
-            yield f"{name}: {counter} is {shown(getattr(report, counter))}"
-    if _wrong(report.counted_ratio, 1) or not report.counted_ratio >= _LEAST_RATIO:
-        yield f"{name}: counted_ratio is {shown(report.counted_ratio)}"
+    yield from _counters(report)
     if _wrong(report.bin_s) or not report.bin_s >= _SHORTEST_S:
         yield f"{name}: bin_s is {shown(report.bin_s)}"
     if len(report.arrivals) != max(1, ceil(lasted_s / report.bin_s - BIN_SLACK)):
@@ -110,6 +108,15 @@ def _operator(report: OperatorReport, lasted_s: float, at_s: float) -> Iterator[
         yield from (f"{name}: {fault}" for fault in _processor(processor, at_s))
     if report.running and not report.processors:
         yield f"{name}: none of its {report.running} processors reported"
+
+
+def _counters(report: OperatorReport) -> Iterator[str]:
+    for counter in ("wanted", "running", "backlog", "transfers", "transfer_s"):
+        if _wrong(getattr(report, counter)):
+            yield f"{report.name}: {counter} is {shown(getattr(report, counter))}"
+    for ratio, least in (("counted_ratio", _LEAST_RATIO), ("hottest", 0.0)):
+        if _wrong(getattr(report, ratio), 1) or not getattr(report, ratio) >= least:
+            yield f"{report.name}: {ratio} is {shown(getattr(report, ratio))}"
 
 
 def _processor(report: ProcessorReport, at_s: float) -> Iterator[str]:

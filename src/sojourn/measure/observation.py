@@ -8,8 +8,9 @@ from sojourn.measure.sketch import Sketch
 
 __all__ = ["Moments", "Observation", "ObservedOperator"]
 
-# However much else runs on a machine, so much of it goes to who asks for it.
-_LEAST_SHARE = 0.01
+# However much else runs on a machine, so much of it goes to who asks for it: schedulers share
+# cores out, and what others had while nobody else asked is not theirs.
+_LEAST_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,9 @@ class ObservedOperator:
     it is done, so one that took long may bring it above 1. *cpu_s* are the mean CPU seconds
     of a record, None where nothing was served or nobody counts them; *memory_bytes* is what
     all its processors hold, *bytes_per_s* goes through each stream. *transfer* are the waits
-    of those that found a processor idle; they are part of *wait* as well.
+    of those that found a processor idle; they are part of *wait* as well. *hottest* is the
+    part of its records that have the most frequent key, 0 where it reads none by key;
+    *missing* says why fewer processors run than are wanted, if some cannot start.
     """
 
     name: str
@@ -83,6 +86,8 @@ class ObservedOperator:
     memory_bytes: int = 0
     bytes_per_s: Mapping[str, float] = field(default_factory=dict)
     transfer: Moments = Moments()
+    hottest: float = 0.0
+    missing: str = ""
 
     @property
     def samples(self) -> float:
@@ -120,6 +125,8 @@ class Observation:
     what was tolerated: lost reports, processors that were left out. *arrivals_per_s* are the
     roots from outside, λ₀, *streams* the same for each stream where that is known. *cores*
     are those of the machine, *busy_cores* how many of them all that runs there kept busy.
+    While it is *warming* the application has just started, and no times are told. *commits*
+    batches ended in it, which every record that came meanwhile had to wait for.
 
     >>> Observation.unusable(0, 10, "split: service_s of p1 is nan").usable
     False
@@ -138,6 +145,8 @@ class Observation:
     sums: Sketch = field(default_factory=Sketch.empty)
     cores: float | None = None
     busy_cores: float | None = None
+    warming: bool = False
+    commits: int = 0
 
     @classmethod
     def unusable(cls, since_s: float, at_s: float, reason: str) -> "Observation":

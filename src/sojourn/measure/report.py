@@ -78,6 +78,8 @@ class OperatorReport:
     operator's queues whose arrivals these are: below 1 where some report was lost. *bytes*
     were read from or written to each stream, by its name. *transfers* records found a
     processor idle, and waited *transfer_s* in all: what the way to the operator takes.
+    *hottest* is the part of the records read by key that have the most frequent key, 0 where
+    none are. *missing* says why fewer processors run than are wanted, if some cannot start.
     """
 
     name: str
@@ -91,6 +93,8 @@ class OperatorReport:
     bytes: Mapping[str, int] = field(default_factory=dict)
     transfers: int = 0
     transfer_s: float = 0.0
+    hottest: float = 0.0
+    missing: str = ""
 
     def __add__(self, later: "OperatorReport") -> "OperatorReport":
         merged = one_each(self.processors)
@@ -107,6 +111,7 @@ class OperatorReport:
             },
             transfers=self.transfers + later.transfers,
             transfer_s=self.transfer_s + later.transfer_s,
+            hottest=later.hottest or self.hottest,
         )
 
 
@@ -143,7 +148,9 @@ class Pull:
     """All that was counted from *since_s* until *at_s*, by the engine's own clock.
 
     *cores* are those of the machine, and *busy_cores* the CPU seconds per second that all of
-    it spent, whoever asked for them; None where nobody looks.
+    it spent, whoever asked for them; None where nobody looks. While it is *warming* the
+    application has just started: code is imported and compiled, and times are not what they
+    will be. *commits* batches ended in it: records waited meanwhile.
     """
 
     since_s: float
@@ -152,6 +159,8 @@ class Pull:
     roots: RootReport
     cores: float | None = None
     busy_cores: float | None = None
+    warming: bool = False
+    commits: int = 0
 
     def __add__(self, later: "Pull") -> "Pull":
         """Return what one pull would have got instead of these two.
@@ -186,6 +195,8 @@ class Pull:
             roots=self.roots + later.roots,
             cores=self.cores if later.cores is None else later.cores,
             busy_cores=_busy_cores(self, later),
+            warming=self.warming or later.warming,
+            commits=self.commits + later.commits,
         )
 
 

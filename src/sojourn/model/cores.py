@@ -46,9 +46,10 @@ class Computing:
         )
 
 
-def demand(topology: Topology) -> float:
-    """Return the cores that the records keep busy, Σ λᵢ · cpuᵢ."""
-    return sum(topology.rates[o.name] * _cpu_s(o) / o.speed for o in topology.operators)
+def demand(topology: Topology, rates: Mapping[str, float] | None = None) -> float:
+    """Return the cores that the records keep busy, Σ λᵢ · cpuᵢ; or would at other *rates*."""
+    per_s = topology.rates if rates is None else rates
+    return sum(per_s[o.name] * _cpu_s(o) / o.speed for o in topology.operators)
 
 
 def computing(

@@ -1,7 +1,7 @@
 """From what hosts and brokers counted to what the loop looks at."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sojourn.host.counting import Counts, State, Tally
 from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
@@ -15,6 +15,10 @@ __all__ = ["Pulls"]
 
 # Bins in which arrivals are counted: as often as brokers are asked.
 _BIN_S = 0.2
+# Records come from their topic in less; offsets and hosts are not asked at the same moment.
+_ON_ITS_WAY_S = 0.2
+# For so long after a start hosts import and Java compiles, on the cores that records need.
+_WARMS_S = 10.0
 
 
 @dataclass(slots=True)
@@ -23,6 +27,7 @@ class Pulls:
 
     *since_s* is the machine's steady clock at the last look, *positions* are the offsets that
     come next, by operator, topic and partition, and *outputs* where Spark's own begin to write.
+    *untaken* records lay in an operator's topics at the last look.
     """
 
     layout: Layout
@@ -31,6 +36,7 @@ class Pulls:
     outputs: dict[str, dict[str, dict[int, int]]]
     since_s: float
     states: dict[str, State] = field(default_factory=dict)
+    untaken: dict[str, int] = field(default_factory=dict)
     machine: Machine = field(default_factory=Machine)
     trees: Trees = field(init=False)
 
@@ -49,25 +55,27 @@ class Pulls:
     ) -> Pull:
         """Return what was counted until *until_s*; *clock_s* is the interval as asked for.
 
-        *ends* are the offsets that come next, as they are now.
+        *ends* are the offsets that come next, as they are now. An interval of which the most
+        lies within the first seconds after the start is one of warming up.
         """
         bins = max(1, round((until_s - self.since_s) / _BIN_S))
         bin_s = (clock_s[1] - clock_s[0]) / bins
         done = self.follow((name, tally) for name, some in tallies.items() for tally in some)
+        batches = {name: state.batches for name, state in self.states.items()}
         operators = tuple(
-            OperatorReport(
-                name=name,
-                wanted=wanted[name],
-                running=running.get(name, wanted[name]),
-                processors=_processors(tallies.get(name, ()))
-                if name in self.layout.functions
-                else self._from_outside(name, until_s),
-                arrivals=tuple(self._arrivals(self.layout.reads(name), until_s, bins)),
-                bin_s=bin_s,
-                backlog=self._backlog(name, tallies.get(name, ()), ends),
-                bytes=_bytes(tallies.get(name, ())),
-                transfers=sum(tally.transfers[0] for tally in tallies.get(name, ())),
-                transfer_s=sum(tally.transfers[1] for tally in tallies.get(name, ())),
+            self._operator(
+                OperatorReport(
+                    name=name,
+                    wanted=wanted[name],
+                    running=running.get(name, wanted[name]),
+                    processors=(),
+                    arrivals=tuple(self._arrivals(self.layout.reads(name), until_s, bins)),
+                    bin_s=bin_s,
+                    backlog=0,
+                ),
+                tallies.get(name, ()),
+                ends,
+                until_s,
             )
             for name in self.layout.app.operators
         )
@@ -78,9 +86,47 @@ class Pulls:
             roots=self._roots(done, until_s),
             cores=self.machine.cores,
             busy_cores=self.machine.busy_cores(until_s),
+            warming=sum(clock_s) / 2 < _WARMS_S,
+            commits=self._begun_since(batches),
         )
         self.since_s = until_s
         return pull
+
+    def _operator(
+        self,
+        report: OperatorReport,
+        tallies: Sequence[Tally],
+        ends: Mapping[str, Mapping[int, int]],
+        until_s: float,
+    ) -> OperatorReport:
+        """Return *report*, which has what arrived, with what was done with it."""
+        name, before = report.name, self.untaken.get(report.name, 0)
+        backlog = self._backlog(name, tallies, ends)
+        on_the_way = max(before, self.untaken.get(name, 0)) <= _on_the_way(report)
+        state = self.states.get(name, State())
+        return replace(
+            report,
+            processors=_processors(tallies)
+            if name in self.layout.functions
+            else self._from_outside(name, until_s),
+            backlog=backlog,
+            bytes=_bytes(tallies),
+            transfers=on_the_way * sum(tally.transfers[0] for tally in tallies),
+            transfer_s=on_the_way * sum(tally.transfers[1] for tally in tallies),
+            hottest=tallies[-1].hottest if tallies else 0.0,
+            missing=state.missing,
+        )
+
+    def _begun_since(self, batches: Mapping[str, int]) -> int:
+        """Return how many batches feeds have begun since: as many have ended.
+
+        A host that was started anew counts anew, and the first of its batches ended none.
+        """
+        return sum(
+            max(0, state.batches - batches[name])
+            for name, state in self.states.items()
+            if name in batches
+        )
 
     def _arrivals(self, topics: Iterable[str], until_s: float, bins: int) -> list[int]:
         return self.offsets.arrivals(list(topics), self.since_s, until_s, bins)
@@ -105,7 +151,8 @@ class Pulls:
             return max(0, _beyond(ends, begun, topics) - written)
         self.located(name, tallies)
         waiting = self.states[name].waiting if name in self.states else 0
-        return _beyond(ends, begun, topics) + waiting
+        self.untaken[name] = _beyond(ends, begun, topics)
+        return self.untaken[name] + waiting
 
     def located(self, name: str, tallies: Iterable[Tally]) -> None:
         """Note how far a host is."""
@@ -148,6 +195,16 @@ class Pulls:
             sums=Sketch.of([root.sum_s for root in done]),
             streams=streams,
         )
+
+
+def _on_the_way(report: OperatorReport) -> float:
+    """Return how many records may be in an operator's topics without waiting there.
+
+    With more of them, one that finds a processor idle may have waited for others before it:
+    the time since it was written is not what its way took.
+    """
+    lasted_s = report.bin_s * len(report.arrivals)
+    return max(1, report.running) + _ON_ITS_WAY_S * sum(report.arrivals) / lasted_s
 
 
 def _beyond(

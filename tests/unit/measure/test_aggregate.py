@@ -330,7 +330,7 @@ def test_what_nobody_counted_computes_nothing_that_is_known(told):
 
 
 def test_a_machine_that_is_all_busy_with_others_leaves_a_little():
-    assert machine(cores=2, busy_cores=2.5).free_cores == pytest.approx(0.02)
+    assert machine(cores=2, busy_cores=2.5).free_cores == pytest.approx(0.5)
     assert machine(cores=2).free_cores == 2
 
 
@@ -575,3 +575,31 @@ def test_service_times_converge(scv, samples, relative):
     expected = relative / sqrt(samples)
     assert np.std(errors) == pytest.approx(expected, rel=0.15)
     assert abs(np.mean(errors)) < 4 * expected / sqrt(300)
+
+
+def test_times_of_a_start_are_not_told():
+    seen = machine(cores=2, busy_cores=1.9, warming=True)
+    split = seen.operators["split"]
+    assert (seen.usable, seen.warming, seen.busy_cores, seen.free_cores) == (
+        True,
+        True,
+        None,
+        2,
+    )
+    assert (split.samples, split.cpu_s, split.utilisation, split.transfer.number) == (
+        0, None, None, 0,
+    )  # fmt: skip
+    assert (split.arrivals_per_s, split.served) == (10, 100)
+    assert machine(cores=2, busy_cores=1.9).operators["split"].samples == 100
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=shown)
+def test_commits_and_a_hottest_key_that_cannot_be_are_named(wrong):
+    assert machine(commits=wrong).reason == f"the engine: commits is {shown(wrong)}"
+    assert observe(operator(hottest=wrong)).reason == f"split: hottest is {shown(wrong)}"
+
+
+def test_what_is_told_of_keys_commits_and_processors_is_passed_on():
+    seen = observe(operator(hottest=0.25, missing="out of memory"), commits=2)
+    split = seen.operators["split"]
+    assert (seen.commits, split.hottest, split.missing) == (2, 0.25, "out of memory")

@@ -82,13 +82,13 @@ def tally(**fields):
     return Tally(**(told | fields))
 
 
-def taken(made, tallies):
+def taken(made, tallies, clock_s=(0.0, 2.0)):
     return made.taken(
         tallies,
         made.offsets.look(),
         wanted={"split": 2, "upper": 1},
         running={"split": 2},
-        clock_s=(0.0, 2.0),
+        clock_s=clock_s,
         until_s=2.0,
     )
 
@@ -133,6 +133,42 @@ def test_a_host_that_did_not_report_leaves_what_was_known():
     (split, _) = taken(made, {}).operators
     assert split.backlog == 8
     assert split.processors == ()
+
+
+def test_who_waited_in_a_topic_does_not_tell_how_long_the_way_is():
+    """A processor that was just added is idle, and gets a record that has waited for long."""
+    made = pulls()
+    behind = tally(positions={"lines": {0: 100}}, transfers=(4, 12.0))
+    (split, _) = taken(made, {"split": [behind]}).operators
+    assert (split.backlog, split.transfers, split.transfer_s) == (33, 0, 0.0)
+    # it was worked off since, and some of those that were given at once had waited
+    after = [tally(positions={"lines": {0: 129}})]
+    (split, _) = taken(made, {"split": after}).operators
+    assert (split.backlog, split.transfers) == (4, 0)
+    (split, _) = taken(made, {"split": after}).operators
+    assert (split.transfers, split.transfer_s) == (4, 0.02)
+
+
+@pytest.mark.parametrize(
+    ("clock_s", "warming"),
+    [((0, 2), True), ((9, 10), True), ((10, 11), False), ((0, 30), False)],
+)
+def test_the_first_seconds_are_those_of_a_start(clock_s, warming):
+    assert taken(pulls(), {}, clock_s).warming is warming
+
+
+def test_a_batch_that_began_ended_another():
+    made = pulls()
+    begun = [tally(state=State(wanted=2, running=2, batches=n)) for n in (1, 1, 3, 1)]
+    ended = [taken(made, {"split": [each]}).commits for each in begun]
+    assert ended == [0, 0, 2, 0]  # the last host was started anew
+
+
+def test_the_hottest_key_and_what_is_missing_are_passed_on():
+    state = State(wanted=4, running=2, missing="out of memory")
+    (split, upper) = taken(pulls(), {"split": [tally(state=state, hottest=0.3)]}).operators
+    assert (split.hottest, split.missing) == (0.3, "out of memory")
+    assert (upper.hottest, upper.missing) == (0.0, "")
 
 
 def test_a_machine_is_never_busier_than_it_has_cores():

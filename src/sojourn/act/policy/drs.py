@@ -80,7 +80,7 @@ class Drs:
     def __call__(self, knowledge: Knowledge, /) -> Decision:
         """Return what should be done now."""
         seen = self.smooth(knowledge.observations)
-        if not seen.usable:
+        if not seen.usable or seen.warming:
             return held(knowledge)
         now = situation(
             knowledge,
