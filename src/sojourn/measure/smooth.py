@@ -5,6 +5,8 @@ averaged by what:
 
 - rates by the time they were counted in; times by their samples; dispersions by their bins;
   CPU seconds by the records served
+- what the way to an operator takes is the median: it hardly changes, and a mean would keep for
+  long what was a wait for something else
 - wait, utilisation and completions depend on the allocation: only those observations count
   that saw the same processors running as the last one
 - processors, backlog, memory and the machine's cores are those of the last one
@@ -12,6 +14,7 @@ averaged by what:
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Protocol
 
 import numpy as np
@@ -149,7 +152,7 @@ def _operator(name: str, alike: _Weighted, settled: _Weighted) -> ObservedOperat
         bins=sum(weight for _, weight in told) + 1 if told else here[-1][0].bins,
         utilisation=_rate(busy) if busy else None,
         cpu_s=_mean(computed) if computed else None,
-        transfer=sum((h.transfer * w for h, _, w in here), Moments()),
+        transfer=_typical([h.transfer * w for h, _, w in here]),
         bytes_per_s={
             stream: _rate(
                 (h.bytes_per_s[stream], o, w) for h, o, w in here if stream in h.bytes_per_s
@@ -157,6 +160,15 @@ def _operator(name: str, alike: _Weighted, settled: _Weighted) -> ObservedOperat
             for stream in here[-1][0].bytes_per_s
         },
     )
+
+
+def _typical(times: Sequence[Moments]) -> Moments:
+    """Return as many times as there are, each as long as the mean in the middle."""
+    told = sorted((each.mean_s, each.number) for each in times if each.mean_s is not None)
+    total = sum(number for _, number in told)
+    counted = accumulate(number for _, number in told)
+    middle_s = next((s for (s, _), n in zip(told, counted, strict=True) if 2 * n >= total), 0.0)
+    return Moments(total, total * middle_s, total * middle_s**2)
 
 
 def _rate(values: Iterable[tuple[float, Observation, float]]) -> float:

@@ -337,3 +337,16 @@ def test_bytes_of_a_stream_are_averaged_from_when_it_was_told_on():
         computed(30, cpu_s=0.1, bytes_per_s={"lines": 30.0}),
     ]
     assert Window(5)(history).operators["split"].bytes_per_s == {"lines": 20.0}
+
+
+def test_a_way_is_as_long_as_it_mostly_was():
+    """Records that waited for something else once do not make it longer for long."""
+    ways = [Moments(30, 30 * s, 30 * s * s) for s in (0.005, 0.006, 2.5, 0.004)]
+    once = [computed(10.0 * n, cpu_s=0.1) for n in range(1, 6)]
+    history = [
+        replace(o, operators={"split": replace(o.operators["split"], transfer=way)})
+        for o, way in zip(once, [*ways, Moments()], strict=True)
+    ]
+    transfer = Window(5)(history).operators["split"].transfer
+    assert (transfer.number, transfer.mean_s) == (120, pytest.approx(0.005))
+    assert Window(1)(history).operators["split"].transfer == Moments()
