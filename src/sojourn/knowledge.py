@@ -6,6 +6,7 @@ from math import isfinite
 from statistics import median
 from typing import Literal
 
+from sojourn.decide.plan import Target
 from sojourn.engine import Cost
 from sojourn.errors import BadInput, BadTopology
 from sojourn.measure.observation import Observation
@@ -81,13 +82,20 @@ class Episode:
     """One turn of the loop: what was seen, what was decided, and what that cost.
 
     *cost* is None where nothing was changed: the decision was to hold, the loop only
-    recommends, or the engine refused, and then *failure* says why.
+    recommends, or the engine refused, and then *failure* says why. *target* is the one that
+    held then, where it may change while the loop runs.
     """
 
     observation: Observation
     decision: Decision
     cost: Cost | None = None
     failure: str = ""
+    target: Target | None = None
+
+    @property
+    def looked(self) -> bool:
+        """Whether it is a turn, and not something that was done by hand between two."""
+        return self.observation.lasted_s > 0
 
     @property
     def running(self) -> Mapping[str, int]:

@@ -16,7 +16,7 @@ __all__ = ["draw_history"]
 _LOAD, _MEASURED, _EXPECTED, _TARGET = "#1d3557", "#3d5a80", "#e07a5f", "#c1121f"
 _UNUSABLE, _OTHERS, _GRID = "#dde1e6", "#c9ced6", "#eceff3"
 # Told apart also by those who see red and green alike.
-_KINDS = {"up": "#c1121f", "down": "#2a9d8f", "move": "#8338ec"}
+_KINDS = {"up": "#c1121f", "down": "#2a9d8f", "move": "#8338ec", "told": "#6d6875"}
 _OPERATORS = (
     "#3d5a80", "#98c1d9", "#e9c46a", "#f4a261", "#81b29a", "#b5838d", "#6d6875", "#a3b18a",
 )  # fmt: skip
@@ -37,17 +37,18 @@ def draw_history(
     """Write the picture of *episodes* to *path*, in the format that its ending names.
 
     *target* is in seconds, of what the decisions expected; a `Target` says of which statistic.
+    A turn that has a target of its own is drawn beside that.
     Raise `BadInput` if there is nothing to draw or matplotlib is missing, `BadFile` if the
     file cannot be written.
     """
     statistic = target.statistic if isinstance(target, Target) else "mean"
-    series = _Series(turns(episodes, statistic))
+    series = _Series(turns(episodes, statistic), target)
     picture = figure(11, 7.5)
     load, latency, processors = picture.subplots(
         3, sharex=True, gridspec_kw={"height_ratios": (2, 3, 3)}
     )
     _draw_load(load, series)
-    _draw_latency(latency, series, target)
+    _draw_latency(latency, series)
     _draw_processors(processors, series)
     for axes in (load, latency, processors):
         _mark_changes(axes, series, named=axes is load)
@@ -71,10 +72,11 @@ def draw_history(
 class _Series:
     """What is drawn of the turns: numbers alone, because there may be very many turns."""
 
-    def __init__(self, passing: Iterable[Turn]) -> None:
+    def __init__(self, passing: Iterable[Turn], target: Target | float | None) -> None:
         self.load: list[float] = []
         self.measured: list[float] = []
         self.expected: list[float] = []
+        self.targets: list[Target | float | None] = []
         self.running: list[dict[str, int]] = []
         self.marks: list[tuple[float, str]] = []
         self.unusable: list[tuple[float, float]] = []
@@ -82,9 +84,13 @@ class _Series:
         wished: tuple[str, dict[str, int]] | None = None
         for turn in passing:
             seen, decision = turn.episode.observation, turn.episode.decision
+            if not turn.episode.looked:  # it was done by hand, between two turns
+                self.marks += [(seen.at_s, turn.done)] if turn.done in _KINDS else []
+                continue
             if not edges:
                 edges.append(seen.since_s)
             edges.append(seen.at_s)
+            self.targets.append(turn.episode.target or target)
             self.statistic = turn.statistic
             self.load.append(seen.arrivals_per_s)
             self.measured.append(turn.measured_s)
@@ -127,7 +133,7 @@ def _draw_steps(
     axes.plot(series.edges, [*values, values[-1]], drawstyle="steps-post", **style)
 
 
-def _draw_latency(axes: Any, series: _Series, target: Target | float | None) -> None:  # noqa: ANN401
+def _draw_latency(axes: Any, series: _Series) -> None:  # noqa: ANN401
     expected = series.expected
     dense = len(series.measured) > _DENSE
     style = {"ms": 1.5, "lw": 0.0} if dense else {"ms": 3.5, "lw": 0.6}
@@ -135,16 +141,27 @@ def _draw_latency(axes: Any, series: _Series, target: Target | float | None) -> 
     if any(map(isfinite, expected)):
         _draw_steps(axes, series, expected, color=_EXPECTED, lw=1.6, zorder=3, label="expected")
     drawn = [s for s in (*series.measured, *expected) if isfinite(s) and s > 0]
-    if target is not None:
-        seconds = target.seconds if isinstance(target, Target) else target
-        name = str(target) if isinstance(target, Target) else f"target {target:g} s"
-        axes.axhline(seconds, color=_TARGET, ls="--", lw=1.2, label=name)
-        drawn.append(seconds)
+    names = dict.fromkeys(_target_text(target) for target in series.targets if target)
+    if names:
+        limits = [_target_s(target) for target in series.targets]
+        label = "\nthen ".join(names)
+        _draw_steps(axes, series, limits, color=_TARGET, ls="--", lw=1.2, label=label)
+        drawn += filter(isfinite, limits)
     axes.set_ylabel(f"{series.statistic}, seconds")
     if drawn and max(drawn) > _FAR * min(drawn):
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
+
+
+def _target_s(target: Target | float | None) -> float:
+    if target is None:
+        return nan
+    return target.seconds if isinstance(target, Target) else target
+
+
+def _target_text(target: Target | float) -> str:
+    return str(target) if isinstance(target, Target) else f"target {target:g} s"
 
 
 def _draw_processors(axes: Any, series: _Series) -> None:  # noqa: ANN401

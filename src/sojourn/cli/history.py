@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sojourn.cli.history_found import find_history
 from sojourn.cli.history_report import history_report
 from sojourn.cli.options import JsonOption
 from sojourn.cli.report import print_json
 from sojourn.cli.show import duration
 from sojourn.cli.turns import Line, Tally, lines, turns
-from sojourn.decide.plan import Target
+from sojourn.errors import BadInput
 from sojourn.knowledge import PredictionError, allocation_text
 from sojourn.knowledge_file import read_episodes, read_run, read_runs
 
@@ -26,13 +27,24 @@ __all__ = ["clock", "history", "processors_text", "show_tally"]
 # Where there is no terminal there is no width to keep to, and one line each is best to search.
 _WIDEST, _RULED = 10_000, 100
 _MOST_OPERATORS = 8
-_STYLES = {"up": "bold", "down": "bold", "move": "bold"}
+_STYLES = {"up": "bold", "down": "bold", "move": "bold", "told": "bold"}
+# What is no change, and no wish for one.
+_NONE = ("hold", "told")
 
 
 def history(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The history: a file that a loop wrote.")
-    ],
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="The history: a file that a loop wrote. Without it, that of the application "
+            "that runs, or ran last.",
+        ),
+    ] = None,
+    app: Annotated[
+        str | None,
+        typer.Option("--app", metavar="NAME", help="That of this application, running or not."),
+    ] = None,
     run: Annotated[int | None, typer.Option(help="Which run; the last without it.")] = None,
     last: Annotated[int, typer.Option(min=0, help="Lines to show; 0 for all.")] = 50,
     every: Annotated[
@@ -56,8 +68,11 @@ def history(
     Turns that follow each other and change nothing for the same kind of reason are one line.
     The loop may still be writing to the file.
 
-    Example: sojourn history vld.history --last 20 --plot vld.png
+    Examples: sojourn history · sojourn history vld.history --last 20 --plot vld.png
     """
+    if file is not None and app is not None:
+        raise BadInput(f"{file} and --app {app} are both given; write one of them")
+    found, file = file is None, find_history(app) if file is None else file
     number, begun = read_run(file, run)
     if plot is not None:
         from sojourn.cli.draw_history import draw_history  # noqa: PLC0415 - a second to import
@@ -72,16 +87,17 @@ def history(
     statistic = begun.target.statistic if begun.target else "mean"
     passing = tally.counting(turns(read_episodes(file, run=number), statistic))
     if json:
-        print_json(history_report(number, begun, passing, tally))
+        print_json({"file": str(file), **history_report(number, begun, passing, tally)})
         return
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDEST)
     _say(console, f"{begun.topology.name} · run {number} of {max(read_runs(file))}", "bold")
-    _say(console, f"{begun.policy}; started {begun.started_at:%Y-%m-%d %H:%M:%S %Z}\n")
+    _say(console, f"{begun.policy}; started {begun.started_at:%Y-%m-%d %H:%M:%S %Z}")
+    _say(console, f"from {file}\n" if found else "")
     kept = (turn for turn in passing if not decisions or turn.done != "hold")
     _show_lines(console, lines(kept, every=every), last)
-    show_tally(console, tally, begun.target)
+    show_tally(console, tally)
 
 
 def _show_lines(console: Console, every: Iterable[Line], last: int) -> None:
@@ -117,18 +133,18 @@ def _show_lines(console: Console, every: Iterable[Line], last: int) -> None:
     _print(console, table)
 
 
-def show_tally(console: Console, tally: Tally, target: Target | None) -> None:
+def show_tally(console: Console, tally: Tally) -> None:
     """Print what turns came to in all."""
     unusable = f", {tally.unusable} of them not usable" if tally.unusable else ""
     _say(console, f"turns       {tally.turns} in {clock(tally.lasted_s)}{unusable}")
-    kinds = ", ".join(f"{n} {done}" for done, n in tally.done.items() if done != "hold")
+    kinds = ", ".join(f"{n} {done}" for done, n in tally.done.items() if done not in _NONE)
     _say(console, f"changes     {tally.changes}{f': {kinds}' if kinds else ''}")
     if tally.changes:
         again = f", {tally.replayed} records came again" if tally.replayed else ""
         _say(console, f"their cost  paused for {tally.pause_s:.4g} s in all{again}")
-    if target is not None and tally.measured:
-        above = f"above it in {tally.above} of {tally.measured} turns"
-        _say(console, f"target      {target}: {above}")
+    for number, (target, judged) in enumerate(tally.judged.items()):
+        above = f"above it in {judged.above} of {judged.measured} turns"
+        _say(console, f"{'' if number else 'target':<11} {target}: {above}")
     if tally.error is None and not tally.errors:
         _say(console, "expected    nothing that could be compared with what then happened")
         return

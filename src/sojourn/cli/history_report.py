@@ -5,6 +5,7 @@ from math import isfinite
 from typing import Any
 
 from sojourn.cli.turns import Tally, Turn
+from sojourn.decide.plan import Target
 from sojourn.engine import Cost
 from sojourn.knowledge import Decision, Expected, PredictionError
 from sojourn.knowledge_file import Run
@@ -26,7 +27,7 @@ def history_report(
         "started_at": run.started_at.isoformat(),
         "every_s": run.every_s,
         "policy": run.policy,
-        "target": target and {"statistic": target.statistic, "seconds": target.seconds},
+        "target": target and _target(target),
         "allocation": run.allocation,
         "summary": _summary(tally),
         "turns": every,
@@ -46,9 +47,17 @@ def _summary(tally: Tally) -> dict[str, Any]:
         "replayed": tally.replayed,
         "measured": tally.measured,
         "above_target": tally.above,
+        "targets": [
+            {**_target(target), "measured": judged.measured, "above_target": judged.above}
+            for target, judged in tally.judged.items()
+        ],
         "prediction_error": _error(tally.error),
         "operators": {name: _error(error) for name, error in tally.errors.items()},
     }
+
+
+def _target(target: Target) -> dict[str, Any]:
+    return {"statistic": target.statistic, "seconds": target.seconds}
 
 
 def _error(error: PredictionError | None) -> dict[str, Any] | None:
@@ -68,6 +77,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "done": turn.done,
         "cost": _cost(episode.cost),
         "failure": episode.failure,
+        "target": episode.target and _target(episode.target),
     }
 
 

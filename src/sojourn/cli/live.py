@@ -197,11 +197,17 @@ def change_text(turn: Turn) -> Text:
     """Return a line of what was changed, or would have been, and why."""
     decision = turn.episode.decision
     failed = failed_text(turn.episode)
+    if turn.done == "told":
+        return _line(f"{clock(decision.at_s)}  told  {_printable(decision.reason)}")
     text = (
         f"{clock(decision.at_s)}  {turn.done:<4}  {processors_text(decision.before)} -> "
         f"{processors_text(decision.after)}  {decision.reason}{failed}"
     )
-    return _line("".join(letter if letter.isprintable() else " " for letter in text))
+    return _line(_printable(text))
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def _line(text: str, style: str = "") -> Text:

@@ -8,7 +8,7 @@ from sojourn.cli.history import clock
 from sojourn.cli.page_curves import plain
 from sojourn.cli.page_decided import Decisions, decisions_table
 from sojourn.cli.page_panels import picture
-from sojourn.cli.page_points import Point, point
+from sojourn.cli.page_points import Point, point, then
 from sojourn.cli.page_style import FRAME
 from sojourn.cli.show import duration
 from sojourn.cli.turns import Tally, Turn, failed_text, turns
@@ -21,6 +21,8 @@ from sojourn.measure.sketch import Sketch
 __all__ = ["page", "write_page"]
 
 _ENDINGS = (".html", ".htm")
+# What is no change, and no wish for one.
+_NONE = ("hold", "told")
 
 
 def write_page(episodes: Iterable[Episode], run: Run, path: Path, *, number: int = 1) -> None:
@@ -53,7 +55,7 @@ def page(episodes: Iterable[Episode], run: Run, *, number: int = 1) -> str:
         last, seen = turn, turn.episode.observation
         completions, sums = completions + seen.completions, sums + seen.sums
         drawn = point(turn, run.target)
-        if isfinite(drawn.since_s) and isfinite(drawn.at_s):
+        if turn.episode.looked and isfinite(drawn.since_s) and isfinite(drawn.at_s):
             points.append(drawn)
     title = f"{run.topology.name}, run {number}"
     begun = f"{run.policy}; started {run.started_at:%Y-%m-%d %H:%M:%S %Z}"
@@ -64,8 +66,7 @@ def page(episodes: Iterable[Episode], run: Run, *, number: int = 1) -> str:
         whole = Observation(since_s=0, at_s=0, completions=completions, sums=sums)
         parts.append(_head(points, run, tally, last, whole))
         if points:
-            shown = run.target.statistic if run.target else last.statistic
-            svg = picture(points, decisions.rows, shown, run.target)
+            svg = picture(points, decisions.rows)
             parts.append(f'<h2>Over time</h2>\n<div class="wide">{svg}</div>')
         parts += ["<h2>Decisions</h2>", decisions_table(decisions), _errors(tally)]
     return FRAME.substitute(title=plain(title), body="\n".join(parts))
@@ -76,13 +77,15 @@ def _head(
 ) -> str:
     """Return what the run came to: each fact with its name and what more there is to it."""
     facts: list[tuple[str, str, str]] = []
-    if run.target is not None:
-        took_s = measured_s(whole, run.target.statistic)
+    if targets := list(tally.judged) or [each for each in (run.target,) if each]:
+        took_s = measured_s(whole, targets[-1].statistic)
         all_s = f"{duration(took_s)} over the whole run" if isfinite(took_s) else ""
-        facts += [("target", str(run.target), all_s), _outside(points)]
+        several = len(targets) > 1
+        facts.append(("target", then(targets), "changed by hand" if several else all_s))
+        facts.append(_outside(points))
     used_s = fsum(each.processors * each.lasted_s for each in points)
     mean = f"{used_s / tally.lasted_s:.3g} on average" if tally.lasted_s > 0 else ""
-    kinds = ", ".join(f"{n} {done}" for done, n in tally.done.items() if done != "hold")
+    kinds = ", ".join(f"{n} {done}" for done, n in tally.done.items() if done not in _NONE)
     unusable = f", {tally.unusable} not usable" if tally.unusable else ""
     why = f"{last.episode.decision.reason}{failed_text(last.episode)}"
     facts += [

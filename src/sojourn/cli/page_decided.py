@@ -16,12 +16,12 @@ __all__ = ["Decided", "Decisions", "decisions_table"]
 # A table of more rows is for a program to read, which `history --json` is for.
 _MOST_ROWS = 1000
 _MOST_OPERATORS = 8
-_GLYPHS = {"up": "▲", "down": "▼", "move": "◆"}
+_GLYPHS = {"up": "▲", "down": "▼", "move": "◆", "told": "●"}
 _UNDONE_GLYPHS = {"up": "△", "down": "▽", "move": "◇", "hold": "✕"}
 
 
 class Decided:
-    """A decision that was not to hold, or failed, and what happened until the next one.
+    """A decision not to hold, one that failed, or an order; and what happened until the next.
 
     What the engine refused, or the loop only advises, is wished for again at each turn: it
     is one decision, of so many *turns*.
@@ -42,13 +42,13 @@ class Decided:
 
     @property
     def kind(self) -> str:
-        """Up, down or move; hold where the loop itself failed."""
-        return self.decision.kind
+        """Up, down or move; told where it was told something; hold where it failed itself."""
+        return "told" if self.done == "told" else self.decision.kind
 
     @property
     def carried_out(self) -> bool:
         """Whether it was done."""
-        return self.cost is not None
+        return self.cost is not None or self.done == "told"
 
     @property
     def glyph(self) -> str:
@@ -93,7 +93,7 @@ class Decisions:
 
     def count(self, turn: Turn) -> None:
         """Take in one more turn."""
-        if self._open is not None:
+        if self._open is not None and turn.episode.looked:
             self._open.then(turn.episode.observation)
         if turn.done == "hold" and not turn.episode.failure:
             return

@@ -5,7 +5,7 @@ from math import isfinite
 
 from sojourn.cli.history import clock
 from sojourn.cli.page_curves import Scale, plain
-from sojourn.cli.page_points import OperatorPoint, Point
+from sojourn.cli.page_points import OperatorPoint, Point, then
 from sojourn.cli.show import duration
 
 __all__ = ["columns"]
@@ -17,7 +17,6 @@ def columns(
     across: Scale,
     points: Sequence[Point],
     operators: Mapping[str, Sequence[OperatorPoint]],
-    statistic: str,
     *,
     top: float,
     bottom: float,
@@ -29,7 +28,7 @@ def columns(
         first = column * len(points) // number
         last = (column + 1) * len(points) // number
         x, until = across.at(points[first].since_s), across.at(points[last - 1].at_s)
-        told = _told(points[first:last], statistic)
+        told = _told(points[first:last])
         for name, operator in operators.items():
             told += [_told_of(name, operator[first:last])]
         drawn.append(
@@ -39,7 +38,7 @@ def columns(
     return f'<g class="columns" aria-hidden="true">{"".join(drawn)}</g>'
 
 
-def _told(turns: Sequence[Point], statistic: str) -> list[str]:
+def _told(turns: Sequence[Point]) -> list[str]:
     many = f", {len(turns)} turns" if len(turns) > 1 else ""
     lines = [f"{clock(turns[0].since_s)} to {clock(turns[-1].at_s)}{many}"]
     blind = [each.unusable for each in turns if each.unusable is not None]
@@ -49,9 +48,10 @@ def _told(turns: Sequence[Point], statistic: str) -> list[str]:
         return lines
     outside = sum(each.outside for each in turns)
     often = f" in {outside} turns" if outside and many else ""
+    took = _range((each.measured_s for each in turns), duration)
     lines += [
         f"load {_range((each.arrivals_per_s for each in turns), _number)} per s",
-        f"{statistic} {_range((each.measured_s for each in turns), duration)}"
+        f"{then(each.statistic for each in turns)} {took}"
         + (f", outside the target{often}" if outside else ""),
         f"expected {_range((each.expected_s for each in turns), duration)}",
     ]

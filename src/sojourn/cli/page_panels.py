@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import isfinite, nan
 
 from sojourn.cli.history import clock
 from sojourn.cli.page_curves import Scale, dots, joined, plain, steps, wedges
 from sojourn.cli.page_decided import Decided
 from sojourn.cli.page_hover import columns
-from sojourn.cli.page_points import OperatorPoint, Point, gathered
+from sojourn.cli.page_points import OperatorPoint, Point, gathered, then
 from sojourn.cli.show import duration
-from sojourn.decide.plan import Target
 
 __all__ = ["picture"]
 
@@ -32,9 +32,7 @@ class _Panel:
     key: tuple[tuple[str, str, str], ...] = ()
 
 
-def picture(
-    points: Sequence[Point], decided: Iterable[Decided], statistic: str, target: Target | None
-) -> str:
+def picture(points: Sequence[Point], decided: Iterable[Decided]) -> str:
     """Return the SVG of *points*, of which there is at least one, with all decisions."""
     across = Scale.across(points[0].since_s, points[-1].at_s, _LEFT, _WIDTH - _RIGHT)
     operators = gathered(points)
@@ -42,7 +40,7 @@ def picture(
     curves = _Curves(across, points)
     panels = [
         curves.load(),
-        curves.latency(statistic, target),
+        curves.latency(),
         *([curves.processors("processors, all", together, _ALL)] if operators else []),
         *(curves.processors(f"processors, {n}", o, _EACH) for n, o in operators.items()),
         *(curves.backlog(f"backlog, {name}", o) for name, o in operators.items()),
@@ -60,7 +58,7 @@ def picture(
             _unusable(across, points, down),
             _times(across, down),
             *drawn,
-            columns(across, points, operators, statistic, top=_TOP, bottom=down),
+            columns(across, points, operators, top=_TOP, bottom=down),
             f'<g class="marks{many}">{"".join(_mark(across, m, down) for m in marks)}</g>',
         ]
     )
@@ -90,12 +88,14 @@ class _Curves:
             paths=(("load", self._steps(up, values)),),
         )
 
-    def latency(self, statistic: str, target: Target | None) -> _Panel:
-        """Return the sojourn times, what was expected of them, and the target."""
+    def latency(self) -> _Panel:
+        """Return the sojourn times, what was expected of them, and the targets."""
+        statistic = then(each.statistic for each in self._points)
+        targets = then(each.target for each in self._points if each.target)
         measured = [each.measured_s for each in self._points]
         expected = [each.expected_s for each in self._points]
         outside = [each.measured_s if each.outside else nan for each in self._points]
-        limit = [target.seconds] if target else []
+        limit = [each.target.seconds for each in self._points if each.target]
         up = Scale.of([*measured, *expected, *limit], height=_LATENCY, ticks=5, powers=True)
         paths = [("measured dots", dots(self._across, up, self._centres, measured))]
         key = [("measured", "●", "measured")]
@@ -106,11 +106,11 @@ class _Curves:
             paths.append(("expected", self._steps(up, expected)))
             key.append(("expected", "━", "expected"))
         label = f"Sojourn time, {statistic}: {_range(measured, duration)}"
-        if target is not None:
-            y, number = up.at(target.seconds), sum(each.outside for each in self._points)
-            paths.append(("target", f"M{_LEFT} {y:g}H{_WIDTH - _RIGHT}"))
-            key.append(("target", "╌", str(target)))
-            label += f"; above {target} in {number} of {sum(map(isfinite, measured))} turns"
+        if targets:
+            number = sum(each.outside for each in self._points)
+            paths.append(("target", self._targets(up)))
+            key.append(("target", "╌", targets))
+            label += f"; above {targets} in {number} of {sum(map(isfinite, measured))} turns"
         if any(map(isfinite, outside)):
             paths.append(("outside", wedges(self._across, up, self._centres, outside)))
             key.append(("outside", "▲", "outside the target"))
@@ -159,6 +159,19 @@ class _Curves:
             height=_EACH,
             paths=(("backlog", self._steps(up, values, filled=True)),),
         )
+
+    def _targets(self, up: Scale) -> str:
+        """Return a line for each target, as long as it held."""
+        path = ""
+        for target, held in groupby(self._points, key=lambda each: each.target):
+            if target is not None:
+                spell = list(held)
+                since, until = (
+                    self._across.at(spell[0].since_s),
+                    self._across.at(spell[-1].at_s),
+                )
+                path += f"M{since:g} {up.at(target.seconds):g}H{until:g}"
+        return path
 
     def _steps(self, up: Scale, values: Sequence[float], *, filled: bool = False) -> str:
         return steps(self._across, up, self._edges, values, filled=filled)

@@ -8,7 +8,7 @@ from sojourn.cli.turns import Turn
 from sojourn.decide.plan import Target
 from sojourn.knowledge import measured_s
 
-__all__ = ["OperatorPoint", "Point", "gathered", "point", "thinned"]
+__all__ = ["OperatorPoint", "Point", "gathered", "point", "then", "thinned"]
 
 # Curves of more points are no finer on a screen, and make the page slow to open.
 _MOST_POINTS = 1000
@@ -43,6 +43,8 @@ class Point:
     expected_s: float
     processors: int
     outside: bool
+    statistic: str = "mean"
+    target: Target | None = None
     unusable: str | None = None
     operators: Mapping[str, OperatorPoint] = field(default_factory=dict)
 
@@ -53,7 +55,8 @@ class Point:
 
 
 def point(turn: Turn, target: Target | None) -> Point:
-    """Return what is drawn of *turn*; the target says of which statistic."""
+    """Return what is drawn of *turn*: the statistic of its target, or of that of the run."""
+    target = turn.episode.target or target
     seen, decision, said = turn.episode.observation, turn.episode.decision, turn.expected
     statistic = target.statistic if target else turn.statistic
     took_s = measured_s(seen, statistic) if seen.usable else nan
@@ -73,9 +76,20 @@ def point(turn: Turn, target: Target | None) -> Point:
         expected_s=_known(said.seconds) if said is not None and comparable else nan,
         processors=int(sum(running)),
         outside=target is not None and took_s > target.seconds,
+        statistic=statistic,
+        target=target,
         unusable=None if seen.usable else seen.reason,
         operators=operators,
     )
+
+
+def then(told: Iterable[object]) -> str:
+    """Return what followed each other, each once.
+
+    >>> then(["p95", "mean", "p95"])
+    'p95, then mean'
+    """
+    return ", then ".join(dict.fromkeys(map(str, told)))
 
 
 def gathered(points: Sequence[Point]) -> dict[str, list[OperatorPoint]]:

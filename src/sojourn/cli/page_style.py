@@ -62,7 +62,7 @@ svg tspan.called { fill: var(--called); }
 .move path { stroke: var(--move); }
 svg .up text { fill: var(--up); } svg .down text { fill: var(--down); }
 svg .move text { fill: var(--move); }
-.marks .hold path { stroke: var(--ink); }
+.marks .hold path, .marks .told path { stroke: var(--ink); }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 caption { text-align: left; color: var(--faint); padding-bottom: .3rem; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;

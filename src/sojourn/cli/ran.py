@@ -60,11 +60,14 @@ class Start:
 def run_it(start: Start, says: ForPeople | AsJson) -> int:
     """Run it until it ends or is ended, and return the exit status."""
     name, state = start.app.name, State(start.state, start.app.name)
+    history = state.history if start.history is None else start.history
     running: Running | None = None
     decisions, again = LatestDecisions(), 0
 
     def told() -> dict[str, Any]:
-        return {"name": name} if running is None else status(running, decisions.told())
+        if running is None:
+            return {"name": name}
+        return status(running, decisions.told()) | {"history": str(history.absolute())}
 
     try:
         with (
@@ -151,6 +154,8 @@ class _Ran:
 
     def drained(self) -> int:
         """Let it end what was begun, and return the exit status."""
+        for episode in self._running.untold():
+            self._write(episode)
         try:
             self._running.drain(self._says.progress)
         except EngineError as error:

@@ -57,7 +57,7 @@ def show_end(
             worst = f"{stage.target.statistic} {duration(score.worst_s)}"
             _say(console, f"worst       {worst}, in windows of {stage.window_s:g} s")
     tally = _tally(run, episodes)
-    show_tally(console, tally, run.target)
+    show_tally(console, tally)
 
 
 def rehearsal_report(

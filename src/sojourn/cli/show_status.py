@@ -85,11 +85,12 @@ def _operators(operators: Mapping[str, Mapping[str, Any]]) -> Table:
 
 
 def _decision(decision: Mapping[str, Any]) -> Text:
-    done = decision["kind"]
+    done, at = decision["kind"], datetime.fromisoformat(decision["at"]).astimezone()
+    if done == "hold" and not decision["failure"]:
+        return _line(f"{at:%H:%M:%S}  told  {decision['reason']}")
     if done != "hold" and not decision["carried_out"]:
         done = f"{done} {'failed' if decision['failure'] else 'advised'}"
     failure = f": {decision['failure']}" if decision["failure"] else ""
-    at = datetime.fromisoformat(decision["at"]).astimezone()
     return _line(
         f"{at:%H:%M:%S}  {done:<4}  {processors_text(decision['before'])} -> "
         f"{processors_text(decision['after'])}  {decision['reason']}{failure}"

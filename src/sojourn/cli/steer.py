@@ -1,5 +1,6 @@
 """`sojourn scale`, `pause`, `resume` and `set`: tell a running application what to do."""
 
+import os
 from typing import Annotated, Any
 
 import typer
@@ -87,4 +88,6 @@ def set_goal(
 
 def _tell(app: str | None, request: dict[str, Any]) -> None:
     folder, entry = find(app)
-    typer.echo(f"{entry.name}: {ask(folder, entry, request)['said']}")
+    # whoever became another user is still who they were
+    by = os.environ.get("SUDO_USER") or os.environ.get("LOGNAME") or os.environ.get("USER", "")
+    typer.echo(f"{entry.name}: {ask(folder, entry, request | {'by': by})['said']}")

@@ -65,11 +65,11 @@ class ForPeople:
         """Say how far the end has come."""
         typer.echo("".join(c if c.isprintable() else " " for c in text), err=True)
 
-    def end(self, tally: Tally, running: Running) -> None:
+    def end(self, tally: Tally, running: Running) -> None:  # noqa: ARG002 - as below
         """Say what it came to."""
         console = self._console if self._console.is_terminal else Console(width=_WIDEST)
         console.print()
-        show_tally(console, tally, running.orders.target)
+        show_tally(console, tally)
 
     def _say(self, text: str, style: str | None = None) -> None:
         self._console.print(text, soft_wrap=True, highlight=False, markup=False, style=style)
@@ -104,10 +104,11 @@ class AsJson:
         """Draw nothing."""
 
     def change(self, episode: Episode) -> None:
-        """Say what was changed, or would have been."""
+        """Say what was changed, or would have been, and what the loop was told."""
         decision = episode.decision
+        held = "failure" if episode.failure else "told"
         self._say(
-            "change" if decision.kind != "hold" else "failure",
+            "change" if decision.kind != "hold" else held,
             {
                 "at_s": decision.at_s,
                 "kind": decision.kind,

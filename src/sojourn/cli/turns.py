@@ -19,7 +19,7 @@ from sojourn.knowledge import (
 from sojourn.measure.observation import Observation
 from sojourn.topology import Topology
 
-__all__ = ["Line", "Tally", "Turn", "failed_text", "lines", "turns"]
+__all__ = ["Judged", "Line", "Tally", "Turn", "failed_text", "lines", "turns"]
 
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]\d+)?")
 _MOST_REASONS = 3
@@ -43,8 +43,13 @@ class Turn:
 
     @property
     def done(self) -> str:
-        """What was done: hold, up, down or move, and whether it was only wished for."""
+        """What was done: hold, up, down or move, and whether it was only wished for.
+
+        Told are orders by hand between two turns: to pause, to resume, another target.
+        """
         kind = self.episode.decision.kind
+        if kind == "hold" and not self.episode.looked and not self.episode.failure:
+            return "told"
         if kind == "hold" or self.episode.cost is not None:
             return kind
         return f"{kind} failed" if self.episode.failure else f"{kind} advised"
@@ -55,6 +60,10 @@ def turns(episodes: Iterable[Episode], statistic: str = "mean") -> Iterator[Turn
     expected: Expected | None = None
     for episode in episodes:
         seen, decision = episode.observation, episode.decision
+        if not episode.looked and episode.cost is None:
+            # what was expected of the next turn is expected still
+            yield Turn(episode=episode, expected=None, statistic=statistic)
+            continue
         said = expected if seen.usable else None
         known = said or decision.expected
         statistic = known.statistic if known else statistic
@@ -90,7 +99,7 @@ def lines(shown: Iterable[Turn], *, every: bool = False) -> Iterator[Line]:
     folds: list[_Fold] = []
     for turn in shown:
         fold = _Fold(turn)
-        alone = every or turn.episode.cost is not None
+        alone = every or turn.episode.cost is not None or turn.done == "told"
         if alone or (folds and folds[0].state != fold.state):
             yield from (each.line() for each in folds)
             folds.clear()
@@ -172,15 +181,27 @@ def _reason(episode: Episode) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
+@dataclass(slots=True)
+class Judged:
+    """In how many turns a target held and its statistic was measured, and was above it."""
+
+    measured: int = 0
+    above: int = 0
+
+
 class Tally:
-    """What turns came to in all, counted as they pass by."""
+    """What turns came to in all, counted as they pass by.
+
+    Each turn is judged by the target that it had itself, or else by that of the run.
+    """
 
     def __init__(self, topology: Topology, target: Target | None) -> None:
         self._topology, self._target = topology, target
         self._before: Episode | None = None
         self.error: PredictionError | None = None
         self.errors: dict[str, PredictionError] = {}
-        self.turns = self.unusable = self.replayed = self.measured = self.above = 0
+        self.turns = self.unusable = self.replayed = 0
+        self.judged: dict[Target, Judged] = {}
         self.lasted_s = self.pause_s = 0.0
         self.done: Counter[str] = Counter()
 
@@ -195,21 +216,33 @@ class Tally:
         """How many times processors were changed."""
         return sum(self.done[kind] for kind in ("up", "down", "move"))
 
+    @property
+    def measured(self) -> int:
+        """Turns in which the statistic of their target was measured."""
+        return sum(judged.measured for judged in self.judged.values())
+
+    @property
+    def above(self) -> int:
+        """Turns in which it was above the target."""
+        return sum(judged.above for judged in self.judged.values())
+
     def _count(self, turn: Turn) -> None:
         episode, cost = turn.episode, turn.episode.cost
         seen = episode.observation
-        looked = seen.lasted_s > 0  # and was not a change by hand between two looks
-        self.turns += looked
-        self.unusable += looked and not seen.usable
+        self.turns += episode.looked
+        self.unusable += episode.looked and not seen.usable
         self.lasted_s += seen.lasted_s
         self.done[turn.done] += 1
         if cost is not None:
             self.pause_s += cost.pause_s
             self.replayed += cost.replayed
-        if self._target is not None and isfinite(s := measured_s(seen, self._target.statistic)):
-            self.measured += 1
-            self.above += s > self._target.seconds
-        self._compare(episode)
+        target = episode.target or self._target
+        if target is not None and isfinite(s := measured_s(seen, target.statistic)):
+            judged = self.judged.setdefault(target, Judged())
+            judged.measured += 1
+            judged.above += s > target.seconds
+        if episode.looked or cost is not None:
+            self._compare(episode)
 
     def _compare(self, episode: Episode) -> None:
         """Take how far off what was expected of *episode* was: the one before says it."""

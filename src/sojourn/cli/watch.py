@@ -110,6 +110,8 @@ class _News:
         """Tell whether the turn has something new to say."""
         wish = turn.done, dict(turn.episode.decision.after)
         again, self._wished = wish == self._wished, wish
+        if turn.done == "told":
+            return True
         if turn.done == "hold":
             return bool(turn.episode.failure)  # the loop's own
         return not (again and turn.episode.cost is None)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from sojourn.decide.plan import Target
 from sojourn.engine import Cost
 from sojourn.knowledge import Decision, Episode, Expected
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
@@ -39,7 +40,7 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
     """
     turn = json.loads(text, object_hook=_number)
     seen, decided, cost = turn["observation"], turn["decision"], turn["cost"]
-    expected = decided["expected"]
+    expected, target = decided["expected"], turn.get("target")  # which old files do not have
     return Episode(
         observation=Observation(
             **{
@@ -56,6 +57,7 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
             **{**cost, "changed": {name: tuple(pair) for name, pair in cost["changed"].items()}}
         ),
         failure=turn["failure"],
+        target=target and Target(**target),
     )
 
 

@@ -13,6 +13,8 @@ __all__ = ["REQUESTS", "answer"]
 REQUESTS = ("scale", "pause", "resume", "set", "status")
 """What may be asked."""
 
+_LONGEST_NAME = 64
+
 
 def answer(
     running: Running,
@@ -20,20 +22,26 @@ def answer(
     request: Mapping[str, Any],
 ) -> Mapping[str, object]:
     """Return the answer to a request, whatever it is. Raise `BadInput` if it makes no sense."""
+    by = _who(request.get("by"))
     match request.get("ask"):
         case "scale":
-            return {"said": running.scale(_allocation(request.get("allocation")))}
+            return {"said": running.scale(_allocation(request.get("allocation")), by)}
         case "pause":
-            return {"said": running.pause()}
+            return {"said": running.pause(by)}
         case "resume":
-            return {"said": running.resume()}
+            return {"said": running.resume(by)}
         case "set":
             most = request.get("max_processors")
-            return {"said": running.set_goal(_target(request.get("target")), _most(most))}
+            return {"said": running.set_goal(_target(request.get("target")), _most(most), by)}
         case "status":
             return status()
         case other:
             raise BadInput(f"{shown(other)} cannot be asked; ask {', '.join(REQUESTS)}")
+
+
+def _who(given: object) -> str:
+    """Return who asks, as they say themselves: for the history, and nothing relies on it."""
+    return given[:_LONGEST_NAME] if isinstance(given, str) and given.isprintable() else ""
 
 
 def _allocation(given: object) -> dict[str, int]:

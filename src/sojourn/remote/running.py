@@ -88,15 +88,19 @@ class Running:
         # not `until_s` itself: a last turn of a hair's breadth measures nothing
         while not self._ended and self.engine.now_s < until_s - 0.5 * self.every_s:
             turned = self._turn()
-            while self._notices:
-                yield self._notices.popleft()
+            yield from self.untold()
             if turned is not None:
                 yield turned
 
-    def scale(self, asked: Mapping[str, int]) -> str:
+    def untold(self) -> Iterator[Episode]:
+        """Yield what was done by hand since the last turn."""
+        while self._notices:
+            yield self._notices.popleft()
+
+    def scale(self, asked: Mapping[str, int], by: str = "") -> str:
         """Give operators the processors that are *asked* for, and say what was done.
 
-        The loop is paused then, or it would undo what somebody wanted.
+        The loop is paused then, or it would undo what somebody wanted. *by* is who that was.
         """
         with self._lock:
             self._check_open()
@@ -107,30 +111,33 @@ class Running:
             if self.deciding.mode != "failed":
                 self._decide(Deciding(mode="paused", why="processors were set by hand"))
             if not cost.changed:
+                self._told(f"paused with `sojourn scale`{_by(by)}: it only recommends")
                 return f"{_pairs(asked)} already; the loop is paused, {RESUMES}"
             self.changes += 1
-            self._notice("set by hand with `sojourn scale`", before, after, cost)
+            self._notice(f"set by hand with `sojourn scale`{_by(by)}", before, after, cost)
         done = ", ".join(f"{name} {was} -> {now}" for name, (was, now) in cost.changed.items())
         return f"{done}; the loop is paused, {RESUMES}"
 
-    def pause(self) -> str:
+    def pause(self, by: str = "") -> str:
         """Let the loop recommend only, and say so."""
         with self._lock:
             self._check_open()
             if self.deciding.mode == "failed":
                 return f"the loop does not decide anyway: {self.deciding.why}"
             self._decide(Deciding(mode="paused", why="it was paused by hand"))
+            self._told(f"paused with `sojourn pause`{_by(by)}: it only recommends")
         return f"the loop is paused: it looks and recommends; {RESUMES}"
 
-    def resume(self) -> str:
+    def resume(self, by: str = "") -> str:
         """Let the loop decide again, and say so."""
         with self._lock:
             self._check_open()
             self._failures.clear()
             self._decide(Deciding(mode="active"))
+            self._told(f"resumed with `sojourn resume`{_by(by)}: {self.orders.said}")
             return f"the loop decides: {self.orders.said}"
 
-    def set_goal(self, target: Target | None, most: int | None) -> str:
+    def set_goal(self, target: Target | None, most: int | None, by: str = "") -> str:
         """Go after another target, or with another number of processors, and say so."""
         if target is None and most is None:
             raise BadInput("nothing is to be set; write a target, or the most processors")
@@ -144,6 +151,7 @@ class Running:
                 now.most if most is None else most,
             )
             self._decide(self.deciding)
+            self._told(f"set with `sojourn set`{_by(by)}: {self.orders.said}")
             idle = "" if self.deciding.mode == "active" else f"; the loop is paused, {RESUMES}"
             return f"from now on {self.orders.said}{idle}"
 
@@ -176,9 +184,10 @@ class Running:
             try:
                 episode = self._loop.decide(observation)
                 self.changes += episode.cost is not None and bool(episode.cost.changed)
+                target = self.orders.target
             finally:
                 self.acting = False
-        return episode
+        return replace(episode, target=target)
 
     def _start_again(self, error: Exception) -> None:
         """Replace the loop by a new one, which takes over what runs and what is known."""
@@ -219,6 +228,11 @@ class Running:
         if self.deciding.mode == "ending":
             raise EngineError(f"nothing can be changed any more: {self.deciding.why}")
 
+    def _told(self, reason: str) -> None:
+        """Keep what the loop was told, where processors stay as they are."""
+        same = dict(self.engine.allocation)
+        self._notice(reason, same, same, None)
+
     def _notice(
         self,
         reason: str,
@@ -232,8 +246,18 @@ class Running:
         seen = Observation.unusable(at_s, at_s, "this is not a look of the loop")
         decision = Decision(at_s=at_s, before=before, after=after, reason=reason)
         self._notices.append(
-            Episode(observation=seen, decision=decision, cost=cost, failure=failure)
+            Episode(
+                observation=seen,
+                decision=decision,
+                cost=cost,
+                failure=failure,
+                target=self.orders.target,
+            )
         )
+
+
+def _by(who: str) -> str:
+    return f" by {who}" if who else ""
 
 
 def _pairs(allocation: Mapping[str, int]) -> str:

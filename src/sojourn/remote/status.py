@@ -17,7 +17,7 @@ _MOST_DECISIONS = 10
 
 
 class LatestDecisions:
-    """The last decisions that changed something, would have, or failed."""
+    """The last decisions that changed something, would have, or failed; and orders by hand."""
 
     def __init__(self) -> None:
         self._told: deque[dict[str, Any]] = deque(maxlen=_MOST_DECISIONS)
@@ -28,7 +28,10 @@ class LatestDecisions:
         decision, changed = episode.decision, episode.cost is not None
         wish = (decision.kind, dict(decision.after))
         again, self._wish = wish == self._wish, wish
-        news = bool(episode.failure) if decision.kind == "hold" else changed or not again
+        if decision.kind == "hold":
+            news = bool(episode.failure) or not episode.looked
+        else:
+            news = changed or not again
         if not news:
             return False
         self._told.append(

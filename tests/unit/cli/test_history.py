@@ -1,9 +1,12 @@
 """`sojourn history` as a user runs it: what it prints, and how it ends."""
 
 import json
+import os
 import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from math import inf, nan
@@ -24,6 +27,9 @@ from sojourn.knowledge_file import HistoryFile, Run, read
 from sojourn.loop import Loop
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
+from sojourn.remote.claim import Claim
+from sojourn.remote.places import state_folder
+from sojourn.remote.server import Server
 from sojourn.simulate.engine import Simulator
 from sojourn.simulate.workload import Rates, Workload
 
@@ -249,6 +255,106 @@ def test_a_run_without_a_turn_is_said_to_have_none(tmp_path):
     assert "there is nothing to draw: the loop has not had a turn yet" in refused.stderr
 
 
+# -- orders by hand, and a target for each turn ------------------------------------------------
+
+
+def told(at_s, reason, target):
+    """Return an order by hand between two turns."""
+    same = {"a": 2}
+    return Episode(
+        observation=Observation.unusable(at_s, at_s, "this is not a look of the loop"),
+        decision=Decision(at_s=at_s, before=same, after=same, reason=reason),
+        target=target,
+    )
+
+
+FAST = sj.Target("mean", 1.0)
+ORDERED = [
+    *(replace(turn(n, expected_s=2.0), target=TARGET) for n in (1, 2)),
+    told(25.0, "set with `sojourn set` by anna: mean ≤ 1 s", FAST),
+    *(replace(turn(n), target=FAST) for n in (3, 4, 5)),
+]
+
+
+def test_orders_have_a_line_of_their_own_and_count_as_no_change(tmp_path):
+    path = written(tmp_path / "h", ORDERED)
+    shown = run(path).stdout
+    assert [row[-2:] for row in rows(shown)] == [
+        ["hold", "well"],
+        ["told", "set with `sojourn set` by anna: mean ≤ 1 s"],
+        ["hold", "well"],
+    ]
+    assert "turns       5 in 0:00:50\nchanges     0\n" in shown
+    assert rows(run(path, "--decisions").stdout) == [rows(shown)[1]]
+
+
+def test_each_turn_is_judged_by_its_own_target(tmp_path):
+    path = written(tmp_path / "h", ORDERED)
+    assert "target      p95 ≤ 3 s: above it in 2 of 2 turns\n" in run(path).stdout
+    assert "            mean ≤ 1 s: above it in 3 of 3 turns\n" in run(path).stdout
+    summary = run_json(path)["summary"]
+    assert summary["targets"] == [
+        {"statistic": "p95", "seconds": 3.0, "measured": 2, "above_target": 2},
+        {"statistic": "mean", "seconds": 1.0, "measured": 3, "above_target": 3},
+    ]
+    assert (summary["measured"], summary["above_target"]) == (5, 5)
+
+
+def test_what_is_expected_of_a_turn_is_so_beyond_an_order(tmp_path):
+    turns_told = run_json(written(tmp_path / "h", ORDERED))["turns"]
+    assert turns_told[3]["expected"]["seconds"] == 2.0
+    assert turns_told[2]["expected"] is None
+
+
+def test_a_history_of_turns_without_targets_is_judged_by_that_of_its_run(tmp_path):
+    """As earlier versions wrote it."""
+    path = written(tmp_path / "h", ORDERED)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE turns SET record = json_remove(record, '$.target')")
+    assert "target      p95 ≤ 3 s: above it in 5 of 5 turns\n" in run(path).stdout
+
+
+def test_a_picture_shows_each_target_and_orders(tmp_path):
+    text = picture(tmp_path, ORDERED, TARGET)
+    for words in ("p95 ≤ 3 s", "then mean ≤ 1 s", "told"):
+        assert f"<!-- {words} -->" in text
+    assert "not usable" not in text
+
+
+# -- which file it is --------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("places")
+def test_without_a_file_the_history_of_the_application_that_ran_last_is_found():
+    for name in ("shop", "mill"):
+        state_folder(name).mkdir(parents=True)
+        written(state_folder(name) / "history", SHORT)
+    mill, shop = state_folder("mill") / "history", state_folder("shop") / "history"
+    os.utime(mill, (2e9, 2e9))
+    assert f"from {mill}\n" in run().stdout
+    assert f"from {shop}\n" in run("--app", "shop").stdout
+    assert run_json("--app", "shop")["file"] == str(shop)
+    done = run("--app", "mine")
+    assert done.exit_code == 2
+    assert "there is no history of 'mine'; there are: mill, shop" in done.stderr
+    assert "both given" in run(shop, "--app", "shop").stderr
+
+
+@pytest.mark.usefixtures("places")
+def test_of_an_application_that_runs_the_history_is_that_which_it_writes(tmp_path):
+    elsewhere = written(tmp_path / "elsewhere", SHORT)
+    state = tmp_path / "mill"
+    state.mkdir()
+    own = written(state / "history", SHORT)
+    for told_of, found in (({"history": str(elsewhere)}, elsewhere), ({}, own)):
+        with (
+            Claim("mill", address="apps:app", state=state, logs=state / "logs") as claim,
+            Server(claim.socket, claim.token, lambda _request, told_of=told_of: told_of),
+        ):
+            assert f"from {found}\n" in run().stdout
+            assert f"from {found}\n" in run("--app", "mill").stdout
+
+
 def test_runs_are_told_apart(tmp_path):
     path = written(tmp_path / "h", [turn(1)])
     written(path, [turn(1), turn(2)])
@@ -263,15 +369,15 @@ def test_runs_are_told_apart(tmp_path):
 def test_json_has_everything(tmp_path):
     printed = run_json(written(tmp_path / "h", SHORT))
     assert list(printed) == [
-        "name", "run", "started_at", "every_s", "policy", "target", "allocation", "summary",
-        "turns",
+        "file", "name", "run", "started_at", "every_s", "policy", "target", "allocation",
+        "summary", "turns",
     ]  # fmt: skip
     assert printed["target"] == {"statistic": "p95", "seconds": 3.0}
     assert printed["started_at"] == "2026-03-01T12:00:00+00:00"
     assert list(printed["turns"][0]) == [
         "since_s", "at_s", "usable", "reason", "notes", "arrivals_per_s", "completed_per_s",
         "streams", "roots", "mean_s", "percentiles_s", "operators", "statistic", "measured_s",
-        "expected", "decision", "done", "cost", "failure",
+        "expected", "decision", "done", "cost", "failure", "target",
     ]  # fmt: skip
     first, changed, after, nothing = (printed["turns"][n] for n in (0, 3, 4, 5))
     assert first["expected"] is None

@@ -218,6 +218,30 @@ def test_a_turn_outside_the_target_is_marked():
     assert not paths(made(RUN, run(target=("p95", 9.0))), "outside")
 
 
+def test_each_turn_is_judged_by_its_own_target_and_orders_are_marked():
+    p95, mean = sj.Target("p95", 3.0), sj.Target("mean", 1.0)
+    order = Episode(
+        observation=Observation.unusable(25.0, 25.0, "this is not a look of the loop"),
+        decision=Decision(at_s=25.0, before={"a": 2}, after={"a": 2}, reason="set by anna"),
+        target=mean,
+    )
+    tree = made(
+        [
+            *(replace(turn(n), target=p95) for n in (1, 2)),
+            order,
+            *(replace(turn(n), target=mean) for n in (3, 4, 5)),
+        ]
+    )
+    assert facts(tree)["target"] == "p95 ≤ 3 s, then mean ≤ 1 s changed by hand"
+    assert facts(tree)["time outside the target"] == "60.0% 3 of 5 turns"
+    assert facts(tree)["changes"].strip() == "0"
+    (line,) = paths(tree, "target")
+    assert line.count("M") == 2
+    assert [row[:4] for row in rows(tree)] == [["0:00:25", "● told", "", "set by anna"]]
+    assert not paths(tree, "unusable")
+    assert "sojourn time, p95, then mean, seconds" in "".join(tree.itertext())
+
+
 def test_without_a_target_there_is_no_line_and_no_share():
     tree = made(RUN, run(target=None))
     assert not paths(tree, "target")

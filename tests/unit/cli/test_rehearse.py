@@ -461,7 +461,7 @@ def test_bad_input_is_one_line_and_status_2(trace, arguments, said):
 
 def test_a_trace_that_is_none_is_refused(tmp_path):
     for content, said in (
-        ("once upon\na time", "'a time' is not a time and a rate"),
+        ("once upon\na time", "in the header 'once upon' no column is a time"),
         ("0,6\n5,6\n", "a load of 5 s is over before the first look after 10 s"),
     ):
         (tmp_path / "rates.csv").write_text(content, encoding="utf-8")

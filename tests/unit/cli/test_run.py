@@ -425,9 +425,34 @@ def test_what_is_done_by_hand_is_shown_and_in_the_history(engines, tmp_path):
     assert "p95 ≤ 5 s" in ran.stdout
     assert "0:00:08  paused: processors were set by hand" in ran.stdout
     assert "set by hand with `sojourn scale`" in ran.stdout
-    reasons = [episode.decision.reason for episode in read_episodes(tmp_path / "own")]
-    assert reasons.count("set by hand with `sojourn scale`") == 1
-    assert len(reasons) == 9
+    told = [e for e in read_episodes(tmp_path / "own") if not e.looked]
+    assert [e.decision.reason.split(" by ")[0].split(":")[0] for e in told] == [
+        "set with `sojourn set`", "set",
+    ]  # fmt: skip
+    assert {str(e.target) for e in told} == {"p95 ≤ 5 s"}
+
+
+def test_the_summary_of_a_run_and_its_history_judge_each_turn_by_its_own_target(
+    engines, tmp_path
+):
+    """After `set` they used to differ, because the history went by the first target."""
+    told = {4.0: ("set", "--target-mean", "1us")}
+
+    def by_hand(now_s):
+        if now_s in told:
+            command(*told.pop(now_s))
+
+    engines[1]["raises"] = by_hand
+    ran = run("--for", "8s", "--history", tmp_path / "own")
+    judged = [line for line in ran.stdout.splitlines() if "above it in" in line]
+    assert judged[0].startswith("target      mean ≤ 2 s: above it in 0 of ")
+    assert judged[1] == "            mean ≤ 1e-06 s: above it in 4 of 4 turns"
+    read_again = command("history", str(tmp_path / "own")).stdout
+    assert [line for line in read_again.splitlines() if "above it in" in line] == judged
+    assert re.search(r" told +set with `sojourn set`.*: drs, mean ≤ 1e-06 s", read_again)
+    told = json.loads(command("history", str(tmp_path / "own"), "--json").stdout)["summary"]
+    assert [target["seconds"] for target in told["targets"]] == [2.0, 1e-6]
+    assert told["above_target"] == 4
 
 
 def test_a_loop_that_fails_is_told_and_in_the_history(engines, tmp_path):

@@ -106,6 +106,17 @@ def test_the_loop_is_paused_and_resumed(vld):
     assert vld.deciding.mode == "active"
 
 
+def test_orders_are_told_with_the_name_of_who_gave_them(vld, monkeypatch):
+    monkeypatch.setenv("SUDO_USER", "anna")
+    said("pause")
+    monkeypatch.delenv("SUDO_USER")
+    monkeypatch.setenv("LOGNAME", "ben\x1b[2J")
+    said("set", "--target-p95", "300ms")
+    reasons = [episode.decision.reason for episode in vld.untold()]
+    assert reasons[0] == "paused with `sojourn pause` by anna: it only recommends"
+    assert reasons[1].startswith("set with `sojourn set`: drs, p95 ≤ 0.3 s"), "no odd letters"
+
+
 def test_another_goal_keeps_the_other_options(vld):
     printed = said("set", "--target-p95", "300ms", "--max-processors", "30")
     assert printed == (

@@ -70,11 +70,23 @@ def turned(running, number):
     return list(islice(running.turns(), number))
 
 
+def looks(running, number):
+    """Return turns alone, without what was told by hand between them."""
+    passing = (episode for episode in running.turns() if episode.looked)
+    return list(islice(passing, number))
+
+
+def known(running):
+    """Return the turns that the loop remembers, with the target that they had."""
+    target = running.orders.target
+    return tuple(replace(episode, target=target) for episode in running.knowledge.episodes)
+
+
 def test_turns_are_those_of_the_loop():
     running = begun(Jump())
     first, second = turned(running, 2)
     assert (first.running["a"], second.running["a"]) == (5, 6)
-    assert running.knowledge.episodes == (first, second)
+    assert known(running) == (first, second)
     assert running.changes == 2
 
 
@@ -127,7 +139,8 @@ def test_resumed_it_goes_on_from_there():
     running.scale({"a": 9})
     assert running.deciding.mode == "paused"
     assert running.resume() == "the loop decides: mean ≤ 0.2 s, None"
-    _, episode = turned(running, 2)
+    _, told, episode = turned(running, 3)
+    assert told.decision.reason == "resumed with `sojourn resume`: mean ≤ 0.2 s, None"
     assert (episode.decision.before["a"], episode.running["a"]) == (9, 10)
 
 
@@ -223,17 +236,17 @@ def test_processors_are_changed_while_the_loop_looks():
 def test_paused_it_recommends_only():
     running = begun(Jump())
     assert running.pause().startswith("the loop is paused: it looks and recommends")
-    episode = turned(running, 1)[0]
+    episode = looks(running, 1)[0]
     assert (episode.decision.kind, episode.cost) == ("up", None)
     running.resume()
-    assert turned(running, 1)[0].cost is not None
+    assert looks(running, 1)[0].cost is not None
 
 
 def test_started_passive_it_recommends_until_it_is_resumed():
     running = begun(Jump(), active=False)
     assert (running.deciding.mode, turned(running, 1)[0].cost) == ("passive", None)
     running.resume()
-    assert turned(running, 1)[0].running["a"] == 5
+    assert looks(running, 1)[0].running["a"] == 5
 
 
 def test_another_target_is_gone_after_from_the_next_turn_on():
@@ -246,6 +259,43 @@ def test_another_target_is_gone_after_from_the_next_turn_on():
     turned(running, 1)
     assert sum(running.engine.allocation.values()) > 6
     assert running.orders.most == 12
+
+
+def test_orders_are_noticed_with_who_gave_them_and_turns_keep_their_target():
+    """So that a history tells them, and judges each turn by what was asked for then."""
+    running = begun()
+    old, new = running.orders.target, sj.Target("p95", 1.0)
+    running.pause("anna")
+    before = turned(running, 2)
+    running.set_goal(new, 12, "ben")
+    running.resume()
+    after = turned(running, 3)
+    assert [episode.looked for episode in (*before, *after)] == [
+        False,
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert [episode.decision.reason for episode in (before[0], *after[:2])] == [
+        "paused with `sojourn pause` by anna: it only recommends",
+        "set with `sojourn set` by ben: p95 ≤ 1 s, 12",
+        "resumed with `sojourn resume`: p95 ≤ 1 s, 12",
+    ]
+    assert [episode.target for episode in (*before, *after)] == [old, old, new, new, new]
+    assert {episode.decision.kind for episode in (before[0], *after[:2])} == {"hold"}
+
+
+def test_what_is_told_after_the_last_turn_is_not_lost():
+    running = begun()
+    turned(running, 1)
+    running.pause()
+    running.end()
+    assert not list(running.turns())
+    assert [e.decision.reason for e in running.untold()] == [
+        "paused with `sojourn pause`: it only recommends"
+    ]
+    assert not list(running.untold())
 
 
 def test_what_is_not_set_stays():
@@ -278,7 +328,7 @@ def test_a_loop_that_fails_is_started_again_and_takes_over():
     assert [e.failure for e in episodes] == ["ZeroDivisionError: by zero"] * 2 + [""]
     assert episodes[0].decision.reason == "the loop failed; a new one takes over"
     assert running.deciding.mode == "active"
-    assert running.knowledge.episodes == (episodes[2],)
+    assert known(running) == (episodes[2],)
     assert running.knowledge.allocation == ENOUGH
 
 
@@ -313,7 +363,7 @@ def test_resumed_a_failed_loop_tries_again():
     turned(running, 12)
     assert running.deciding.mode == "failed"
     running.resume()
-    assert turned(running, 1)[0].decision.reason == "what was started with stays"
+    assert looks(running, 1)[0].decision.reason == "what was started with stays"
 
 
 def test_failures_far_apart_are_no_reason_to_give_up(monkeypatch):
