@@ -31,6 +31,7 @@ class LiveSimulator:
     """
 
     servers = "127.0.0.1:9092"
+    clients = {"bootstrap.servers": servers}  # noqa: RUF012 - nobody changes it
 
     def __init__(self, *, look_s=0.01, drain_s=0.0, stops_at_s=float("inf"), raises=None):
         self._simulator, self._lock = Simulator(sample_every=1), threading.Lock()

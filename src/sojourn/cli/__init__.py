@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 from sojourn.cli.broker import broker
 from sojourn.cli.calibrate import calibrate
 from sojourn.cli.compare import compare
+from sojourn.cli.dead_letters import dead_letters
 from sojourn.cli.explain import explain
 from sojourn.cli.history import history
 from sojourn.cli.logs import logs
@@ -16,6 +17,7 @@ from sojourn.cli.predict import predict
 from sojourn.cli.ps import ps
 from sojourn.cli.rehearse import rehearse
 from sojourn.cli.reproduce import reproduce
+from sojourn.cli.retry import retry
 from sojourn.cli.run import run
 from sojourn.cli.simulate import simulate
 from sojourn.cli.steer import pause, resume, scale, set_goal
@@ -92,6 +94,8 @@ app.command()(resume)
 app.command(name="set")(set_goal)
 app.command()(logs)
 app.command()(ps)
+app.command(name="dead-letters")(dead_letters)
+app.command()(retry)
 app.command()(broker)
 
 

@@ -10,7 +10,7 @@ from sojourn.remote.running import Running
 
 __all__ = ["REQUESTS", "answer"]
 
-REQUESTS = ("scale", "pause", "resume", "set", "status")
+REQUESTS = ("scale", "pause", "resume", "set", "status", "kafka")
 """What may be asked."""
 
 _LONGEST_NAME = 64
@@ -35,6 +35,8 @@ def answer(
             return {"said": running.set_goal(_target(request.get("target")), _most(most), by)}
         case "status":
             return status()
+        case "kafka":
+            return {"clients": dict(running.engine.clients)}
         case other:
             raise BadInput(f"{shown(other)} cannot be asked; ask {', '.join(REQUESTS)}")
 

@@ -45,6 +45,11 @@ class Health(Protocol):
 class LiveEngine(Engine, Protocol):
     """An engine whose `apply` and `health` may be called while another thread looks."""
 
+    @property
+    def clients(self) -> Mapping[str, str]:
+        """Settings of clients to its Kafka, which may be secrets."""
+        ...
+
     def health(self) -> Health:
         """Return how it is."""
         ...

@@ -79,6 +79,12 @@ class SparkEngine:
         return self._cluster.servers
 
     @property
+    def clients(self) -> Mapping[str, str]:
+        """Settings of clients to its Kafka, which may be secrets."""
+        self._running()
+        return self._cluster.for_clients
+
+    @property
     def logs(self) -> Path:
         """The folder with what user code printed."""
         self._running()

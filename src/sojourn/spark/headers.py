@@ -23,6 +23,7 @@ __all__ = [
     "LATEST_S",
     "MOST_ID_BYTES",
     "MOST_TRACED",
+    "OURS",
     "ROOT",
     "TRACE",
     "WRITTEN",
@@ -54,7 +55,8 @@ MOST_TRACED = 1_000_000
 LATEST_S = 253_402_300_799.0
 """The last second of the year 9999."""
 
-_OURS = "sojourn-"
+OURS = "sojourn-"
+"""What the names of our headers begin with."""
 
 Header = tuple[str, bytes]
 
@@ -99,7 +101,7 @@ def lineage_of(
     blobs: dict[str, bytes] = {}
     others: list[Header] = []
     for name, value in headers:
-        if name is None or not name.startswith(_OURS):
+        if name is None or not name.startswith(OURS):
             others.append((name or "", value or b""))
         elif name.startswith(BLOB):
             blobs[name.removeprefix(BLOB)] = value or b""

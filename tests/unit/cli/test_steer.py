@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.cli import app
+from sojourn.cli.letters import opened
 from sojourn.cli.logs import Tail
 from sojourn.cli.policy import DrsOptions, read_policy
 from sojourn.cli.prometheus import Metrics, exposition
@@ -81,6 +82,36 @@ def listening(tmp_path, name="vld"):
 def vld(tmp_path):
     with listening(tmp_path) as running:
         yield running
+
+
+# -- dead letters ------------------------------------------------------------------------------
+
+
+def test_a_running_application_tells_where_its_dead_letters_are(vld):
+    letters = opened(None, None, None, ["socket.timeout.ms=5000"], None)
+    assert letters.topic == "vld.dead-letters"
+    assert letters.clients == {**vld.engine.clients, "socket.timeout.ms": "5000"}
+
+
+def test_of_one_that_has_ended_it_has_to_be_said(tmp_path):
+    done = run("dead-letters")
+    assert done.exit_code == 3
+    assert "runs only while the application does" in done.output
+    tmp_path.joinpath("application.json").write_text('{"application": "shop"}')
+    done = run("retry", "--all", "--state", tmp_path)
+    assert done.exit_code == 2
+    assert "where the Kafka of shop is" in done.output
+    letters = opened(None, "kafka:9092", tmp_path, None, None)
+    assert (letters.topic, letters.clients) == (
+        "shop.dead-letters",
+        {"bootstrap.servers": "kafka:9092"},
+    )
+    done = run("dead-letters", "--bootstrap-servers", "kafka:9092")
+    assert done.exit_code == 2
+    assert "whose dead letters?" in done.output
+    done = run("dead-letters", "--bootstrap-servers", "kafka:9092", "--state", tmp_path / "no")
+    assert done.exit_code == 2
+    assert "name it with --app" in done.output
 
 
 # -- scale, pause, resume, set -----------------------------------------------------------------

@@ -13,6 +13,7 @@ from sojourn.spark.headers import (
     LATEST_S,
     MOST_ID_BYTES,
     MOST_TRACED,
+    OURS,
     ROOT,
     TRACE,
     WRITTEN,
@@ -99,7 +100,7 @@ def dead_letter_headers(
     """
     beside = sql.filter(
         source["headers"],
-        lambda header: header["key"].startswith(BLOB) | ~header["key"].startswith("sojourn-"),
+        lambda header: header["key"].startswith(BLOB) | ~header["key"].startswith(OURS),
     )
     place = _place(source)
     told = _present(

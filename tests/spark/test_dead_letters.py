@@ -1,0 +1,194 @@
+"""Dead letters on a real broker: listed, shown, and put back in."""
+
+import json
+import time
+from itertools import count
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from typer.testing import CliRunner
+
+from sojourn.cli import app
+from sojourn.host.messages import Answer, Record
+from sojourn.spark.broker import Broker
+from sojourn.spark.headers import lineage_of
+from sojourn.spark.letters import dead_letter
+
+pytestmark = pytest.mark.spark
+NUMBERS = count()
+
+
+@pytest.fixture(scope="module")
+def broker(jars):
+    with Broker(jars=jars) as running:
+        yield running
+
+
+class Shop:
+    """An application that has ended, with a source of two partitions and its dead letters."""
+
+    def __init__(self, broker):
+        self._clients = {"bootstrap.servers": broker.bootstrap_servers}
+        self.name = f"shop{next(NUMBERS)}"
+        self.source, self.letters = f"{self.name}.orders", f"{self.name}.dead-letters"
+        broker.create_topics({self.source: 2, self.letters: 2})
+        self._producer = Producer(self._clients)
+
+    def write(self, topic, value, **fields):
+        """Write a message, and return the offset that it has."""
+        told = []
+        self._producer.produce(
+            topic, value, on_delivery=lambda _, message: told.append(message), **fields
+        )
+        self._producer.flush()
+        return told[0].offset()
+
+    def fail(self, value, *, operator="parse", headers=(), most_bytes=1 << 20, partition=1):
+        """Write a record and its dead letter, as a relay does."""
+        offset = self.write(
+            self.source, value, partition=partition, key=b"K", headers=list(headers)
+        )
+        lineage = lineage_of(
+            headers,
+            topic=self.source,
+            partition=partition,
+            offset=offset,
+            timestamp_s=1_700_000_000.5,
+            key=b"K",
+        )
+        letter = dead_letter(
+            lineage,
+            Record(1, lineage.place, value or b"", "orders"),
+            Answer(1, dead=f"ValueError: {operator}\nmore", traceback="line 7", tries=3),
+            operator=operator,
+            now_s=time.time(),
+            most_bytes=most_bytes,
+        )
+        self.write(self.letters, letter.value, key=letter.key, headers=letter.headers,
+                   partition=partition)  # fmt: skip
+
+    def run(self, *arguments, status=0):
+        """Return what a command says."""
+        servers = self._clients["bootstrap.servers"]
+        told = CliRunner().invoke(
+            app, [*arguments, "--app", self.name, "--bootstrap-servers", servers]
+        )
+        assert told.exit_code == status, told.output
+        return told.output
+
+    def listed(self, *arguments):
+        """Return the dead letters that are listed."""
+        return json.loads(self.run("dead-letters", "--json", *arguments))["dead_letters"]
+
+    def at(self, partition, offset):
+        """Return the message at a place of the source."""
+        reader = Consumer({**self._clients, "group.id": "test"})
+        try:
+            reader.assign([TopicPartition(self.source, partition, offset)])
+            message = reader.poll(30)
+        finally:
+            reader.close()
+        assert message is not None
+        assert message.error() is None
+        return message
+
+
+@pytest.fixture
+def shop(broker):
+    return Shop(broker)
+
+
+def test_dead_letters_are_listed_the_newest_last(shop):
+    assert f"no dead letters in {shop.letters}" in shop.run("dead-letters")
+    for number in range(3):
+        shop.fail(f"no json {number}".encode(), partition=number % 2)
+        time.sleep(0.002)  # Kafka's clock has milliseconds
+    listed = shop.listed()
+    assert [letter["payload"] for letter in listed] == [f"no json {n}" for n in range(3)]
+    assert [letter["position"] for letter in listed] == ["0/0", "1/0", "0/1"]
+    assert {letter["tries"] for letter in listed} == {3}
+    assert listed[1]["came_from"] == f"{shop.source}/1/0"
+    assert [letter["payload"] for letter in shop.listed("--limit", "1")] == ["no json 2"]
+    table = shop.run("dead-letters", "--limit", "2")
+    assert "ValueError: parse" in table
+    assert "more" not in table.splitlines()[2]
+    assert "the last 2 of 3" in table
+
+
+def test_only_those_that_are_late_enough_are_listed(shop):
+    shop.fail(b"no json")
+    assert len(shop.listed("--since", "1h")) == 1
+    assert len(shop.listed("--since", "2020-01-31T12:00:00Z")) == 1
+    assert shop.listed("--since", "2099-01-31T12:00:00Z") == []
+    assert "is no time" in shop.run("dead-letters", "--since", "latest", status=2)
+
+
+def test_all_of_one_is_shown(shop):
+    shop.fail(b"\xff\x00", headers=[("trace-parent", b"00-1")])
+    said = shop.run("dead-letters", "--show", "1/0")
+    for part in ("base64:/wA=", "line 7", "trace-parent: 00-1", "more", f"{shop.source}/1/0"):
+        assert part in said
+    assert "no dead letter at 0/7" in shop.run("dead-letters", "--show", "0/7", status=2)
+
+
+def test_what_is_put_back_in_is_as_it_was_and_for_one_operator(shop):
+    given = [("sojourn-id", b"it"), ("sojourn-root", b"root"), ("sojourn-birth", b"12.5"),
+             ("sojourn-column-photo", b"\xff"), ("other", b"1")]  # fmt: skip
+    shop.fail(b"one", headers=given)
+    shop.fail(b"two", operator="match")
+    assert "which?" in shop.run("retry", status=2)
+    assert "1 of 1 dead letters" in shop.run("retry", "--operator", "parse")
+    message = shop.at(1, 2)
+    headers = dict(message.headers())
+    assert (message.value(), message.key()) == (b"one", b"K")
+    assert {name: headers[name] for name, _ in given} == dict(given)
+    assert headers["sojourn-for"] == f"{shop.letters}/parse".encode()
+    assert headers["sojourn-trace"] == b"0"
+    assert "sojourn-error" not in headers
+    # and it is not offered again
+    assert [letter["operator"] for letter in shop.listed()] == ["match"]
+    assert "no dead letter at 1/0" in shop.run("retry", "1/0", status=2)
+    assert "1 of 1 dead letters" in shop.run("retry", "--all")
+    assert shop.listed() == []
+
+
+def test_a_root_is_put_back_in_with_the_id_that_it_had(shop):
+    shop.fail(b"one")
+    shop.run("retry", "1/0")
+    assert dict(shop.at(1, 1).headers())["sojourn-id"] == f"{shop.source}/1/0".encode()
+
+
+def test_of_one_that_was_cut_the_whole_is_put_back_in(shop):
+    whole = b"x" * 30_000
+    shop.fail(whole, headers=[("other", b"1")], most_bytes=20_000)
+    (letter,) = shop.listed()
+    assert letter["cut"]
+    assert len(letter["payload"]) < len(whole)
+    shop.run("retry", "--all")
+    message = shop.at(1, 1)
+    assert message.value() == whole
+    assert dict(message.headers())["other"] == b"1"
+
+
+def test_what_cannot_be_put_back_in_says_why_and_stays(shop):
+    # as earlier versions wrote them
+    shop.write(shop.letters, b"old", headers=[("sojourn-id", b"a/0/1.parse.0"),
+               ("sojourn-error", b"no")], partition=0)  # fmt: skip
+    gone = [("sojourn-error", b"no"), ("sojourn-position", b"gone/7/1")]
+    shop.write(shop.letters, b"new", headers=gone, partition=0)
+    lost = [("sojourn-error", b"no"), ("sojourn-cut", b"9"),
+            ("sojourn-position", f"{shop.source}/1/77".encode())]  # fmt: skip
+    shop.write(shop.letters, b"cut", headers=lost, partition=0)
+    shop.fail(b"sound")
+    assert shop.listed()[0]["operator"] == "parse"
+    said = shop.run("retry", "--all", status=3)
+    assert "0/0 is not put back in: it does not say where it came from" in said
+    assert "0/1 is not put back in: gone has no partition 7 any more" in said
+    assert "0/2 is not put back in: it has only the beginning" in said
+    assert "1 of 4 dead letters" in said
+    assert len(shop.listed()) == 3
+
+
+def test_an_application_that_kafka_does_not_know_is_asked_after(shop):
+    shop.name = "nobody"
+    assert "there is no topic nobody.dead-letters" in shop.run("dead-letters", status=3)
