@@ -102,7 +102,9 @@ class Codec:
         """Return the record that was encoded, or raise a `BadRecord` that says why not."""
         try:
             named = self._parse(str(body, "utf-8"))
-        except (ArithmeticError, RecursionError, ValueError) as error:
+        except RecursionError as error:
+            raise self._bad("", f"{shown(body)} is nested too deeply; write it flat") from error
+        except (ArithmeticError, ValueError) as error:
             raise self._bad("", f"{shown(body)} is not JSON: {error}") from error
         if not isinstance(named, dict):
             raise self._bad("", f'{shown(named)} is no JSON object; write {{"column": value}}')
@@ -154,11 +156,17 @@ def _parser(schema: Schema) -> json.JSONDecoder:
 
 def _is_text(value: object) -> bool:
     """Tell whether all text in *value* is UTF-8: half a surrogate pair is not."""
-    if isinstance(value, dict):
-        return all(_is_text(part) for pair in value.items() for part in pair)
-    if isinstance(value, list | tuple):
-        return all(map(_is_text, value))
-    try:
-        return not isinstance(value, str) or bool(value.encode() or True)
-    except UnicodeEncodeError:
-        return False
+    left = [value]
+    while left:  # and not by calling itself: a stranger's record may be nested deeply
+        part = left.pop()
+        if isinstance(part, dict):
+            left += part.keys()
+            left += part.values()
+        elif isinstance(part, list | tuple):
+            left += part
+        elif isinstance(part, str):
+            try:
+                part.encode()
+            except UnicodeEncodeError:
+                return False
+    return True
