@@ -10,16 +10,20 @@ from confluent_kafka import Consumer, Producer
 from sojourn.app.operator import OnError
 from sojourn.host.controller import Controller
 from sojourn.host.server import Settings
+from sojourn.host.sizes import MOST_BYTES, message_bytes
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
+from sojourn.spark.dead_letters import DeadLetters
 from sojourn.spark.feed import Feed, start_feed
+from sojourn.spark.headers import child_headers, lineage_of
+from sojourn.spark.put_back import put_back
 from sojourn.spark.real_time import start_real_time
 from sojourn.spark.relay import OUTPUT, SCHEMA, Route
 from sojourn.spark.session import end_session, new_session
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 180
-TOPICS = {"lines": 1, "split": 1, "dead": 1, "nothing": 1}
+TOPICS = {"lines": 1, "split": 1, "dead": 1, "nothing": 1, "feeds.dead-letters": 1}
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +75,7 @@ def test_records_pass_through_spark_and_a_host_that_is_rescaled(
                     operator="split",
                     reads={"lines": "lines"},
                     writes={"split": "split"},
-                    dead_letters="dead",
+                    dead_letters="feeds.dead-letters",
                 ),
                 kafka=Cluster(broker.bootstrap_servers).for_spark,
                 host=host,
@@ -80,16 +84,24 @@ def test_records_pass_through_spark_and_a_host_that_is_rescaled(
             ),
         )
         try:
-            producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+            producer = Producer(
+                {"bootstrap.servers": broker.bootstrap_servers, "message.max.bytes": 2 << 20}
+            )
             for number in range(60):
                 producer.produce("lines", json.dumps({"line": f"a{number} b{number}"}))
                 if number == 20:
                     controller.scale("split", 4)
             producer.produce("lines", b"a stranger wrote this")
+            # Kafka just takes what comes of this one, with all that it carries
+            word = "w" * (room() - len('{"word":"<>"}') - 10)
+            producer.produce("lines", json.dumps({"line": word}))
             producer.flush()
-            found = consumed(broker.bootstrap_servers, "split", 120)
+            found = consumed(broker.bootstrap_servers, "split", 121)
             controller.await_running("split", 4)
-            dead = consumed(broker.bootstrap_servers, "dead", 1)
+            letters = DeadLetters("feeds", {"bootstrap.servers": broker.bootstrap_servers})
+            (first,) = awaited(letters)
+            assert list(put_back(letters, [first])) == [(first, "")]
+            (again,) = awaited(letters)
             assert query.exception() is None
             controller.ask()
             while "split" not in controller.reported():
@@ -97,15 +109,35 @@ def test_records_pass_through_spark_and_a_host_that_is_rescaled(
         finally:
             query.stop()
         tallies = controller.tallies()["split"]
-    words = sorted(json.loads(payload)["word"] for payload, _ in found)
-    assert words == sorted(f"<{letter}{n}>" for letter in "ab" for n in range(60))
-    assert len({headers["sojourn-id"] for _, headers in found}) == 120
+    words = sorted((json.loads(payload)["word"] for payload, _ in found), key=len)
+    assert words.pop() == f"<{word}>"
+    assert sorted(words) == sorted(f"<{letter}{n}>" for letter in "ab" for n in range(60))
+    assert len({headers["sojourn-id"] for _, headers in found}) == 121
     assert {headers["sojourn-root"] for _, headers in found} == {
-        f"lines/0/{n}".encode() for n in range(60)
+        f"lines/0/{n}".encode() for n in (*range(60), 61)
     }
-    assert b"is not JSON" in dead[0][1]["sojourn-error"]
-    assert dead[0][0] == b"a stranger wrote this"
-    assert sum(counts.served for tally in tallies for counts in tally.processors) == 61
+    assert "is not JSON" in first.error
+    assert first.value == b"a stranger wrote this"
+    # put back in, it is the same record, and fails for the same reason
+    assert (again.came_from, again.record) == ("lines/0/62", first.record)
+    assert (again.value, again.error) == (first.value, first.error)
+    assert sum(counts.served for tally in tallies for counts in tally.processors) == 63
+
+
+def room():
+    """Return how large a word may be."""
+    root = lineage_of([], topic="lines", partition=0, offset=61, timestamp_s=time.time())
+    headers = child_headers(root, "split", 10**9, time.time(), {})
+    return MOST_BYTES - message_bytes(None, b"", headers)
+
+
+def awaited(letters):
+    """Return the dead letters that were not put back in, once there are any."""
+    until_s = time.monotonic() + DEADLINE_S
+    while not (found := letters.found()):
+        assert time.monotonic() < until_s
+        time.sleep(0.2)
+    return found
 
 
 def noted(commits):
