@@ -93,7 +93,7 @@ def test_records_pass_through_spark_and_a_host_that_is_rescaled(
                     controller.scale("split", 4)
             producer.produce("lines", b"a stranger wrote this")
             # Kafka just takes what comes of this one, with all that it carries
-            word = "w" * (room() - len('{"word":"<>"}') - 10)
+            word = "w" * (room() - len('{"word":"<>"}') - 30)
             producer.produce("lines", json.dumps({"line": word}))
             producer.flush()
             found = consumed(broker.bootstrap_servers, "split", 121)

@@ -41,6 +41,7 @@ from sojourn.host.sizes import MOST_BYTES, message_bytes
 from sojourn.spark.carried import Carried, Passed
 from sojourn.spark.headers import (
     LATEST_S,
+    MOST_TRACED,
     Header,
     Lineage,
     child_headers,
@@ -71,8 +72,8 @@ _PATIENCE_S = 20.0
 _LOOK_S = 0.02
 # At the end of a batch: what takes no time is done by then.
 _LINGERS_S = 0.05
-# The longest number in the id of a child.
-_MOST_OUTPUTS = 10**9
+# Numbers that are as long as any in the headers of a child.
+_MOST_OUTPUTS, _LONGEST = 10**9, 1 / 3e300
 _decode = msgspec.msgpack.Decoder(ToFeed).decode
 
 Batches = Iterable[pa.RecordBatch]
@@ -154,6 +155,7 @@ class _Relay:
     ) -> None:
         self._path, self._route, self._hello = path, route, hello
         self._sampling = Sampling(route.trace_per_s)
+        self._room_bytes = route.most_bytes - _beside_bytes(route.operator)
         self._number = 0
         self._open: dict[int, Passed] = {}
         for lineage, record in before:
@@ -300,8 +302,8 @@ class _Relay:
 
     def _room(self, lineage: Lineage) -> int:
         """Return how many bytes a child may have, beside the key and headers that it gets."""
-        headers = child_headers(lineage, self._route.operator, _MOST_OUTPUTS, time.time(), {})
-        return max(1, self._route.most_bytes - message_bytes(lineage.key, b"", headers))
+        ids = len(lineage.identity.encode()) + len(lineage.root.encode())
+        return max(1, self._room_bytes - ids - len(lineage.key or b""))
 
     def _pass(self, lineage: Lineage, record: Record) -> Record:
         """Return a record with a number of ours, by which it is answered."""
@@ -359,6 +361,15 @@ def _key(payload: bytes, columns: tuple[str, ...]) -> str | None:
         return json.dumps([named.get(column) for column in columns])
     except (ValueError, AttributeError, RecursionError):  # deeply nested, too
         return None
+
+
+def _beside_bytes(operator: str) -> int:
+    """Return what a message has at most beside payload, key and the ids of its parents."""
+    nobody = Lineage(
+        identity="", root="", birth_s=_LONGEST, written_s=0.0, blobs={}, traced=MOST_TRACED
+    )
+    headers = child_headers(nobody, operator, _MOST_OUTPUTS, _LONGEST, {})
+    return message_bytes(None, b"", headers)
 
 
 def _moment_s(timestamp_us: int | None) -> float:
