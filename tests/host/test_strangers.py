@@ -277,6 +277,7 @@ def test_any_records_are_answered_once(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_any_records_are_answered_once_in_the_long_run(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "tests")
-    check_any_records_are_answered_once(tmp_path, ROUTES, 5000)
+    check_any_records_are_answered_once(tmp_path, ROUTES, 2000)
