@@ -1,0 +1,20 @@
+import pytest
+
+from sojourn.errors import BadInput
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.settings import SparkSettings
+
+
+def test_the_largest_message_is_what_the_producer_takes():
+    assert SparkSettings().most_bytes == 1_048_576
+    asked = {"max.request.size": "4194304"}
+    assert SparkSettings(kafka=asked).most_bytes == 4_194_304
+    cluster = Cluster("kafka:9092", asked)
+    assert cluster.for_spark["kafka.max.request.size"] == "4194304"
+    assert "max.request.size" not in cluster.for_clients  # of which librdkafka knows nothing
+
+
+@pytest.mark.parametrize("size", ["", "-1", "4 MB", "100"])
+def test_a_size_that_no_message_can_have_is_refused(size):
+    with pytest.raises(BadInput, match=r"max\.request\.size .*; write 20000 or more"):
+        SparkSettings(kafka={"max.request.size": size})
