@@ -70,7 +70,8 @@ class Driver:
         try:
             self._answer()
         except BaseException:
-            self.kill()
+            self._process.kill()  # all else ends with it
+            self._close()
             raise
         return time.monotonic() - began_s
 
@@ -112,10 +113,7 @@ class Driver:
         """Return the same of one that may be dead already, and had this *family*."""
         began_s = time.monotonic()
         self._process.kill()
-        self._process.wait()
-        with suppress(OSError):  # something was not read
-            self._process.stdin.close()
-        self._process.stdout.close()
+        self._close()
         while (left := self._left(family)) and time.monotonic() < began_s + patience_s:
             time.sleep(_LOOK_S)
         return left, time.monotonic() - began_s
@@ -132,17 +130,21 @@ class Driver:
 
     def stop(self):
         """End it as it is meant to end; kill it if that takes too long."""
-        if self._process is None or self._process.poll() is not None:
+        if self._process is None:
             return
-        self._process.stdin.close()
         try:
+            with suppress(OSError):  # it may be gone
+                self._process.stdin.close()
             self._process.wait(_ENDS_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-            raise
         finally:
-            self._process.stdout.close()
+            self._process.kill()
+            self._close()
+
+    def _close(self):
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # something was not read
+                pipe.close()
 
     def __enter__(self):
         self.start()

@@ -65,7 +65,7 @@ def moments(seed, number):
     return [
         Moment(
             log=log,
-            batches=random.randint(1, 3),
+            batches=random.randint(0, 2),
             after_s=random.uniform(0.0, _LATEST_S[log]) if random.random() < 0.5 else 0.0,
             target=random.choice(("everything", "everything", "driver", "jvm")),
         )
