@@ -24,6 +24,7 @@ import numpy as np
 import throughput_app
 from on_spark import load_of, sink_of, watched
 from sojourn.app.loading import load
+from sojourn.app.operator import Hints
 from sojourn.spark import real_time
 from sojourn.spark.engine import SparkEngine
 from sojourn.spark.settings import SparkSettings
@@ -73,7 +74,8 @@ def seconds(times):
 def pauses(batches, seed, *, asynchronous):
     """Return the longest times without a record at the sink, one for each end of a batch."""
     app, address = throughput_app.one, "throughput_app:one"
-    topology = app.topology({"source": PASSED_PER_S})
+    measured = {"pass-0": Hints(service_s=2e-5)}
+    topology = app.topology({"source": PASSED_PER_S}, measured=measured)
     lasts_s = PASSED_BATCH_S * batches
     real_time.OPTIONS = {ASYNC: "true" if asynchronous else "false"}
     with SparkEngine(app, address, SparkSettings(batch_s=PASSED_BATCH_S)) as engine:
