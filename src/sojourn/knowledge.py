@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from math import isfinite
 from statistics import median
 from typing import Literal
@@ -23,6 +24,7 @@ __all__ = [
     "Knowledge",
     "PredictionError",
     "allocation_text",
+    "batch_ended",
     "measured_s",
 ]
 
@@ -30,6 +32,8 @@ Kind = Literal["hold", "up", "down", "move"]
 
 # A change of the engine, a warmer cache, a larger state: the last few changes tell best.
 _LAST_CHANGES = 5
+# The end of a batch falls into so many looks at most.
+_END_OF_BATCH = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +221,8 @@ class Knowledge:
     def outcomes(self) -> list[tuple[Expected, Observation]]:
         """Return what was expected beside what then happened, where both are known.
 
-        Not where a change paused operators: of pauses the model says nothing.
+        Not where a change paused operators, or a batch ended: of pauses the model says
+        nothing.
         """
         later = [episode.observation for episode in self.episodes[1:]]
         if self.seen is not None:
@@ -227,6 +232,7 @@ class Knowledge:
             for episode, after in zip(self.episodes, later, strict=False)
             if episode.decision.expected is not None
             and after.usable
+            and not batch_ended([episode.observation, after])
             and dict(episode.running) == dict(episode.decision.after)
             and (episode.cost is None or episode.cost.pause_s == 0)
         ]
@@ -254,6 +260,21 @@ class Knowledge:
             if (error := PredictionError.over(pairs)) is not None:
                 errors[name] = error
         return errors
+
+
+def batch_ended(observations: Sequence[Observation]) -> bool:
+    """Tell whether a batch ended in the last of *observations*, and that is not the rule.
+
+    Records wait while one ends, which says nothing of processors. An end may fall into two
+    looks. Where it is in more of them in a row, batches are so short that what they cost is
+    a part of the latency.
+
+    >>> quiet, end = (Observation(since_s=0, at_s=1, commits=n) for n in (0, 1))
+    >>> batch_ended([quiet, end]), batch_ended([quiet, end, end]), batch_ended([end] * 3)
+    (True, True, False)
+    """
+    row = takewhile(lambda seen: seen.commits > 0, reversed(observations))
+    return 0 < len(list(row)) <= _END_OF_BATCH
 
 
 def measured_s(observation: Observation, statistic: str) -> float:

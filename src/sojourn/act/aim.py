@@ -61,10 +61,17 @@ class Aim:
     note: str = ""
 
 
-def aim(topology: Topology, goal: Goal, needs: Mapping[str, int] | None = None) -> Aim:
+def aim(
+    topology: Topology,
+    goal: Goal,
+    needs: Mapping[str, int] | None = None,
+    *,
+    asked: Target | None = None,
+) -> Aim:
     """Return the allocation that *goal* calls for, or what comes closest.
 
-    *needs* are processors that operators need beside, to work off what waits.
+    *needs* are processors that operators need beside, to work off what waits. Notes speak of
+    the target that was *asked* for, where the goal has a stricter one to be on the safe side.
 
     - a bound of an operator forbids keeping up: that operator has all it may have
     - the most there are do not keep up: they are shared out by need
@@ -83,7 +90,8 @@ def aim(topology: Topology, goal: Goal, needs: Mapping[str, int] | None = None) 
         }
         return Aim(allocation=ration(topology, needed, error.processors), note=str(error))
     except (TargetBelowFloor, TargetOutOfReach) as error:
-        return Aim(allocation=_nearest(topology, goal, needs, error), note=str(error))
+        note = _not_reached(error, asked or goal.target)
+        return Aim(allocation=_nearest(topology, goal, needs, error), note=note)
     except TooFewCores as error:
         enough = replace(topology, cores=None)
         return Aim(allocation=aim(enough, goal, needs).allocation, note=str(error))
@@ -148,6 +156,20 @@ def _nearest(
     statistic = goal.target.statistic if goal.target else "mean"
     near = replace(goal, target=Target(statistic, best_s * _NEAR))
     return aim(topology, near, needs).allocation
+
+
+def _not_reached(error: TargetBelowFloor | TargetOutOfReach, asked: Target | None) -> str:
+    if isinstance(error, TargetBelowFloor):
+        return (
+            f"no number of processors surely keeps {asked}: without any waiting it is "
+            f"{error.floor_s:.3g} s already"
+        )
+    if error.needed is None:
+        return (
+            f"not even all processors that operators may have surely keep {asked}; raise their "
+            "max_processors"
+        )
+    return f"{error.processors} processors do not surely keep {asked}; it takes {error.needed}"
 
 
 def _seconds(goal: Goal) -> float:

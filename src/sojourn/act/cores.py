@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sojourn.act.policy.base import Policy
-from sojourn.knowledge import Decision, Knowledge
+from sojourn.knowledge import Decision, Knowledge, allocation_text
 from sojourn.model.cores import computing
 from sojourn.topology import Topology
 
@@ -20,6 +20,8 @@ _FULL = 0.95
 # Of all the machine, which never gets to the last of its cores, in so many observations in a
 # row: one may be a compiler, or a log that is rotated.
 _BUSY, _IN_A_ROW = 0.97, 2
+# What is said once: the note of a plan that finds too few cores says so too.
+_WAY_OUT = "only more cores"
 # From this part of the service time on, an operator computes more than it waits.
 _COMPUTES = 0.5
 
@@ -46,12 +48,17 @@ def within_cores(decision: Decision, knowledge: Knowledge) -> Decision:
     full = _full(knowledge) if idle else ""
     if not full:
         return decision
-    reason = (
-        f"{decision.reason}; but {full}: processors for {', '.join(idle)} could not run; only "
-        "more cores, or less load, will do"
+    kept = _kept(decision, after)
+    same = kept == dict(decision.before)
+    # the processors that are told are those that there will be
+    told = decision.reason.replace(
+        f": {allocation_text(decision.after)}", "" if same else f": {allocation_text(kept)}"
     )
+    reason = f"{told}; but {full}: processors for {', '.join(idle)} could not run"
+    if _WAY_OUT not in reason:
+        reason = f"{reason}; {_WAY_OUT}, or less load, will do"
     # what was expected was expected of other processors
-    return replace(decision, after=_kept(decision, after), reason=reason, expected=None)
+    return replace(decision, after=kept, reason=reason, expected=None)
 
 
 def _runs(topology: Topology, decision: Decision, name: str) -> int:

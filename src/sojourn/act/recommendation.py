@@ -11,7 +11,7 @@ from math import ceil
 from sojourn.act.ration import bounded
 from sojourn.decide.plan import MOST_PROCESSORS
 from sojourn.errors import BadTopology
-from sojourn.knowledge import Decision, Knowledge
+from sojourn.knowledge import Decision, Knowledge, allocation_text
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import observed
 from sojourn.model.cores import slowed
@@ -103,11 +103,15 @@ class Recommended:
         return self._decision(self.knowledge.allocation, reason)
 
     def change(self, after: Mapping[str, int], reason: str) -> Decision:
-        """Return the change to *after*, or to what comes closest within *most*."""
+        """Return the change to *after*, or to what comes closest within *most*.
+
+        The *reason* is told with the processors that there will be.
+        """
         topology = self.knowledge.topology
         within = bounded(topology, after, self.most)
+        reason = f"{reason}: {allocation_text(within)}"
         if within != bounded(topology, after):
-            reason = f"{reason}, but {self.most} processors are the most there may be"
+            reason = f"{reason}, as {self.most} processors are the most there may be"
         return self._decision(within, reason)
 
     def _decision(self, after: Mapping[str, int], reason: str) -> Decision:

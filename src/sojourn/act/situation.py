@@ -159,7 +159,7 @@ def _behind(
         if allocation[name] >= load.min_processors:
             wait_s = models[name].wait_s(load, allocation[name])
             ordinary += _NOW_AND_THEN * load.arrivals_per_s * wait_s
-        if last.operators[name].backlog > ordinary:
+        if last.operators[name].backlog >= ordinary + 1:
             behind[name] = last.operators[name].backlog - ordinary
     return behind
 

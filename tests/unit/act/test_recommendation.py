@@ -40,7 +40,7 @@ def test_a_change_keeps_to_the_most_there_may_be_and_says_so():
     decision = now.change({"a": 9, "b": 9}, "busy")
     assert decision.after == {"a": 4, "b": 4}
     assert decision.wanted == {"a": 9, "b": 9}
-    assert decision.reason == "busy, but 8 processors are the most there may be"
+    assert decision.reason == "busy: 4:4, as 8 processors are the most there may be"
 
 
 def test_a_change_keeps_to_the_bounds_of_operators():

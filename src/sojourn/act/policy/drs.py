@@ -26,9 +26,17 @@ from sojourn.act.outlook import (
 )
 from sojourn.act.recommendation import held
 from sojourn.act.situation import Situation, situation
+from sojourn.act.startable import startable
 from sojourn.decide.plan import Target
 from sojourn.errors import BadTarget
-from sojourn.knowledge import Decision, Expected, Knowledge, allocation_text, measured_s
+from sojourn.knowledge import (
+    Decision,
+    Expected,
+    Knowledge,
+    allocation_text,
+    batch_ended,
+    measured_s,
+)
 from sojourn.load import StationLoad
 from sojourn.measure.smooth import Smoother
 from sojourn.measure.steady import Steady
@@ -96,6 +104,8 @@ class _Turn:
     """One decision, step by step: too slow, too much, or in the wrong place."""
 
     def __init__(self, drs: Drs, knowledge: Knowledge, now: Situation) -> None:
+        self._startable = startable(knowledge)
+        now = replace(now, topology=self._startable.bound(now.topology))
         self._drs, self._goal, self._knowledge, self._now = drs, drs.goal, knowledge, now
         self._current = dict(knowledge.allocation)
         self._statistic = drs.goal.target.statistic if drs.goal.target else "mean"
@@ -109,22 +119,36 @@ class _Turn:
         # Processors are added for what is sure, and taken away for what is at all likely:
         # of how much longer waits are than expected, and of how much more may arrive.
         self._learn(_SURELY)
-        self._short = self._shortage()
+        self._short, self._excused = self._shortage(), ""
+        if self._short and batch_ended(knowledge.observations) and not self._overloaded():
+            self._short, self._excused = "", self._short
         band = drs.caution.given_for
         if not self._short:
             self._learn(0.0)
             band = drs.caution.kept_for
         more = max(1 + band(now.uncertainty), drs.caution.busiest(knowledge, now.topology))
         self._safe = now.topology.scaled(min(more, max(1.0, self._carried_by_cores())))
-        self._wanted = aim(self._safe, replace(drs.goal, target=self._target), now.needs)
+        self._wanted = aim(
+            self._safe,
+            replace(drs.goal, target=self._target),
+            now.needs,
+            asked=drs.goal.target,
+        )
 
     def decision(self) -> Decision:
         """Return what to do."""
         if self._short:
             return self._more(self._short)
+        if self._excused:
+            return self._hold(
+                f"{self._excused}, but a batch has just ended, for which records wait: nothing "
+                "is added unless it stays so"
+            )
         if self._now.behind:
             waiting = ", ".join(f"{n:.0f} at {name}" for name, n in self._now.behind.items())
-            return self._hold(f"catching up, {waiting} too many are waiting: nothing is taken")
+            return self._hold(
+                f"catching up, more are waiting than usual ({waiting}): nothing is taken away"
+            )
         if self._goal.target is not None and self._fewer() and self._below_t_min():
             return self._less()
         return self._moved()
@@ -133,8 +157,7 @@ class _Turn:
 
     def _shortage(self) -> str:
         """Return what is missing; nothing where all is well."""
-        target, loads = self._goal.target, self._loads(self._current)
-        full = [name for name, k in self._current.items() if k < loads[name].min_processors]
+        target, full = self._goal.target, self._overloaded()
         if full and self._drs.trigger == "expected":
             return f"{', '.join(full)} cannot keep up"
         lacking = [name for name, k in self._now.needs.items() if k > self._current[name]]
@@ -148,8 +171,16 @@ class _Turn:
             return f"{self._statistic} is {self._measured_s:.3g} s, above {target}" * short
         expected_s = self._seconds(self._expected)
         if expected_s > self._target.seconds:
-            return f"{self._statistic} of {expected_s:.3g} s is expected, {self._goal_text()}"
+            learned = f" (waits are {self._times:.2g} times as long as the model says)"
+            learned *= self._times > 1
+            return f"{self._expected_text(self._times)}, above {target}{learned}"
         return ""
+
+    def _overloaded(self) -> list[str]:
+        """Return the operators to which more comes than their processors can serve."""
+        runs = self._startable.runs(self._current)
+        loads = self._loads(runs)
+        return [name for name, k in runs.items() if k < loads[name].min_processors]
 
     def _more(self, short: str) -> Decision:
         wanted, most = self._wanted.allocation, self._goal.most
@@ -157,10 +188,10 @@ class _Turn:
         if (most is not None and sum(after.values()) > most) or self._goal.nodes is not None:
             after = wanted
         if after == self._current:
-            return self._hold(f"{short}, but {self._wanted.note or 'no plan is better'}")
+            return self._hold(f"{short}, but {self._note or 'no plan is better'}")
         undone = self._undone(after)
         if self._no_better(after, undone):
-            best = self._wanted.note or "there are no more processors"
+            best = self._note or "there are no more processors"
             return self._hold(
                 f"{short}, but {best}: they are shared out as well as can be told"
             )
@@ -216,13 +247,11 @@ class _Turn:
 
     def _less(self) -> Decision:
         wanted = self._drs.caution.confirmed(self._knowledge, self._wanted.allocation)
-        plenty = (
-            f"{sum(self._wanted.allocation.values())} of {sum(self._current.values())} "
-            f"processors would do"
-        )
         if wanted is None:
-            return self._hold(f"{plenty}, if the next observations say so too")
+            fewer = self._would_do(self._wanted.allocation)
+            return self._hold(f"{fewer}, if the next observations say so too")
         after = self._shrunk(wanted)
+        plenty = self._would_do(after)
         undone = self._undone(after)
         after |= {name: min(got, self._current[name]) for name, got in undone.items()}
         more = sum(after.values()) >= sum(self._current.values())
@@ -234,7 +263,13 @@ class _Turn:
         if not self._drs.caution.saves(self._knowledge, saved):
             pause_s = self._knowledge.pause_s
             return self._hold(f"{plenty}, too few to be worth a pause of {pause_s:.3g} s")
-        return self._change(after, f"{plenty}: {allocation_text(after)}{self._noted()}")
+        return self._change(
+            after, f"{self._would_do(after)}: {allocation_text(after)}{self._noted()}"
+        )
+
+    def _would_do(self, allocation: Mapping[str, int]) -> str:
+        fewer, now = sum(allocation.values()), sum(self._current.values())
+        return f"{fewer} of {now} processors would do"
 
     def _shrunk(self, wanted: Mapping[str, int]) -> dict[str, int]:
         """Return *wanted* without adding anywhere, if the target is met so too."""
@@ -295,16 +330,24 @@ class _Turn:
         return then <= self._target.seconds
 
     def _well(self) -> str:
-        seconds = self._seconds(self._expected)
         if self._goal.target is None:
-            return f"{self._statistic} of {seconds:.3g} s is expected, the best of these"
-        within = "within" if seconds <= self._goal.target.seconds else "as near as can be to"
-        return f"{self._statistic} of {seconds:.3g} s is expected, {within} {self._goal.target}"
+            return f"{self._expected_text()}, the best of these"
+        near = self._expected is None or self._expected.seconds > self._goal.target.seconds
+        within = "as near as can be to" if near else "within"
+        return f"{self._expected_text()}, {within} {self._goal.target}"
+
+    def _expected_text(self, times: float = 1.0) -> str:
+        """Return what is expected where waits are so many *times* as long as the model says."""
+        seconds = self._seconds(self._expected)
+        if times > 1 and self._floor_s < seconds < inf:
+            seconds = self._floor_s + times * (seconds - self._floor_s)
+        return f"{self._statistic} of {seconds:.3g} s is expected"
 
     # -- what all of them share -------------------------------------------------------------
 
     def _predicted(self, topology: Topology, allocation: Mapping[str, int]) -> Outlook | None:
-        return figures(topology, allocation, model=self._goal.model, statistic=self._statistic)
+        runs = self._startable.runs(allocation)
+        return figures(topology, runs, model=self._goal.model, statistic=self._statistic)
 
     def _carried_by_cores(self) -> float:
         """Return for how many times the load processors could find cores to run on."""
@@ -326,13 +369,14 @@ class _Turn:
             )
             self._target = stricter(self._target, self._floor_s, self._times)
 
-    def _goal_text(self) -> str:
-        more = self._times > 1
-        learned = f", waits being {self._times:.2g} times as long as the model says" * more
-        return f"above {self._target}{learned}"
+    @property
+    def _note(self) -> str:
+        """What is not met. The bound of what cannot be started is none that somebody set."""
+        ours = self._startable.running and "max_processors" in self._wanted.note
+        return "" if ours else self._wanted.note
 
     def _noted(self) -> str:
-        return f" ({self._wanted.note})" if self._wanted.note else ""
+        return f" ({self._note})" if self._note else ""
 
     def _undone(self, after: Mapping[str, int]) -> Mapping[str, int]:
         return self._drs.caution.undone(
@@ -352,6 +396,10 @@ class _Turn:
         return self._decided(self._current, reason)
 
     def _decided(self, after: Mapping[str, int], reason: str) -> Decision:
+        if self._startable.running:
+            # what does not start stays wanted, and all else is planned without it
+            after = {**after, **{name: self._current[name] for name in self._startable.running}}
+            reason = f"{reason}; {self._startable}"
         same = dict(after) == self._current
         then = self._expected if same else self._predicted(self._now.topology, after)
         # The model speaks of queues in balance, not of those being worked off.

@@ -76,7 +76,7 @@ class Ds2:
             return now.hold(f"{needs}, but {soon}")
         if not _grows(before, wanted) and not _shrinks(before, wanted):
             return now.hold(f"{needs}: {allocation_text(before)} stays")
-        return now.change(wanted, f"{needs}: {allocation_text(wanted)}")
+        return now.change(wanted, needs)
 
     def _bounded(self, knowledge: Knowledge, needs: Mapping[str, float]) -> dict[str, int]:
         return bounded(knowledge.topology, {name: whole(k) for name, k in needs.items()})

@@ -132,8 +132,7 @@ class Flink:
         after = {name: ask.processors for name, ask in asked.items()}
         out = [n for n, k in before.items() if asked[n].out_of_bounds and after[n] != k]
         if out:
-            why = f"{used}, {', '.join(out)} out of bounds: {allocation_text(after)}"
-            return now.change(after, why)
+            return now.change(after, f"{used}, {', '.join(out)} out of bounds")
         late = [name for name, k in before.items() if wanted[name] < k == after[name]]
         wait = f"; fewer at {', '.join(late)} must wait" if late else ""
         return now.hold(f"{used}, within bounds: {allocation_text(before)} stays{wait}")

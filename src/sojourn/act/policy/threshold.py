@@ -74,7 +74,7 @@ class Threshold:
             f"{listed(known) or 'unknown'} of the time busy, {self.utilisation:g} is aimed at"
         )
         if after != before:
-            return now.change(after, f"{text}: {allocation_text(after)}")
+            return now.change(after, text)
         if wanted == before:
             return now.hold(f"{text}: {allocation_text(before)} stays")
         late = (

@@ -106,7 +106,10 @@ def test_never_down_while_catching_up():
     app = running(allocation=planned(200))
     for decision in app.turns(20, 100, backlog={"b": 500}):
         assert decision.kind == "hold"
-    assert decision.reason == "catching up, 489 at b too many are waiting: nothing is taken"
+    assert (
+        decision.reason
+        == "catching up, more are waiting than usual (489 at b): nothing is taken away"
+    )
     assert app.turn(100).kind == "down"
 
 
@@ -447,3 +450,103 @@ def test_a_forecast_is_planned_for_before_it_comes_true():
 def test_what_cannot_be_aimed_at_is_refused(fields):
     with pytest.raises(BadTarget):
         Drs(**fields)
+
+
+# -- the end of a batch ------------------------------------------------------------------------
+
+
+def test_nothing_is_added_for_what_waited_while_a_batch_ended():
+    app = running(drs(drain_s=20.0))
+    app.turns(6, 100)
+    ended = app.turn(100, backlog={"a": 3000}, commits=1)
+    assert ended.kind == "hold"
+    assert ended.reason == (
+        "2990 are waiting, too many to work off in 20 s, but a batch has just ended, for which "
+        "records wait: nothing is added unless it stays so"
+    )
+    assert app.turn(100, backlog={"a": 3000}).kind == "up"
+
+
+def test_a_load_that_plainly_grew_is_not_put_down_to_the_end_of_a_batch():
+    app = running()
+    app.turns(6, 100)
+    assert app.turn(300, commits=1).kind == "up"
+
+
+def test_where_batches_end_in_every_look_their_cost_is_a_part_of_the_latency():
+    app = running(drs(drain_s=20.0))
+    app.turns(6, 100, commits=1)
+    assert app.turn(100, backlog={"a": 3000}, commits=1).kind == "up"
+
+
+def test_what_was_measured_while_a_batch_ended_is_nothing_that_was_expected():
+    app = running()
+    app.turns(3, 100)
+    assert len(app.knowledge.outcomes()) == 2
+    app.turn(100, commits=1)
+    assert len(app.knowledge.outcomes()) == 2
+    app.turn(100)
+    assert len(app.knowledge.outcomes()) == 3
+
+
+# -- processors that do not start --------------------------------------------------------------
+
+
+def test_what_cannot_be_started_stays_wanted_and_is_said():
+    app = running(allocation={"a": 12, "b": 7})
+    told = {"runs": {"a": 7}, "missing": {"a": "out of memory"}}
+    first = app.turns(2, 100, **told)
+    assert not any("processors of a run" in d.reason for d in first)
+    later = app.turns(8, 100, **told)
+    assert {d.after["a"] for d in later} == {12}
+    assert later[-1].reason.endswith("; only 7 of 12 processors of a run (out of memory)")
+    # what is expected, is expected of those that run
+    assert later[-1].expected.seconds == pytest.approx(mean_s(BUSY, {"a": 7, "b": 7}), rel=0.1)
+    assert "processors of a run" not in app.turn(100).reason
+
+
+def test_others_make_up_for_what_cannot_be_started():
+    whole, short = {"a": 9, "b": 5}, {"a": 7, "b": 5}
+    assert mean_s(BUSY, whole) < 0.13 < mean_s(BUSY, short)
+    app = running(allocation=whole)
+    decisions = app.turns(4, 100, runs={"a": 7})
+    assert decisions[1].after == whole
+    assert decisions[-1].after["a"] == 9
+    assert decisions[-1].after["b"] > 5
+
+
+def test_an_overload_for_want_of_processors_that_start_names_no_bound_that_nobody_set():
+    app = running(allocation={"a": 8, "b": 6})
+    decision = app.turns(4, 100, runs={"a": 3})[-1]
+    assert decision.reason.startswith("a cannot keep up")
+    assert decision.reason.endswith("; only 3 of 8 processors of a run")
+    assert "max_processors" not in decision.reason
+
+
+# -- what is said ------------------------------------------------------------------------------
+
+
+def test_reasons_speak_of_the_target_that_was_asked_for():
+    app = running()
+    floor_s = 0.05 + 2 * 0.02
+    wait_s = mean_s(BUSY, app.knowledge.allocation) - floor_s
+    decisions = [measured(app, 100, floor_s + 4 * wait_s) for _ in range(10)]
+    up = next(d for d in decisions if d.kind == "up")
+    assert ", above mean ≤ 0.13 s (waits are " in up.reason
+    assert up.reason.count("≤") == 1
+
+
+def test_the_number_that_would_do_is_the_number_that_is_kept():
+    app = running(allocation=planned(400))
+    decisions = [*app.turns(3, 140), *app.turns(40, 100)]
+    down = next(d for d in decisions if d.kind == "down")
+    kept, before = sum(down.after.values()), sum(down.before.values())
+    text = ":".join(str(k) for k in down.after.values())
+    assert down.reason == f"{kept} of {before} processors would do: {text}"
+
+
+def test_a_target_that_the_most_do_not_keep_is_named_as_it_was_asked_for():
+    app = running(drs(target=Target("mean", 0.1), most=14), allocation={"a": 7, "b": 6})
+    app.turns(3, 100)
+    decision = app.turn(100)
+    assert "14 processors do not surely keep mean ≤ 0.1 s; it takes " in decision.reason

@@ -126,7 +126,7 @@ def test_no_more_than_there_may_be_are_shared_out():
     decision = warm(Ds2(most=6), CHAIN, {"a": 1, "b": 1}).turn(8.5)
     assert decision.after == {"a": 3, "b": 3}
     assert decision.wanted == {"a": 9, "b": 9}
-    assert decision.reason.endswith("9:9, but 6 processors are the most there may be")
+    assert decision.reason.endswith("3:3, as 6 processors are the most there may be")
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,10 @@ def seen(topology, running, *, at_s, lasted_s, per_s, **told):
     """Return what *per_s* roots per second, served as fast as processors can, look like.
 
     *told*, by operator: *service_s*, *samples*, *backlog*, *busy* and *served_per_s*, where
-    they are not what follows from that. *completed_per_s* is what it says.
+    they are not what follows from that, *runs* and *missing* where fewer processors run than
+    are wanted. *completed_per_s* and *commits* are what they say.
     """
+    wanted, running = running, {**running, **told.get("runs", {})}
     reach = arriving(topology, running, per_s, told.get("service_s", {}))
     operators = {}
     for name, operator in topology.operator.items():
@@ -42,7 +44,7 @@ def seen(topology, running, *, at_s, lasted_s, per_s, **told):
         samples = told.get("samples", {}).get(name, 1000 if served_per_s else 0)
         operators[name] = ObservedOperator(
             name=name,
-            wanted=running[name],
+            wanted=wanted[name],
             running=running[name],
             backlog=told.get("backlog", {}).get(name, 0),
             arrivals_per_s=reach[name],
@@ -51,6 +53,7 @@ def seen(topology, running, *, at_s, lasted_s, per_s, **told):
             service=Moments(samples, samples * service_s, 2 * samples * service_s**2),
             wait=Moments(),
             utilisation=told.get("busy", {}).get(name, busy),
+            missing=told.get("missing", {}).get(name, ""),
         )
     return Observation(
         since_s=at_s - lasted_s,
@@ -58,6 +61,7 @@ def seen(topology, running, *, at_s, lasted_s, per_s, **told):
         operators=operators,
         arrivals_per_s=per_s,
         completed_per_s=told.get("completed_per_s", per_s),
+        commits=told.get("commits", 0),
     )
 
 

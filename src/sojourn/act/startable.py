@@ -1,0 +1,73 @@
+"""Processors that are wanted and do not start: plans are made with what can be had."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sojourn.knowledge import Knowledge
+from sojourn.topology import Topology
+
+__all__ = ["Startable", "startable"]
+
+# A processor takes its time to start. One that was wanted in so many looks in a row does not.
+_LOOKS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Startable:
+    """How many processors run of operators for which more cannot be started, and why.
+
+    >>> print(Startable({"score": 2}, {"score": 6}, {"score": "out of memory"}))
+    only 2 of 6 processors of score run (out of memory)
+    """
+
+    running: Mapping[str, int]
+    wanted: Mapping[str, int]
+    why: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"only {k} of {self.wanted[name]} processors of {name} run"
+            + f" ({self.why[name]})" * bool(self.why[name])
+            for name, k in self.running.items()
+        )
+
+    def runs(self, allocation: Mapping[str, int]) -> dict[str, int]:
+        """Return the processors that run of those of *allocation*."""
+        return {name: min(k, self.running.get(name, k)) for name, k in allocation.items()}
+
+    def bound(self, topology: Topology) -> Topology:
+        """Return *topology* with no more processors at an operator than can be started."""
+        if not self.running:
+            return topology
+        operators = []
+        for operator in topology.operators:
+            most = self.running.get(operator.name, operator.max_processors)
+            least = operator.min_processors
+            operators.append(
+                replace(
+                    operator,
+                    max_processors=most,
+                    min_processors=least if most is None else min(least, most),
+                )
+            )
+        return replace(topology, operators=tuple(operators))
+
+
+def startable(knowledge: Knowledge) -> Startable:
+    """Return the operators that had fewer processors than wanted in each of the last looks.
+
+    What is wanted of them stays wanted: whoever starts them goes on trying.
+    """
+    lately = [o for o in knowledge.observations if o.usable][-_LOOKS:]
+    short = {
+        name: max(1, *(o.operators[name].running for o in lately))
+        for name in knowledge.topology.operator
+        if len(lately) == _LOOKS
+        and all(o.operators[name].running < o.operators[name].wanted for o in lately)
+    }
+    last = lately[-1].operators if lately else {}
+    return Startable(
+        running={name: k for name, k in short.items() if k < knowledge.allocation[name]},
+        wanted={name: knowledge.allocation[name] for name in short},
+        why={name: last[name].missing for name in short},
+    )
