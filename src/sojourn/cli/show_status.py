@@ -36,6 +36,7 @@ def status_view(status: Mapping[str, Any]) -> RenderableType:
         lines.append(_line(f"now    {status['now']}"))
     lines += [_decision(decision) for decision in status["decisions"][-_MOST_DECISIONS:]]
     lines += [Text(), _health(status["health"])]
+    lines += [_line(note, "yellow") for note in status.get("notes", ())]
     return Group(*lines)
 
 

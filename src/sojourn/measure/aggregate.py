@@ -46,7 +46,7 @@ def aggregate(
         return Observation.unusable(pull.since_s, pull.at_s, reason)
     lasted_s = float(pull.at_s - pull.since_s)
     reports = {report.name: report for report in pull.operators}
-    notes: list[str] = []
+    notes = [str(note) for note in pull.notes]
     operators = {name: _operator(reports[name], lasted_s, notes) for name in topology.operator}
     if pull.warming:
         operators = {name: _without_times(seen) for name, seen in operators.items()}

@@ -21,13 +21,13 @@ from sojourn.host.counting import Tally
 from sojourn.host.server import Settings
 from sojourn.measure.report import Pull
 from sojourn.model.network import check_allocation
+from sojourn.spark.appends import TimedOffsets
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.health import Health
 from sojourn.spark.jvm import resolve_jars
 from sojourn.spark.kept_state import KeptState
 from sojourn.spark.layout import Layout, check_slots
-from sojourn.spark.offsets import Offsets
 from sojourn.spark.plumbing import STATE_PARTITIONS, Plumbing
 from sojourn.spark.pulls import Pulls
 from sojourn.spark.queries import Queries
@@ -260,7 +260,7 @@ class SparkEngine:
         slots = self._settings.slots or sum(held.values())
         check_slots(held, slots)
         self._state.keep(layout.app, cluster)
-        offsets = Offsets(self._cluster.client(), partitions)
+        offsets = TimedOffsets(self._cluster.client(), partitions)
         offsets.settle()
         looked_s = time.monotonic()
         self._launch_hosts(stack, folder)

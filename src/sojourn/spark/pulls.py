@@ -4,12 +4,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sojourn.host.counting import Counts, State, Tally
-from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
+from sojourn.host.tracing import Trace
+from sojourn.measure.clocks import Clocks
+from sojourn.measure.report import (
+    OperatorReport,
+    ProcessorReport,
+    Pull,
+    RootReport,
+    sooner,
+)
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.trees import Completed, Trees
+from sojourn.spark.appends import TimedOffsets, place_of
 from sojourn.spark.layout import Layout
 from sojourn.spark.machine import Machine
-from sojourn.spark.offsets import Offsets
 
 __all__ = ["Pulls"]
 
@@ -31,16 +39,19 @@ class Pulls:
     """
 
     layout: Layout
-    offsets: Offsets
+    offsets: TimedOffsets
     positions: dict[str, dict[str, dict[int, int]]]
     outputs: dict[str, dict[str, dict[int, int]]]
     since_s: float
     states: dict[str, State] = field(default_factory=dict)
     untaken: dict[str, int] = field(default_factory=dict)
     machine: Machine = field(default_factory=Machine)
+    clocks: Clocks = field(default_factory=Clocks)
     trees: Trees = field(init=False)
+    sources: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.sources = {self.layout.app.topic(name): name for name in self.layout.app.sources}
         self.trees = Trees(self.layout.followers(), self.layout.entries())
 
     def taken(
@@ -88,6 +99,7 @@ class Pulls:
             busy_cores=self.machine.busy_cores(until_s),
             warming=sum(clock_s) / 2 < _WARMS_S,
             commits=self._begun_since(batches),
+            notes=self.clocks.texts(),
         )
         self.since_s = until_s
         return pull
@@ -103,16 +115,18 @@ class Pulls:
         name, before = report.name, self.untaken.get(report.name, 0)
         backlog = self._backlog(name, tallies, ends)
         on_the_way = max(before, self.untaken.get(name, 0)) <= _on_the_way(report)
-        state = self.states.get(name, State())
+        state, behind_s = self.states.get(name, State()), self._behind_s(name)
+        transfers = on_the_way * sum(tally.transfers[0] for tally in tallies)
+        transfer_s = on_the_way * sum(tally.transfers[1] for tally in tallies)
         return replace(
             report,
-            processors=_processors(tallies)
+            processors=tuple(sooner(each, behind_s) for each in _processors(tallies))
             if name in self.layout.functions
             else self._from_outside(name, until_s),
             backlog=backlog,
             bytes=_bytes(tallies),
-            transfers=on_the_way * sum(tally.transfers[0] for tally in tallies),
-            transfer_s=on_the_way * sum(tally.transfers[1] for tally in tallies),
+            transfers=transfers,
+            transfer_s=max(0.0, transfer_s - transfers * behind_s),
             hottest=tallies[-1].hottest if tallies else 0.0,
             missing=state.missing,
         )
@@ -168,20 +182,44 @@ class Pulls:
             complete
             for name, tally in tallies
             for trace in tally.traces
+            for birth_s, sojourn_s in (self._counted(trace),)
             if (
                 complete := self.trees.add(
                     name,
                     root=trace.root,
                     identity=trace.identity,
-                    birth_s=trace.birth_s,
+                    birth_s=birth_s,
                     done_s=trace.done_s,
-                    sojourn_s=trace.sojourn_s,
+                    sojourn_s=sojourn_s,
                     weight=trace.weight,
                     children=trace.children,
                 )
             )
             is not None
         ]
+
+    def _counted(self, trace: Trace) -> tuple[float, float]:
+        """Return when the root of a record was born, and how long the record itself took."""
+        place = place_of(trace.root)
+        source = None if place is None else self.sources.get(place[0])
+        if place is None or source is None:
+            return trace.birth_s, trace.sojourn_s
+        appended, is_root = self.offsets.appended(*place), trace.identity == trace.root
+        if is_root and appended is not None:
+            self.clocks.told(source, trace.birth_s, appended)
+        birth_s = self.clocks.birth_s(source, trace.birth_s, appended)
+        if is_root and birth_s != trace.birth_s:
+            return birth_s, max(0.0, trace.done_s - birth_s)
+        return birth_s, trace.sojourn_s  # what is inside was written by clocks of ours
+
+    def _behind_s(self, name: str) -> float:
+        """Return by how much records that come to an operator seem to have waited longer.
+
+        Where it reads one source; of several nobody knows whose records waited.
+        """
+        reads = list(self.layout.reads(name))
+        source = self.sources.get(reads[0]) if len(reads) == 1 else None
+        return 0.0 if source is None else max(0.0, self.clocks.behind_s(source))
 
     def _roots(self, done: Sequence[Completed], until_s: float) -> RootReport:
         streams = {

@@ -8,9 +8,10 @@ import sojourn as sj
 from sojourn.errors import BadInput
 from sojourn.host.counting import Counts, State, Tally
 from sojourn.host.tracing import Trace
+from sojourn.measure.report import ProcessorReport, sooner
+from sojourn.spark.appends import TimedOffsets
 from sojourn.spark.layout import Layout
 from sojourn.spark.machine import Machine
-from sojourn.spark.offsets import Offsets
 from sojourn.spark.pulls import Pulls
 from sojourn.spark.settings import SparkSettings
 
@@ -28,7 +29,7 @@ app.project("upper", reads=split, columns={"word": "upper(word)"})
 app.sink(split)
 
 
-class Scripted(Offsets):
+class Scripted(TimedOffsets):
     """Offsets that are told instead of asked for."""
 
     def __init__(self, samples):
@@ -42,6 +43,9 @@ class Scripted(Offsets):
 
     def look(self):
         return self._told[-1][1]
+
+    def came(self, at_s, offset):
+        self._looks.append((at_s, {"all-lines": {0: offset}}))
 
 
 def topics(lines, split, upper):
@@ -196,3 +200,79 @@ def test_settings_that_cannot_be_are_refused(settings, why):
 
 def test_secrets_are_not_shown():
     assert "secret" not in repr(SparkSettings(kafka={"sasl.password": "secret"}))
+
+
+# -- producers' clocks -------------------------------------------------------------------------
+
+
+def looked(made, number=50, every_s=0.2):
+    """Let one record come between each two looks at the source, from offset 100 on."""
+    for n in range(number):
+        made.offsets.came(1000.0 + every_s * n, 100 + n)
+    return made
+
+
+def traced(offset, behind_s, took_s=0.5):
+    """Return what is told of a root that came when its offset says and took so long."""
+    root = f"all-lines/0/{offset}"
+    came_s = 1000.1 + 0.2 * (offset - 100)
+    birth_s = came_s - behind_s
+    return Trace(root, root, birth_s, came_s + took_s, max(0.0, took_s + behind_s), 1, [])
+
+
+@pytest.mark.parametrize(
+    ("behind_s", "said"),
+    [
+        (
+            5.0,
+            "producers of lines have clocks 5 s behind, or send late: times count from Kafka's",
+        ),
+        (-3.0, "producers of lines have clocks 3 s ahead: times count from Kafka's"),
+        (0.1, None),
+    ],
+)
+def test_births_by_clocks_that_are_off_are_corrected_and_it_is_said(behind_s, said):
+    made = looked(pulls())
+    first = [traced(n, behind_s) for n in range(100, 130)]
+    taken(made, {"split": [tally(traces=first, positions={"lines": {0: 129}})]})
+    later = tally(
+        traces=[traced(n, behind_s) for n in range(130, 140)],
+        transfers=(4, 4 * (0.005 + max(0.0, behind_s))),
+        positions={"lines": {0: 129}},
+        processors=[
+            Counts("split-1", 10, 0.5, 0.03, 10 * (0.02 + max(0, behind_s)), 1e3, 0.0, 0)
+        ],
+    )
+    pull = taken(made, {"split": [later]})
+    expected_s = 0.5 if said else 0.6
+    assert pull.roots.completions.mean_s == pytest.approx(expected_s, rel=0.01)
+    assert pull.notes == ((said,) if said else ())
+    split = pull.operators[0]
+    if said:
+        assert split.transfer_s == pytest.approx(4 * 0.005)
+        assert split.processors[0].wait_s == pytest.approx(10 * 0.02)
+        assert pull.roots.sums.mean_s == pytest.approx(0.5, rel=0.01)
+
+
+def test_a_root_that_came_before_the_first_look_is_corrected_by_what_others_tell():
+    made = looked(pulls())
+    taken(made, {"split": [tally(traces=[traced(n, 5.0) for n in range(100, 130)])]})
+    pull = taken(made, {"split": [tally(traces=[traced(90, 5.0)])]})
+    assert pull.roots.completions.mean_s == pytest.approx(0.5, rel=0.01)
+
+
+def test_few_records_and_roots_of_others_tell_nothing_of_clocks():
+    made = looked(pulls())
+    few = [traced(n, 5.0) for n in range(100, 120)]
+    other = [Trace("an id", "an id", 990.0, 1000.0, 10.0, 1, [])] * 40
+    pull = taken(made, {"split": [tally(traces=[*few, *other])]})
+    assert pull.notes == ()
+    assert pull.roots.completions.mean_s > 5
+
+
+def test_what_waits_less_than_nothing_waits_nothing():
+    report = ProcessorReport(
+        processor="p", served=2, sampled=2, service_s=0.2, service_ss=0.02, wait_s=2, wait_ss=2
+    )
+    assert sooner(report, 5.0).wait_s == sooner(report, 5.0).wait_ss == 0
+    assert sooner(report, 0.0) is report
