@@ -55,6 +55,7 @@ class Start:
     history: Path | None = None
     prometheus: int | None = None
     offered: OfferedLoad | None = None
+    notes: tuple[str, ...] = ()
 
 
 def run_it(start: Start, says: ForPeople | AsJson) -> int:
@@ -92,7 +93,8 @@ def run_it(start: Start, says: ForPeople | AsJson) -> int:
                 interrupts.breaks = ran.asked_to_end
                 interrupts.listen()  # Spark has taken Ctrl-C for itself
                 with Server(claim.socket, claim.token, partial(answer, running, told)):
-                    says.ready(Entry.read(claim.folder), running, engine.servers)
+                    entry = Entry.read(claim.folder)
+                    says.ready(entry, running, engine.servers, start.notes)
                     if start.offered is not None:
                         opened.enter_context(start.offered.sending(start.app, engine.servers))
                     try:

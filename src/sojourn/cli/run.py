@@ -35,7 +35,8 @@ from sojourn.cli.steer import MaxProcessorsOption
 from sojourn.cli.told import AsJson, ForPeople
 from sojourn.decide.plan import Target
 from sojourn.errors import BadInput
-from sojourn.remote.beginning import first_allocation, first_topology
+from sojourn.remote.beginning import bounded, first_allocation, first_topology
+from sojourn.remote.floor import floor_warning
 from sojourn.remote.orders import Beginning, Orders
 from sojourn.remote.places import state_folder
 from sojourn.simulate.trace import read_rates
@@ -175,17 +176,22 @@ def run(
         batch_s=read_duration_s(batch),
         starting=read_starting(starting_offsets),
     )
+    app, topology = _application(address)
+    begin = read_allocation(",".join(start)) if start else {}
+    target = read_required_target(
+        mean=target_mean, p50=target_p50, p90=target_p90, p95=target_p95, p99=target_p99
+    )
+    most, notes = bounded(topology, begin, max_processors)
+    hinted = [name for name, o in app.operators.items() if o.hints.service_s is not None]
+    notes += [floor_warning(topology, target, hinted)]
     now = datetime.now().astimezone()
     begins = Beginning(
-        target=read_required_target(
-            mean=target_mean, p50=target_p50, p90=target_p90, p95=target_p95, p99=target_p99
-        ),
-        most=max_processors,
+        target=target,
+        most=most,
         every_s=every_s,
         active=not passive,
         midnight_s=3600.0 * now.hour + 60.0 * now.minute + now.second,
     )
-    app, topology = _application(address)
     offered = None if trace is None else _offered(address, trace, times, faster)
     until_s = inf if offered is None else offered.lasts_s
     if lasts is not None:
@@ -198,9 +204,7 @@ def run(
             app=app,
             address=address,
             topology=topology,
-            allocation=first_allocation(
-                topology, read_allocation(",".join(start)) if start else {}, max_processors
-            ),
+            allocation=first_allocation(topology, begin, most),
             make=make,
             begins=begins,
             until_s=until_s,
@@ -210,6 +214,7 @@ def run(
             prometheus=prometheus,
             spark=spark,
             offered=offered,
+            notes=tuple(filter(None, notes)),
         ),
         AsJson() if json else ForPeople(live=live),
     )

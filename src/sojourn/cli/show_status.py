@@ -32,6 +32,8 @@ def status_view(status: Mapping[str, Any]) -> RenderableType:
         _operators(status["operators"]),
         Text(),
     ]
+    if status.get("warning"):
+        lines.append(_line(f"note   {status['warning']}", "yellow"))
     if status["now"]:
         lines.append(_line(f"now    {status['now']}"))
     lines += [_decision(decision) for decision in status["decisions"][-_MOST_DECISIONS:]]

@@ -1,7 +1,7 @@
 """What `sojourn run` says as it goes: lines for people, a picture, or lines of JSON."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import typer
 from rich.console import Console
@@ -35,11 +35,15 @@ class ForPeople:
         """Say that it is started: Spark takes its time."""
         typer.echo(f"starting {name} on Spark …", err=True)
 
-    def ready(self, entry: Entry, running: Running, servers: str) -> None:
+    def ready(
+        self, entry: Entry, running: Running, servers: str, notes: Sequence[str] = ()
+    ) -> None:
         """Say that it runs."""
         self._say(f"{entry.name} · {running.orders.said}", "bold")
         passive = "" if running.deciding.mode == "active" else f"; {running.deciding.why}"
         self._say(f"runs, pid {entry.pid}; Kafka at {servers}; state in {entry.state}{passive}")
+        for note in notes:
+            self._say(f"note: {note}")
         self._say("Ctrl-C ends it when all that was begun is done, twice at once\n")
 
     def watch(self, running: Running) -> Watch:
@@ -81,7 +85,9 @@ class AsJson:
     def starting(self, name: str) -> None:
         """Say nothing yet."""
 
-    def ready(self, entry: Entry, running: Running, servers: str) -> None:
+    def ready(
+        self, entry: Entry, running: Running, servers: str, notes: Sequence[str] = ()
+    ) -> None:
         """Say that it runs."""
         self._say(
             "ready",
@@ -93,6 +99,8 @@ class AsJson:
                 "state": entry.state,
                 "logs": entry.logs,
                 "allocation": dict(running.engine.allocation),
+                "max_processors": running.orders.most,
+                "notes": list(notes),
             },
         )
 

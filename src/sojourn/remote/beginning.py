@@ -1,5 +1,6 @@
 """An application before anything is measured: what is assumed, and what it starts with."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -7,8 +8,10 @@ from sojourn.app.application import App
 from sojourn.remote.orders import checked_allocation
 from sojourn.topology import Topology
 
-__all__ = ["first_allocation", "first_topology"]
+__all__ = ["bounded", "first_allocation", "first_topology"]
 
+# Where nobody says how many processors there may be.
+_PER_CORE, _LEAST_MOST = 16, 32
 # Guesses, which the first look of the loop replaces by what it sees.
 _PER_S, _SERVICE_S = 1.0, 0.01
 
@@ -40,6 +43,28 @@ def first_topology(app: App, rates: Mapping[str, float]) -> Topology:
         for operator in topology.operators
     )
     return replace(topology, operators=operators)
+
+
+def bounded(
+    topology: Topology, asked: Mapping[str, int], most: int | None
+) -> tuple[int, list[str]]:
+    """Return how many processors there may be at most, and what is to be said of that.
+
+    Where nobody says it, the cores do: operators that wait, for a database or another service,
+    use many processors to a core, and those that compute none beyond the cores. No bound at
+    all lets a target that cannot be met fill the memory of the machine.
+    """
+    if most is not None:
+        return most, []
+    cores = len(os.sched_getaffinity(0))
+    begins = sum(asked.get(o.name, o.min_processors) for o in topology.operators)
+    most = max(_LEAST_MOST, _PER_CORE * cores, begins)
+    each = (
+        f"{_PER_CORE} per core"
+        if most == _PER_CORE * cores
+        else f"for {cores} core{'s' * (cores > 1)}"
+    )
+    return most, [f"at most {most} processors ({each}; --max-processors changes it)"]
 
 
 def first_allocation(

@@ -14,6 +14,7 @@ from sojourn.knowledge import Decision, Episode, Knowledge
 from sojourn.loop import Loop
 from sojourn.measure.observation import Observation
 from sojourn.remote.engine import LiveEngine
+from sojourn.remote.floor import Floor
 from sojourn.remote.orders import (
     Beginning,
     Deciding,
@@ -60,6 +61,7 @@ class Running:
         self.changes = 0
         self.acting = False
         self._ended = False
+        self._floor = Floor()
         self._lock = threading.Lock()
         self._failures: deque[float] = deque(maxlen=_MOST_FAILURES)
         self._notices: deque[Episode] = deque(maxlen=_MOST_NOTICES)
@@ -75,6 +77,11 @@ class Running:
     def knowledge(self) -> Knowledge:
         """What the loop knows now."""
         return self._loop.knowledge
+
+    @property
+    def warning(self) -> str:
+        """Why the target cannot be met, as far as operators were measured; or nothing."""
+        return self._floor.warning
 
     def end(self) -> None:
         """Turn no more after the turn that is under way."""
@@ -151,9 +158,11 @@ class Running:
                 now.most if most is None else most,
             )
             self._decide(self.deciding)
-            self._told(f"set with `sojourn set`{_by(by)}: {self.orders.said}")
+            self._floor.judge(self.knowledge.topology, self.orders.target)
+            warned = f"; but {self.warning}" if self.warning else ""
+            self._told(f"set with `sojourn set`{_by(by)}: {self.orders.said}{warned}")
             idle = "" if self.deciding.mode == "active" else f"; the loop is paused, {RESUMES}"
-            return f"from now on {self.orders.said}{idle}"
+            return f"from now on {self.orders.said}{idle}{warned}"
 
     def drain(self, progress: Callable[[str], None]) -> None:
         """End what was begun; nobody can change anything from now on."""
@@ -185,6 +194,8 @@ class Running:
                 episode = self._loop.decide(observation)
                 self.changes += episode.cost is not None and bool(episode.cost.changed)
                 target = self.orders.target
+                if self._floor.saw(observation, self.knowledge.topology, target):
+                    self._told(self.warning)
             finally:
                 self.acting = False
         return replace(episode, target=target)

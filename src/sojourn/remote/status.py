@@ -66,6 +66,7 @@ def status(running: Running, decisions: Iterable[dict[str, Any]] = ()) -> dict[s
         "max_processors": orders.most,
         "deciding": deciding.mode,
         "why": deciding.why,
+        "warning": running.warning,
         "every_s": running.every_s,
         "at_s": running.engine.now_s,
         "allocation": dict(running.engine.allocation),

@@ -120,6 +120,24 @@ def test_json_is_an_event_on_each_line():
 
 
 @pytest.mark.usefixtures("engines")
+def test_what_it_may_have_at_most_and_a_target_below_the_floor_are_said_at_the_start(
+    monkeypatch,
+):
+    """It used to ask for ever more processors, and never to say why that is of no use."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1})
+    done = command("run", VLD, "--target-p95", "2s", "--for", "3s")
+    assert done.exit_code == 0, done.output
+    head, _, bound, floor, *_ = done.stdout.splitlines()
+    assert "p95 ≤ 2 s, at most 32 processors" in head
+    assert bound == "note: at most 32 processors (16 per core; --max-processors changes it)"
+    assert floor.startswith("note: no number of processors reaches p95 ≤ 2 s: without any")
+    told = json.loads(
+        command("run", VLD, "--target-p95", "3s", "--for", "1s", "--json").stdout.split("\n")[0]
+    )
+    assert (told["max_processors"], len(told["notes"])) == (32, 1)
+
+
+@pytest.mark.usefixtures("engines")
 def test_it_starts_with_what_it_is_told():
     done = run(
         "--for", "1s", "--start", "match=9", "--start", "extract=8,aggregate=2", "--json"

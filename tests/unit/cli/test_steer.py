@@ -148,13 +148,19 @@ def test_orders_are_told_with_the_name_of_who_gave_them(vld, monkeypatch):
     assert reasons[1].startswith("set with `sojourn set`: drs, p95 ≤ 0.3 s"), "no odd letters"
 
 
+@pytest.mark.usefixtures("vld")
+def test_a_target_that_cannot_be_met_is_said_and_shown():
+    assert "no number of processors reaches mean ≤ 1 s" in said("set", "--target-mean", "1s")
+    assert "note   no number of processors reaches mean ≤ 1 s" in said("top", "--once")
+
+
 def test_another_goal_keeps_the_other_options(vld):
-    printed = said("set", "--target-p95", "300ms", "--max-processors", "30")
+    printed = said("set", "--target-p95", "4s", "--max-processors", "30")
     assert printed == (
-        "vld: from now on drs, p95 ≤ 0.3 s, at most 30 processors, with a forecast\n"
+        "vld: from now on drs, p95 ≤ 4 s, at most 30 processors, with a forecast\n"
     )
     assert vld.orders.policy.forecast is not None
-    assert vld.orders.policy.goal.target == sj.Target("p95", 0.3)
+    assert vld.orders.policy.goal.target == sj.Target("p95", 4.0)
 
 
 @pytest.mark.usefixtures("vld")

@@ -1,0 +1,71 @@
+"""Whether a target can be met at all: what records take when none of them waits."""
+
+from collections import Counter
+from collections.abc import Container
+from dataclasses import replace
+from math import inf
+
+from sojourn.act.outlook import floor_s
+from sojourn.decide.plan import Target
+from sojourn.errors import TargetBelowFloor
+from sojourn.measure.observation import Observation
+from sojourn.measure.observed import LEAST_SAMPLES
+from sojourn.topology import Topology
+
+__all__ = ["Floor", "floor_warning"]
+
+# Service times drift; to work out a percentile takes some milliseconds.
+_EVERY_TURNS = 10
+
+
+def floor_warning(topology: Topology, target: Target, known: Container[str]) -> str:
+    """Return why no number of processors meets *target*; nothing where some may.
+
+    Only operators that are *known* are taken to need any time, and cores to be enough: what
+    is said so is true whatever the others take.
+    """
+    operators = tuple(
+        operator if operator.name in known else replace(operator, service_s=0.0, cpu_s=None)
+        for operator in topology.operators
+    )
+    least = replace(topology, operators=operators, cores=None)
+    seconds = floor_s(least, model="gigk", statistic=target.statistic)
+    # of a loop whose percentiles cannot be worked out nothing is known
+    below = target.seconds < seconds < inf
+    return str(TargetBelowFloor(str(target), seconds)) if below else ""
+
+
+class Floor:
+    """Compares the target with what was measured, as far as it was; *warning* is what it found.
+
+    `saw` and `judge` tell whether that is news: each target is warned of once.
+    """
+
+    def __init__(self) -> None:
+        self.warning = ""
+        self._samples: Counter[str] = Counter()
+        self._judged: tuple[Target, frozenset[str]] | None = None
+        self._warned: set[Target] = set()
+        self._turns = 0
+
+    def saw(self, observation: Observation, topology: Topology, target: Target) -> bool:
+        """Take in what a turn saw; *topology* has what was measured so far."""
+        for name, operator in observation.operators.items():
+            self._samples[name] += int(operator.samples)
+        self._turns += 1
+        if self._judged == (target, self._known) and self._turns % _EVERY_TURNS:
+            return False
+        return self.judge(topology, target)
+
+    def judge(self, topology: Topology, target: Target) -> bool:
+        """Compare them now."""
+        self._judged = target, self._known
+        self.warning = floor_warning(topology, target, self._known) if self._known else ""
+        news = bool(self.warning) and target not in self._warned
+        if news:
+            self._warned.add(target)
+        return news
+
+    @property
+    def _known(self) -> frozenset[str]:
+        return frozenset(n for n, number in self._samples.items() if number >= LEAST_SAMPLES)
