@@ -3,12 +3,14 @@
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from math import inf
 from pathlib import Path
-from time import sleep
+from time import sleep, time
 from typing import Annotated, BinaryIO
 
 import typer
 
+from sojourn.cli.log_times import Clocks, read_since_s
 from sojourn.cli.steer import AppOption
 from sojourn.errors import BadFile, BadInput
 from sojourn.remote.entry import find
@@ -16,6 +18,7 @@ from sojourn.remote.entry import find
 __all__ = ["Tail", "logs"]
 
 _LOOK_S = 0.2
+_LINES = 20
 _BLOCK = 1 << 16
 
 
@@ -26,7 +29,14 @@ def logs(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on as they are written, until Ctrl-C.")
     ] = False,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of each.")] = 20,
+    lines: Annotated[
+        int | None,
+        typer.Option("--lines", "-n", min=0, help="How many of each; 20 without --since."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="From then on: 5m ago, or 2026-01-31T12:00:00Z."),
+    ] = None,
     state: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Those of an application that ended: its state."),
@@ -35,8 +45,13 @@ def logs(
 ) -> None:
     """Show the logs of a running application, each line with its operator if there are several.
 
-    Example: sojourn logs match --follow
+    Lines of several operators come in the order of their times, where they begin with one.
+
+    Examples: sojourn logs match --follow · sojourn logs --since 5m
     """
+    since_s = None if since is None else read_since_s(since, time())
+    if lines is None and since_s is None:
+        lines = _LINES
     folder = Path(find(app)[1].logs) if state is None else state / "logs"
     found = _found(folder)
     if operator is not None and operator not in found:
@@ -44,20 +59,29 @@ def logs(
         raise BadInput(f"there is no log of {operator} in {folder}; there are: {known}")
     wide = max(map(len, found), default=0)
     tails: dict[str, Tail] = {}
+    clocks, timed = Clocks(), set[str]()
     with suppress(KeyboardInterrupt), ExitStack() as open_files:
         while True:
             for name, path in _found(folder).items():
-                if operator in (None, name):
-                    if name not in tails:
-                        # a log that is new while we follow is shown from its beginning
-                        tails[name] = Tail(path, lines if name in found else None)
-                        open_files.callback(tails[name].close)
-                    prefix = f"{name:<{wide}} | " if operator is None else ""
-                    for line in tails[name].new(unfinished=not follow):
-                        typer.echo(prefix + line)
+                if operator in (None, name) and name not in tails:
+                    # a log that is new while we follow is shown from its beginning
+                    tails[name] = Tail(path, lines if name in found else None)
+                    open_files.callback(tails[name].close)
+            new = {name: tail.new(unfinished=not follow) for name, tail in tails.items()}
+            for line in clocks.merged(new):
+                timed |= {line.operator} if line.at_s > -inf else set()
+                if since_s is None or line.at_s >= since_s:
+                    prefix = f"{line.operator:<{wide}} | " if operator is None else ""
+                    typer.echo(prefix + line.text)
             if not follow:
-                return
+                break
             sleep(_LOOK_S)
+
+    untimed = [name for name in tails if name not in timed]
+    if since_s is not None and untimed:
+        typer.echo(
+            f"no line of {', '.join(untimed)} has a time; -n 20 shows the last", err=True
+        )
 
 
 class Tail:

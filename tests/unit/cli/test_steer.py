@@ -6,6 +6,7 @@ import socket
 import threading
 import urllib.request
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import import_module
 from io import StringIO
@@ -355,6 +356,49 @@ def test_a_log_that_is_not_there_is_refused(name):
 def test_logs_of_one_that_ended_are_in_its_state(tmp_path):
     assert said("logs", "extract", "-n", "1", "--state", tmp_path / "vld") == "line 99\n"
     assert said("logs", "--state", tmp_path) == ""
+
+
+@pytest.mark.usefixtures("vld")
+def test_lines_of_several_operators_come_by_their_times(folder):
+    """Whatever follows a line with a time belongs to it, as the lines of a traceback do."""
+    (folder / "extract.log").write_text(
+        "old\n2026-01-31T12:00:00.100Z begin\n2026-01-31T12:00:02.000Z failed\n  at line 3\n"
+    )
+    (folder / "match.log").write_text(
+        "2026-01-31T12:00:01.000Z one\n2026-01-31T13:00:03.000+01:00 two\n"
+    )
+    assert said("logs").splitlines() == [
+        "extract | old",
+        "extract | 2026-01-31T12:00:00.100Z begin",
+        "match   | 2026-01-31T12:00:01.000Z one",
+        "extract | 2026-01-31T12:00:02.000Z failed",
+        "extract |   at line 3",
+        "match   | 2026-01-31T13:00:03.000+01:00 two",
+    ]
+    assert said("logs", "--since", "2026-01-31T12:00:02Z").splitlines() == [
+        "extract | 2026-01-31T12:00:02.000Z failed",
+        "extract |   at line 3",
+        "match   | 2026-01-31T13:00:03.000+01:00 two",
+    ]
+    assert said("logs", "--since", "2h") == ""
+
+
+@pytest.mark.usefixtures("vld")
+def test_all_lines_since_a_time_are_shown_and_logs_without_times_are_named(folder):
+    now = datetime.now(UTC)
+    (folder / "match.log").write_text(
+        "".join(
+            f"{now - timedelta(minutes=n):%Y-%m-%dT%H:%M:%SZ} {n}\n" for n in range(99, 0, -1)
+        )
+    )
+    done = run("logs", "--since", "3570s")  # half a minute from either neighbour
+    assert [line.split()[-1] for line in done.stdout.splitlines()] == [
+        str(n) for n in range(59, 0, -1)
+    ]
+    assert done.stderr == "no line of extract has a time; -n 20 shows the last\n"
+    done = run("logs", "--since", "yesterday")
+    assert done.exit_code == 2
+    assert "--since 'yesterday' is no time; write 5m, 2h or 2026-01-31T12:00:00Z" in done.stderr
 
 
 def test_a_log_that_may_not_be_read_is_named(tmp_path):
