@@ -26,6 +26,7 @@ from sojourn.cli.options import (
 from sojourn.cli.plan import make_plan
 from sojourn.cli.report import explanation_report, print_json
 from sojourn.cli.show import show_explanation
+from sojourn.cli.working import working
 from sojourn.decide import explain as decide
 
 __all__ = ["explain"]
@@ -61,12 +62,14 @@ def explain(
         mean=target_mean, p50=target_p50, p90=target_p90, p95=target_p95, p99=target_p99
     )
     nodes = read_nodes(slots_per_node, reserved)
-    chosen = (
-        read_allocation(allocation)
-        if allocation is not None
-        else make_plan(topology, processors, target, model, nodes).allocation
-    )
-    explanation = decide.explain(topology, chosen, target, model=model)
+    with working(f"planning {topology.name}") as far:
+        chosen = (
+            read_allocation(allocation)
+            if allocation is not None
+            else make_plan(topology, processors, target, model, nodes).allocation
+        )
+        far("looking at what else there is")
+        explanation = decide.explain(topology, chosen, target, model=model)
     if plot is not None:
         from sojourn.cli.draw import draw_explanation  # noqa: PLC0415 - a second to import
 

@@ -1,7 +1,7 @@
 """`sojourn history`: what a loop saw, what it did about it and why, and what came of it."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite, isnan
 from pathlib import Path
 from typing import Annotated
@@ -18,15 +18,16 @@ from sojourn.cli.options import JsonOption
 from sojourn.cli.report import print_json
 from sojourn.cli.show import duration
 from sojourn.cli.turns import Line, Tally, lines, turns
+from sojourn.cli.working import working
 from sojourn.errors import BadInput
-from sojourn.knowledge import PredictionError, allocation_text
+from sojourn.knowledge import Episode, PredictionError, allocation_text
 from sojourn.knowledge_file import read_episodes, read_run, read_runs
 
 __all__ = ["clock", "history", "processors_text", "show_tally"]
 
 # Where there is no terminal there is no width to keep to, and one line each is best to search.
 _WIDEST, _RULED = 10_000, 100
-_MOST_OPERATORS = 8
+_MOST_OPERATORS, _OFTEN = 8, 100
 _STYLES = {"up": "bold", "down": "bold", "move": "bold", "told": "bold"}
 # What is no change, and no wish for one.
 _NONE = ("hold", "told")
@@ -74,20 +75,27 @@ def history(
         raise BadInput(f"{file} and --app {app} are both given; write one of them")
     found, file = file is None, find_history(app) if file is None else file
     number, begun = read_run(file, run)
-    if plot is not None:
-        from sojourn.cli.draw_history import draw_history  # noqa: PLC0415 - a second to import
-
-        title = f"{begun.topology.name}, run {number}: {begun.policy}"
-        draw_history(read_episodes(file, run=number), plot, begun.target, title)
-    if html is not None:
-        from sojourn.cli.page import write_page  # noqa: PLC0415 - it needs this module's clock
-
-        write_page(read_episodes(file, run=number), begun, html, number=number)
     tally = Tally(begun.topology, begun.target)
     statistic = begun.target.statistic if begun.target else "mean"
-    passing = tally.counting(turns(read_episodes(file, run=number), statistic))
+    with working(f"reading {file}") as far:
+        if plot is not None:
+            from sojourn.cli.draw_history import draw_history  # noqa: PLC0415 - slow to import
+
+            title = f"{begun.topology.name}, run {number}: {begun.policy}"
+            drawn = _counted(read_episodes(file, run=number), far, "for the picture")
+            draw_history(drawn, plot, begun.target, title)
+        if html is not None:
+            from sojourn.cli.page import write_page  # noqa: PLC0415 - it needs our clock
+
+            drawn = _counted(read_episodes(file, run=number), far, "for the page")
+            write_page(drawn, begun, html, number=number)
+        told = _counted(read_episodes(file, run=number), far)
+        passing = tally.counting(turns(told, statistic))
+        kept = (turn for turn in passing if not decisions or turn.done != "hold")
+        report = history_report(number, begun, passing, tally) if json else {}
+        shown, before = _last(lines(kept, every=every), last)
     if json:
-        print_json({"file": str(file), **history_report(number, begun, passing, tally)})
+        print_json({"file": str(file), **report})
         return
     console = Console()
     if not console.is_terminal:
@@ -95,21 +103,33 @@ def history(
     _say(console, f"{begun.topology.name} · run {number} of {max(read_runs(file))}", "bold")
     _say(console, f"{begun.policy}; started {begun.started_at:%Y-%m-%d %H:%M:%S %Z}")
     _say(console, f"from {file}\n" if found else "")
-    kept = (turn for turn in passing if not decisions or turn.done != "hold")
-    _show_lines(console, lines(kept, every=every), last)
+    if before:
+        _say(console, f"{before} lines before these; --last 0 shows all")
+    if shown:
+        _show_lines(console, shown)
     show_tally(console, tally)
 
 
-def _show_lines(console: Console, every: Iterable[Line], last: int) -> None:
+def _counted(
+    episodes: Iterable[Episode], far: Callable[[str], None], what: str = ""
+) -> Iterator[Episode]:
+    for number, episode in enumerate(episodes, 1):
+        if number % _OFTEN == 0:
+            far(f"{number} turns {what}".rstrip())
+        yield episode
+
+
+def _last(every: Iterable[Line], last: int) -> tuple[Sequence[Line], int]:
+    """Return the last lines, and how many there are before them."""
     shown: deque[Line] = deque(maxlen=last or None)
     number = 0
     for line in every:
         shown.append(line)
         number += 1
-    if number > len(shown):
-        _say(console, f"{number - len(shown)} lines before these; --last 0 shows all")
-    if not shown:
-        return
+    return shown, number - len(shown)
+
+
+def _show_lines(console: Console, shown: Sequence[Line]) -> None:
     statistic = shown[-1].statistic
     table = _table(
         left=["time"],

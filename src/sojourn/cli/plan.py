@@ -21,6 +21,7 @@ from sojourn.cli.options import (
 )
 from sojourn.cli.report import plan_report, print_json
 from sojourn.cli.show import show_plan
+from sojourn.cli.working import working
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
 from sojourn.decide.plan import Nodes, Plan, Target
@@ -60,8 +61,9 @@ def plan(
     )
     nodes = read_nodes(slots_per_node, reserved)
     correction = read_calibration(calibration)
-    made = make_plan(topology, processors, target, model, nodes, correction)
-    predicted = predict(topology, made.allocation, model=model, calibration=correction)
+    with working(f"planning {topology.name}"):
+        made = make_plan(topology, processors, target, model, nodes, correction)
+        predicted = predict(topology, made.allocation, model=model, calibration=correction)
     if json:
         print_json(plan_report(made, predicted, target))
     else:

@@ -13,6 +13,7 @@ from sojourn.cli.options import (
 )
 from sojourn.cli.report import prediction_report, print_json
 from sojourn.cli.show import show_prediction
+from sojourn.cli.working import working
 from sojourn.model import network
 
 __all__ = ["predict"]
@@ -30,12 +31,10 @@ def predict(
 
     Example: sojourn predict examples/vld.yaml --allocation extract=10,match=11,aggregate=1
     """
-    predicted = network.predict(
-        read_address(address, rate),
-        read_allocation(allocation),
-        model=model,
-        calibration=read_calibration(calibration),
-    )
+    topology, counts = read_address(address, rate), read_allocation(allocation)
+    correction = read_calibration(calibration)
+    with working(f"predicting {topology.name}"):
+        predicted = network.predict(topology, counts, model=model, calibration=correction)
     if json:
         print_json(prediction_report(predicted))
     else:

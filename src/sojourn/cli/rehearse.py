@@ -11,6 +11,7 @@ from rich.console import Console
 
 from sojourn.act.policy import Policy, names
 from sojourn.cli.address import AddressArgument, RateOption, read_address
+from sojourn.cli.history import clock
 from sojourn.cli.live import View
 from sojourn.cli.options import (
     JsonOption,
@@ -36,6 +37,7 @@ from sojourn.cli.stage import (
     read_stage,
 )
 from sojourn.cli.watch import Lines, Picture, Unseen, Watch
+from sojourn.cli.working import working
 from sojourn.knowledge import Episode
 from sojourn.knowledge_file import HistoryFile, Run
 
@@ -159,7 +161,13 @@ def rehearse(
         # JSON is alone on standard output
         watch = Picture(view, speed, Console(stderr=True) if json else Console())
     episodes: list[Episode] = []
-    with nullcontext() if history is None else HistoryFile(history) as file_of_turns:
+    # where changes are printed, or drawn, it is seen anyway
+    unseen = not isinstance(watch, Lines | Picture)
+    waits = working(f"rehearsing {topology.name}") if unseen else nullcontext(_nothing)
+    with (
+        waits as far,
+        nullcontext() if history is None else HistoryFile(history) as file_of_turns,
+    ):
         if file_of_turns is not None:
             file_of_turns.begin(run)
         if not json:
@@ -169,6 +177,7 @@ def rehearse(
             if file_of_turns is not None:
                 file_of_turns.append(episode)
             episodes.append(episode)
+            far(f"{clock(episode.observation.at_s)} of {clock(stage.lasts_s)}")
             watch.turn(episode)
 
         done = _played(
@@ -190,6 +199,10 @@ def rehearse(
         show_end(stage, run, episodes, done, console)
     if done is None:
         raise typer.Exit(_INTERRUPTED)
+
+
+def _nothing(_far: str) -> None:
+    pass
 
 
 def _begun(stage: "Stage", policy: str) -> Run:

@@ -21,6 +21,7 @@ from sojourn.cli.options import (
 from sojourn.cli.report import print_json, simulated_report
 from sojourn.cli.shapes import GapsOption, ServiceOption, read_shapes
 from sojourn.cli.show import show_simulated
+from sojourn.cli.working import working
 from sojourn.errors import BadInput, BadWorkload
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Dispatching, Workload
@@ -73,7 +74,8 @@ def simulate(
     from rich.progress import Progress  # noqa: PLC0415 - other commands do without it
 
     try:
-        from sojourn.simulate.run import simulate as run  # noqa: PLC0415 - numba is optional
+        with working("loading the simulator"):
+            from sojourn.simulate.run import simulate as run  # noqa: PLC0415 - optional
     except ImportError as error:
         raise BadInput(
             "the simulator needs numba, which is not installed; install sojourn[simulate]"

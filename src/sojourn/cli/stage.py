@@ -7,6 +7,7 @@ import typer
 
 from sojourn.act.aim import Goal, aim
 from sojourn.cli.options import read_duration_s, read_target
+from sojourn.cli.working import working
 from sojourn.decide.plan import Target
 from sojourn.errors import BadInput, BadTarget
 from sojourn.simulate.trace import read_rates
@@ -84,7 +85,8 @@ def read_stage(
 ) -> "Stage":
     """Return where policies are tried. Raise `BadInput` if numba is missing."""
     try:
-        from sojourn.rehearse import Stage  # noqa: PLC0415 - numba is optional
+        with working("loading the simulator"):
+            from sojourn.rehearse import Stage  # noqa: PLC0415 - numba is optional
     except ImportError as error:
         raise BadInput(
             "the simulator needs numba, which is not installed; install sojourn[simulate]"

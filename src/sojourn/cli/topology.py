@@ -15,6 +15,7 @@ from sojourn.cli.address import (
     with_rates,
 )
 from sojourn.cli.history_found import find_history
+from sojourn.cli.working import working
 from sojourn.errors import BadFile, BadInput
 from sojourn.knowledge_file import read, read_runs
 from sojourn.measure.observed import LEAST_SAMPLES
@@ -62,7 +63,8 @@ def topology(
     Example: sojourn topology shop.orders:app --measured -o measured.yaml
     """
     if measured:
-        described, remarks = _measured(address, history, run)
+        with working("reading what was measured"):
+            described, remarks = _measured(address, history, run)
         described = with_rates(described, read_rate_options(rate))
     elif address is None or history is not None or run is not None:
         wrong = "there is nothing to write" if address is None else "--history and --run"
