@@ -314,7 +314,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         address = as_file(topology, folder)
         app = load(address)
-        settings = SparkSettings(batch_s=_BATCH_S, trace_per_s=_TRACE_PER_S)
+        settings = SparkSettings(
+            batch_s=_BATCH_S, trace_per_s=_TRACE_PER_S, broker_secured=False
+        )
         with SparkEngine(app, address, settings) as engine:
             engine.start(topology, dict(zip(topology.operator, SIX[0], strict=True)))
             topic = app.topic(topology.arrivals[0].name)

@@ -42,7 +42,7 @@ def run(asked, seed, *, carry_over):
     topology = read_topology(FILE).scaled(TIMES)
     app = load(str(FILE))
     lasts_s = asked.batch * asked.batches
-    settings = SparkSettings(batch_s=asked.batch, carry_over=carry_over)
+    settings = SparkSettings(batch_s=asked.batch, carry_over=carry_over, broker_secured=False)
     with SparkEngine(app, str(FILE), settings) as engine:
         engine.start(topology, ALLOCATION)
         with (

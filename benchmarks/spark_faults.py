@@ -211,7 +211,7 @@ def run(folder, *, records, per_s, batch_s):
     """Return the outcome of each phase, and what was left of the driver that was killed."""
     app, each = load(ADDRESS), records // 10
     port, _ = free_ports(None)
-    with Broker(data=folder / "broker", port=port) as broker:
+    with Broker(data=folder / "broker", port=port, secured=False) as broker:
         servers = broker.bootstrap_servers
         Cluster(servers).ensure([app.topic(stream) for stream in app.streams], 1)
         driver = Driver(folder, ADDRESS, servers, batch_s=batch_s, allocation=ALLOCATION)

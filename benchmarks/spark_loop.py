@@ -103,7 +103,7 @@ def ran(number, per_s, *, photos=None, settings=None):
         photo = (photos or {}).get(root)
         return json.dumps({"number": root}), [(PHOTO, photo)] if photo is not None else []
 
-    with SparkEngine(app, ADDRESS, SparkSettings(**told)) as engine:
+    with SparkEngine(app, ADDRESS, SparkSettings(**told, broker_secured=False)) as engine:
         engine.start(topology, ALLOCATION)
         due_s = poisson_s(per_s, seed=1, number=number)
         pulls, steady = [], []

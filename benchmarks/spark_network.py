@@ -151,7 +151,7 @@ def main():
     topology, topic = app.topology({"roots": asked.per_s}), app.topic("roots")
     cases = [Case(*some) for some in CASES + WORKED_LONGER]
     lasts_s = _SETTLING_S + asked.blocks * asked.block + _LOOK_S
-    settings = SparkSettings(batch_s=_BATCH_S, trace_per_s=1e6)
+    settings = SparkSettings(batch_s=_BATCH_S, trace_per_s=1e6, broker_secured=False)
     with SparkEngine(app, ADDRESS, settings) as engine:
         engine.start(topology, ALLOCATION)
         for number in range(-1, asked.rounds):  # in the first Java is slow; it does not count

@@ -77,7 +77,7 @@ def main():
     asked = parser.parse_args()
     rounds = 10 if asked.short else asked.rounds
     topology = topology_of(asked.per_s)
-    with Broker() as broker:
+    with Broker(secured=False) as broker:
         servers = broker.bootstrap_servers
         settings = SparkSettings(servers=servers, starting="latest", batch_s=3600.0)
         with SparkEngine(chain.app, "chain:app", settings) as engine:

@@ -169,7 +169,7 @@ def run(folder, *, rounds, batch_s, quiet_s):
     path = folder / "recovery.json"
     path.write_text(json.dumps(CHAIN))
     app = load(str(path))
-    with Broker() as broker:
+    with Broker(secured=False) as broker:
         servers = broker.bootstrap_servers
         Cluster(servers).ensure(map(app.topic, app.streams), 1)
         driver = Driver(folder, str(path), servers, batch_s=batch_s, allocation=ALLOCATION)

@@ -170,7 +170,7 @@ def main():
     parser.add_argument("--short", action="store_true", help="two changes: does it work?")
     parser.add_argument("--alone", action="store_true", help="without repartition()")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary, Broker() as broker:
+    with tempfile.TemporaryDirectory() as temporary, Broker(secured=False) as broker:
         ours(broker.bootstrap_servers, 2 if asked.short else asked.changes)
         if not asked.alone:
             theirs(broker.bootstrap_servers, Path(temporary), 1)

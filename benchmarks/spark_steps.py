@@ -103,7 +103,7 @@ def run(asked, topology, target):
     found, points = phases(asked.rounds, asked.phase, asked.per_s)
     lasts_s = found[-1].until_s + 10
     turns = []
-    with SparkEngine(app, str(FILE), SparkSettings()) as engine:
+    with SparkEngine(app, str(FILE), SparkSettings(broker_secured=False)) as engine:
         engine.start(topology, dict.fromkeys(app.operators, 1))
         loop = Loop(engine, topology, drs, every_s=EVERY_S)
         with (

@@ -136,7 +136,7 @@ def main():
     parser.add_argument("--short", action="store_true", help="2,000 records: does it work?")
     asked = parser.parse_args()
     number = 2000 if asked.short else asked.records
-    with tempfile.TemporaryDirectory() as temporary, Broker() as broker:
+    with tempfile.TemporaryDirectory() as temporary, Broker(secured=False) as broker:
         servers = broker.bootstrap_servers
         plain = consumer_loop(servers, number)
         print(f"{'a consumer loop in Python':40} {plain:8.0f} per s")

@@ -22,6 +22,10 @@ class Health:
     dead_letters: int = 0
     running: dict = field(default_factory=dict)
     failure: str = ""
+    no_broker_s: float | None = None
+    notices: tuple = ()
+    held_records: int = 0
+    held_bytes: int | None = None
 
 
 class LiveSimulator:
@@ -30,7 +34,7 @@ class LiveSimulator:
     It stops by itself at *stops_at_s*; observing raises what *raises* returns, if anything.
     """
 
-    servers = "127.0.0.1:9092"
+    servers, client_properties = "127.0.0.1:9092", None
     clients = {"bootstrap.servers": servers}  # noqa: RUF012 - nobody changes it
 
     def __init__(self, *, look_s=0.01, drain_s=0.0, stops_at_s=float("inf"), raises=None):

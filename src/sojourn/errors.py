@@ -26,6 +26,7 @@ SojournError
 │   └── UnknownPolicy        no policy of that name
 ├── EngineError              the running system refused, or did not answer
 │   ├── ApplicationStopped   a record, or too many failures, ended the application
+│   ├── BrokerAway           no broker answers for a while; it is waited for
 │   ├── NoJava               none is found, or it is too old
 │   ├── JarsMissing          what runs inside Java could not be downloaded
 │   └── BrokerFailed         the broker did not start, refused, or ended
@@ -62,6 +63,7 @@ __all__ = [
     "BadTopology",
     "BadWorkload",
     "BoundTooLow",
+    "BrokerAway",
     "BrokerFailed",
     "CannotBeDone",
     "EndlessLoop",
@@ -104,6 +106,18 @@ class EngineError(SojournError):
 
 class ApplicationStopped(EngineError):
     """The application runs no more: a record's error policy says so, or nothing else helped."""
+
+
+class BrokerAway(EngineError):
+    """No broker answers, for *away_s* by now: what runs stands still until one does."""
+
+    def __init__(self, away_s: float) -> None:
+        super().__init__(away_s)
+        self.away_s = away_s
+
+    def __str__(self) -> str:
+        minutes, seconds = divmod(round(self.away_s), 60)
+        return f"no broker answers since {minutes}:{seconds:02}; it is waited for"
 
 
 class NoJava(EngineError):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from sojourn.act.policy.base import Policy
 from sojourn.check import shown
 from sojourn.engine import Cost, Engine
-from sojourn.errors import ApplicationStopped, BadInput, EngineError
+from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observation import Observation
@@ -95,6 +95,8 @@ class Loop:
             pull = self._engine.observe(until_s)
         except ApplicationStopped:
             raise
+        except BrokerAway as error:  # the engine knows for how long that may last
+            return Observation.unusable(since_s, until_s, str(error))
         except EngineError as error:
             self._failures += 1
             if self._failures >= _MOST_FAILURES:

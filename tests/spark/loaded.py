@@ -57,7 +57,7 @@ def quiet_broker(topology, jars, folder: Path):
     """Run a broker to which nothing comes yet."""
     address = as_file(topology, folder)
     app = load(address)
-    with Broker(jars=jars) as broker:
+    with Broker(jars=jars, secured=False) as broker:
         servers = broker.bootstrap_servers
         Cluster(servers).ensure([app.topic(a.name) for a in entrances(topology)], 1)
         yield Loaded(app, address, servers)

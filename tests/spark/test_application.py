@@ -42,7 +42,7 @@ def order(producer, item, number, photo=b"\x00\xff"):
 
 @pytest.fixture(scope="module")
 def servers(jars):
-    with Broker(jars=jars) as broker:
+    with Broker(jars=jars, secured=False) as broker:
         broker.create_topics({"all-orders": 2})
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
         order(producer, "tea", 1000)  # of which a run that starts later knows nothing

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
 
 from processes import started
 from sojourn.errors import BadFile, BadTopic, BrokerFailed
 from sojourn.spark import broker as broker_module
 from sojourn.spark import topics as topics_module
 from sojourn.spark.broker import Broker
+from sojourn.spark.cluster import Cluster
 from sojourn.spark.folder import Folder, new_cluster
 from sojourn.spark.ports import HOST, answers, free_ports
 from spark.test_keeper import DEADLINE_S, group_is_gone, until
@@ -44,15 +44,15 @@ def taken():
         yield listening.getsockname()[1]
 
 
-def write(servers, topic, records):
-    producer = Producer({"bootstrap.servers": servers, "log_level": 0})
+def write(cluster, topic, records):
+    producer = Producer(cluster.for_clients | {"log_level": 0})
     for key, value, headers in records:
         producer.produce(topic, value, key, partition=0, headers=headers)
     assert producer.flush(DEADLINE_S) == 0
 
 
-def read(servers, topic, number):
-    told = {"bootstrap.servers": servers, "group.id": "tests", "log_level": 0}
+def read(cluster, topic, number):
+    told = cluster.for_clients | {"group.id": "tests", "log_level": 0}
     consumer = Consumer(told | {"auto.offset.reset": "earliest"})
     consumer.assign([TopicPartition(topic, 0, 0)])
     found = [consumer.poll(DEADLINE_S) for _ in range(number)]
@@ -60,26 +60,26 @@ def read(servers, topic, number):
     return [(one.key(), one.value(), one.headers() or []) for one in found]
 
 
-def topics(servers):
-    told = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=DEADLINE_S).topics
+def topics(cluster):
+    told = cluster.client().list_topics(timeout=DEADLINE_S).topics
     return {name: len(topic.partitions) for name, topic in told.items() if name[0] != "_"}
 
 
 def test_records_come_back_with_keys_and_headers(running):
     running.create_topics({"echo": 1})
-    write(running.bootstrap_servers, "echo", RECORDS)
-    assert read(running.bootstrap_servers, "echo", 2) == RECORDS
+    write(running.cluster, "echo", RECORDS)
+    assert read(running.cluster, "echo", 2) == RECORDS
 
 
 def test_topics_are_made_once_with_their_partitions(running):
     running.create_topics({"many": 7, "one": 1})
     running.create_topics({"many": 7, "more": 2})
     running.create_topics({})
-    there = topics(running.bootstrap_servers)
+    there = topics(running.cluster)
     assert (there["many"], there["one"], there["more"]) == (7, 1, 2)
     with pytest.raises(BrokerFailed, match="topic many has 7 partitions, not 8"):
         running.create_topics({"many": 8, "late": 1})
-    assert "late" not in topics(running.bootstrap_servers)
+    assert "late" not in topics(running.cluster)
 
 
 @pytest.mark.parametrize(
@@ -107,14 +107,12 @@ def test_topics_that_do_not_come_up_are_given_up(running, monkeypatch):
 def test_what_listens_and_is_no_broker_does_not_count(taken, monkeypatch):
     monkeypatch.setattr(topics_module, "_ANSWER_S", 0.1)
     assert answers(taken)
-    assert topics_module.cluster_of(f"{HOST}:{taken}") is None
+    assert topics_module.cluster_of(Cluster(f"{HOST}:{taken}").client()) is None
 
 
 def test_topics_are_not_made_by_chance(running):
     refused = []
-    producer = Producer(
-        {"bootstrap.servers": running.bootstrap_servers, "topic.metadata.propagation.max.ms": 0}
-    )
+    producer = Producer(running.cluster.for_clients | {"topic.metadata.propagation.max.ms": 0})
     producer.produce("slip", b"", on_delivery=lambda error, _: refused.append(error))
     assert producer.flush(DEADLINE_S) == 0
     assert refused[0].name() == "UNKNOWN_TOPIC_OR_PART"
@@ -142,14 +140,14 @@ def test_a_folder_keeps_topics_and_records_from_one_start_to_the_next(jars, tmp_
     data = tmp_path / "größe, data"
     with Broker(data=data, jars=jars) as first:
         first.create_topics({"echo": 1})
-        write(first.bootstrap_servers, "echo", RECORDS)
+        write(first.cluster, "echo", RECORDS)
         group = first.process_group
         cluster = Folder(path=data, temporary=False).cluster
         with pytest.raises(BrokerFailed, match="another broker uses"):
             Broker(data=data, jars=jars).start()
     assert group_is_gone(group)
     with Broker(data=data, jars=jars) as second:
-        assert read(second.bootstrap_servers, "echo", 2) == RECORDS
+        assert read(second.cluster, "echo", 2) == RECORDS
         assert Folder(path=data, temporary=False).cluster == cluster
 
 
@@ -173,6 +171,7 @@ KILLED = """
 import sys, time
 from pathlib import Path
 from sojourn.spark.broker import Broker
+from sojourn.spark.cluster import Cluster
 broker = Broker()
 broker.start()
 print(broker.process_group, broker._folder.path, flush=True)

@@ -6,13 +6,16 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from processes import started
 from sojourn.cli import app
+from sojourn.cli.kafka import read_kafka_options
 from sojourn.spark.broker import Broker
+from sojourn.spark.cluster import Cluster
 from spark.test_broker import topics
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("jars")]
@@ -31,7 +34,9 @@ def test_it_says_when_it_is_ready_and_ends_well_with_ctrl_c():
     with broker("--topic", "frames:4", "--topic", "results:1", "--json") as process:
         ready = json.loads(process.stdout.readline())
         assert ready["pid"] == process.pid
-        assert topics(ready["bootstrap_servers"]) == {"frames": 4, "results": 1}
+        told = read_kafka_options([], Path(ready["client_properties"]))
+        cluster = Cluster(ready["bootstrap_servers"], told)
+        assert topics(cluster) == {"frames": 4, "results": 1}
         process.send_signal(signal.SIGINT)
         assert process.communicate() == ("", "")
         assert process.returncode == 0
@@ -42,7 +47,9 @@ def test_it_says_what_to_connect_to_and_ends_well_when_terminated(tmp_path, monk
     before = signal.getsignal(signal.SIGTERM)
     done = CliRunner().invoke(app, ["broker", "--data", str(tmp_path / "data")])
     signal.signal(signal.SIGTERM, before)
-    assert done.stdout.startswith("bootstrap servers: 127.0.0.1:")
+    servers, properties = done.stdout.splitlines()
+    assert servers.startswith("bootstrap servers: 127.0.0.1:")
+    assert properties == f"client properties: {tmp_path}/data/client.properties"
     assert (done.stderr, done.exit_code) == ("Ctrl-C stops it\n", 0)
     assert (tmp_path / "data" / "broker.log").exists()
 

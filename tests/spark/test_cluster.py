@@ -7,7 +7,6 @@ import sojourn as sj
 from sojourn.errors import BadTopic, BrokerFailed
 from sojourn.spark import cluster as cluster_module
 from sojourn.spark.broker import Broker
-from sojourn.spark.cluster import Cluster
 from sojourn.spark.layout import Layout
 
 pytestmark = pytest.mark.spark
@@ -17,7 +16,7 @@ A_DAY_AND_4_GIB = {"retention.ms": "86400000", "retention.bytes": "4294967296"}
 @pytest.fixture(scope="module")
 def cluster(jars):
     with Broker(jars=jars) as broker:
-        yield Cluster(broker.bootstrap_servers)
+        yield broker.cluster
 
 
 def retention(cluster, topic):

@@ -28,7 +28,7 @@ TOPICS = {"lines": 1, "split": 1, "dead": 1, "nothing": 1, "feeds.dead-letters":
 
 @pytest.fixture(scope="module")
 def broker(jars):
-    with Broker(jars=jars) as running:
+    with Broker(jars=jars, secured=False) as running:
         running.create_topics(TOPICS)
         yield running
 

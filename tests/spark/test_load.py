@@ -25,7 +25,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def servers(jars):
-    with Broker(jars=jars, properties={"message.max.bytes": "150000"}) as broker:
+    with Broker(jars=jars, secured=False, properties={"message.max.bytes": "150000"}) as broker:
         broker.create_topics(dict.fromkeys(("even", "wide", "long", "kept", "said"), 1))
         broker.create_topics({"many": 4})
         yield broker.bootstrap_servers
@@ -181,7 +181,7 @@ def test_what_a_broker_that_went_away_did_not_confirm_has_failed(
 ):
     monkeypatch.setattr("sojourn.spark.sending._LAST_CONFIRMED_S", patience_s)
     with ExitStack() as stack:
-        broker = stack.enter_context(Broker(jars=jars))
+        broker = stack.enter_context(Broker(jars=jars, secured=False))
         broker.create_topics({"lost": 1})
         servers = broker.bootstrap_servers
         sending = Sending(Load(servers=servers, sources=(constant("lost", 500),), kafka=kafka))

@@ -24,7 +24,7 @@ BOUGHT = parse_schema("item string not null, price decimal(8,2), at timestamp, p
 
 @pytest.fixture(scope="module")
 def broker(jars):
-    with Broker(jars=jars) as running:
+    with Broker(jars=jars, secured=False) as running:
         yield running
 
 

@@ -35,6 +35,7 @@ RAISED = [
     errors.BadTopic("no"),
     errors.EngineError("no"),
     errors.ApplicationStopped("split: record lines/0/7: ValueError: no"),
+    errors.BrokerAway(102.0),
     errors.NoJava("java is not on the PATH", 17),
     errors.JarsMissing(("org.apache.kafka:kafka_2.13:3.9.2",), "not found"),
     errors.BrokerFailed("port 9092 is taken", "name another", ("Address already in use",)),

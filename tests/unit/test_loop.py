@@ -8,7 +8,7 @@ from sojourn.act.aim import Goal
 from sojourn.act.policy.drs import Drs
 from sojourn.act.policy.static import Static
 from sojourn.engine import Cost
-from sojourn.errors import ApplicationStopped, BadInput, EngineError
+from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, EngineError
 from sojourn.knowledge import Decision
 from sojourn.loop import Loop
 from sojourn.simulate.engine import Simulator
@@ -38,8 +38,9 @@ class Jump:
 class Stubborn:
     """An engine that refuses, or does not answer, as often as it is told to."""
 
-    def __init__(self, engine, *, refuses=0, silent=0, spoils=None):
+    def __init__(self, engine, *, refuses=0, silent=0, spoils=None, says=None):
         self._engine, self.refuses, self.silent = engine, refuses, silent
+        self.says = says or EngineError("no answer")
         self.spoils = spoils
 
     def __getattr__(self, name):
@@ -54,7 +55,7 @@ class Stubborn:
     def observe(self, until_s):
         if self.silent:
             self.silent -= 1
-            raise EngineError("no answer")
+            raise self.says
         pull = self._engine.observe(until_s)
         return self.spoils(pull) if self.spoils else pull
 
@@ -64,6 +65,17 @@ def engine():
     with Simulator(sample_every=1) as simulator:
         simulator.start(ONE, {"a": 7})
         yield simulator
+
+
+def test_an_outage_of_the_brokers_is_waited_for(engine):
+    """The engine says when it is too long."""
+    away = Stubborn(engine, silent=99, says=BrokerAway(102.0))
+    loop = Loop(away, ONE, Static(), every_s=10)
+    for _ in range(99):
+        episode = loop.turn()
+        assert not episode.observation.usable
+        assert "no broker answers since 1:42" in episode.decision.reason
+    assert loop.turn().observation.usable
 
 
 def test_a_turn_looks_decides_acts_and_remembers(engine):

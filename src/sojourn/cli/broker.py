@@ -36,12 +36,17 @@ def broker(
         Path | None,
         typer.Option(metavar="FILE", help="Where jars come from: a mirror, say."),
     ] = None,
+    open_to_all: Annotated[
+        bool,
+        typer.Option("--open", help="Let in everybody on this machine, without a password."),
+    ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Say in one line of JSON that it is ready.")
     ] = False,
 ) -> None:
     """Run a Kafka broker of one node, which only this machine can reach, until Ctrl-C.
 
+    It lets in who has the password made for it, which is in the file of client properties.
     The first time, it downloads what it needs.
 
     Example: sojourn broker --port 9092 --topic frames:4 --topic results:1
@@ -49,15 +54,21 @@ def broker(
     topics = read_topics(topic or [])
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as with Ctrl-C
     try:
-        with _broker(port, data, ivy_settings) as running:
+        with _broker(port, data, ivy_settings, secured=not open_to_all) as running:
             running.create_topics(topics)
-            servers = running.bootstrap_servers
+            servers, properties = running.bootstrap_servers, str(running.client_properties)
             if json:
-                ready = {"bootstrap_servers": servers, "pid": os.getpid(), "topics": topics}
+                ready = {
+                    "bootstrap_servers": servers,
+                    "client_properties": properties,
+                    "pid": os.getpid(),
+                    "topics": topics,
+                }
                 typer.echo(json_text.dumps(ready))
             else:
                 typer.echo("Ctrl-C stops it", err=True)
                 typer.echo(f"bootstrap servers: {servers}")
+                typer.echo(f"client properties: {properties}")
             running.wait()
     except KeyboardInterrupt:
         return
@@ -80,7 +91,9 @@ def read_topics(texts: list[str]) -> Mapping[str, int]:
     return topics
 
 
-def _broker(port: int | None, data: Path | None, ivy_settings: Path | None) -> "Broker":
+def _broker(
+    port: int | None, data: Path | None, ivy_settings: Path | None, *, secured: bool
+) -> "Broker":
     try:
         from sojourn.spark.broker import Broker  # noqa: PLC0415 - optional
         from sojourn.spark.jvm import resolve_jars  # noqa: PLC0415
@@ -91,4 +104,4 @@ def _broker(port: int | None, data: Path | None, ivy_settings: Path | None) -> "
     jars = resolve_jars(
         settings=ivy_settings, tell=lambda what: typer.echo(f"{what} …", err=True)
     )
-    return Broker(data=data, port=port, jars=jars)
+    return Broker(data=data, port=port, jars=jars, secured=secured)

@@ -1,5 +1,6 @@
 """The load that a stand-in is sent, from a trace."""
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -22,8 +23,10 @@ class OfferedLoad:
         """When the last of them ends."""
         return max(rates.points[-1][0] for rates in self.rates.values())
 
-    def sending(self, app: App, servers: str) -> AbstractContextManager[object]:
-        """Return the process that sends it, until it is left."""
+    def sending(
+        self, app: App, servers: str, kafka: Mapping[str, str]
+    ) -> AbstractContextManager[object]:
+        """Return the process that sends it, until it is left; *kafka* are clients' options."""
         from sojourn.spark.load import LoadProcess  # noqa: PLC0415 - Spark is optional
         from sojourn.spark.offered_load import Load, Source  # noqa: PLC0415
 
@@ -31,7 +34,9 @@ class OfferedLoad:
             Source(topic=app.topic(name), points=rates.points)
             for name, rates in self.rates.items()
         )
-        return LoadProcess(Load(servers=servers, sources=sources, lasts_s=self.lasts_s))
+        return LoadProcess(
+            Load(servers=servers, sources=sources, lasts_s=self.lasts_s, kafka=dict(kafka))
+        )
 
 
 def offered_load(topology: Topology, rates: Rates) -> OfferedLoad:

@@ -93,10 +93,17 @@ def run_it(start: Start, says: ForPeople | AsJson) -> int:
                 interrupts.breaks = ran.asked_to_end
                 interrupts.listen()  # Spark has taken Ctrl-C for itself
                 with Server(claim.socket, claim.token, partial(answer, running, told)):
-                    entry = Entry.read(claim.folder)
-                    says.ready(entry, running, engine.servers, start.notes)
+                    says.ready(
+                        Entry.read(claim.folder),
+                        running,
+                        engine.servers,
+                        engine.client_properties,
+                        start.notes,
+                    )
                     if start.offered is not None:
-                        opened.enter_context(start.offered.sending(start.app, engine.servers))
+                        opened.enter_context(
+                            start.offered.sending(start.app, engine.servers, engine.clients)
+                        )
                     try:
                         return ran.watched(start.until_s, interrupts) or ran.drained()
                     except KeyboardInterrupt:
@@ -136,8 +143,10 @@ class _Ran:
         try:
             self._watching = True
             with self._says.watch(self._running) as watch:
+                noticed: set[str] = set()
                 for turn in self._tally.counting(passing):
                     self._says.turn(self._running)
+                    noticed = self._notice(noticed)
                     watch.turn(turn.episode)
                     if self._decisions.add(turn.episode):
                         self._says.change(turn.episode)
@@ -153,6 +162,13 @@ class _Ran:
             typer.echo(f"sojourn: {name} stopped: {error}", err=True)
             return STOPPED
         return 0
+
+    def _notice(self, before: set[str]) -> set[str]:
+        """Say what is new of what somebody should know, and return all of it."""
+        now = set(self._running.engine.health().notices)
+        for notice in sorted(now - before):
+            self._says.notice(notice)
+        return now
 
     def drained(self) -> int:
         """Let it end what was begun, and return the exit status."""

@@ -106,6 +106,16 @@ def run(
         Path | None,
         typer.Option(metavar="FILE", help="The same, from a file: key=value on each line."),
     ] = None,
+    kafka_patience: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="How long no broker may answer before it gives up."),
+    ] = "15m",
+    broker_port: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=65535, help="Where its own broker listens; chosen if not given."
+        ),
+    ] = None,
     starting_offsets: Annotated[
         str,
         typer.Option(
@@ -170,11 +180,18 @@ def run(
         quiet=tuple(map(read_quiet_hours, quiet_hours or ())),
         forecast=forecast,
     )
+    if broker_port is not None and bootstrap_servers is not None:
+        raise BadInput(
+            f"--broker-port {broker_port} is for a broker of its own, and --bootstrap-servers "
+            f"{bootstrap_servers} has others; leave out one of them"
+        )
     spark = SparkOptions(
         servers=bootstrap_servers,
         kafka=read_kafka_options(kafka_option or (), kafka_options),
         batch_s=read_duration_s(batch),
         starting=read_starting(starting_offsets),
+        patience_s=read_duration_s(kafka_patience),
+        broker_port=broker_port,
     )
     app, topology = _application(address)
     begin = read_allocation(",".join(start)) if start else {}

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich import box
 from rich.console import Group, RenderableType
+from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
@@ -37,8 +38,9 @@ def status_view(status: Mapping[str, Any]) -> RenderableType:
     if status["now"]:
         lines.append(_line(f"now    {status['now']}"))
     lines += [_decision(decision) for decision in status["decisions"][-_MOST_DECISIONS:]]
-    lines += [Text(), _health(status["health"])]
-    lines += [_line(note, "yellow") for note in status.get("notes", ())]
+    lines += [Text(), _health(status["health"]), _inner_topics(status["inner_topics"])]
+    notices = (*status["health"]["notices"], *status.get("notes", ()))
+    lines += [_line(notice, "yellow") for notice in notices]
     return Group(*lines)
 
 
@@ -106,9 +108,16 @@ def _health(health: Mapping[str, Any]) -> Text:
         f"restarts {restarts}, records replayed {health['replayed']}, "
         f"tried again {health['retried']}, dead letters {health['dead_letters']}"
     )
-    failure = f"; stopped: {health['failure']}" if health["failure"] else ""
+    away_s = health["no_broker_s"]
+    failure = "" if away_s is None else f"; no broker answers since {clock(away_s)}"
+    failure += f"; stopped: {health['failure']}" if health["failure"] else ""
     troubled = failure or restarts or health["dead_letters"]
     return _line(f"{said}{failure}", "yellow" if troubled else "")
+
+
+def _inner_topics(held: Mapping[str, Any]) -> Text:
+    size = "" if held["bytes"] is None else f", {decimal(held['bytes'])}"
+    return _line(f"topics between operators hold {held['records']} records{size}")
 
 
 def _line(text: str, style: str = "") -> Text:

@@ -22,6 +22,8 @@ class SparkOptions:
     kafka: Mapping[str, str] = field(repr=False)  # there may be secrets in it
     batch_s: float
     starting: str | float
+    patience_s: float = 900.0
+    broker_port: int | None = None
 
 
 def spark_engine(app: App, address: str, options: SparkOptions, state: Path) -> "SparkEngine":
@@ -42,5 +44,7 @@ def spark_engine(app: App, address: str, options: SparkOptions, state: Path) -> 
         state=state,
         batch_s=options.batch_s,
         starting=options.starting,
+        patience_s=options.patience_s,
+        broker_port=options.broker_port,
     )
     return SparkEngine(app, address, settings)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import typer
 from rich.console import Console
@@ -36,12 +37,19 @@ class ForPeople:
         typer.echo(f"starting {name} on Spark …", err=True)
 
     def ready(
-        self, entry: Entry, running: Running, servers: str, notes: Sequence[str] = ()
+        self,
+        entry: Entry,
+        running: Running,
+        servers: str,
+        client_properties: Path | None,
+        notes: Sequence[str] = (),
     ) -> None:
-        """Say that it runs."""
+        """Say that it runs, and how Kafka's tools reach a broker of its own."""
         self._say(f"{entry.name} · {running.orders.said}", "bold")
         passive = "" if running.deciding.mode == "active" else f"; {running.deciding.why}"
         self._say(f"runs, pid {entry.pid}; Kafka at {servers}; state in {entry.state}{passive}")
+        if client_properties is not None:
+            self._say(f"client properties for Kafka's tools: {client_properties}")
         for note in notes:
             self._say(f"note: {note}")
         self._say("Ctrl-C ends it when all that was begun is done, twice at once\n")
@@ -58,12 +66,16 @@ class ForPeople:
         if self._view is not None:
             self._view.aim_at(running.orders.target)
             deciding = running.deciding
-            self._view.note = (
-                "" if deciding.mode == "active" else f"{deciding.mode}: {deciding.why}"
-            )
+            idle = [] if deciding.mode == "active" else [f"{deciding.mode}: {deciding.why}"]
+            self._view.note = "; ".join([*running.engine.health().notices, *idle])
 
     def change(self, episode: Episode) -> None:
         """Say nothing: it was shown."""
+
+    def notice(self, text: str) -> None:
+        """Say what somebody should know, where no picture shows it."""
+        if self._view is None:
+            self.progress(text)
 
     def progress(self, text: str) -> None:
         """Say how far the end has come."""
@@ -86,7 +98,12 @@ class AsJson:
         """Say nothing yet."""
 
     def ready(
-        self, entry: Entry, running: Running, servers: str, notes: Sequence[str] = ()
+        self,
+        entry: Entry,
+        running: Running,
+        servers: str,
+        client_properties: Path | None,
+        notes: Sequence[str] = (),
     ) -> None:
         """Say that it runs."""
         self._say(
@@ -96,6 +113,7 @@ class AsJson:
                 "pid": entry.pid,
                 "policy": running.orders.said,
                 "bootstrap_servers": servers,
+                "client_properties": client_properties and str(client_properties),
                 "state": entry.state,
                 "logs": entry.logs,
                 "allocation": dict(running.engine.allocation),
@@ -127,6 +145,10 @@ class AsJson:
                 "failure": episode.failure,
             },
         )
+
+    def notice(self, text: str) -> None:
+        """Say what somebody should know."""
+        self._say("notice", {"text": text})
 
     def progress(self, text: str) -> None:
         """Say how far the end has come."""

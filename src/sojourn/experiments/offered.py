@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 from time import monotonic, sleep
 
+from msgspec.structs import replace
+
 from sojourn.app.application import App
 from sojourn.app.stand_in import entrances
 from sojourn.errors import BadWorkload, EngineError
@@ -36,7 +38,7 @@ class Offered:
         first = [
             Source(topic=s.topic, points=s.points[:1], gaps=s.gaps) for s in self.load.sources
         ]
-        return Load(servers=self.load.servers, sources=tuple(first), seed=self.load.seed)
+        return replace(self.load, sources=tuple(first), lasts_s=None)
 
     @property
     def first_s(self) -> float:
@@ -62,7 +64,7 @@ class Offered:
 
     def _offsets(self) -> Offsets:
         topics = {source.topic: 1 for source in self.load.sources}
-        return Offsets(Cluster(self.load.servers).client(), topics)
+        return Offsets(Cluster(self.load.servers, self.load.kafka).client(), topics)
 
 
 def sources(

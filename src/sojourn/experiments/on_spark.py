@@ -42,6 +42,11 @@ class Fed(Engine, Protocol):
         """Where brokers are."""
         ...
 
+    @property
+    def kafka(self) -> Mapping[str, str]:
+        """Options that clients need for them."""
+        ...
+
 
 MakeEngine = Callable[[App, str, Path], Fed]
 """Makes an engine for an application at an address, which may keep its state in a folder."""
@@ -104,7 +109,11 @@ class _Faster:
             offered = tuple(sources(app, topology, workload, self._times))
             engine = stack.enter_context(self.make(app, str(address), folder / "state"))
             engine.start(running, allocation)
-            offer = Offered(Load(servers=engine.servers, sources=offered, seed=seed))
+            offer = Offered(
+                Load(
+                    servers=engine.servers, sources=offered, seed=seed, kafka=dict(engine.clients)
+                )
+            )
             first_s = offer.first_s
             _warm_up(engine, offer)
             before = offer.ends()

@@ -1,6 +1,6 @@
 """What commands need of an engine beside what the loop needs: its health, and a way to end."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from sojourn.engine import Engine
@@ -39,6 +39,26 @@ class Health(Protocol):
     @property
     def failure(self) -> str:
         """Why the application has stopped; empty while it runs."""
+        ...
+
+    @property
+    def no_broker_s(self) -> float | None:
+        """For how long no broker has answered; None if one does."""
+        ...
+
+    @property
+    def notices(self) -> Sequence[str]:
+        """What somebody should know, each in a sentence that stays the same while it lasts."""
+        ...
+
+    @property
+    def held_records(self) -> int:
+        """Records in topics between operators."""
+        ...
+
+    @property
+    def held_bytes(self) -> int | None:
+        """What they take up; None where that is not known."""
         ...
 
 

@@ -94,6 +94,12 @@ def status(running: Running, decisions: Iterable[dict[str, Any]] = ()) -> dict[s
             "retried": health.retried,
             "dead_letters": health.dead_letters,
             "failure": health.failure,
+            "no_broker_s": health.no_broker_s,
+            "notices": list(health.notices),
+        },
+        "inner_topics": {
+            "records": health.held_records,
+            "bytes": health.held_bytes,
         },
     }
 

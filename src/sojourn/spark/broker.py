@@ -1,6 +1,7 @@
 """A Kafka broker of one node that Sojourn starts and stops itself.
 
-It listens on this machine alone, and does not outlive the process that started it.
+It listens on this machine alone, lets in who has the password that was made for it, and does
+not outlive the process that started it.
 """
 
 import os
@@ -8,16 +9,18 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from sojourn.errors import BrokerFailed
+from sojourn.spark.cluster import Cluster
 from sojourn.spark.folder import Folder, new_cluster
 from sojourn.spark.java import find_java
 from sojourn.spark.jvm import Jars, resolve_jars
 from sojourn.spark.kept import Kept
+from sojourn.spark.login import Login
 from sojourn.spark.ports import HOST, answers, free_ports
 from sojourn.spark.topics import cluster_of, make_topics
 
@@ -27,6 +30,7 @@ __all__ = ["Broker"]
 _ATTEMPTS = 5
 _TAKEN = "Address already in use"
 _LOOK_S = 0.05
+_GRACE_S = 10.0
 _LOGGER = "-Dorg.slf4j.simpleLogger"
 _OPTIONS = (
     "-Xmx512m",
@@ -43,7 +47,8 @@ class Broker:
 
     *data* is a folder that keeps topics and records from one start to the next; without it
     they are gone when the broker stops. *port* is chosen where it is not given. *properties*
-    are Kafka's, on top of ours. It has *patience_s* to start and *grace_s* to stop.
+    are Kafka's, on top of ours. One that is not *secured* lets in everybody on this machine.
+    It has *patience_s* to start.
     """
 
     def __init__(
@@ -52,13 +57,14 @@ class Broker:
         data: Path | None = None,
         port: int | None = None,
         properties: Mapping[str, str] | None = None,
+        secured: bool = True,
         jars: Jars | None = None,
         patience_s: float = 120.0,
-        grace_s: float = 10.0,
     ) -> None:
         self._data, self._wanted_port, self._jars = data, port, jars
         self._properties = dict(properties or {})
-        self._patience_s, self._grace_s = patience_s, grace_s
+        self._login = Login() if secured else None
+        self._patience_s = patience_s
         self._port = 0
         self._folder: Folder | None = None
         self._kept: Kept | None = None
@@ -70,6 +76,23 @@ class Broker:
         return f"{HOST}:{self._port}"
 
     @property
+    def cluster(self) -> Cluster:
+        """The broker, and how clients get in."""
+        return Cluster(
+            self.bootstrap_servers, {} if self._login is None else self._login.for_clients
+        )
+
+    @property
+    def client_properties(self) -> Path:
+        """A file with what Kafka's own tools need to get in; only its owner can read it."""
+        return self._running()[1].client_properties
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was started, and has ended by itself."""
+        return self._kept is not None and self._kept.status is not None
+
+    @property
     def process_group(self) -> int:
         """The process group of all that runs for the broker."""
         return self._running()[0].group
@@ -78,17 +101,36 @@ class Broker:
         """Start the broker, and return when it answers. Raise `BrokerFailed` if it does not."""
         if self._kept is not None:
             raise BrokerFailed("the broker runs already", "stop it before starting again")
-        jars, java = self._jars or resolve_jars(), find_java()
-        command = [str(java), *_OPTIONS, "-cp", os.pathsep.join(map(str, jars.broker))]
         try:
-            self._start(command)
+            path = self._data or Path(tempfile.mkdtemp(prefix="sojourn-broker-"))
+            self._folder = Folder(path=path.absolute(), temporary=self._data is None)
+            self._folder.check()
+            self._start(self._folder, self._wanted_port)
         except BaseException:
             self.stop()
             raise
 
+    def start_again(self) -> None:
+        """Start a broker that has ended by itself, at its port and with its data.
+
+        Raise `BrokerFailed` if it does not answer; it may be tried again then.
+        """
+        kept, folder = self._running()
+        kept.stop()
+        self._start(folder, self._port)
+
+    def kill(self) -> None:
+        """End what runs, and keep the data for `start_again`."""
+        if self._kept is not None:
+            self._kept.stop()
+
+    def size_bytes(self, topics: Iterable[str]) -> int:
+        """Return what the records of *topics* take up on the disk."""
+        return self._running()[1].size_bytes(topics)
+
     def create_topics(self, partitions: Mapping[str, int]) -> None:
         """Make topics with that many partitions each; those that are there already stay."""
-        make_topics(self.bootstrap_servers, partitions)
+        make_topics(self.cluster.client(), partitions)
 
     def wait(self) -> None:
         """Raise `BrokerFailed` when the broker ends by itself, and wait until then."""
@@ -120,25 +162,24 @@ class Broker:
             raise BrokerFailed("the broker does not run", "start it first")
         return self._kept, self._folder
 
-    def _start(self, command: list[str]) -> None:
-        path = self._data or Path(tempfile.mkdtemp(prefix="sojourn-broker-"))
-        folder = Folder(path=path.absolute(), temporary=self._data is None)
-        self._folder = folder
-        folder.check()
+    def _start(self, folder: Folder, port: int | None) -> None:
+        jars, java = self._jars or resolve_jars(), find_java()
+        command = [str(java), *_OPTIONS, "-cp", os.pathsep.join(map(str, jars.broker))]
         left = _ATTEMPTS
         while True:
             left -= 1
-            self._port, controller = free_ports(self._wanted_port)
-            folder.configure(self._port, controller, self._properties)
+            self._port, controller = free_ports(port)
+            folder.configure(self._port, controller, self._login, self._properties)
             cluster = folder.cluster or _formatted(folder, command)
             self._kept = Kept(
                 [*command, "kafka.Kafka", folder.properties.name],
                 folder=folder.path,
                 log=folder.log,
-                grace_s=self._grace_s,
+                grace_s=_GRACE_S,
                 temporary=folder.temporary,
             )
             if self._answers(self._kept, cluster):
+                folder.tell_clients(self.cluster.for_tools)
                 return
             if not left or _TAKEN not in folder.said():
                 raise _ended(self._kept.wait(), folder)
@@ -149,7 +190,7 @@ class Broker:
         deadline_s = time.monotonic() + self._patience_s
         while kept.status is None:
             # somebody else may have taken the port, and may be a broker
-            if answers(self._port) and cluster_of(f"{HOST}:{self._port}") == cluster:
+            if answers(self._port) and cluster_of(self.cluster.client()) == cluster:
                 return True
             if time.monotonic() > deadline_s:
                 raise BrokerFailed(

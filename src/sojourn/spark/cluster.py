@@ -88,6 +88,15 @@ class Cluster:
         told["bootstrap.servers"] = self.servers
         return {f"kafka.{name}": value for name, value in told.items()}
 
+    @property
+    def for_tools(self) -> dict[str, str]:
+        """The same for a file that Kafka's own tools read, and `sojourn run --kafka-options`.
+
+        Java leaves alone what is not its own.
+        """
+        java = {name.removeprefix("kafka."): told for name, told in self.for_spark.items()}
+        return {**self.for_clients, **java}
+
     def client(self) -> AdminClient:
         """Return a client to ask about topics."""
         # it would write to standard error whenever a broker goes away

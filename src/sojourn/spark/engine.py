@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from sojourn.app.application import App
 from sojourn.engine import Cost
-from sojourn.errors import ApplicationStopped, EngineError
+from sojourn.errors import ApplicationStopped, BrokerAway, EngineError
 from sojourn.host.controller import Controller
 from sojourn.host.counting import Tally
 from sojourn.host.server import Settings
@@ -23,11 +23,13 @@ from sojourn.measure.report import Pull
 from sojourn.model.network import check_allocation
 from sojourn.spark.appends import TimedOffsets
 from sojourn.spark.broker import Broker
+from sojourn.spark.broker_watch import BrokerWatch
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.health import Health
 from sojourn.spark.jvm import resolve_jars
 from sojourn.spark.kept_state import KeptState
 from sojourn.spark.layout import Layout, check_slots
+from sojourn.spark.notices import kafka_notices
 from sojourn.spark.plumbing import STATE_PARTITIONS, Plumbing
 from sojourn.spark.pulls import Pulls
 from sojourn.spark.queries import Queries
@@ -41,6 +43,8 @@ __all__ = ["SparkEngine"]
 _LEAD_S = 0.25
 _LOOK_S = 0.01
 _PATIENCE_S = 120.0
+# Beside the names of operators, which have no spaces.
+_OWN_BROKER = "own broker"
 # Names of sockets must not be long: where that of our folder is, Spark's are beside it.
 _MOST_FOLDER = 60
 
@@ -58,6 +62,8 @@ class SparkEngine:
         self._began_s = 0.0
         self._looked_s = 0.0
         self._failure = ""
+        self._own: Broker | None = None
+        self._watch: BrokerWatch | None = None
         self._stopping = threading.Event()
 
     # -- the engine -----------------------------------------------------------------------
@@ -85,6 +91,11 @@ class SparkEngine:
         return self._cluster.for_clients
 
     @property
+    def client_properties(self) -> Path | None:
+        """A file with what Kafka's own tools need for a broker of ours."""
+        return None if self._own is None else self._own.client_properties
+
+    @property
     def logs(self) -> Path:
         """The folder with what user code printed."""
         self._running()
@@ -109,7 +120,8 @@ class SparkEngine:
     def observe(self, until_s: float) -> Pull:
         """Wait until then, and return what was counted.
 
-        Raise `ApplicationStopped` if a record, or too many failures, have ended it.
+        Raise `ApplicationStopped` if a record, or too many failures, have ended it, and
+        `BrokerAway` if no broker answers, for as long as that is waited for.
         """
         self._running()
         if not until_s > self.now_s:
@@ -118,6 +130,7 @@ class SparkEngine:
         asked = set(self._controller.ask())
         while self.now_s < until_s and not asked <= self._controller.reported():
             time.sleep(_LOOK_S / 10)
+        self._check_broker(until_s)
         ends = self._pulls.offsets.look()  # first: what hosts told is kept if this fails
         with self._lock:
             pull = self._pulls.taken(
@@ -159,6 +172,7 @@ class SparkEngine:
         self._stopping.set()
         if stack is not None:
             stack.close()
+        self._own = self._watch = None
 
     def __enter__(self) -> Self:
         return self
@@ -213,8 +227,9 @@ class SparkEngine:
     def health(self) -> Health:
         """Return what went wrong so far."""
         states = {} if self._stack is None else dict(self._pulls.states)
+        inner = self._layout.inner_topics
         return Health(
-            restarts={} if self._stack is None else self._queries.restarts,
+            restarts={} if self._stack is None else self._restarts(),
             replayed=sum(state.replayed for state in states.values()),
             retried=sum(state.retried for state in states.values()),
             dead_letters=sum(state.dead for state in states.values()),
@@ -224,6 +239,10 @@ class SparkEngine:
             trees_open=0 if self._stack is None else len(self._pulls.trees),
             trees_forgotten=0 if self._stack is None else self._pulls.trees.forgotten,
             failure=self._failure,
+            no_broker_s=None if self._stack is None else self._pulls.offsets.away_s,
+            notices=() if self._stack is None else self._notices(),
+            held_records=0 if self._stack is None else self._pulls.offsets.held(inner),
+            held_bytes=None if self._own is None else self._own.size_bytes(inner),
         )
 
     def measure(self, *, on: bool) -> None:
@@ -244,8 +263,10 @@ class SparkEngine:
         layout = self._layout
         layout.check_sockets(folder)
         self._state = KeptState(self._settings.state or folder / "state")
-        self._cluster = Cluster(
-            self._settings.servers or self._broker(stack), self._settings.kafka
+        self._cluster = (
+            self._broker(stack)
+            if self._settings.servers is None
+            else Cluster(self._settings.servers, self._settings.kafka)
         )
         cluster = self._cluster.identity()
         goes_on = self._state.check(layout.app, cluster)
@@ -286,6 +307,7 @@ class SparkEngine:
             wanted=self._wanted,
             batch=self._state.commits,
             failed=self._failed,
+            broker=lambda: offsets.standing,
         )
         stack.callback(self._queries.stop)
         self._queries.start()
@@ -345,9 +367,40 @@ class SparkEngine:
                     left.discard(name)
         return early
 
-    def _broker(self, stack: ExitStack) -> str:
-        data = None if self._settings.state is None else self._state.broker
-        return stack.enter_context(Broker(data=data)).bootstrap_servers
+    def _broker(self, stack: ExitStack) -> Cluster:
+        """Start a broker of our own, which is started again if it ends."""
+        told = self._settings
+        data = None if told.state is None else self._state.broker
+        self._own = Broker(data=data, port=told.broker_port, secured=told.broker_secured)
+        stack.enter_context(self._own)
+        self._watch = stack.enter_context(BrokerWatch(self._own, self._failed))
+        return self._own.cluster
+
+    def _check_broker(self, until_s: float) -> None:
+        """Wait until then and raise `BrokerAway` while no broker answers, if not for long."""
+        away_s = self._pulls.offsets.away_s
+        if away_s is None:
+            return
+        if away_s > self._settings.patience_s:
+            self._failed(
+                f"no broker answers at {self._cluster.servers} for {away_s:.0f} s; "
+                "start it again where this one ended, once they do"
+            )
+        self._sleep(until_s)
+        raise BrokerAway(away_s)
+
+    def _restarts(self) -> dict[str, int]:
+        watch = {} if self._watch is None else {_OWN_BROKER: self._watch.restarts}
+        return self._queries.restarts | watch
+
+    def _notices(self) -> tuple[str, ...]:
+        offsets = self._pulls.offsets
+        return kafka_notices(
+            self._cluster.servers,
+            away=offsets.away_s is not None,
+            silent=offsets.silent,
+            grown=offsets.grown,
+        )
 
     def _wanted(self, name: str) -> Settings:
         return replace(self._hosts[name], processors=self._allocation[name])

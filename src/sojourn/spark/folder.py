@@ -2,19 +2,21 @@
 
 import base64
 import fcntl
+import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.errors import BadFile, BrokerFailed
+from sojourn.spark.login import Login
 from sojourn.spark.ports import HOST
 
 __all__ = ["Folder", "new_cluster"]
 
 _LOG_LINES = 8
-_OWN = {"broker.log", "data", "server.properties"}
+_OWN = {"broker.log", "client.properties", "data", "server.properties"}
 # Relative to the folder: a name with a comma, or one that is not Latin, would be misread.
 _DATA = "data"
 
@@ -36,8 +38,13 @@ class Folder:
         """What the broker is told."""
         return self.path / "server.properties"
 
+    @property
+    def client_properties(self) -> Path:
+        """What Kafka's own tools, and ours, are told to reach the broker."""
+        return self.path / "client.properties"
+
     def check(self) -> None:
-        """Make the folder if need be, with an empty log.
+        """Make the folder if need be, with an empty log; nobody else may look into it.
 
         Raise `BadFile` if it holds something else, `BrokerFailed` if a broker runs there.
         """
@@ -51,6 +58,7 @@ class Folder:
                 raise BrokerFailed(
                     f"another broker uses {self.path}", "stop it, or name another folder"
                 )
+            self.path.chmod(0o700)  # one of an older version may be open to all
             self.log.write_bytes(b"")
         except OSError as error:
             problem = f"cannot be used: {error.strerror}"
@@ -66,14 +74,20 @@ class Folder:
         known = dict(line.split("=", 1) for line in lines if "=" in line)
         return known.get("cluster.id")
 
-    def configure(self, port: int, controller: int, extra: Mapping[str, str]) -> None:
-        """Write what the broker is told: one node, on this machine alone."""
+    def configure(
+        self, port: int, controller: int, login: Login | None, extra: Mapping[str, str]
+    ) -> None:
+        """Write what the broker is told: one node, on this machine alone.
+
+        Without a *login* it lets in everybody who is there.
+        """
+        listener = "PLAINTEXT" if login is None else "SASL_PLAINTEXT"
         told = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@{HOST}:{controller}",
-            "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller}",
-            "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+            "listeners": f"{listener}://{HOST}:{port},CONTROLLER://{HOST}:{controller}",
+            "advertised.listeners": f"{listener}://{HOST}:{port}",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": _DATA,
             "auto.create.topics.enable": "false",  # a slip in a name would make a topic
@@ -83,9 +97,13 @@ class Folder:
             "transaction.state.log.num.partitions": "1",
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
-        } | dict(extra)
-        lines = "".join(f"{name}={value}\n" for name, value in told.items())
-        self.properties.write_text(lines, encoding="ascii", errors="backslashreplace")
+            **({} if login is None else login.for_broker),
+        }
+        _write(self.properties, told | dict(extra))
+
+    def tell_clients(self, options: Mapping[str, str]) -> None:
+        """Write what clients are told."""
+        _write(self.client_properties, options)
 
     def said(self) -> str:
         """Return all of the log."""
@@ -96,6 +114,16 @@ class Folder:
         lines = [line for line in self.said().splitlines() if line.strip()]
         return tuple(line for line in lines if not line[0].isspace())[-_LOG_LINES:]
 
+    def size_bytes(self, topics: Iterable[str]) -> int:
+        """Return what the records of *topics* take up on the disk."""
+        return sum(
+            _size_bytes(segment)
+            for topic in topics
+            # a name has no letter that means something in a pattern
+            for segment in (self.path / _DATA).glob(f"{topic}-[0-9]*/*.log")
+            if segment.parent.name.removeprefix(f"{topic}-").isdigit()
+        )
+
     def _in_use(self) -> bool:
         lock_of_kafka = self.path / _DATA / ".lock"
         with suppress(FileNotFoundError), lock_of_kafka.open("r+b") as lock:
@@ -104,6 +132,26 @@ class Folder:
             except BlockingIOError:
                 return True
         return False
+
+
+def _write(path: Path, told: Mapping[str, str]) -> None:
+    """Write properties that may be secrets."""
+    path.unlink(missing_ok=True)
+    lines = "".join(f"{name}={value}\n" for name, value in told.items())
+    with open(
+        path,
+        "w",
+        encoding="ascii",
+        errors="backslashreplace",
+        opener=lambda name, flags: os.open(name, flags, 0o600),
+    ) as file:
+        file.write(lines)
+
+
+def _size_bytes(path: Path) -> int:
+    with suppress(OSError):  # it may be deleted meanwhile
+        return path.stat().st_size
+    return 0
 
 
 def new_cluster() -> str:

@@ -13,7 +13,9 @@ class Health:
     *restarts* of feeds and hosts by operator, records *replayed* from memory, *retried* after
     an error, kept as *dead_letters*. Of the roots that are followed some *trees* are *open*,
     and some were *forgotten* because too many were. *failure* is why the application stopped,
-    if it did.
+    if it did. Brokers have not answered for *no_broker_s*, if they do not; *notices* are what
+    somebody should know. The topics between operators hold *held_records*, and on a broker of
+    our own so many *held_bytes*.
     """
 
     restarts: Mapping[str, int] = field(default_factory=dict)
@@ -24,3 +26,7 @@ class Health:
     trees_open: int = 0
     trees_forgotten: int = 0
     failure: str = ""
+    no_broker_s: float | None = None
+    notices: tuple[str, ...] = ()
+    held_records: int = 0
+    held_bytes: int | None = None

@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.host.controller import Controller
 from sojourn.host.server import Settings
+from sojourn.spark.offsets import Standing
 from sojourn.spark.restarts import Restarts
 
 __all__ = ["Queries"]
@@ -34,10 +35,11 @@ class Queries:
 
     *wanted* says how many processors a host has that is started again, *batch* at which one a
     query is. Of what fails too often, or of a record that stops the application, *failed* is
-    told the reason, once.
+    told the reason, once. While *broker* is away no query is started again, and a failure of
+    one does not count until the broker has been well for a while.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what others know of it, each by its name
         self,
         controller: Controller,
         hosts: Mapping[str, Settings],
@@ -46,9 +48,10 @@ class Queries:
         wanted: Callable[[str], Settings],
         batch: Callable[[str], int],
         failed: Callable[[str], None],
+        broker: Callable[[], Standing] = lambda: "well",
     ) -> None:
         self._controller, self._wanted, self._failed = controller, wanted, failed
-        self._starts = dict(starts)
+        self._starts, self._broker = dict(starts), broker
         self._queries: dict[str, StreamingQuery] = {}
         self._hosts = {name: _Part(self._launcher(name)) for name in hosts}
         self._parts = {
@@ -103,23 +106,29 @@ class Queries:
         for operator, reason in self._controller.stopped().items():
             self._failed(f"{operator}: {reason}")
             return False
-        now_s, ended = time.monotonic(), self._controller.ended()
+        now_s, ended, broker = time.monotonic(), self._controller.ended(), self._broker()
         hosts = (
             self._looked_after(name, part, ended.get(name), now_s)
             for name, part in self._hosts.items()
         )
         queries = (
-            self._looked_after(name, part, self._why_ended(name), now_s)
+            self._looked_after(name, part, self._why_ended(name), now_s, broker)
             for name, part in self._parts.items()
         )
         return all(hosts) and all(queries)
 
-    def _looked_after(self, name: str, part: _Part, why: str | None, now_s: float) -> bool:
+    def _looked_after(
+        self, name: str, part: _Part, why: str | None, now_s: float, broker: Standing = "well"
+    ) -> bool:
         """Start a part that ended again when it is time; False if that is of no use."""
-        if why is None:
+        if why is None or broker == "away":
             return True
         if part.again_at_s is None:
-            delay_s = part.restarts.delay_s(now_s, part.at())
+            delay_s = (
+                part.restarts.delay_s(now_s, part.at())
+                if broker == "well"
+                else part.restarts.excused_delay_s(now_s)
+            )
             if delay_s is None:
                 self._failed(f"{name} {part.restarts.why}: {why}")
                 return False

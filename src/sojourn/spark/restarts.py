@@ -31,6 +31,7 @@ class Restarts:
     most_stuck: int = 5
     number: int = 0
     _failed_at_s: deque[float] = field(default_factory=deque)
+    _excused_at_s: deque[float] = field(default_factory=deque)
     _place: int | None = None
     _stuck: int = 0
 
@@ -39,16 +40,26 @@ class Restarts:
 
         *place* is what it was at, the number of a batch, where that is known.
         """
-        while self._failed_at_s and now_s - self._failed_at_s[0] > self.within_s:
-            self._failed_at_s.popleft()
-        self._failed_at_s.append(now_s)
-        self.number += 1
+        delay_s = self._delay_s(self._failed_at_s, now_s)
         same = place is not None and place == self._place
         self._place, self._stuck = place, self._stuck + 1 if same else 1
-        failures = len(self._failed_at_s)
-        if failures > self.most or self._stuck > self.most_stuck:
+        if len(self._failed_at_s) > self.most or self._stuck > self.most_stuck:
             return None
-        return float(min(_LONGEST_S, _FIRST_S * 2 ** (failures - 1)))
+        return delay_s
+
+    def excused_delay_s(self, now_s: float) -> float:
+        """Return how long to wait after a failure that something else is to blame for.
+
+        It does not count for what is too often.
+        """
+        return self._delay_s(self._excused_at_s, now_s)
+
+    def _delay_s(self, failed_at_s: deque[float], now_s: float) -> float:
+        while failed_at_s and now_s - failed_at_s[0] > self.within_s:
+            failed_at_s.popleft()
+        failed_at_s.append(now_s)
+        self.number += 1
+        return float(min(_LONGEST_S, _FIRST_S * 2 ** (len(failed_at_s) - 1)))
 
     @property
     def why(self) -> str:

@@ -59,6 +59,8 @@ def new_session(
         "spark.app.name": name,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # others on this machine find its ports; for a local master Java makes the secret itself
+        "spark.authenticate": "true",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.jars": ",".join(map(str, jars.spark)),

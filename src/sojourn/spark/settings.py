@@ -29,6 +29,9 @@ class SparkSettings:
     - *carry_over*: what is in service when a batch ends goes over to the next one; else the
       next begins when all of it is done
     - *partitions* of topics that are made anew; those that are there may have any number
+    - *patience_s* is how long the brokers may all be away before it gives up
+    - *broker_port* is that of our own broker, which is chosen if None; one that is not
+      *broker_secured* lets in everybody on this machine
     - *slots* are the tasks that Spark runs at once; as many as needed if None
     - *trace_per_s* is how many roots are followed in a second; 0 of none
     """
@@ -40,6 +43,9 @@ class SparkSettings:
     batch_s: float = 60.0
     carry_over: bool = True
     partitions: int = 1
+    patience_s: float = 900.0
+    broker_port: int | None = None
+    broker_secured: bool = True
     slots: int | None = None
     trace_per_s: float = 100.0
 
@@ -48,6 +54,13 @@ class SparkSettings:
             raise BadInput(
                 f"batches of {shown(self.batch_s)} s; "
                 f"Spark takes {_SHORTEST_BATCH_S:g} s or more"
+            )
+        if not self.patience_s >= 0:
+            raise BadInput(f"patience of {shown(self.patience_s)} s; write 0 or more")
+        if self.broker_port is not None and self.servers is not None:
+            raise BadInput(
+                f"a broker of its own at port {self.broker_port}, and others at "
+                f"{self.servers}; leave out one of them"
             )
         if isinstance(self.starting, str) and self.starting not in ("earliest", "latest"):
             raise BadInput(

@@ -36,20 +36,19 @@ def check_topic(name: str, partitions: int) -> None:
         )
 
 
-def cluster_of(servers: str) -> str | None:
-    """Return the id of the cluster that answers at *servers*; None while it is not ready."""
+def cluster_of(client: AdminClient) -> str | None:
+    """Return the id of the cluster that answers *client*; None while it is not ready."""
     try:
-        told = _client(servers).list_topics(timeout=_ANSWER_S)
+        told = client.list_topics(timeout=_ANSWER_S)
     except KafkaException:
         return None
     return told.cluster_id if told.brokers else None
 
 
-def make_topics(servers: str, partitions: Mapping[str, int]) -> None:
+def make_topics(client: AdminClient, partitions: Mapping[str, int]) -> None:
     """Make the topics that are not there yet, and return when they can be written to."""
     for name, number in partitions.items():
         check_topic(name, number)
-    client = _client(servers)
     try:
         there = partitions_led(client)
         for name, number in partitions.items():
@@ -82,8 +81,3 @@ def partitions_led(client: AdminClient) -> dict[str, int]:
         name: sum(partition.leader >= 0 for partition in topic.partitions.values())
         for name, topic in client.list_topics(timeout=_ANSWER_S).topics.items()
     }
-
-
-def _client(servers: str) -> AdminClient:
-    # it would write to standard error whenever a broker goes away
-    return AdminClient({"bootstrap.servers": servers, "log_level": 0})

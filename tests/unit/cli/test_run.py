@@ -17,13 +17,14 @@ from typer.testing import CliRunner
 
 import processes
 import sojourn as sj
-from live_engine import LiveSimulator
+from live_engine import Health, LiveSimulator
 from sojourn.app.loading import load
 from sojourn.cli import app
 from sojourn.cli.kafka import read_kafka_options
 from sojourn.cli.spark import SparkOptions, spark_engine
 from sojourn.errors import BadFile, BadInput
 from sojourn.knowledge_file import read_episodes, read_run
+from sojourn.remote.running import Running
 
 TESTS = Path(__file__).parents[2]
 VLD = str(TESTS.parent / "examples" / "vld.yaml")
@@ -160,17 +161,44 @@ def test_options_reach_the_engine_and_secrets_nobody_else(engines, tmp_path):
         "--for", "1s", "--kafka-options", secrets,
         "--kafka-option", "security.protocol=SASL_SSL",
         "--bootstrap-servers", "k:9092", "--batch", "30s", "--state", tmp_path / "here",
-        "--starting-offsets", "2026-01-31T12:00:00Z",
+        "--starting-offsets", "2026-01-31T12:00:00Z", "--kafka-patience", "2m",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     _, (application, address, options, state) = engines[0][0]
     assert (application.name, address, state) == ("vld", VLD, tmp_path / "here")
     assert options.kafka == {"sasl.password": "hunter2=", "security.protocol": "SASL_SSL"}
     assert (options.servers, options.batch_s) == ("k:9092", 30.0)
-    assert options.starting == 1769860800.0
+    assert (options.starting, options.patience_s) == (1769860800.0, 120.0)
     assert "hunter2" not in done.output + repr(options)
     written = [path for path in tmp_path.rglob("*") if path.is_file() and path != secrets]
     assert not any(b"hunter2" in path.read_bytes() for path in written)
+
+
+def test_a_port_is_for_a_broker_of_its_own(engines):
+    assert run("--for", "1s", "--broker-port", 9092).exit_code == 0
+    assert engines[0][0][1][2].broker_port == 9092
+    done = run("--broker-port", 9092, "--bootstrap-servers", "k:9092")
+    assert done.exit_code == 2
+    assert "--bootstrap-servers k:9092 has others; leave out one of them" in done.stderr
+
+
+@pytest.mark.usefixtures("engines")
+def test_what_somebody_should_know_is_said_once(monkeypatch):
+    notices = iter([(), ("no broker answers",), ("no broker answers",), (), ()])
+
+    def health(_self):
+        return Health(notices=next(notices, ()))
+
+    monkeypatch.setattr(LiveSimulator, "health", health)
+    monkeypatch.setattr(Running, "_look", lambda self: self._loop.look())
+    monkeypatch.setattr(LiveSimulator, "client_properties", Path("client.properties"))
+    done = run("--for", "8s")
+    assert done.stderr.count("no broker answers") == 1
+    assert "client properties for Kafka's tools: client.properties\n" in done.stdout
+    notices = iter([("no broker answers",)] * 3)
+    events = [json.loads(line) for line in run("--for", "8s", "--json").stdout.splitlines()]
+    assert [e["text"] for e in events if e["event"] == "notice"] == ["no broker answers"]
+    assert events[0]["client_properties"] == "client.properties"
 
 
 @pytest.mark.usefixtures("engines")

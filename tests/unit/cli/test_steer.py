@@ -216,6 +216,7 @@ def test_top_shows_operators_the_latency_and_the_last_decisions():
     assert re.search(r"extract +\d+ +[\d.]+ +\d+% +[\d.]+ ms .* 2 +match", rest)
     assert re.search(r"\d\d:\d\d:\d\d  up    1:1:1 -> \d+:\d+:1  extract, match cannot", rest)
     assert "restarts 2, records replayed 0, tried again 0, dead letters 3" in rest
+    assert rest.rstrip().endswith("topics between operators hold 0 records")
 
 
 def test_top_as_json_is_the_status(vld):
@@ -234,7 +235,11 @@ def test_top_before_the_first_look_and_in_trouble():
         "arrivals_per_s": None, "backlog": None,
     }  # fmt: skip
     told |= {"deciding": "failed", "why": "the loop failed\x1b[1m", "now": ""}
-    told["health"]["failure"] = "match: it cannot be imported"
+    told["health"] |= {
+        "failure": "match: it cannot be imported", "no_broker_s": 42.0,
+        "notices": ["no broker answers at k:9"],
+    }  # fmt: skip
+    told["inner_topics"] = {"records": 7, "bytes": 1_200_000_000}
     told["decisions"] = [
         {**told["decisions"][0], "carried_out": False, "failure": "no processors"},
         {**told["decisions"][0], "kind": "hold", "carried_out": False, "failure": "a bug"},
@@ -245,6 +250,8 @@ def test_top_before_the_first_look_and_in_trouble():
     for says in (
         "mean not known of 2 s", "3 of 5", "the loop is failed: the loop failed [1m",
         "up failed  1:1:1", ": no processors", "hold", ": a bug", "stopped: match: it cannot",
+        "no broker answers since 0:00:42", "no broker answers at k:9",
+        "topics between operators hold 7 records, 1.2 GB",
     ):  # fmt: skip
         assert says in printed
 

@@ -190,6 +190,8 @@ def test_a_machine_is_never_busier_than_it_has_cores():
     [
         ({"batch_s": 3}, r"batches of 3 s; Spark takes 5 s or more"),
         ({"batch_s": float("nan")}, "batches of nan s"),
+        ({"patience_s": -1.0}, "patience of -1.0 s; write 0 or more"),
+        ({"broker_port": 1, "servers": "k:9"}, "own at port 1, and others at k:9; leave out"),
         ({"starting": "yesterday"}, "'yesterday' is no place to start"),
     ],
 )

@@ -32,13 +32,19 @@ class Failed:
 class Watched:
     """Queries of which one always fails, every half minute, at the batch that is told."""
 
-    def __init__(self, monkeypatch, batch):
+    def __init__(self, monkeypatch, batch, broker=lambda: "well"):
         clock_s = count(0, 30)
         monkeypatch.setattr(queries, "_LOOK_S", 0.001)
         monkeypatch.setattr(queries, "time", SimpleNamespace(monotonic=lambda: next(clock_s)))
         self.starts, self.reason, self.over = 0, "", threading.Event()
         self._queries = Queries(
-            NoHosts(), {}, {"split": self._start}, wanted=None, batch=batch, failed=self._failed
+            NoHosts(),
+            {},
+            {"split": self._start},
+            wanted=None,
+            batch=batch,
+            failed=self._failed,
+            broker=broker,
         )
 
     def run(self):
@@ -79,3 +85,24 @@ def test_too_many_failures_at_once_end_it_whatever_it_is_at():
     assert delays[-1] is None
     assert None not in delays[:-1]
     assert restarts.why == "failed 9 times in 120 s"
+
+
+def test_failures_while_brokers_are_shaky_do_not_end_it(monkeypatch):
+    """Not even at the same batch: a partition without a leader may take hours."""
+    watched = Watched(monkeypatch, lambda _: 7, broker=lambda: "shaky")
+    watched.run()
+    assert not watched.reason
+
+
+def test_while_no_broker_answers_nothing_is_started_and_then_it_is(monkeypatch):
+    starts = []
+
+    def standing():
+        starts.append(watched.starts)
+        return "away" if len(starts) <= 20 else "shaky"
+
+    watched = Watched(monkeypatch, lambda _: 7, broker=standing)
+    watched.run()
+    assert starts[:20] == [1] * 20
+    assert watched.starts > 20
+    assert not watched.reason

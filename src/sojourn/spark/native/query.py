@@ -39,7 +39,7 @@ class Native:
     partitions: int = 1
     starting: str = "earliest"
     batch_s: float = 60.0
-    kafka: Mapping[str, str] = field(default_factory=dict)
+    kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
     most_bytes: int = MOST_BYTES
 
 

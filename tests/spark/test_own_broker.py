@@ -1,0 +1,236 @@
+"""An application with a broker of its own: who is let in, and what happens when it dies."""
+
+import json
+import os
+import socket
+import struct
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+from py4j.java_gateway import GatewayParameters, JavaGateway
+from pyspark import SparkContext
+
+from sojourn.app.loading import load
+from sojourn.errors import BrokerAway, BrokerFailed
+from sojourn.spark.broker import Broker
+from sojourn.spark.engine import SparkEngine
+from sojourn.spark.ports import free_ports
+from sojourn.spark.settings import SparkSettings
+from sojourn.topology_file import read_topology
+
+pytestmark = pytest.mark.spark
+DEADLINE_S = 200
+NOBODY = 65534
+CHAIN = {
+    "format": 1,
+    "name": "owned",
+    "arrivals": {"in": {"per_s": 5, "into": "a"}},
+    "operators": {"a": {"service_s": 0.001, "emits": {"b": 1}}, "b": {"service_s": 0.001}},
+}
+
+
+@pytest.fixture(scope="module")
+def port():
+    return free_ports(None)[0]
+
+
+@pytest.fixture(scope="module")
+def engine(jars, port, tmp_path_factory):  # noqa: ARG001 - they must be there
+    address = tmp_path_factory.mktemp("owned") / "owned.json"
+    address.write_text(json.dumps(CHAIN))
+    settings = SparkSettings(batch_s=5, broker_port=port)
+    with SparkEngine(load(str(address)), str(address), settings) as running:
+        running.start(read_topology(address), {"a": 1, "b": 1})
+        yield running
+
+
+def send(engine, number, topic="owned.in", partition=0):
+    told = {**engine.clients, "log_level": 0}
+    producer = Producer(told)
+    for _ in range(number):
+        producer.produce(topic, b'{"n": 1}', partition=partition)
+    assert producer.flush(DEADLINE_S) == 0
+
+
+def served(engine, number):
+    """Return when the last operator has done *number* records."""
+    done, until_s = 0, time.monotonic() + DEADLINE_S
+    while done < number:
+        assert time.monotonic() < until_s, f"{done} of {number}"
+        try:
+            pull = engine.observe(engine.now_s + 0.5)
+        except BrokerAway:
+            continue
+        done += sum(p.served for o in pull.operators if o.name == "b" for p in o.processors)
+    return done
+
+
+def as_nobody(look):
+    """Return what *look* returns to a user of the system who is not us."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        said = "it did not come so far"
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            said = json.dumps(look())
+        except BaseException as error:  # noqa: BLE001 - whatever it is must be told
+            said = json.dumps(repr(error))
+        finally:
+            os.write(writing, said.encode())
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        text = told.read()
+    os.waitpid(child, 0)
+    return json.loads(text)
+
+
+def listening():
+    """Return the ports, and the Unix sockets, of all that runs for this process."""
+    ports, paths = set(), set()
+    for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+        try:
+            links = process.net_connections("all")
+        except psutil.Error:  # it has just ended
+            continue
+        for link in links:
+            if link.family == socket.AF_UNIX and link.laddr:
+                paths.add(link.laddr)
+            elif link.status == psutil.CONN_LISTEN:
+                assert link.laddr.ip.removeprefix("::ffff:") == "127.0.0.1"
+                ports.add(link.laddr.port)
+    return ports, paths
+
+
+def ports_of(process):
+    links = process.net_connections("tcp")
+    return {link.laddr.port for link in links if link.status == psutil.CONN_LISTEN}
+
+
+def broker_process(port):
+    (found,) = (
+        process
+        for process in psutil.Process().children(recursive=True)
+        if process.name() == "java" and port in ports_of(process)
+    )
+    return found
+
+
+def kafka_lets_in(port):
+    try:
+        asked = {"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0}
+        return sorted(AdminClient(asked).list_topics(timeout=5).topics)
+    except KafkaException as error:
+        return str(error)
+
+
+def spark_says(port):
+    """Return the answer to a message of Spark's from somebody who has not logged in."""
+    body = struct.pack(">bqi", 3, 7, 4) + b"hola"  # a request, its number, its length
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as link:
+        link.sendall(struct.pack(">q", 8 + len(body)) + body)
+        return link.recv(4096).decode(errors="replace")
+
+
+def java_lets_in(port):
+    told = GatewayParameters(address="127.0.0.1", port=port, eager_load=False)
+    try:
+        return JavaGateway(gateway_parameters=told).jvm.System.currentTimeMillis()
+    except Exception as error:  # noqa: BLE001 - of many kinds
+        return type(error).__name__
+
+
+def unix_lets_in(path):
+    with socket.socket(socket.AF_UNIX) as link:
+        try:
+            link.connect(path)
+        except OSError as error:
+            return type(error).__name__
+        return "connected"
+
+
+def test_records_go_through_a_broker_that_wants_a_password(engine, port):
+    assert engine.servers == f"127.0.0.1:{port}"
+    send(engine, 20)
+    assert served(engine, 20) == 20
+    assert engine.health().held_bytes > 0
+
+
+def test_what_lets_us_in_lets_others_in_who_may_read_the_file_and_nobody_else(engine):
+    path = engine.client_properties
+    assert oct(path.stat().st_mode & 0o777) == "0o600"
+    assert oct(path.parent.stat().st_mode & 0o777) == "0o700"
+    told = dict(line.split("=", 1) for line in path.read_text().splitlines())
+    assert told["security.protocol"] == "SASL_PLAINTEXT"
+    assert f'password="{engine.clients["sasl.password"]}"' in told["sasl.jaas.config"]
+    secret = engine.clients["sasl.password"].encode()
+    for process in psutil.Process().children(recursive=True):
+        for shown in (
+            "cmdline",
+            "environ",
+        ):  # the latter is for its owner, but goes to children
+            try:
+                assert secret not in Path(f"/proc/{process.pid}/{shown}").read_bytes()
+            except (FileNotFoundError, ProcessLookupError):  # it has just ended
+                continue
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.usefixtures("engine")
+def test_nothing_that_listens_lets_in_another_user_of_the_machine(port):
+    ports, paths = listening()
+    java = SparkContext._gateway.gateway_parameters.port  # noqa: SLF001 - nothing else tells
+    broker = ports_of(broker_process(port))
+    assert len(broker) == 2  # clients', and brokers' among themselves
+    for one in broker:
+        assert "KafkaError" in as_nobody(lambda one=one: kafka_lets_in(one))
+    spark = ports - broker - {java}
+    assert spark
+    for one in spark:
+        assert "SaslMessage" in as_nobody(lambda one=one: spark_says(one))
+    if java in ports:
+        assert as_nobody(lambda: java_lets_in(java)).startswith("Py4J")
+    assert paths
+    for path in paths:
+        refused = {"PermissionError", "FileNotFoundError"}
+        assert as_nobody(lambda path=path: unix_lets_in(path)) in refused, path
+
+
+def test_a_broker_that_dies_is_started_again_with_its_port_and_its_records(engine, port):
+    broker_process(port).kill()
+    until_s = time.monotonic() + DEADLINE_S
+    while not engine.health().restarts["own broker"]:
+        assert time.monotonic() < until_s
+        time.sleep(0.1)
+    send(engine, 10)
+    assert engine.servers == f"127.0.0.1:{port}"
+    served(engine, 10)
+    assert engine.health().restarts["own broker"] == 1
+    assert engine.health().failure == ""
+
+
+def test_an_open_broker_lets_in_everybody(jars):
+    with Broker(jars=jars, secured=False) as broker:
+        assert broker.cluster.options == {}
+        broker.create_topics({"frames": 1})
+        assert "frames" in kafka_lets_in(int(broker.bootstrap_servers.rpartition(":")[2]))
+        assert broker.client_properties.read_text() == (
+            f"bootstrap.servers={broker.bootstrap_servers}\n"
+        )
+
+
+def test_a_broker_without_a_password_is_refused_by_one_that_wants_it(jars):
+    with Broker(jars=jars) as broker:
+        with pytest.raises(BrokerFailed, match="no broker answers at"):
+            type(broker.cluster)(broker.bootstrap_servers).identity()
+        wrong = {**broker.cluster.options, "sasl.password": "guess"}
+        with pytest.raises(BrokerFailed, match="no broker answers at"):
+            type(broker.cluster)(broker.bootstrap_servers, wrong).identity()
