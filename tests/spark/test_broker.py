@@ -136,9 +136,9 @@ def test_a_broker_that_does_not_run_says_so():
 
 
 def test_a_folder_keeps_topics_and_records_from_one_start_to_the_next(jars, tmp_path):
-    """Whatever it is called: Kafka would split its name at a comma."""
+    """Kafka would split its name at a comma; and it may be of a version without passwords."""
     data = tmp_path / "größe, data"
-    with Broker(data=data, jars=jars) as first:
+    with Broker(data=data, jars=jars, secured=False) as first:
         first.create_topics({"echo": 1})
         write(first.cluster, "echo", RECORDS)
         group = first.process_group
@@ -146,9 +146,14 @@ def test_a_folder_keeps_topics_and_records_from_one_start_to_the_next(jars, tmp_
         with pytest.raises(BrokerFailed, match="another broker uses"):
             Broker(data=data, jars=jars).start()
     assert group_is_gone(group)
+    data.chmod(0o755)
+    (data / "server.properties").chmod(0o644)
     with Broker(data=data, jars=jars) as second:
         assert read(second.cluster, "echo", 2) == RECORDS
         assert Folder(path=data, temporary=False).cluster == cluster
+        modes = [oct(path.stat().st_mode & 0o777) for path in (data, second.client_properties)]
+        assert modes == ["0o700", "0o600"]
+        assert (data / "server.properties").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_killed_broker_is_noticed_with_what_it_said_last(jars, tmp_path):

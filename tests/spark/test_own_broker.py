@@ -171,6 +171,9 @@ def test_what_lets_us_in_lets_others_in_who_may_read_the_file_and_nobody_else(en
     assert told["security.protocol"] == "SASL_PLAINTEXT"
     assert f'password="{engine.clients["sasl.password"]}"' in told["sasl.jaas.config"]
     secret = engine.clients["sasl.password"].encode()
+    written = [path for path in engine.logs.parent.rglob("*") if path.is_file()]
+    assert engine.logs / "spark.log" in written
+    assert not any(secret in path.read_bytes() for path in written)
     for process in psutil.Process().children(recursive=True):
         for shown in (
             "cmdline",

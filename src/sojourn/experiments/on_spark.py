@@ -43,7 +43,7 @@ class Fed(Engine, Protocol):
         ...
 
     @property
-    def kafka(self) -> Mapping[str, str]:
+    def clients(self) -> Mapping[str, str]:
         """Options that clients need for them."""
         ...
 
@@ -111,7 +111,10 @@ class _Faster:
             engine.start(running, allocation)
             offer = Offered(
                 Load(
-                    servers=engine.servers, sources=offered, seed=seed, kafka=dict(engine.clients)
+                    servers=engine.servers,
+                    sources=offered,
+                    seed=seed,
+                    kafka=dict(engine.clients),
                 )
             )
             first_s = offer.first_s

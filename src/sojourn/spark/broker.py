@@ -126,7 +126,8 @@ class Broker:
 
     def size_bytes(self, topics: Iterable[str]) -> int:
         """Return what the records of *topics* take up on the disk."""
-        return self._running()[1].size_bytes(topics)
+        folder = self._folder
+        return 0 if folder is None else folder.size_bytes(topics)
 
     def create_topics(self, partitions: Mapping[str, int]) -> None:
         """Make topics with that many partitions each; those that are there already stay."""

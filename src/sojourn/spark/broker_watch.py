@@ -6,7 +6,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from sojourn.errors import BrokerFailed
 from sojourn.spark.broker import Broker
 from sojourn.spark.restarts import Restarts
 
@@ -61,5 +60,5 @@ class BrokerWatch:
                 return
             try:
                 self._broker.start_again()
-            except BrokerFailed as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is may be gone next time
                 why = str(error)

@@ -227,7 +227,7 @@ class SparkEngine:
     def health(self) -> Health:
         """Return what went wrong so far."""
         states = {} if self._stack is None else dict(self._pulls.states)
-        inner = self._layout.inner_topics
+        inner, own = self._layout.inner_topics, self._own
         return Health(
             restarts={} if self._stack is None else self._restarts(),
             replayed=sum(state.replayed for state in states.values()),
@@ -242,7 +242,7 @@ class SparkEngine:
             no_broker_s=None if self._stack is None else self._pulls.offsets.away_s,
             notices=() if self._stack is None else self._notices(),
             held_records=0 if self._stack is None else self._pulls.offsets.held(inner),
-            held_bytes=None if self._own is None else self._own.size_bytes(inner),
+            held_bytes=None if own is None else own.size_bytes(inner),
         )
 
     def measure(self, *, on: bool) -> None:
@@ -374,7 +374,8 @@ class SparkEngine:
         self._own = Broker(data=data, port=told.broker_port, secured=told.broker_secured)
         stack.enter_context(self._own)
         self._watch = stack.enter_context(BrokerWatch(self._own, self._failed))
-        return self._own.cluster
+        found = self._own.cluster
+        return Cluster(found.servers, {**told.kafka, **found.options})
 
     def _check_broker(self, until_s: float) -> None:
         """Wait until then and raise `BrokerAway` while no broker answers, if not for long."""

@@ -38,7 +38,7 @@ class Login:
 
     @property
     def for_broker(self) -> dict[str, str]:
-        """Properties of a broker that lets in nobody else, to brokers' talk neither."""
+        """Properties of a broker that lets in nobody else, nor to the port of controllers."""
         known = f'{_MODULE} required username="{self.user}" password="{self.password}" '
         known += f'user_{self.user}="{self.password}";'
         return {

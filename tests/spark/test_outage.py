@@ -1,0 +1,98 @@
+"""Somebody else's broker is away for longer than Kafka's clients and Spark wait for it."""
+
+import json
+import time
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from sojourn.act.policy.static import Static
+from sojourn.app.loading import load
+from sojourn.errors import ApplicationStopped
+from sojourn.loop import Loop
+from sojourn.spark.broker import Broker
+from sojourn.spark.engine import SparkEngine
+from sojourn.spark.settings import SparkSettings
+from sojourn.topology_file import read_topology
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+DEADLINE_S = 240
+# More than the minute after which Spark's questions for offsets fail.
+OUTAGE_S, PATIENCE_S = 75.0, 90.0
+CHAIN = {
+    "format": 1,
+    "name": "outage",
+    "arrivals": {"in": {"per_s": 5, "into": "a"}},
+    "operators": {
+        "a": {"service_s": 0.001, "emits": {"b": 1}},
+        "b": {"service_s": 0.001},
+    },
+}
+
+
+def send(broker, first, number):
+    producer = Producer(broker.cluster.for_clients | {"log_level": 0})
+    for n in range(first, first + number):
+        producer.produce("outage.in", json.dumps({"n": n}).encode())
+    assert producer.flush(DEADLINE_S) == 0
+
+
+class Done:
+    """What has left the last operator: the roots, by their offset."""
+
+    def __init__(self, broker, topic):
+        told = {"group.id": "done", "auto.offset.reset": "earliest", "log_level": 0}
+        self._consumer, self.roots = Consumer(broker.cluster.for_clients | told), set()
+        self._consumer.subscribe([topic])
+
+    def await_all(self, loop, number):
+        until_s = time.monotonic() + DEADLINE_S
+        while self.roots != set(range(number)):
+            assert time.monotonic() < until_s, sorted(set(range(number)) - self.roots)
+            loop.turn()
+            while (message := self._consumer.poll(0.1)) is not None:
+                if message.error() is None:
+                    root = dict(message.headers())["sojourn-root"]
+                    self.roots.add(int(root.rpartition(b"/")[2]))
+
+    def close(self):
+        self._consumer.close()
+
+
+def test_an_outage_is_outlived_and_nothing_is_lost_until_patience_ends(jars, tmp_path):
+    address = tmp_path / "outage.json"
+    address.write_text(json.dumps(CHAIN))
+    app, topology = load(str(address)), read_topology(address)
+    with Broker(jars=jars) as broker:
+        settings = SparkSettings(
+            servers=broker.bootstrap_servers,
+            kafka=broker.cluster.options,
+            state=tmp_path / "state",
+            batch_s=5,
+            patience_s=PATIENCE_S,
+        )
+        with SparkEngine(app, str(address), settings) as engine:
+            engine.start(topology, {"a": 1, "b": 1})
+            loop = Loop(engine, topology, Static(), every_s=1)
+            done = Done(broker, app.topic("b"))
+            try:
+                send(broker, 0, 50)
+                done.await_all(loop, 50)
+                send(broker, 50, 50)
+                broker.kill()
+                since_s = time.monotonic()
+                while time.monotonic() < since_s + OUTAGE_S:
+                    episode = loop.turn()
+                assert "no broker answers since 1:1" in episode.decision.reason
+                assert engine.health().no_broker_s > OUTAGE_S - 10
+                assert "all stands still" in engine.health().notices[0]
+                broker.start_again()
+                send(broker, 100, 50)
+                done.await_all(loop, 150)
+                assert engine.health().notices == ()
+                assert engine.health().failure == ""
+            finally:
+                done.close()
+            broker.kill()
+            with pytest.raises(ApplicationStopped, match=r"no broker answers at .* for 9"):
+                list(loop.run(engine.now_s + DEADLINE_S))
