@@ -10,13 +10,14 @@ from pathlib import Path
 import psutil
 import pytest
 from confluent_kafka import KafkaException, Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewPartitions
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from pyspark import SparkContext
 
 from sojourn.app.loading import load
 from sojourn.errors import BrokerAway, BrokerFailed
 from sojourn.spark.broker import Broker
+from sojourn.spark.cluster import Cluster
 from sojourn.spark.engine import SparkEngine
 from sojourn.spark.ports import free_ports
 from sojourn.spark.settings import SparkSettings
@@ -220,6 +221,20 @@ def test_a_broker_that_dies_is_started_again_with_its_port_and_its_records(engin
     assert engine.health().failure == ""
 
 
+def test_a_partition_that_is_added_is_read_without_a_restart(engine):
+    """Spark plans partitions for each batch, and there are slots for more of them."""
+    client = Cluster(engine.servers, engine.kafka).client()
+    for made in client.create_partitions([NewPartitions("owned.in", 2)]).values():
+        made.result(DEADLINE_S)
+    until_s = time.monotonic() + DEADLINE_S
+    while not any("owned.in has 2 partitions, 1" in said for said in engine.health().notices):
+        assert time.monotonic() < until_s
+        time.sleep(0.1)
+    send(engine, 10, partition=1)
+    served(engine, 10)
+    assert set(engine.health().restarts.values()) == {0, 1}  # the broker's, of the test above
+
+
 def test_an_open_broker_lets_in_everybody(jars):
     with Broker(jars=jars, secured=False) as broker:
         assert broker.cluster.options == {}
@@ -230,10 +245,10 @@ def test_an_open_broker_lets_in_everybody(jars):
         )
 
 
-def test_a_broker_without_a_password_is_refused_by_one_that_wants_it(jars):
+def test_a_client_without_the_password_is_refused(jars):
     with Broker(jars=jars) as broker:
         with pytest.raises(BrokerFailed, match="no broker answers at"):
-            type(broker.cluster)(broker.bootstrap_servers).identity()
+            Cluster(broker.bootstrap_servers).identity()
         wrong = {**broker.cluster.options, "sasl.password": "guess"}
         with pytest.raises(BrokerFailed, match="no broker answers at"):
-            type(broker.cluster)(broker.bootstrap_servers, wrong).identity()
+            Cluster(broker.bootstrap_servers, wrong).identity()

@@ -28,7 +28,7 @@ from sojourn.spark.cluster import Cluster
 from sojourn.spark.health import Health
 from sojourn.spark.jvm import resolve_jars
 from sojourn.spark.kept_state import KeptState
-from sojourn.spark.layout import Layout, check_slots
+from sojourn.spark.layout import Layout, check_slots, spare_slots
 from sojourn.spark.notices import kafka_notices
 from sojourn.spark.plumbing import STATE_PARTITIONS, Plumbing
 from sojourn.spark.pulls import Pulls
@@ -278,8 +278,9 @@ class SparkEngine:
         )
         self._cluster.unbind(layout.inner_topics)
         held = layout.slots(partitions, STATE_PARTITIONS)
-        slots = self._settings.slots or sum(held.values())
+        slots = self._settings.slots or spare_slots(sum(held.values()))
         check_slots(held, slots)
+        self._slots = slots
         self._state.keep(layout.app, cluster)
         offsets = TimedOffsets(self._cluster.client(), partitions)
         offsets.settle()
@@ -290,7 +291,7 @@ class SparkEngine:
             settings=self._settings,
             cluster=self._cluster,
             state=self._state,
-            session=self._session(stack, folder, slots),
+            session=self._session(stack, folder),
             hosts=folder,
         )
         for name, host in self._hosts.items():
@@ -334,11 +335,11 @@ class SparkEngine:
         for host in self._hosts.values():
             self._controller.launch(host)
 
-    def _session(self, stack: ExitStack, folder: Path, slots: int) -> SparkSession:
+    def _session(self, stack: ExitStack, folder: Path) -> SparkSession:
         session = new_session(
             self._layout.app.name,
             jars=resolve_jars(),
-            slots=slots,
+            slots=self._slots,
             options={"spark.python.unix.domain.socket.dir": str(folder)}
             if len(str(folder)) < _MOST_FOLDER
             else {},
@@ -401,6 +402,8 @@ class SparkEngine:
             away=offsets.away_s is not None,
             silent=offsets.silent,
             grown=offsets.grown,
+            slots=self._slots,
+            needed=sum(self._layout.slots(offsets.numbers, STATE_PARTITIONS).values()),
         )
 
     def _wanted(self, name: str) -> Settings:

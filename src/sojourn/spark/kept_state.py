@@ -75,14 +75,18 @@ class KeptState:
         """Return how many batches of a query are committed."""
         return max(_numbers(self.checkpoint(query) / "commits"), default=-1) + 1
 
-    def positions(self, query: str, begin: Positions) -> dict[str, dict[int, int]]:
+    def positions(
+        self, query: str, begin: Positions, *, added: Positions | None = None
+    ) -> dict[str, dict[int, int]]:
         """Return the offsets that come next, by topic and partition, as last committed.
 
         Before the first commit that is where the first start began, which is *begin* if this
-        is the first: what a start that was killed had taken comes again.
+        is the first: what a start that was killed had taken comes again. Partitions that were
+        *added* since begin where that says: what came before this start counts too.
         """
         first = self.folder / "first" / f"{query}.json"
         if not first.exists():
+            added = begin
             write_durably(first, json.dumps(begin).encode())
         known = _parsed(first.read_text(encoding="utf-8"))
         checkpoint = self.checkpoint(query)
@@ -92,7 +96,7 @@ class KeptState:
             # a version, what Spark keeps of the batch, and then the offsets of each source
             for line in offsets.read_text(encoding="utf-8").splitlines()[2:]:
                 known |= _parsed(line)
-        return {topic: dict(begin[topic]) | known.get(topic, {}) for topic in begin}
+        return {topic: dict((added or begin)[topic]) | known.get(topic, {}) for topic in begin}
 
 
 def _parsed(text: str) -> dict[str, dict[int, int]]:

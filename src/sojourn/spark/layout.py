@@ -14,9 +14,10 @@ from sojourn.spark.offsets import Offsets
 from sojourn.spark.relay import Route
 from sojourn.topology import Topology
 
-__all__ = ["Layout", "check_slots"]
+__all__ = ["Layout", "check_slots", "spare_slots"]
 
 _LONGEST_SOCKET = 107
+_SPARE_SLOTS = 8
 _JOB = "sojourn.host.operator_job:of_application"
 
 
@@ -170,6 +171,17 @@ class Layout:
             if sink.deduplicate:
                 held[f"sink {sink.name}"] = partitions[self.app.topic(sink.stream.name)]
         return held
+
+
+def spare_slots(needed: int) -> int:
+    """Return how many tasks Spark may run at once where *needed* hold a slot.
+
+    Partitions that are added need more, and a slot that nobody uses costs nothing.
+
+    >>> spare_slots(3)
+    14
+    """
+    return 2 * needed + _SPARE_SLOTS
 
 
 def check_slots(held: Mapping[str, int], slots: int) -> None:

@@ -9,25 +9,34 @@ def kafka_notices(
     servers: str,
     *,
     away: bool,
-    silent: Iterable[tuple[str, int]],
-    grown: Mapping[str, tuple[int, int]],
+    silent: Iterable[tuple[str, int]] = (),
+    grown: Mapping[str, tuple[int, int]] | None = None,
+    slots: int = 0,
+    needed: int = 0,
 ) -> tuple[str, ...]:
-    """Return a sentence for each thing that is wrong; the same one for as long as it is.
+    """Return a sentence for each thing that is new or wrong, the same for as long as it is.
 
-    >>> kafka_notices("k:9092", away=False, silent=[("orders", 2)], grown={"orders": (2, 3)})
-    ('no broker leads orders[2]; its records wait, ...',
-     'orders has 3 partitions, 2 when it was started; ...')
+    Partitions are read from the next batch on, if Spark has *slots* for all that are *needed*.
+
+    >>> kafka_notices("k:9092", away=False, silent=[("orders", 2)])
+    ('no broker leads orders[2]; its records wait, and others are done',)
+    >>> kafka_notices("k:9092", away=False, grown={"orders": (2, 3)}, slots=8, needed=4)
+    ('orders has 3 partitions, 2 when it was started; all are read from the next batch on',)
     """
     if away:
         return (f"no broker answers at {servers}; all stands still until one does",)
+    then = (
+        "all are read from the next batch on"
+        if needed <= slots
+        else f"{needed} slots are needed and there are {slots}: start it again to read them all"
+    )
     return (
         *(
             f"no broker leads {topic}[{partition}]; its records wait, and others are done"
             for topic, partition in sorted(silent)
         ),
         *(
-            f"{topic} has {now} partitions, {before} when it was started; the records of new "
-            "ones wait until it is started again"
-            for topic, (before, now) in sorted(grown.items())
+            f"{topic} has {now} partitions, {before} when it was started; {then}"
+            for topic, (before, now) in sorted((grown or {}).items())
         ),
     )

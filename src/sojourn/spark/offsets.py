@@ -88,6 +88,12 @@ class Offsets:
             return {place: now_s - since_s for place, since_s in self._silent.items()}
 
     @property
+    def numbers(self) -> dict[str, int]:
+        """How many partitions each topic has."""
+        with self._lock:
+            return dict(self._topics)
+
+    @property
     def grown(self) -> dict[str, tuple[int, int]]:
         """Topics that have got partitions since the start: how many there were, and are."""
         with self._lock:

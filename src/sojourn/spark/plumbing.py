@@ -54,6 +54,7 @@ class Plumbing:
         app = self.layout.app
         inner = offsets.partitions(_inner(goes_on=goes_on))
         begun = offsets.partitions(self.settings.starting)
+        earliest = offsets.partitions("earliest")
         sources = {app.topic(name) for name in app.sources}
         return {
             name: self.state.positions(
@@ -62,6 +63,7 @@ class Plumbing:
                     topic: (begun if topic in sources else inner)[topic]
                     for topic in self.layout.reads(name)
                 },
+                added=earliest,  # as Spark has it of partitions that no checkpoint knows
             )
             for name in app.operators
         }

@@ -32,7 +32,8 @@ class SparkSettings:
     - *patience_s* is how long the brokers may all be away before it gives up
     - *broker_port* is that of our own broker, which is chosen if None; one that is not
       *broker_secured* lets in everybody on this machine
-    - *slots* are the tasks that Spark runs at once; as many as needed if None
+    - *slots* are the tasks that Spark runs at once; if None as many as needed, and some for
+      partitions that are added while it runs
     - *trace_per_s* is how many roots are followed in a second; 0 of none
     """
 

@@ -86,3 +86,7 @@ def test_a_partition_that_is_new_begins_where_it_is_asked_to(tmp_path):
     kept = KeptState(tmp_path)
     kept.positions("split", {"lines": {0: 7}})
     assert kept.positions("split", {"lines": {0: 50, 1: 3}}) == {"lines": {0: 7, 1: 3}}
+    latest, earliest = {"lines": {0: 50, 1: 3}}, {"lines": {0: 2, 1: 0}}
+    found = kept.positions("split", latest, added=earliest)
+    assert found == {"lines": {0: 7, 1: 0}}
+    assert kept.positions("other", latest, added=earliest) == latest
