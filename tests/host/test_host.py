@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -41,6 +43,7 @@ class Application:
     def __init__(self, folder, process, server):
         self.folder, self.process, self.server = folder, process, server
         self.heard, self._writer = [], None
+        self.log = folder / "shout.log"
         self._news = asyncio.Event()
 
     async def connected(self, reader, writer):
@@ -69,6 +72,16 @@ class Application:
         await self.hears(lambda m: isinstance(m, Reached) and m.processors == k)
         return await self.report()
 
+    async def until(self, found):
+        """Return the first report that *found* is true of."""
+        async with asyncio.timeout(DEADLINE_S):
+            while not found(tally := await self.report()):  # noqa: ASYNC110 - it is asked
+                await asyncio.sleep(0.05)
+            return tally
+
+    def wants(self, k):
+        self._writer.write(framed(Scale(k)))
+
     async def report(self):
         """Ask for a report, and return it."""
         self.heard = [m for m in self.heard if not isinstance(m, Report)]
@@ -80,8 +93,8 @@ class Application:
 
 
 @asynccontextmanager
-async def application(tmp_path, **settings):
-    """Run a host, and end it."""
+async def application(tmp_path, *, files=None, **settings):
+    """Run a host that may open so many *files*, and end it."""
     controller = tmp_path / "controller.sock"
     made = Application(tmp_path, None, None)
     made.server = await asyncio.start_unix_server(made.connected, controller)
@@ -90,18 +103,36 @@ async def application(tmp_path, **settings):
         "job": "unit.host.jobs:shout",
         "folder": str(tmp_path),
         "controller": str(controller),
+        "log": str(tmp_path / "shout.log"),
         **settings,
     }
-    made.process = subprocess.Popen(  # noqa: ASYNC220 - it returns at once
-        [sys.executable, "-m", "sojourn.host", json.dumps(told)],
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
-    )
+
+    def limit():
+        if files is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+
+    with made.log.open("ab") as log:
+        made.process = subprocess.Popen(  # noqa: ASYNC220 - it returns at once
+            [sys.executable, "-m", "sojourn.host", json.dumps(told)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
+            stdout=log,
+            stderr=log,
+            preexec_fn=limit,  # noqa: PLW1509 - there is one thread
+        )
     try:
         yield made
     finally:
         made.process.kill()
         made.process.wait()
         made.server.close()
+
+
+async def eventually(found):
+    """Return what *found* returns once it is true."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not (result := found()):  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.02)
+        return result
 
 
 async def fed(app, words, *, batch=0, first=0, stream="in"):
@@ -127,7 +158,11 @@ async def fed(app, words, *, batch=0, first=0, stream="in"):
                 credit -= 1
                 if not left:
                     writer.write(framed(End()))
-            for body in frames.fed(await reader.read(65536)):
+            some = await reader.read(65536)
+            if not some:  # the host is gone
+                writer.close()
+                return answers
+            for body in frames.fed(some):
                 match _to_feed(body):
                     case Credit(number):
                         credit += number
@@ -237,13 +272,20 @@ def test_a_function_that_raises_stops_the_feed_or_makes_a_dead_letter(tmp_path):
             answers = await fed(app, ["fine", "raise", "fine"])
             if then == "stop":
                 stopped = await app.hears(lambda m: isinstance(m, Stopped))
-                assert (stopped.identity, stopped.reason) == ("id-1", "ValueError: a bad word")
+                assert stopped.identity == "id-1"
+                assert stopped.reason.splitlines()[0] == "ValueError: a bad word"
             return answers
 
     failed = run(work("stop"))
-    assert (failed.number, failed.reason) == (1, "ValueError: a bad word")
+    first, *frames, way_out = failed.reason.splitlines()
+    assert (failed.number, first) == (1, "ValueError: a bad word")
+    assert frames[0].startswith("Traceback")
+    assert 'raise ValueError("a bad word")' in failed.reason
+    assert 'on_error="dead_letter"' in way_out
     answers = run(work("dead_letter"))
-    assert answers[1].dead == "ValueError: a bad word"
+    assert (answers[1].dead, answers[1].tries) == ("ValueError: a bad word", 2)
+    assert "jobs.py" in answers[1].traceback
+    assert "processor.py" not in answers[1].traceback  # none of our own frames
     assert text(answers[2]) == "FINE"
 
 
@@ -288,6 +330,117 @@ def test_a_record_that_takes_too_long_follows_the_policy(tmp_path):
     assert text(answers[1]) == "FINE"
 
 
+def test_a_record_that_hangs_condemns_none_that_was_given_with_it(tmp_path):
+    """Light records are given several at once; only the one that hangs alone is to blame."""
+
+    async def work():
+        async with application(
+            tmp_path, limit_s=0.5, on_error={"retries": 0, "then": "dead_letter"}
+        ) as app:
+            await fed(app, ["fine"] * 300)
+            words = ["fine"] * 100
+            words[30] = "wait600"
+            return await fed(app, words, batch=1, first=300)
+
+    answers = run(work())
+    assert {number for number, answer in answers.items() if answer.dead} == {330}
+    assert len(answers) == 100
+
+
+def test_the_log_tells_each_error_once_with_where_it_was_raised_and_every_line_the_time(
+    tmp_path,
+):
+    async def work():
+        async with application(tmp_path, on_error={"retries": 0, "then": "dead_letter"}) as app:
+            answers = await fed(app, ["print3", *["raise"] * 20])
+            assert sum(bool(answer.dead) for answer in answers.values()) == 20
+            return app.log.read_text()
+
+    text = run(work())
+    assert text.count("Traceback") == 1
+    assert "record id-1: ValueError: a bad word" in text
+    stamped = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ")
+    assert all(stamped.match(line) for line in text.splitlines())
+    assert any(line.endswith("Z xxx") for line in text.splitlines())
+
+
+def test_a_long_log_is_cut_while_it_is_written(tmp_path):
+    async def work():
+        async with application(tmp_path) as app:
+            await fed(app, ["print1000000"] * 12)
+            await eventually(lambda: app.log.stat().st_size < 5 << 20)
+            assert app.log.with_suffix(".log.1").stat().st_size > 10 << 20
+            await fed(app, ["print7"], batch=1, first=100)
+            return app.log.read_text()
+
+    assert run(work()).endswith("Z xxxxxxx\n")
+
+
+# -- what the system does not allow ----------------------------------------------------------
+
+
+def test_more_processors_than_files_can_be_open_are_missing_and_the_others_work(tmp_path):
+    async def work():
+        async with application(tmp_path, files=80, processors=2) as app:
+            await app.hears(lambda m: isinstance(m, Reached) and m.processors == 2)
+            app.wants(100)
+            tally = await app.until(lambda t: t.state.missing and t.state.running > 10)
+            assert "ulimit -n" in tally.state.missing
+            assert (tally.state.wanted, tally.state.running) == (100, tally.state.running)
+            assert len(await fed(app, ["wait0.01"] * 100)) == 100
+            assert (await app.scale(5)).state.missing == ""
+            assert app.process.poll() is None
+
+    run(work())
+
+
+def test_more_processors_than_processes_can_be_started_are_missing_until_they_can(tmp_path):
+    async def work():
+        async with application(
+            tmp_path, job="unit.host.jobs:few", argument="4", processors=2
+        ) as app:
+            await app.hears(lambda m: isinstance(m, Reached) and m.processors == 2)
+            app.wants(9)
+            tally = await app.until(lambda t: t.state.missing and t.state.running == 4)
+            assert "ulimit -u" in tally.state.missing
+            before = set(children(app.process.pid))
+            assert len(await fed(app, ["wait0.01"] * 50)) == 50
+            os.kill(max(before), signal.SIGKILL)  # which makes room for another
+            await eventually(lambda: set(children(app.process.pid)) - before)
+            await app.until(lambda t: t.state.running == 4)
+            assert len(await fed(app, ["fine"] * 50, batch=1, first=50)) == 50
+
+    run(work())
+
+
+def test_a_set_up_that_takes_too_long_is_a_start_that_failed(tmp_path):
+    async def work():
+        async with application(tmp_path, argument="hangs", set_up_limit_s=0.2) as app:
+            await app.hears(lambda m: isinstance(m, Here))
+            tally = await app.until(lambda t: t.state.missing)
+            assert "longer than 0.2 s for its set-up" in tally.state.missing
+            return await app.hears(lambda m: isinstance(m, Broken))
+
+    assert "longer than 0.2 s for its set-up" in run(work()).reason
+
+
+def test_idle_processors_that_are_killed_at_once_are_replaced(tmp_path):
+    async def work():
+        async with application(tmp_path, processors=6) as app:
+            await app.hears(lambda m: isinstance(m, Reached) and m.processors == 6)
+            (template,) = direct_children(app.process.pid)
+            processors = direct_children(template)
+            for pid in processors:
+                os.kill(pid, signal.SIGKILL)
+            await app.until(
+                lambda t: t.state.running == 6 and not {*processors} & {*children(template)}
+            )
+            assert len(await fed(app, ["fine"] * 10)) == 10
+            assert not [m for m in app.heard if isinstance(m, Broken)]
+
+    run(work())
+
+
 def test_a_batch_that_comes_again_is_not_done_again(tmp_path):
     async def work():
         async with application(tmp_path, processors=2) as app:
@@ -307,7 +460,8 @@ def test_a_set_up_that_fails_ends_the_host_with_the_reason(tmp_path):
     async def work():
         async with application(tmp_path, argument="never") as app:
             broken = await app.hears(lambda m: isinstance(m, Broken))
-            assert "processors in a row were not ready" in broken.reason
+            assert "5 processors in a row were not ready" in broken.reason
+            assert "RuntimeError: no model to be found" in broken.reason
             return await asyncio.to_thread(app.process.wait, DEADLINE_S)
 
     assert run(work()) == 0
@@ -321,10 +475,15 @@ def test_a_job_that_cannot_be_imported_is_said(tmp_path):
     assert "'unit.host.jobs:whisper' cannot be loaded" in run(work()).reason
 
 
+def direct_children(pid):
+    """Return the processes that *pid* has started."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in found]
+
+
 def children(pid):
     """Return the processes below *pid*."""
-    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    below = [int(child) for child in found]
+    below = direct_children(pid)
     return below + [grandchild for child in below for grandchild in children(child)]
 
 
@@ -348,10 +507,48 @@ def test_nothing_is_left_behind(tmp_path, how):
                 app.leave()
             else:
                 app.process.kill()
-            for _ in range(20 * DEADLINE_S):
-                if all(map(gone, below)):
-                    break
-                await asyncio.sleep(0.05)
-            assert [pid for pid in below if not gone(pid)] == []
+            await eventually(lambda: all(map(gone, below)))
 
     run(work())
+
+
+@pytest.mark.parametrize("doing", ["a record", "its set-up"])
+def test_busy_processors_do_not_outlive_a_host_that_is_killed(tmp_path, doing):
+    async def work():
+        argument = "hangs" if doing == "its set-up" else ""
+        async with application(tmp_path, processors=2, argument=argument) as app:
+            await app.hears(lambda m: isinstance(m, Here))
+            if not argument:
+                await app.hears(lambda m: isinstance(m, Reached) and m.processors == 2)
+                feeding = asyncio.create_task(fed(app, ["wait600"] * 2))
+                await app.until(lambda t: t.positions.get("in") == {0: 2})
+            await eventually(lambda: len(children(app.process.pid)) == 3)
+            below = children(app.process.pid)
+            app.process.kill()
+            await eventually(lambda: all(map(gone, below)))
+            if not argument:
+                await feeding
+
+    run(work())
+
+
+def test_one_that_is_let_go_during_its_set_up_ends(tmp_path):
+    async def work():
+        async with application(tmp_path, processors=3, argument="hangs") as app:
+            await app.hears(lambda m: isinstance(m, Here))
+            await eventually(lambda: len(children(app.process.pid)) == 4)
+            below = children(app.process.pid)
+            app.wants(1)
+            await eventually(lambda: sum(map(gone, below)) == 2)
+
+    run(work())
+
+
+def test_it_counts_the_batches_that_feeds_have_begun(tmp_path):
+    async def work():
+        async with application(tmp_path) as app:
+            for batch in (0, 1, 1, 2):  # one comes again
+                await fed(app, ["fine"], batch=batch, first=batch)
+            return (await app.report()).state.batches
+
+    assert run(work()) == 3

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from dataclasses import replace
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -46,15 +47,35 @@ def test_what_came_with_a_record_is_passed_on(host):
     assert (told["sojourn-root"], told["sojourn-birth"]) == (b"root-1", b"12.5")
 
 
-def test_the_same_key_meets_the_same_processor(host):
+def test_records_of_a_key_are_served_one_after_the_other_by_all_processors(host):
     route = replace(ROUTE, keys={"lines": ("line",)})
     lines = [json.dumps({"line": f"{n % 5}"}).encode() for n in range(60)]
-    rows = results(
-        host(processors=3, argument=APP.replace("split", "who")), *lines, route=route
+    path = host(processors=3, argument=APP.replace("split", "timed"))
+    rows = results(path, *lines, route=route)
+    by_key = {}
+    for row in rows:
+        told = json.loads(row["value"])
+        offset = int(headers_of(row)["sojourn-root"].decode().rsplit("/")[-1])
+        by_key.setdefault(told["line"], []).append((told["began"], offset, told["ended"]))
+    assert len(by_key) == 5
+    for served in by_key.values():
+        served.sort()
+        assert len(served) == 12
+        assert [offset for _, offset, _ in served] == sorted(o for _, o, _ in served)
+        assert all(ended <= began for (_, _, ended), (began, *_) in pairwise(served))
+
+
+def test_one_for_everyone_that_fails_at_some_is_a_dead_letter_beside_the_others(host, tmp_path):
+    route = replace(ROUTE, everyone=frozenset(["lines"]))
+    path = host(
+        processors=3,
+        argument=APP.replace("split", "first_raises"),
+        on_error=OnError(then="dead_letter"),
     )
-    met = {tuple(json.loads(row["value"]).values()) for row in rows}
-    assert len(met) == 5  # each key with one processor
-    assert len({processor for _, processor in met}) > 1
+    line = json.dumps({"line": str(tmp_path / "folder")}).encode()
+    rows = results(path, line, route=route)
+    assert sorted(row["topic"] for row in rows) == ["dead-topic", "words-topic", "words-topic"]
+    assert len({headers_of(row)["sojourn-id"] for row in rows}) == 3
 
 
 def test_a_record_for_everyone_reaches_every_processor(host):

@@ -22,6 +22,7 @@ import msgspec
 
 from sojourn.errors import EngineError
 from sojourn.host.counting import Tally
+from sojourn.host.log_lines import cut, is_long
 from sojourn.host.messages import Frames, framed
 from sojourn.host.reports import (
     Ask,
@@ -43,8 +44,6 @@ __all__ = ["Controller"]
 _CHUNK = 1 << 16
 _LOOK_S = 0.002
 _GRACE_S = 10.0
-# What user code prints is kept up to here, and once more as much of what came before.
-_MOST_LOG_BYTES = 10 << 20
 _decode = msgspec.msgpack.Decoder(FromHost).decode
 
 
@@ -108,7 +107,8 @@ class Controller:
 
         *settings* need not say where the controller is.
         """
-        told = replace(settings, controller=self._socket)
+        log_file = None if self._logs is None else self._logs / f"{settings.name}.log"
+        told = replace(settings, controller=self._socket, log=log_file)
         told.folder.mkdir(parents=True, exist_ok=True)
         token = secrets.token_hex()
         command = [
@@ -124,7 +124,7 @@ class Controller:
             # a host finds the modules that we find
             "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path),
         }
-        with nullcontext() if self._logs is None else _log_of(self._logs, told.name) as log:
+        with nullcontext() if log_file is None else _opened(log_file) as log:
             process = subprocess.Popen(  # noqa: S603 - our own program
                 command,
                 env=environment,
@@ -288,10 +288,9 @@ class Controller:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _log_of(folder: Path, name: str) -> BinaryIO:
+def _opened(log: Path) -> BinaryIO:
     """Return the open file that a host writes to; a long one is put aside."""
-    folder.mkdir(parents=True, exist_ok=True)
-    log = folder / f"{name}.log"
-    if log.exists() and log.stat().st_size > _MOST_LOG_BYTES:
-        log.replace(log.with_suffix(".log.1"))
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if is_long(log):
+        cut(log)
     return log.open("ab")

@@ -4,10 +4,14 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from sojourn.host.hot_key import HotKey
 from sojourn.host.messages import Record
 from sojourn.host.tracing import Trace
 
 __all__ = ["Counters", "Counts", "State", "Tally"]
+
+# While nobody asks for them: some 100 a second come, and the loop asks every few seconds.
+_MOST_TRACES = 20_000
 
 
 class Counts(msgspec.Struct, array_like=True, frozen=True):
@@ -74,7 +78,7 @@ class _Sums:
 
 @dataclass(slots=True)
 class Counters:
-    """Counts from *since_s* on.
+    """Counts from *since_s* on. Traces that there was no room for are *untold*.
 
     >>> counters = Counters(since_s=100.0)
     >>> counters.arrived(Record(0, "lines/0/7", b"four", "lines", offset=7))
@@ -85,16 +89,20 @@ class Counters:
     """
 
     since_s: float
+    untold: int = 0
     _sums: dict[str, _Sums] = field(default_factory=dict)
     _positions: dict[str, dict[int, int]] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
     _transfers: tuple[int, float] = (0, 0.0)
     _traces: list[Trace] = field(default_factory=list)
+    _hot_key: HotKey = field(default_factory=HotKey)
 
     def arrived(self, record: Record) -> None:
         """Count a record that a feed brought."""
         self._positions.setdefault(record.stream, {})[record.partition] = record.offset + 1
         self.passed(record.stream, record.size_bytes)
+        if record.key is not None and not record.everyone:
+            self._hot_key.count(record.key)
 
     def passed_by(self, stream: str, partition: int, offset: int) -> None:
         """Take note of a record that a feed read and did not bring."""
@@ -123,8 +131,11 @@ class Counters:
         self._transfers = number + 1, sum_s + took_s
 
     def traced(self, trace: Trace) -> None:
-        """Keep what is told of a followed root."""
-        self._traces.append(trace)
+        """Keep what is told of a followed root, if there is room."""
+        if len(self._traces) < _MOST_TRACES:
+            self._traces.append(trace)
+        else:
+            self.untold += 1
 
     def taken(self, at_s: float, state: State, *, memory: dict[str, int]) -> Tally:
         """Return what was counted, and begin anew; *memory* is that of processors there are."""
@@ -141,9 +152,10 @@ class Counters:
             bytes=self._bytes,
             transfers=self._transfers,
             traces=self._traces,
+            hottest=self._hot_key.part,
         )
         self.since_s, self._sums, self._bytes, self._traces = at_s, {}, {}, []
-        self._transfers = 0, 0.0
+        self._transfers, self._hot_key = (0, 0.0), HotKey()
         return tally
 
 

@@ -2,102 +2,49 @@
 
 Events go in, instructions come out; another part carries them out. There is one queue for
 all processors, so a record never waits while one is idle. Only a record with a key waits for
-the one processor of its key, and one for everyone for all of them.
+those of its key, and one for everyone for all processors.
 """
 
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from zlib import crc32
+from heapq import heappop, heappush
+
+from msgspec.structs import replace
 
 from sojourn.app.operator import OnError
+from sojourn.host.answers import Answers
+from sojourn.host.instructions import (
+    Fail,
+    Finish,
+    Give,
+    Grant,
+    Instruction,
+    Kill,
+    Reply,
+    Start,
+)
+from sojourn.host.keyed_queue import KeyedQueue
 from sojourn.host.messages import Answer, Hello, Output, Record, Result
+from sojourn.host.starts import Starts
 
-__all__ = [
-    "Desk",
-    "Fail",
-    "Finish",
-    "Give",
-    "Grant",
-    "Instruction",
-    "Kill",
-    "Reply",
-    "Start",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Give:
-    """Let a processor work on records, one after the other."""
-
-    processor: int
-    records: tuple[Record, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Start a processor; it is counted once it is ready."""
-
-    processor: int
-
-
-@dataclass(frozen=True, slots=True)
-class Kill:
-    """End a processor that has nothing to do, or takes too long."""
-
-    processor: int
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """Let a feed send so many records more."""
-
-    feed: int
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """Tell a feed, if it is there, what became of a record.
-
-    *record* is None where that was remembered.
-    """
-
-    feed: int
-    answer: Answer
-    record: Record | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Fail:
-    """Tell a feed that a record stops the application."""
-
-    feed: int
-    record: Record
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """Tell a feed that all its records are answered."""
-
-    feed: int
-
-
-Instruction = Give | Start | Kill | Grant | Reply | Fail | Finish
+__all__ = ["Desk"]
 
 # What comes in hand ahead of processors, and what one is given at once, is at most so much
 # work: enough to bridge the way to the feed and to a processor, too little to be noticed.
 _AHEAD_S = 0.005
 _AT_ONCE_S = 0.001
 _MOST_AHEAD = 500
+# Records that wait for their key keep no processor busy, so others are fetched in their
+# place: enough that one frequent key starves nobody, and not the whole stream.
+_MOST_BEHIND, _MOST_BEHIND_EACH = 100, 10
 # Of the mean service time, what the latest record counts for.
 _NEWEST = 0.05
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Feed:
-    """Records that it may still send, and those not answered yet.
+    """Records that it may still send, and those not answered yet, by number.
 
     One that came too late is *shut*: it gets nothing. One that has *left* will bring its
     records again. So many as it still *brings* were passed on before, and need no credit.
@@ -110,47 +57,69 @@ class _Feed:
     shut: bool = False
     left: bool = False
     credit: int = 0
-    open: int = 0
+    open: "dict[int, _Job]" = field(default_factory=dict)
     ended: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Job:
-    """A record in hand: whose, tried how often, and by how many it is still to be done."""
+    """A record in hand: whose, and tried how often.
+
+    One that was with others when their processor died or hung is given *alone* from then on.
+    One that stops the application is *held*: if it comes again it is tried again, and until
+    then none behind it.
+    """
 
     feed: _Feed
     record: Record
+    place: int = 0
     tries: int = 0
     deaths: int = 0
-    left: int = 1
+    alone: bool = False
+    held: bool = False
+    round: "_Round | None" = None
+
+    @property
+    def key(self) -> str | None:
+        """What it is served in order with."""
+        return self.record.key
+
+
+@dataclass(slots=True)
+class _Round:
+    """Of a record for everyone: how many have it to do, and what came of the others.
+
+    *error* is that of the first that failed. Those that *died* or went may not have done it.
+    """
+
+    left: int
+    did: int = 0
     outputs: list[Output] = field(default_factory=list)
+    error: str = ""
+    traceback: str = ""
+    died: str = ""
 
 
 @dataclass(slots=True)
 class _Processor:
-    """One that starts (not *ready*), idles (no *jobs*), works, or goes when it is done."""
+    """One that starts (not *ready*), idles (no *jobs*), works, or goes when it is done.
 
+    What is for everyone waits for it in its *lane*, the first of which it has *tried*. A lost
+    one is gone, and nobody knows yet why.
+    """
+
+    since_s: float
     ready: bool = False
+    lost: bool = False
     going: bool = False
     jobs: list[_Job] = field(default_factory=list)
-    since_s: float = 0.0
     lane: deque[_Job] = field(default_factory=deque)
+    tried: int = 0
 
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What became of a record; *orphaned*, if its feed had left by then."""
-
-    feed: _Feed
-    answer: Answer
-    orphaned: bool
-
-    def committed(self, batch: int) -> bool:
-        """Tell whether it will not come again once *batch* has begun.
-
-        What a batch leaves behind when it ends comes with the next.
-        """
-        return self.feed.batch + self.orphaned < batch
+    @property
+    def here(self) -> bool:
+        """Whether it takes records, now or when it has done those it has."""
+        return self.ready and not (self.lost or self.going)
 
 
 class Desk:
@@ -170,20 +139,22 @@ class Desk:
         remembered_bytes: int = 64 << 20,
     ) -> None:
         self._on_error, self._ahead = on_error or OnError(), ahead
-        self._most_bytes, self._bytes = remembered_bytes, 0
-        self._wanted = 0
-        self._number = 0
+        self._wanted = self._number = 0
         self._pace_s: float | None = None
-        self._queue: deque[_Job] = deque()
+        self._queue: KeyedQueue[_Job] = KeyedQueue()
         self._homeless: list[_Job] = []
         self._processors: dict[int, _Processor] = {}
+        self._here: set[int] = set()
+        self._idle: list[int] = []
+        self._in_service = self._in_lanes = 0
+        self._starts = Starts()
         self._feeds: dict[int, _Feed] = {}
         self._batches: dict[tuple[str, int], int] = {}
-        self._answers: dict[str, _Known] = {}
-        self._orphans: dict[str, _Job] = {}
+        self._answers = Answers(remembered_bytes)
+        self._orphans: dict[str, list[_Job]] = {}
         self.draining = False
         self._begun: dict[tuple[str, int], int] = {}
-        self.replayed = self.retried = self.dead = 0
+        self.replayed = self.retried = self.dead = self.batches = 0
 
     # -- what can be asked ----------------------------------------------------------------
 
@@ -195,7 +166,22 @@ class Desk:
     @property
     def running(self) -> int:
         """Processors that can take a record."""
-        return sum(p.ready and not p.going for p in self._processors.values())
+        return len(self._here)
+
+    @property
+    def missing(self) -> str:
+        """Why fewer processors run than are wanted, if some cannot be started."""
+        return self._starts.why if self.running < self._wanted else ""
+
+    @property
+    def failures(self) -> int:
+        """Starts that failed since one succeeded."""
+        return self._starts.failures
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether there is no processor, and none can be started."""
+        return self._starts.hopeless and not self._staying()
 
     @property
     def feeds(self) -> int:
@@ -205,8 +191,7 @@ class Desk:
     @property
     def waiting(self) -> int:
         """Records in hand that no processor works on."""
-        lanes = sum(len(p.lane) for p in self._processors.values())
-        return len(self._queue) + len(self._homeless) + lanes
+        return len(self._queue) + len(self._homeless) + self._in_lanes
 
     @property
     def drained(self) -> bool:
@@ -226,14 +211,21 @@ class Desk:
             if p.jobs and now_s - p.since_s > limit_s
         ]
 
+    def unready(self, now_s: float, limit_s: float) -> list[int]:
+        """Return the processors that have been starting for longer than *limit_s*."""
+        return [
+            name
+            for name, p in self._processors.items()
+            if not p.ready and now_s - p.since_s > limit_s
+        ]
+
     # -- feeds ----------------------------------------------------------------------------
 
     def feed_came(self, feed: int, hello: Hello) -> list[Instruction]:
         """Return what to do when a feed begins a batch."""
         place, batch = (hello.query, hello.partition), hello.batch
-        for identity, known in list(self._answers.items()):
-            if known.feed.partition == place and known.committed(batch):
-                self._forget(identity)
+        self._answers.begun(place, batch)
+        self.batches += self._batches.get(place) != batch
         self._batches[place] = batch
         # one that failed had begun before the drain, and is to end
         again = batch <= self._begun.get(place, -1)
@@ -258,20 +250,22 @@ class Desk:
                 here.credit = max(0, here.credit - 1)
             known = self._answers.get(record.identity)
             if known is not None:
-                self.replayed += known.feed.batch == here.batch
-                answer = Answer(record.number, known.answer.outputs, known.answer.dead)
-                done.append(Reply(feed, answer))
+                answer, batch = known
+                self.replayed += batch == here.batch
+                done.append(Reply(feed, replace(answer, number=record.number)))
                 continue
-            here.open += 1
-            if (job := self._orphans.pop(record.identity, None)) is not None:
-                job.feed, job.record = here, record
-            else:
-                self._take(_Job(here, record))
+            here.open[record.number] = self._taken(here, record)
         return [*done, *self._turn(now_s)]
 
     def feed_ended(self, feed: int) -> list[Instruction]:
         """Return what to do when a feed has no more records."""
-        self._feeds[feed].ended = True
+        here = self._feeds[feed]
+        here.ended = True
+        for job in [job for jobs in self._orphans.values() for job in jobs]:
+            # it would have come by now
+            if job.held and job.feed.partition == here.partition:
+                self._disown(job)
+                self._release(job)
         return self._finished(feed)
 
     def drain(self) -> None:
@@ -292,10 +286,8 @@ class Desk:
         if gone is None:
             return
         gone.left = True
-        lanes = (job for p in self._processors.values() for job in (*p.lane, *p.jobs))
-        for job in (*self._queue, *self._homeless, *lanes):
-            if job.feed is gone:
-                self._orphans[job.record.identity] = job
+        for job in gone.open.values():
+            self._orphans.setdefault(job.record.identity, []).append(job)
 
     # -- processors -----------------------------------------------------------------------
 
@@ -303,201 +295,313 @@ class Desk:
         """Return what to do to have *wanted* processors."""
         self._wanted = wanted
         staying = self._staying()
-        done: list[Instruction] = [self._start() for _ in range(wanted - len(staying))]
+        done = self._started(now_s)
         # those that idle go first, and of those that work the ones that came last
         by_use = sorted(staying, key=lambda n: (bool(self._processors[n].jobs), -n))
         for name in by_use[: max(0, len(staying) - wanted)]:
             done += self._let_go(name)
         return [*done, *self._turn(now_s)]
 
+    def time_passed(self, now_s: float) -> list[Instruction]:
+        """Return what to do by now: start again what could not be started before."""
+        return self._started(now_s)
+
     def processor_ready(self, name: int, now_s: float) -> list[Instruction]:
         """Return what to do when a processor can take its first record."""
         processor = self._processors.get(name)
         if processor is None:
             return [Kill(name)]
+        self._starts.succeeded()
         processor.ready = True
-        self._settle()
+        self._here.add(name)
+        if self.running >= self._wanted:
+            self._starts.why = ""
+        heappush(self._idle, name)
+        homeless, self._homeless = self._homeless, []
+        for job in homeless:
+            self._for_everyone(job)
         return self._turn(now_s)
 
     def processor_done(
         self, name: int, results: Sequence[Result], now_s: float
     ) -> list[Instruction]:
-        """Return what to do when a processor is done with all it was given."""
+        """Return what to do when a processor is done with the first of what it was given."""
         processor = self._processors[name]
-        jobs, processor.jobs = processor.jobs, []
+        number = len(results)
+        jobs, processor.jobs = processor.jobs[:number], processor.jobs[number:]
+        processor.since_s = now_s
+        self._in_service -= number
         done: list[Instruction] = []
+        back: list[_Job] = []
         for job, result in zip(jobs, results, strict=True):
+            if result.skipped:
+                back.append(job)
+                continue
             self._paced(result.took_s)
-            if result.error:
-                done += self._failed(job, result.error, processor)
+            if job.round is not None:
+                done += self._did_its_part(processor, job, job.round, result)
+            elif not result.error:
+                done += self._answered(job, Answer(job.record.number, result.outputs))
+            elif self._may_retry(job):
+                back.append(job)
             else:
-                done += self._did(job, result.outputs)
-        if processor.going:
-            done += self._gone(name)
+                done += self._condemned(job, result.error, result.traceback)
+        self._queue.give_back(back)
+        if not processor.jobs:
+            done += self._gone(name) if processor.going else []
+            heappush(self._idle, name)
         return [*done, *self._turn(now_s)]
 
     def processor_lost(self, name: int) -> None:
         """Give a processor that is gone nothing more, while it is asked what it died of."""
         if (processor := self._processors.get(name)) is not None:
-            processor.ready = False
+            processor.lost = True
+            self._here.discard(name)
 
     def processor_died(
         self, name: int, reason: str, now_s: float, *, late: bool = False
     ) -> list[Instruction]:
         """Return what to do when a processor is gone, whatever it was doing.
 
-        One that dies need not have died of its record, which is tried once more; one that was
-        ended because it was *late* had its chance.
+        Of several records nobody knows which it died of: each is tried again alone. One that
+        was alone is tried once more; if its processor was ended because it was *late*, it had
+        its chance.
         """
         processor = self._processors.pop(name, None)
         if processor is None:
             return []
-        done: list[Instruction] = []
-        for job in processor.lane:
-            done += self._again(job)
-        for job in processor.jobs:
-            job.deaths += 1
-            if job.record.everyone:
-                done += self._did(job, ())  # the others have it, and this one is gone
-            elif job.deaths == 1 and not late:
+        self._here.discard(name)
+        if not processor.ready:
+            self._starts.failed(reason, now_s)
+        done = self._left_lane(processor)
+        jobs, processor.jobs = processor.jobs, []
+        self._in_service -= len(jobs)
+        back: list[_Job] = []
+        for job in jobs:
+            job.deaths += not late
+            if job.round is not None:
+                done += self._missed(job, job.round, reason, late=late)
+            elif len(jobs) > 1 or (job.deaths == 1 and not late):
                 self.retried += 1
-                self._queue.appendleft(job)
+                job.alone = True
+                back.append(job)
+            elif self._may_retry(job):
+                back.append(job)
             else:
-                done += self._failed(job, reason, None)
-        if not processor.going and len(self._staying()) < self._wanted:
-            done.append(self._start())
-        return [*done, *self._turn(now_s)]
+                done += self._condemned(job, reason)
+        self._queue.give_back(back)
+        return [*done, *self._started(now_s), *self._turn(now_s)]
 
-    # -- inside ---------------------------------------------------------------------------
+    # -- inside: processors ---------------------------------------------------------------
 
     def _staying(self) -> list[int]:
         return [name for name, p in self._processors.items() if not p.going]
 
-    def _start(self) -> Start:
-        self._number += 1
-        self._processors[self._number] = _Processor()
-        return Start(self._number)
+    def _started(self, now_s: float) -> list[Instruction]:
+        """Start what is wanted, unless that failed a moment ago."""
+        missing = self._wanted - len(self._staying())
+        if missing <= 0 or self._starts.waits(now_s):
+            return []
+        names = range(self._number + 1, self._number + 1 + missing)
+        self._number += missing
+        self._processors |= {name: _Processor(now_s) for name in names}
+        return [Start(name) for name in names]
 
     def _let_go(self, name: int) -> list[Instruction]:
         processor = self._processors[name]
         processor.going = True
-        lane, processor.lane = processor.lane, deque()
-        done = [instruction for job in lane for instruction in self._again(job)]
+        self._here.discard(name)
+        done = self._left_lane(processor)
         return done if processor.jobs else [*done, *self._gone(name)]
+
+    def _left_lane(self, processor: _Processor) -> list[Instruction]:
+        """Let records for everyone do without a processor that goes."""
+        lane, processor.lane = processor.lane, deque()
+        self._in_lanes -= len(lane)
+        done: list[Instruction] = []
+        for job in lane:
+            if job.round is not None:
+                done += self._missed(job, job.round)
+        return done
 
     def _gone(self, name: int) -> list[Instruction]:
         del self._processors[name]
         return [Kill(name)]
 
-    def _take(self, job: _Job) -> None:
-        """Put a record where it waits."""
-        if job.record.key is None and not job.record.everyone:
-            self._queue.append(job)
-            return
-        ready = [n for n in self._staying() if self._processors[n].ready]
-        if not ready:
-            self._homeless.append(job)
-        elif job.record.everyone:
-            job.left = len(ready)
-            for name in ready:
-                self._processors[name].lane.append(job)
-        elif job.record.key is not None:
-            name = ready[crc32(job.record.key.encode()) % len(ready)]
-            self._processors[name].lane.append(job)
+    # -- inside: records --------------------------------------------------------------------
 
-    def _settle(self) -> None:
-        """Find a place for those that had no processor to wait for."""
-        homeless, self._homeless = self._homeless, []
-        for job in homeless:
-            self._take(job)
-
-    def _again(self, job: _Job) -> list[Instruction]:
-        """Find another place for a record whose processor is gone."""
-        if job.record.everyone:
-            return self._did(job, ())
-        self._take(job)
-        return []
-
-    def _did(self, job: _Job, outputs: Sequence[Output]) -> list[Instruction]:
-        job.outputs += outputs
-        job.left -= 1
-        if job.left > 0:
-            return []
-        return self._answered(job, Answer(job.record.number, tuple(job.outputs)))
-
-    def _failed(self, job: _Job, reason: str, where: _Processor | None) -> list[Instruction]:
-        job.tries += 1
-        if job.tries <= self._on_error.retries:
-            self.retried += 1
-            if not job.record.everyone or where is None:
-                self._queue.appendleft(job)
-            elif where.going:
-                return self._did(job, ())
+    def _taken(self, feed: _Feed, record: Record) -> _Job:
+        """Return a record as a job, which may be under way if it comes again."""
+        orphans = self._orphans.get(record.identity)
+        if not orphans:
+            job = _Job(feed, record)
+            if record.everyone:
+                self._for_everyone(job)
             else:
-                where.lane.appendleft(job)  # only there it is not done yet
-            return []
+                self._queue.put(job)
+            return job
+        job = orphans[0]
+        self._disown(job)
+        job.feed, job.record = feed, record
+        if job.held:
+            job.held, job.tries, job.deaths = False, 0, 0
+            if record.everyone:
+                self._for_everyone(job)
+            else:
+                self._queue.give_back([job])
+        return job
+
+    def _disown(self, job: _Job) -> None:
+        """Take a record off those that will come again."""
+        orphans = self._orphans.get(job.record.identity, [])
+        if job in orphans:
+            orphans.remove(job)
+        if not orphans:
+            self._orphans.pop(job.record.identity, None)
+
+    def _release(self, job: _Job) -> None:
+        if job.round is None:
+            self._queue.release(job)
+
+    def _may_retry(self, job: _Job) -> bool:
+        job.tries += 1
+        again = job.tries <= self._on_error.retries
+        job.alone = True
+        self.retried += again
+        return again
+
+    def _condemned(self, job: _Job, reason: str, traceback: str = "") -> list[Instruction]:
+        """Do with a record that failed what the operator's policy says."""
         if self._on_error.then == "dead_letter":
             self.dead += 1
-            return self._answered(job, Answer(job.record.number, (), reason))
+            outputs = job.round.outputs if job.round is not None else ()
+            tries = max(1, job.tries)
+            return self._answered(
+                job, Answer(job.record.number, outputs, reason, traceback, tries)
+            )
+        job.held = True  # it comes again, to be tried again
         if job.feed.left:
-            self._orphans.pop(job.record.identity, None)  # it comes again, to be tried again
             return []
-        return [Fail(job.feed.number, job.record, reason)]
+        return [Fail(job.feed.number, job.record, reason, traceback)]
 
     def _answered(self, job: _Job, answer: Answer) -> list[Instruction]:
-        feed = job.feed
-        self._remember(job.record.identity, _Known(feed, answer, orphaned=feed.left))
+        feed, identity = job.feed, job.record.identity
+        self._release(job)
+        self._answers.keep(
+            identity,
+            answer,
+            partition=feed.partition,
+            batch=feed.batch,
+            orphaned=feed.left,
+        )
         reply = Reply(feed.number, answer, job.record)
         if feed.left:
-            self._orphans.pop(job.record.identity, None)
+            self._disown(job)
             return [reply]
-        feed.open -= 1
+        del feed.open[job.record.number]
         return [reply, *self._finished(feed.number)]
-
-    def _remember(self, identity: str, known: _Known) -> None:
-        self._forget(identity)
-        self._answers[identity] = known
-        self._bytes += _size_bytes(known.answer)
-        while self._bytes > self._most_bytes:
-            self._forget(next(iter(self._answers)))
-
-    def _forget(self, identity: str) -> None:
-        if (known := self._answers.pop(identity, None)) is not None:
-            self._bytes -= _size_bytes(known.answer)
 
     def _finished(self, feed: int) -> list[Instruction]:
         here = self._feeds[feed]
-        if here.ended and here.open == 0:
+        if here.ended and not here.open:
             del self._feeds[feed]
             return [Finish(feed)]
         return []
 
+    # -- inside: records for everyone -------------------------------------------------------
+
+    def _for_everyone(self, job: _Job) -> None:
+        """Let a record wait for each processor there is, or for the first that comes."""
+        here = [processor for processor in self._processors.values() if processor.here]
+        job.round = _Round(len(here))
+        for processor in here:
+            processor.lane.append(job)
+        self._in_lanes += len(here)
+        if not here:
+            self._homeless.append(job)
+
+    def _did_its_part(
+        self, processor: _Processor, job: _Job, here: _Round, result: Result
+    ) -> list[Instruction]:
+        """Take note of what a record for everyone came to at one processor."""
+        if result.error:
+            processor.tried += 1
+            if processor.tried <= self._on_error.retries:
+                if not processor.here:
+                    return self._missed(job, here)
+                self.retried += 1
+                self._in_lanes += 1
+                processor.lane.appendleft(job)  # only there it is not done yet
+                return []
+            if not here.error:
+                here.error, here.traceback = result.error, result.traceback
+                job.tries = processor.tried
+        else:
+            here.did += 1
+            here.outputs += result.outputs
+        processor.tried = 0
+        here.left -= 1
+        return self._rounded_off(job, here)
+
+    def _missed(
+        self, job: _Job, here: _Round, reason: str = "", *, late: bool = False
+    ) -> list[Instruction]:
+        """Do without a processor that is gone: the others have the record."""
+        here.died = here.died or reason
+        if late:
+            here.error = here.error or reason
+        here.left -= 1
+        return self._rounded_off(job, here)
+
+    def _rounded_off(self, job: _Job, here: _Round) -> list[Instruction]:
+        """Answer a record for everyone, once, when nobody has it to do any more."""
+        if here.left:
+            return []
+        if here.error:
+            return self._condemned(job, here.error, here.traceback)
+        if here.did:
+            return self._answered(job, Answer(job.record.number, here.outputs))
+        if job.deaths > 1 and not self._may_retry(job):
+            return self._condemned(job, here.died)
+        self._for_everyone(job)  # all that had it are gone, and nobody has done it
+        return []
+
+    # -- inside: work and credit ------------------------------------------------------------
+
     def _turn(self, now_s: float) -> list[Instruction]:
         """Give idle processors work, and feeds the credit for more."""
         done: list[Instruction] = []
-        for name, processor in self._processors.items():
-            if not processor.ready or processor.going or processor.jobs:
+        passed_by: list[int] = []
+        queued = len(self._queue) > 0
+        while self._idle and (queued or self._in_lanes):
+            name = heappop(self._idle)
+            processor = self._processors.get(name)
+            if processor is None or processor.jobs or not processor.here:
                 continue
-            line = processor.lane or self._queue
-            if line:
-                processor.jobs, processor.since_s = self._share(line), now_s
+            if processor.lane:
+                self._in_lanes -= 1
+                processor.jobs = [processor.lane.popleft()]
+            elif queued:
+                processor.jobs = self._queue.take(self._share())
+                queued = bool(processor.jobs)
+            if processor.jobs:
+                processor.since_s = now_s
+                self._in_service += len(processor.jobs)
                 done.append(Give(name, tuple(job.record for job in processor.jobs)))
+            else:
+                passed_by.append(name)
+        for name in passed_by:
+            heappush(self._idle, name)
         return [*done, *self._grants()]
 
-    def _share(self, line: deque[_Job]) -> list[_Job]:
-        """Take off *line* what a processor does next: several where they take no time.
+    def _share(self) -> int:
+        """Return how many records a processor is given: several where they take no time.
 
-        Not more than its share, so that all have work, and one that was tried before alone,
-        so that it harms no other.
+        Not more than its share, so that all have work.
         """
         most = 1 if not self._pace_s else int(_AT_ONCE_S / self._pace_s)
-        jobs = [line.popleft()]
-        share = -(-len(line) // max(1, self.running))
-        while line and len(jobs) < min(most, share) and not line[0].tries + line[0].deaths:
-            if jobs[0].tries or jobs[0].deaths:
-                break
-            jobs.append(line.popleft())
-        return jobs
+        share = -(-(len(self._queue) - 1) // max(1, self.running))
+        return max(1, min(most, share))
 
     def _paced(self, took_s: float) -> None:
         before = took_s if self._pace_s is None else self._pace_s
@@ -518,15 +622,11 @@ class Desk:
         ahead = self._ahead
         if self._pace_s:
             ahead = max(ahead, min(_MOST_AHEAD, int(running * _AHEAD_S / self._pace_s)))
-        in_hand = self.waiting + sum(len(p.jobs) for p in self._processors.values())
+        behind = min(self._queue.behind, _MOST_BEHIND + _MOST_BEHIND_EACH * running)
+        in_hand = self.waiting - behind + self._in_service
         share = -(-(running + ahead - in_hand) // len(feeds))
         granted = {name: share - feed.credit for name, feed in feeds.items()}
         granted = {name: number for name, number in granted.items() if number > 0}
         for name, number in granted.items():
             feeds[name].credit += number
         return [Grant(name, number) for name, number in granted.items()]
-
-
-def _size_bytes(answer: Answer) -> int:
-    """Return about how much memory an answer takes: what it carries, and what holds it."""
-    return 500 + sum(200 + output.size_bytes for output in answer.outputs)

@@ -21,6 +21,7 @@ __all__ = [
     "FromProcessor",
     "Hello",
     "Leave",
+    "NotReady",
     "Output",
     "PassedBy",
     "Ready",
@@ -164,6 +165,13 @@ class Ready(msgspec.Struct, tag=True, array_like=True, frozen=True):
     pid: int
 
 
+class NotReady(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A processor's set-up raised, and it ends."""
+
+    error: str
+    traceback: str = ""
+
+
 class Work(msgspec.Struct, array_like=True, frozen=True):
     """What a processor is to do next, one after the other."""
 
@@ -171,24 +179,28 @@ class Work(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Result(msgspec.Struct, array_like=True, frozen=True):
-    """What a record came to: outputs, or the error that was raised, and where."""
+    """What a record came to: outputs, or the error that was raised, and where.
+
+    One is *skipped* if another of its key, given with it, failed before it.
+    """
 
     outputs: list[Output]
     error: str = ""
     took_s: float = 0.0
     cpu_s: float = 0.0
     traceback: str = ""
+    skipped: bool = False
 
 
 class Done(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A processor is done with all it was given."""
+    """A processor is done with so many of what it was given, in order."""
 
     results: list[Result]
 
 
 FromFeed = Hello | Records | PassedBy | End | Leave
 ToFeed = Credit | Answers | Failed | Finished | Stay
-FromProcessor = Ready | Done
+FromProcessor = Ready | NotReady | Done
 
 
 def framed(message: msgspec.Struct) -> bytes:

@@ -3,36 +3,65 @@
 import os
 import signal
 import socket
+from collections.abc import Sequence
 from time import perf_counter, process_time
-from traceback import format_exception_only
 
 import msgspec
 
 from sojourn.host.job import Job
-from sojourn.host.messages import Done, Frames, Ready, Record, Result, Work, framed
+from sojourn.host.messages import Done, Frames, NotReady, Ready, Record, Result, Work, framed
+from sojourn.host.raised import described
 
 __all__ = ["run"]
 
 _CHUNK = 1 << 16
+# Results of several records are told together, unless they take longer than that: then each
+# has its own time limit, and none waits for the next.
+_TOGETHER_S = 0.001
 _decode = msgspec.msgpack.Decoder(Work).decode
 
 
 def run(host: socket.socket, job: Job) -> None:
     """Serve the records that come from *host*, until it closes the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the application to handle
-    job.set_up()
+    try:
+        job.set_up()
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 - it is the user's: anything
+        host.sendall(framed(NotReady(*described(raised))))
+        return
     host.sendall(framed(Ready(os.getpid())))
     frames = Frames()
     while some := host.recv(_CHUNK):
         for body in frames.fed(some):
-            results = [_served(job, record) for record in _decode(body).records]
+            _serve(host, job, _decode(body).records)
+
+
+def _serve(host: socket.socket, job: Job, records: Sequence[Record]) -> None:
+    """Serve *records* in turn; one whose key failed before it is left for later."""
+    failed: set[str] = set()
+    results: list[Result] = []
+    told_s = perf_counter()
+    for record in records:
+        if record.key is not None and record.key in failed:
+            results.append(Result([], skipped=True))
+            continue
+        result = _served(job, record)
+        results.append(result)
+        if result.error and record.key is not None:
+            failed.add(record.key)
+        now_s = perf_counter()
+        if now_s - told_s > _TOGETHER_S:
             host.sendall(framed(Done(results)))
+            results, told_s = [], now_s
+    if results:
+        host.sendall(framed(Done(results)))
 
 
 def _served(job: Job, record: Record) -> Result:
     began_s, cpu_s = perf_counter(), process_time()
     try:
-        outputs, error = list(job(record)), ""
-    except Exception as raised:  # noqa: BLE001 - it is the user's, and may be anything
-        outputs, error = [], "".join(format_exception_only(raised)).strip()
-    return Result(outputs, error, perf_counter() - began_s, process_time() - cpu_s)
+        outputs, error, traceback = list(job(record)), "", ""
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 - it is the user's: anything
+        outputs, (error, traceback) = [], described(raised)
+    took_s, cpu_s = perf_counter() - began_s, process_time() - cpu_s
+    return Result(outputs, error, took_s, cpu_s, traceback)

@@ -7,8 +7,6 @@ in hand. When the controller is gone the host ends, and with it template and pro
 import asyncio
 import os
 import shutil
-import signal
-import socket
 import sys
 from collections.abc import Coroutine, Iterable
 from contextlib import suppress
@@ -17,13 +15,13 @@ from pathlib import Path
 from time import monotonic, time
 
 import msgspec
-import psutil
 
 from sojourn.app.operator import OnError
 from sojourn.errors import EngineError
 from sojourn.host.counting import Counters, State
-from sojourn.host.desk import (
-    Desk,
+from sojourn.host.desk import Desk
+from sojourn.host.error_log import ErrorLog
+from sojourn.host.instructions import (
     Fail,
     Finish,
     Give,
@@ -33,6 +31,7 @@ from sojourn.host.desk import (
     Reply,
     Start,
 )
+from sojourn.host.log_lines import cut, is_long, stamp
 from sojourn.host.messages import (
     Answer,
     Answers,
@@ -46,15 +45,16 @@ from sojourn.host.messages import (
     FromProcessor,
     Hello,
     Leave,
+    NotReady,
     PassedBy,
     Ready,
     Record,
     Records,
     Result,
     Stay,
-    Work,
     framed,
 )
+from sojourn.host.processes import Processes
 from sojourn.host.reports import (
     Ask,
     Broken,
@@ -68,7 +68,6 @@ from sojourn.host.reports import (
     Scale,
     Stopped,
 )
-from sojourn.host.template import Ended, Forked, FromTemplate, Loaded
 from sojourn.host.tracing import Trace, child_identity
 
 __all__ = ["TOKEN", "Host", "Settings"]
@@ -77,19 +76,15 @@ TOKEN = "SOJOURN_HOST_TOKEN"  # noqa: S105 - its name
 """The variable by which a host knows what to say to its controller."""
 
 _CHUNK = 1 << 16
-# Processors that die so often in a row before they can take a record never will.
-_MOST_STILLBORN = 5
-# What the template says of a dead processor comes a little after its connection broke.
-_LAST_WORDS_S = 0.5
 # Java needs a moment to notice that it is not wanted any more, and may write until then.
 _REMOVE_FOR_S, _REMOVE_EVERY_S = 3.0, 0.1
 _GONE_WITHIN_S = 10.0
 # A controller that has not read so much is not going to: reports wait, and nothing else.
 _MOST_UNREAD_BYTES = 1 << 20
+# How often to look for what is late, and for what can be started again.
+_LOOK_S = 0.25
 
 _from_feed = msgspec.msgpack.Decoder(FromFeed).decode
-_from_processor = msgspec.msgpack.Decoder(FromProcessor).decode
-_from_template = msgspec.msgpack.Decoder(FromTemplate).decode
 _from_controller = msgspec.msgpack.Decoder(FromController).decode
 
 
@@ -100,6 +95,9 @@ class Settings:
     *job* is `package.module:factory`, called with *argument*. Feeds connect to `feed.sock` in
     *folder*, which only the owner may enter; the controller listens at *controller*. The
     folder *temporary* is removed by hosts if the process that started them was killed.
+
+    A record may take *limit_s*; a set-up, which loads models, *set_up_limit_s*. What is
+    printed goes to the file *log*, if there is one.
     """
 
     name: str
@@ -110,6 +108,8 @@ class Settings:
     processors: int = 1
     on_error: OnError = field(default_factory=OnError)
     limit_s: float = 300.0
+    set_up_limit_s: float = 300.0
+    log: Path | None = None
     temporary: Path | None = None
 
 
@@ -120,18 +120,14 @@ class Host:
         self._settings = settings
         self._desk = Desk(on_error=settings.on_error)
         self._counters = Counters(since_s=monotonic())
+        self._errors = ErrorLog()
+        self._processes = Processes(settings.job, settings.argument, self)
         self._feeds: dict[int, asyncio.StreamWriter] = {}
-        self._processors: dict[int, asyncio.StreamWriter] = {}
-        self._given: dict[int, list[float]] = {}
+        self._given: dict[int, list[tuple[Record, float]]] = {}
         self._reached, self._measures, self._forsaken = 0, True, False
         self._late: set[int] = set()
-        self._unwanted: set[int] = set()
-        self._pids: dict[int, int] = {}
-        self._last_words: dict[int, str] = {}
-        self._stillborn = 0
         self._number = 0
-        self._template: socket.socket | None = None
-        self._ending, self._ended = asyncio.Event(), asyncio.Event()
+        self._ending = asyncio.Event()
         self._controller: asyncio.StreamWriter | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -148,17 +144,20 @@ class Host:
     async def _serve(self) -> None:
         feeds = self._settings.folder / "feed.sock"
         reader, self._controller = await asyncio.open_unix_connection(self._settings.controller)
-        child = await self._start_template()
-        server = await asyncio.start_unix_server(self._feed, feeds)
-        self._tell(Here(self._settings.name, os.getpid(), str(feeds), _token()))
         try:
+            await self._processes.open()
+            server = await asyncio.start_unix_server(self._feed, feeds)
+            self._tell(Here(self._settings.name, os.getpid(), str(feeds), _token()))
             self._do(self._desk.scaled(self._settings.processors, monotonic()))
             self._spawn(self._obey(reader))
             self._spawn(self._watch())
             await self._ending.wait()
-        finally:
             server.close()
-            await self._end(child)
+        except EngineError as error:
+            self._break(str(error))
+            raise EngineError(f"{self._settings.name}: {error}") from error
+        finally:
+            await self._end()
             feeds.unlink(missing_ok=True)
 
     # -- controller -----------------------------------------------------------------------
@@ -208,6 +207,8 @@ class Host:
             dead=desk.dead,
             feeds=desk.feeds,
             drained=desk.drained,
+            batches=desk.batches,
+            missing=desk.missing,
         )
         tally = self._counters.taken(monotonic(), state, memory=self._memory())
         self._tell(Report(self._settings.name, tally))
@@ -216,11 +217,8 @@ class Host:
         return self._controller.transport.get_write_buffer_size() if self._controller else 0
 
     def _memory(self) -> dict[str, int]:
-        memory = {}
-        for number, pid in self._pids.items():
-            with suppress(psutil.NoSuchProcess):
-                memory[self._called(number)] = psutil.Process(pid).memory_info().rss
-        return memory
+        memory = self._processes.memory()
+        return {self._called(number): used for number, used in memory.items()}
 
     def _called(self, number: int) -> str:
         return f"{self._settings.name}-{number}"
@@ -229,17 +227,29 @@ class Host:
         if self._controller is not None and not self._controller.is_closing():
             self._controller.write(framed(message))
 
+    def _break(self, reason: str) -> None:
+        """Say that the host cannot go on, and end it."""
+        self._tell(Broken(self._settings.name, reason, _token()))
+        self._ending.set()
+
     async def _watch(self) -> None:
-        """End processors whose record takes longer than it may."""
+        """Look after what nobody tells: time limits, starts that failed, long logs."""
+        settings = self._settings
         while True:
-            await asyncio.sleep(min(1.0, self._settings.limit_s / 4))
-            for name in self._desk.late(monotonic(), self._settings.limit_s):
-                limit = f"longer than {self._settings.limit_s:g} s for one record"
-                if name in self._pids:
-                    self._late.add(name)
-                    self._last_words[self._pids[name]] = limit
-                    with suppress(ProcessLookupError):
-                        os.kill(self._pids[name], signal.SIGKILL)
+            await asyncio.sleep(min(_LOOK_S, settings.limit_s / 4))
+            now_s = monotonic()
+            for number in self._desk.late(now_s, settings.limit_s):
+                self._late.add(number)
+                limit = f"longer than {settings.limit_s:g} s for one record"
+                self._processes.kill(number, limit)
+            for number in self._desk.unready(now_s, settings.set_up_limit_s):
+                limit = f"longer than {settings.set_up_limit_s:g} s for its set-up"
+                self._processes.kill(number, limit)
+            self._do(self._desk.time_passed(now_s))
+            for line in self._errors.repeated(now_s):
+                _log(line)
+            if settings.log is not None and is_long(settings.log):
+                await asyncio.to_thread(cut, settings.log)
 
     # -- feeds ----------------------------------------------------------------------------
 
@@ -289,112 +299,57 @@ class Host:
                 for record in instruction.records:
                     self._counters.transferred(max(0.0, now_s - record.written_s))
 
-    # -- template and processors ------------------------------------------------------------
+    # -- processors -------------------------------------------------------------------------
 
-    async def _start_template(self) -> asyncio.subprocess.Process:
-        ours, theirs = socket.socketpair()
-        child = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "sojourn.host.template",
-            str(theirs.fileno()),
-            self._settings.job,
-            self._settings.argument,
-            pass_fds=[theirs.fileno()],
-        )
-        theirs.close()
-        self._template = ours
-        reader, writer = await asyncio.open_connection(sock=ours.dup())
-        loaded: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._spawn(self._listen_to_template(reader, writer, loaded))
-        if error := await loaded:
-            self._tell(Broken(self._settings.name, error, _token()))
-            raise EngineError(f"{self._settings.name}: {error}")
-        return child
-
-    async def _listen_to_template(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        loaded: "asyncio.Future[str]",
-    ) -> None:
-        frames = Frames()
-        while some := await reader.read(_CHUNK):
-            for body in frames.fed(some):
-                match _from_template(body):
-                    case Loaded(error):
-                        loaded.set_result(error)
-                    case Forked(number, pid):
-                        self._pids[number] = pid
-                    case Ended(pid, reason):
-                        self._last_words.setdefault(pid, reason)
-                        self._ended.set()
-        writer.close()
-        if not loaded.done():
-            loaded.set_result("the template process died while it imported the job")
-        self._ending.set()
-
-    async def _processor(self, number: int, end: socket.socket) -> None:
-        reader, writer = await asyncio.open_connection(sock=end)
-        if number in self._unwanted:
-            self._unwanted.discard(number)
-            writer.close()
-            return
-        self._processors[number] = writer
-        frames = Frames()
-        with suppress(ConnectionError):
-            while some := await reader.read(_CHUNK):
-                for body in frames.fed(some):
-                    self._said(number, _from_processor(body))
-        writer.close()
-        if self._processors.pop(number, None) is not None:
-            self._desk.processor_lost(number)
-            await self._died(number)
-
-    def _said(self, number: int, message: FromProcessor) -> None:
+    def said(self, number: int, message: FromProcessor) -> None:
+        """Hear what a processor says."""
         now_s = monotonic()
         match message:
-            case Ready(pid):
-                self._stillborn, self._pids[number] = 0, pid
+            case Ready():
                 self._do(self._desk.processor_ready(number, now_s))
+            case NotReady(error, traceback):
+                _log(self._errors.seen(f"set_up raised {error}", traceback, ""))
             case Done(results):
                 self._count(number, results)
                 self._do(self._desk.processor_done(number, results, now_s))
 
+    def lost(self, number: int) -> None:
+        """Give a processor that is gone nothing more."""
+        self._desk.processor_lost(number)
+
+    def died(self, number: int, reason: str) -> None:
+        """Let the desk decide what to do about a processor that is gone."""
+        late = number in self._late
+        self._late.discard(number)
+        given = self._given.pop(number, [])
+        _log(
+            self._errors.seen(
+                f"a processor {reason}", "", given[0][0].identity if given else ""
+            )
+        )
+        self._do(
+            self._desk.processor_died(number, f"its processor {reason}", monotonic(), late=late)
+        )
+        if self._desk.hopeless:
+            self._break(f"{self._desk.failures} processors in a row were not ready: {reason}")
+
+    def template_ended(self) -> None:
+        """End: no processor could be started any more."""
+        self._break("the process that processors are forked from ended")
+
     def _count(self, number: int, results: list[Result]) -> None:
-        given_s = self._given.pop(number)
-        if self._measures:
-            for waited_s, result in zip(given_s, results, strict=True):
+        given = self._given[number]
+        self._given[number] = given[len(results) :]
+        for (record, waited_s), result in zip(given, results, strict=False):
+            if result.error:
+                _log(self._errors.seen(result.error, result.traceback, record.identity))
+            if self._measures and not result.skipped:
                 self._counters.served(
                     self._called(number),
                     service_s=result.took_s,
                     wait_s=waited_s,
                     cpu_s=result.cpu_s,
                 )
-
-    async def _died(self, number: int) -> None:
-        """Find out why a processor died, and let the desk decide what to do."""
-        pid, started = self._pids.pop(number, None), number in self._given
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._heard_of(pid), _LAST_WORDS_S)
-        reason = self._last_words.pop(pid or 0, "died")
-        self._given.pop(number, None)
-        self._stillborn += not started
-        if self._stillborn >= _MOST_STILLBORN:
-            why = f"{_MOST_STILLBORN} processors in a row were not ready for a record: {reason}"
-            self._tell(Broken(self._settings.name, why, _token()))
-            self._ending.set()
-            return
-        late = number in self._late
-        self._late.discard(number)
-        self._do(
-            self._desk.processor_died(number, f"its processor {reason}", monotonic(), late=late)
-        )
-
-    async def _heard_of(self, pid: int | None) -> None:
-        while pid not in self._last_words:
-            self._ended.clear()
-            await self._ended.wait()
 
     # -- what the desk decided ----------------------------------------------------------------
 
@@ -422,26 +377,36 @@ class Host:
             case Give(processor, records):
                 self._give(processor, records)
             case Start(processor):
-                self._start(processor)
+                self._processes.start(processor)
             case Kill(processor):
-                self._let_go(processor)
+                self._given.pop(processor, None)
+                self._processes.let_go(processor)
             case Grant(feed, number):
                 self._say(feed, Credit(number))
-            case Fail(feed, record, reason):
-                self._say(feed, Failed(record.number, reason))
-                self._tell(Stopped(self._settings.name, record.identity, reason))
+            case Fail(feed, record, reason, traceback):
+                told = self._why_it_stops(reason, traceback)
+                self._say(feed, Failed(record.number, told))
+                self._tell(Stopped(self._settings.name, record.identity, told))
 
     def _say(self, feed: int, message: msgspec.Struct) -> None:
         if (writer := self._feeds.get(feed)) is not None and not writer.is_closing():
             writer.write(framed(message))
 
+    def _why_it_stops(self, reason: str, traceback: str) -> str:
+        """Return the reason, first in short, with where it was raised and the way out."""
+        way_out = (
+            f"correct {self._settings.name} and start the application again, which goes on at "
+            'this record; or leave such records aside with on_error="dead_letter"'
+        )
+        return "\n".join(part for part in (reason, traceback, way_out) if part)
+
     def _give(self, processor: int, records: tuple[Record, ...]) -> None:
         now_s = time()
         self._given[processor] = [
-            max(0.0, now_s - record.written_s) if record.written_s else 0.0
+            (record, max(0.0, now_s - record.written_s) if record.written_s else 0.0)
             for record in records
         ]
-        self._processors[processor].write(framed(Work(list(records))))
+        self._processes.give(processor, records)
 
     def _answered(self, record: Record, answer: Answer) -> None:
         for output in answer.outputs:
@@ -465,21 +430,6 @@ class Host:
             )
         )
 
-    def _let_go(self, processor: int) -> None:
-        self._pids.pop(processor, None)
-        if (writer := self._processors.pop(processor, None)) is not None:
-            writer.close()
-        else:
-            self._unwanted.add(processor)
-
-    def _start(self, processor: int) -> None:
-        ours, theirs = socket.socketpair()
-        if self._template is not None:
-            asked = processor.to_bytes(4, "big")
-            socket.send_fds(self._template, [asked], [theirs.fileno()])
-        theirs.close()
-        self._spawn(self._processor(processor, ours))
-
     # -- the end ------------------------------------------------------------------------------
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
@@ -487,19 +437,12 @@ class Host:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _end(self, child: asyncio.subprocess.Process) -> None:
+    async def _end(self) -> None:
         for task in list(self._tasks):
             task.cancel()
-        for writer in (*self._processors.values(), *self._feeds.values()):
+        for writer in self._feeds.values():
             writer.close()
-        if self._template is not None:
-            self._template.close()
-        for pid in self._pids.values():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        with suppress(ProcessLookupError):
-            child.kill()
-        await child.wait()
+        await self._processes.close()
         if self._controller is not None:
             self._controller.close()
 
@@ -527,3 +470,11 @@ async def _removed(folder: Path) -> None:
 
 def _token() -> str:
     return os.environ.get(TOKEN, "")
+
+
+def _log(text: str) -> None:
+    """Write to the log of the operator; one that cannot be written harms nobody."""
+    if text:
+        with suppress(OSError):
+            sys.stderr.write(stamp(text, time()))
+            sys.stderr.flush()

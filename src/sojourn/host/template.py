@@ -13,10 +13,13 @@ import sys
 import msgspec
 
 from sojourn.host.job import Job, load
+from sojourn.host.lifeline import die_with
+from sojourn.host.log_lines import StampedLines
 from sojourn.host.messages import framed
 from sojourn.host.processor import run
+from sojourn.host.raised import described
 
-__all__ = ["Ended", "Forked", "FromTemplate", "Loaded", "main"]
+__all__ = ["Ended", "Forked", "FromTemplate", "Loaded", "NotForked", "main"]
 
 # How often it looks for processors that ended, while nothing else happens.
 _LOOK_S = 0.2
@@ -35,6 +38,13 @@ class Forked(msgspec.Struct, tag=True, array_like=True, frozen=True):
     pid: int
 
 
+class NotForked(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The system has no room for the host's *number*."""
+
+    number: int
+    reason: str
+
+
 class Ended(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """A processor ended."""
 
@@ -42,17 +52,21 @@ class Ended(msgspec.Struct, tag=True, array_like=True, frozen=True):
     reason: str
 
 
-FromTemplate = Loaded | Forked | Ended
+FromTemplate = Loaded | Forked | NotForked | Ended
 
 
-def main(fd: int, spec: str, argument: str) -> None:
-    """Fork processors as the host at *fd* asks for them, until it is gone."""
+def main(fd: int, parent: int, spec: str, argument: str) -> None:
+    """Fork processors as the host at *fd*, process *parent*, asks for them, while it lives."""
+    die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.stdout, sys.stderr = StampedLines(1), StampedLines(2)
     host = socket.socket(fileno=fd)
     try:
         job = load(spec, argument)
-    except Exception as error:  # noqa: BLE001 - the user's module may raise anything
-        host.sendall(framed(Loaded(f"{type(error).__name__}: {error}")))
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 - the user's module: anything
+        error, traceback = described(raised)
+        sys.stderr.write(f"{traceback}\n")
+        host.sendall(framed(Loaded(error)))
         return
     host.sendall(framed(Loaded()))
     while True:
@@ -61,28 +75,40 @@ def main(fd: int, spec: str, argument: str) -> None:
             asked, fds, _, _ = socket.recv_fds(host, 4, 1)
             if not asked:
                 return
-            pid = _fork(host, socket.socket(fileno=fds[0]), job)
-            host.sendall(framed(Forked(int.from_bytes(asked, "big"), pid)))
+            host.sendall(framed(_forked(host, int.from_bytes(asked, "big"), fds, job)))
         _reap(host)
 
 
+def _forked(host: socket.socket, number: int, fds: list[int], job: Job) -> Forked | NotForked:
+    """Start a processor, if the system lets us."""
+    if not fds:  # it was not passed on
+        return NotForked(number, "there are too many open files (ulimit -n)")
+    with socket.socket(fileno=fds[0]) as end:
+        try:
+            return Forked(number, _fork(host, end, job))
+        except OSError as error:
+            return NotForked(number, f"no process could be started (ulimit -u): {error}")
+
+
 def _fork(host: socket.socket, end: socket.socket, job: Job) -> int:
+    template = os.getpid()
     pid = os.fork()
     if pid:
-        end.close()
         return pid
-    host.close()
     status = 1
     try:
+        die_with(template)
+        host.close()
         run(end, job)
         status = 0
     except (BrokenPipeError, ConnectionResetError):
         status = 0  # the host is gone
-    except BaseException as error:  # noqa: BLE001 - set_up is the user's
-        sys.stderr.write(f"set_up failed: {type(error).__name__}: {error}\n")
+    except BaseException as raised:  # noqa: BLE001 - a function may raise anything
+        sys.stderr.write(f"{described(raised)[1]}\n")
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, StampedLines):
+                stream.end()
         os._exit(status)
 
 
@@ -100,4 +126,4 @@ def _reap(host: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), *sys.argv[2:4])
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:5])

@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 import sojourn as sj
 
@@ -30,6 +31,26 @@ def slowly(line):
     yield (line,)
 
 
+@app.operator(reads=lines.by("line"), emits="line string, began double, ended double")
+def timed(line):
+    began_s = time.monotonic()
+    time.sleep(0.01)
+    yield (line, began_s, time.monotonic())
+
+
+@app.operator(reads=lines.broadcast(), emits="line string")
+def first_raises(line):
+    """Raise at whichever processor comes first to the folder that the line names."""
+    try:
+        Path(line).mkdir()
+    except FileExistsError:
+        yield (line,)
+    else:
+        raise ValueError("first")
+
+
+app.sink(timed)
+app.sink(first_raises)
 app.sink(split)
 app.sink(who)
 app.sink(slowly)

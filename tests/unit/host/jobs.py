@@ -17,6 +17,8 @@ class Shout:
     def set_up(self):
         if self._argument == "never":
             raise RuntimeError("no model to be found")
+        if self._argument == "hangs":
+            time.sleep(600)
         self._ready = True
 
     def __call__(self, record):
@@ -26,10 +28,32 @@ class Shout:
             raise ValueError("a bad word")
         if word == "die":
             os.kill(os.getpid(), signal.SIGKILL)
+        if word.startswith("print"):
+            print("x" * int(word.removeprefix("print")))  # noqa: T201 - as functions do
         if word.startswith("wait"):
             time.sleep(float(word.removeprefix("wait")))
         yield Output("out", f"{word.upper()} {os.getpid()}".encode())
 
 
 def shout(argument):
+    return Shout(argument)
+
+
+def few(argument):
+    """Return the same in a system that lets *argument* processes be started at a time."""
+    fork, wait, running = os.fork, os.waitpid, set()
+
+    def limited():
+        if len(running) >= int(argument):
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        if pid := fork():
+            running.add(pid)
+        return pid
+
+    def reaped(*given):
+        pid, status = wait(*given)
+        running.discard(pid)
+        return pid, status
+
+    os.fork, os.waitpid = limited, reaped
     return Shout(argument)

@@ -1,0 +1,149 @@
+"""One queue for all processors of an operator, in which a key is in service at most once.
+
+Records are taken in order of arrival, by whichever processor is idle. One whose key is in
+service waits until that is done, and holds up no record of another key.
+"""
+
+from bisect import insort
+from collections import deque
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Generic, Protocol, TypeVar
+
+__all__ = ["KeyedQueue", "Waiting"]
+
+
+class Waiting(Protocol):
+    """What waits: *place* is its own of the queue; *alone* it is taken without others."""
+
+    place: int
+    alone: bool
+
+    @property
+    def key(self) -> str | None:
+        """What it is served in order with; None where any order will do."""
+        ...
+
+
+T = TypeVar("T", bound=Waiting)
+
+
+@dataclass(slots=True)
+class _Key(Generic[T]):
+    """A key of which some are in service, or else one is next; *behind* are the others."""
+
+    in_service: int = 0
+    behind: deque[T] = field(default_factory=deque)
+
+
+class KeyedQueue(Generic[T]):
+    """Records in order of arrival; each step takes about constant time.
+
+    What was taken is either given back, to its old place, or released.
+
+    >>> from types import SimpleNamespace
+    >>> queue = KeyedQueue()
+    >>> for number, key in enumerate("aab"):
+    ...     queue.put(SimpleNamespace(number=number, key=key, alone=False))
+    >>> (first,), (second,) = queue.take(1), queue.take(1)
+    >>> first.key, second.key, queue.take(1), len(queue)
+    ('a', 'b', [], 1)
+    >>> queue.release(first)
+    >>> [item.number for item in queue.take(1)]
+    [1]
+    """
+
+    def __init__(self) -> None:
+        self._arrived, self._length = 0, 0
+        self._behind = 0
+        self._fresh: deque[T] = deque()  # not looked at yet
+        self._next: list[tuple[int, T]] = []  # they came before those, and may be taken
+        self._keys: dict[str, _Key[T]] = {}
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def behind(self) -> int:
+        """How many were seen to wait for their key, and not for a processor."""
+        return self._behind
+
+    def put(self, item: T) -> None:
+        """Let *item* wait behind all others."""
+        self._arrived += 1
+        item.place = self._arrived
+        self._fresh.append(item)
+        self._length += 1
+
+    def take(self, most: int) -> list[T]:
+        """Return the next, and up to *most* in all for the same processor, in order.
+
+        There may be several of one key among them. None if all that waits waits for its key.
+        """
+        taken: list[T] = []
+        own: set[str] = set()
+        while len(taken) < most and (item := self._popped(own)) is not None:
+            if taken and item.alone:
+                self.give_back([item])
+                break
+            taken.append(item)
+            if item.alone:
+                break
+            if item.key is not None:
+                own.add(item.key)
+                behind = self._keys[item.key].behind
+                while behind and not behind[0].alone and len(taken) < most:
+                    self._behind -= 1
+                    taken.append(self._serve(behind.popleft()))
+        return taken
+
+    def release(self, item: T) -> None:
+        """Take note that *item* is done, so that the next of its key may be taken."""
+        if item.key is not None:
+            self._keys[item.key].in_service -= 1
+            self._settle(item.key)
+
+    def give_back(self, items: list[T]) -> None:
+        """Let what was taken wait again, each where it was."""
+        for item in items:
+            self._length += 1
+            if item.key is None:
+                heappush(self._next, (item.place, item))
+            else:
+                served = self._keys[item.key]
+                served.in_service -= 1
+                self._behind += 1
+                insort(served.behind, item, key=lambda other: other.place)
+        for key in {item.key for item in items if item.key is not None}:
+            self._settle(key)
+
+    def _popped(self, own: set[str]) -> T | None:
+        """Take the first that need not wait for its key; those of keys in *own* need not."""
+        while self._next or self._fresh:
+            if self._next and not (self._fresh and self._fresh[0].place < self._next[0][0]):
+                return self._serve(heappop(self._next)[1])
+            item = self._fresh.popleft()
+            served = None if item.key is None else self._keys.get(item.key)
+            if served is None or (item.key in own and not served.behind):
+                return self._serve(item)
+            self._behind += 1
+            served.behind.append(item)
+        return None
+
+    def _serve(self, item: T) -> T:
+        self._length -= 1
+        if item.key is not None:
+            self._keys.setdefault(item.key, _Key()).in_service += 1
+        return item
+
+    def _settle(self, key: str) -> None:
+        """Let the next of a key be taken, once none of it is in service."""
+        served = self._keys[key]
+        if served.in_service:
+            return
+        if served.behind:
+            self._behind -= 1
+            first = served.behind.popleft()
+            heappush(self._next, (first.place, first))
+        else:
+            del self._keys[key]
