@@ -18,8 +18,7 @@ from sojourn.host.server import Settings
 from sojourn.host.sizes import MOST_BYTES, message_bytes
 from sojourn.spark.relay import relay
 
-APPLICATION = "unit.host.application:app"
-DEAD_LETTERS = OnError(then="dead_letter")
+DEAD_LETTERS = OnError(retries=1, then="dead_letter")
 NESTED = b"[" * 5000
 NUMBERS = [
     "nan",
@@ -36,13 +35,13 @@ NUMBERS = [
 
 
 @contextmanager
-def host_of(folder, operator, processors=2):
+def host_of(folder, operator, processors=2, application="application"):
     """Run a host that makes dead letters, and give its socket."""
     with Controller(folder / f"all-{operator}") as controller:
         started = Settings(
             name=operator,
             job="sojourn.host.operator_job:of_application",
-            argument=f"{APPLICATION} {operator}",
+            argument=f"unit.host.{application}:app {operator}",
             folder=folder / operator,
             processors=processors,
             on_error=DEAD_LETTERS,
@@ -155,6 +154,38 @@ def test_a_dead_letter_says_what_happened_and_where_the_record_is(path):
     assert int(headers["sojourn-tries"]) >= 1
     assert headers["trace-parent"] == b"00-1"
     assert float(headers["sojourn-written"]) > BORN.timestamp()
+
+
+def test_a_dead_letter_says_where_the_function_raised(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "tests")
+    route = replace(ROUTE, operator="raises")
+    with host_of(tmp_path, "raises", application="stumbling") as path:
+        rows = [
+            headers_of(row)
+            for word in ("It", "half", "long")
+            for row in answered(path, json.dumps({"line": word}).encode(), route=route)
+        ]
+    assert [int(headers["sojourn-tries"]) for headers in rows] == [2, 2, 2]
+    it, half, long = rows
+    assert it["sojourn-error"] == b"ValueError: It cannot be done"
+    assert b"in raises" in it["sojourn-traceback"]
+    assert b"is half a letter" in half["sojourn-error"]
+    assert len(long["sojourn-error"]) <= 1000
+    assert len(long["sojourn-traceback"]) <= 8000
+    assert "é" in long["sojourn-error"].decode()
+
+
+def test_a_record_for_everyone_that_one_cannot_do_is_both(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "tests")
+    writes = {"one_of_us": "words-topic"}
+    route = replace(ROUTE, operator="one_of_us", writes=writes, everyone=frozenset(["lines"]))
+    with host_of(tmp_path, "one_of_us", 3, "stumbling") as path:
+        line = json.dumps({"line": str(tmp_path / "first")}).encode()
+        rows = answered(path, line, route=route, headers=[header("sojourn-id", b"it")])
+    told = {headers_of(row)["sojourn-id"]: row["topic"] for row in rows}
+    assert told.pop(b"it.one_of_us.dead") == "dead-topic"
+    assert list(told.values()) == ["words-topic"] * 2
+    assert len(rows) == 3
 
 
 def test_the_key_of_a_message_goes_with_what_comes_of_it(path):
@@ -273,7 +304,7 @@ def check_any_records_are_answered_once(folder, routes, examples):
 
 def test_any_records_are_answered_once(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "tests")
-    check_any_records_are_answered_once(tmp_path, ROUTES[:2], 100)
+    check_any_records_are_answered_once(tmp_path, ROUTES, 100)
 
 
 @pytest.mark.slow

@@ -27,8 +27,11 @@ def broker(jars):
 class Shop:
     """An application that has ended, with a source of two partitions and its dead letters."""
 
-    def __init__(self, broker):
-        self._clients = {"bootstrap.servers": broker.bootstrap_servers}
+    def __init__(self, broker, options):
+        self._servers, self._options = broker.bootstrap_servers, options
+        self._clients = broker.cluster.for_clients
+        told = (f"{name}={value}\n" for name, value in broker.cluster.options.items())
+        options.write_text("".join(told))
         self.name = f"shop{next(NUMBERS)}"
         self.source, self.letters = f"{self.name}.orders", f"{self.name}.dead-letters"
         broker.create_topics({self.source: 2, self.letters: 2})
@@ -69,10 +72,8 @@ class Shop:
 
     def run(self, *arguments, status=0):
         """Return what a command says."""
-        servers = self._clients["bootstrap.servers"]
-        told = CliRunner().invoke(
-            app, [*arguments, "--app", self.name, "--bootstrap-servers", servers]
-        )
+        reached = ["--bootstrap-servers", self._servers, "--kafka-options", str(self._options)]
+        told = CliRunner().invoke(app, [*arguments, "--app", self.name, *reached])
         assert told.exit_code == status, told.output
         return told.output
 
@@ -94,8 +95,8 @@ class Shop:
 
 
 @pytest.fixture
-def shop(broker):
-    return Shop(broker)
+def shop(broker, tmp_path):
+    return Shop(broker, tmp_path / "kafka.options")
 
 
 def test_dead_letters_are_listed_the_newest_last(shop):

@@ -15,9 +15,15 @@ _MOST_ERROR, _MOST_TRACEBACK = 2 << 10, 8 << 10
 def described(raised: BaseException) -> tuple[str, str]:
     """Return the error in a line or few, and its traceback without frames of our own."""
     told = TracebackException.from_exception(raised)
-    error = "".join(told.format_exception_only()).strip()
+    error = _sound("".join(told.format_exception_only()).strip())
     _leave_out_ours(told)
-    return _cut(error, _MOST_ERROR), _cut("".join(told.format()).rstrip(), _MOST_TRACEBACK)
+    traceback = _sound("".join(told.format()).rstrip())
+    return _cut(error, _MOST_ERROR), _cut(traceback, _MOST_TRACEBACK)
+
+
+def _sound(text: str) -> str:
+    """Return *text* as it can be sent: half a surrogate pair is no text in UTF-8."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _leave_out_ours(told: TracebackException) -> None:
