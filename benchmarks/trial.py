@@ -50,17 +50,13 @@ class Trial:
             self.servers = self.broker.bootstrap_servers
             Cluster(self.servers).ensure([self.app.topic(name) for name in self.app.streams], 1)
             self.driver = Driver(self._folder, self._address, self.servers, **self._settings)
-            stack.callback(self._end)
+            stack.callback(self.driver.stop)
             self.driver.start()
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_):
         self._stack.close()
-
-    def _end(self):
-        """Leave nothing behind, however it went."""
-        self.driver.stop()
 
     def sending(self, stream, payloads, per_s):
         """Return the thread that writes *payloads* to a source, so many in a second."""
