@@ -202,6 +202,9 @@ def test_nothing_that_listens_lets_in_another_user_of_the_machine(port):
         assert "SaslMessage" in as_nobody(lambda one=one: spark_says(one))
     if java in ports:
         assert as_nobody(lambda: java_lets_in(java)).startswith("Py4J")
+    blocks = SparkContext._active_spark_context.getConf().get("spark.local.dir")  # noqa: SLF001
+    assert list(Path(blocks).glob("blockmgr-*"))
+    assert "PermissionError" in as_nobody(lambda: [str(one) for one in Path(blocks).iterdir()])
     assert paths
     for path in paths:
         refused = {"PermissionError", "FileNotFoundError"}
@@ -233,6 +236,15 @@ def test_a_partition_that_is_added_is_read_without_a_restart(engine):
     send(engine, 10, partition=1)
     served(engine, 10)
     assert set(engine.health().restarts.values()) == {0, 1}  # the broker's, of the test above
+
+
+def test_a_port_that_is_taken_is_refused_before_spark_is_started(engine, port, tmp_path):
+    address = tmp_path / "owned.json"
+    address.write_text(json.dumps(CHAIN))
+    assert engine.servers.endswith(f":{port}")
+    other = SparkEngine(load(str(address)), str(address), SparkSettings(broker_port=port))
+    with pytest.raises(BrokerFailed, match=f"port {port} is taken; choose another"):
+        other.start(read_topology(address), {"a": 1, "b": 1})
 
 
 def test_an_open_broker_lets_in_everybody(jars):

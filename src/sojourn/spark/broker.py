@@ -115,9 +115,13 @@ class Broker:
 
         Raise `BrokerFailed` if it does not answer; it may be tried again then.
         """
-        kept, folder = self._running()
-        kept.stop()
-        self._start(folder, self._port)
+        _, folder = self._running()
+        self.kill()
+        try:
+            self._start(folder, self._port)
+        except BaseException:
+            self.kill()  # it may run and not answer
+            raise
 
     def kill(self) -> None:
         """End what runs, and keep the data for `start_again`."""

@@ -340,9 +340,14 @@ class SparkEngine:
             self._layout.app.name,
             jars=resolve_jars(),
             slots=self._slots,
-            options={"spark.python.unix.domain.socket.dir": str(folder)}
-            if len(str(folder)) < _MOST_FOLDER
-            else {},
+            options={
+                "spark.local.dir": str(folder / "spark"),  # others could read it elsewhere
+                **(
+                    {"spark.python.unix.domain.socket.dir": str(folder)}
+                    if len(str(folder)) < _MOST_FOLDER
+                    else {}
+                ),
+            },
             log=self._state.logs / "spark.log",
         )
         stack.callback(end_session, session)
