@@ -226,7 +226,7 @@ def test_a_broker_that_dies_is_started_again_with_its_port_and_its_records(engin
 
 def test_a_partition_that_is_added_is_read_without_a_restart(engine):
     """Spark plans partitions for each batch, and there are slots for more of them."""
-    client = Cluster(engine.servers, engine.kafka).client()
+    client = Cluster(engine.servers, engine.clients).client()
     for made in client.create_partitions([NewPartitions("owned.in", 2)]).values():
         made.result(DEADLINE_S)
     until_s = time.monotonic() + DEADLINE_S
