@@ -32,6 +32,7 @@ SojournError
 │   └── BrokerFailed         the broker did not start, refused, or ended
 └── CannotBeDone             right as a question, but the answer is no
     ├── UnstableStation      work arrives faster than the processors can do it
+    ├── HotKey               one key brings more than one processor can do
     ├── TooFewCores          records need more cores than there are, however many processors
     ├── TooFewProcessors     fewer than it takes to keep up
     ├── BoundTooLow          max_processors below what keeping up takes
@@ -69,6 +70,7 @@ __all__ = [
     "EndlessLoop",
     "EngineError",
     "Extrapolated",
+    "HotKey",
     "JarsMissing",
     "MissingField",
     "NoArrivals",
@@ -309,6 +311,21 @@ class UnstableStation(CannotBeDone):
     def __str__(self) -> str:
         who = f"{self.operator}: " if self.operator else ""
         return f"{who}{self.processors} processors cannot keep up; it takes {self.needed}"
+
+
+class HotKey(CannotBeDone):
+    """Records of one key, which are served one after the other, are more than that can be."""
+
+    def __init__(self, operator: str, busy: float) -> None:
+        super().__init__(operator, busy)
+        self.operator, self.busy = operator, busy
+
+    def __str__(self) -> str:
+        return (
+            f"{self.operator}: no number of processors keeps up: its most frequent key alone "
+            f"keeps {self.busy:.3g} busy, and is served by one at a time; split that key, or "
+            "make the operator faster"
+        )
 
 
 class TooFewCores(CannotBeDone):

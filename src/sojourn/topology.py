@@ -7,7 +7,7 @@ the meaning it has in a topology file (docs/reference/topology-file.md).
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import floor, isfinite
+from math import ceil, floor, isfinite
 from typing import Literal, get_args
 
 from sojourn import check
@@ -70,7 +70,9 @@ class Operator:
     """One record in, zero or more out, on processors of its own.
 
     *cpu_s* is the part of *service_s* that computes, and needs a core; the rest waits, for a
-    database or a disk. Where it is not known it counts as nothing.
+    database or a disk. Where it is not known it counts as nothing. *hottest_key* is the part
+    of the records that have the most frequent key, where those of one key are served one
+    after the other; 0 where nothing is read by key.
 
     >>> Operator(name="split", service_s=0.002, emits={"count": 8.5}).branches
     True
@@ -88,11 +90,17 @@ class Operator:
     max_processors: int | None = None
     speed: float = 1.0
     cpu_s: float | None = None
+    hottest_key: float = 0.0
 
     def __post_init__(self) -> None:
         place = check.name("operators", self.name)
-        for quantity in ("service_s", "service_scv", "transfer_s", "speed"):
+        for quantity in ("service_s", "service_scv", "transfer_s", "speed", "hottest_key"):
             check.number(f"{place}.{quantity}", getattr(self, quantity))
+        if self.hottest_key > 1:
+            problem = f"{self.hottest_key} is more than all records"
+            raise BadNumber(
+                f"{place}.hottest_key", problem, "write a part of 1", value=self.hottest_key
+            )
         if self.arrival_scv is not None:
             check.number(f"{place}.arrival_scv", self.arrival_scv)
         if self.speed == 0 or not isfinite(self.service_s / self.speed):
@@ -134,6 +142,21 @@ class Operator:
                 "raise the one or lower the other",
                 value=self.max_processors,
             )
+
+    @property
+    def most_processors(self) -> int | None:
+        """The most that may and can be of use; None where there is no limit.
+
+        While one of them serves the most frequent key, the others have the rest to do: with
+        more than one over its part, some would always be idle.
+
+        >>> Operator(name="count", service_s=1, hottest_key=0.3).most_processors
+        4
+        """
+        if self.hottest_key == 0:
+            return self.max_processors
+        useful = max(ceil(1 / self.hottest_key), self.min_processors)
+        return useful if self.max_processors is None else min(useful, self.max_processors)
 
     @property
     def branches(self) -> bool:

@@ -42,6 +42,7 @@ RAISED = [
     errors.UnknownModel("mm1", ("mmk", "gigk")),
     errors.UnknownPolicy("hpa", ("drs", "ds2")),
     errors.UnstableStation(3, 5, "match"),
+    errors.HotKey("match", 1.3),
     errors.TooFewCores(2.3, 2),
     errors.TooFewProcessors(3, {"extract": 7, "match": 8}),
     errors.BoundTooLow("match", 3, 8),

@@ -14,6 +14,7 @@ from sojourn.decide.plan import Nodes, Target
 from sojourn.errors import (
     BoundTooLow,
     EndlessLoop,
+    HotKey,
     TargetBelowFloor,
     TargetOutOfReach,
     TooFewCores,
@@ -74,6 +75,7 @@ def aim(
     the target that was *asked* for, where the goal has a stricter one to be on the safe side.
 
     - a bound of an operator forbids keeping up: that operator has all it may have
+    - one key of an operator is too much: that operator has all that can be of use
     - the most there are do not keep up: they are shared out by need
     - the most there are do not meet the target: all of them are used
     - nothing meets the target: what comes within a tenth of the best there is
@@ -81,7 +83,7 @@ def aim(
     """
     try:
         return Aim(allocation=_planned(_with_needs(topology, needs or {}), goal))
-    except BoundTooLow as error:
+    except (BoundTooLow, HotKey) as error:
         return Aim(allocation=_unbound(topology, goal, needs, error), note=str(error))
     except TooFewProcessors as error:
         needed = {
@@ -109,7 +111,7 @@ def _with_needs(topology: Topology, needs: Mapping[str, int]) -> Topology:
     operators = []
     for operator in topology.operators:
         least = max(operator.min_processors, needs.get(operator.name, 1))
-        most = operator.max_processors
+        most = operator.most_processors
         operators.append(
             replace(operator, min_processors=least if most is None else min(least, most))
         )
@@ -133,15 +135,18 @@ def _planned(topology: Topology, goal: Goal) -> dict[str, int]:
 
 
 def _unbound(
-    topology: Topology, goal: Goal, needs: _Needs, error: BoundTooLow
+    topology: Topology, goal: Goal, needs: _Needs, error: BoundTooLow | HotKey
 ) -> dict[str, int]:
     """Return what would be if the operator's bound were none, and then keep to it."""
     operators = tuple(
-        replace(operator, max_processors=None) if operator.name == error.operator else operator
+        replace(operator, max_processors=None, hottest_key=0.0)
+        if operator.name == error.operator
+        else operator
         for operator in topology.operators
     )
     allocation = aim(replace(topology, operators=operators), goal, needs).allocation
-    return {**allocation, error.operator: min(allocation[error.operator], error.most)}
+    most = topology.operator[error.operator].most_processors or allocation[error.operator]
+    return {**allocation, error.operator: min(allocation[error.operator], most)}
 
 
 def _nearest(

@@ -11,7 +11,7 @@ from math import ceil, inf, sqrt
 from statistics import fmean
 
 from sojourn.decide.plan import Target
-from sojourn.errors import EndlessLoop, TooFewCores, UnstableStation
+from sojourn.errors import EndlessLoop, HotKey, TooFewCores, UnstableStation
 from sojourn.knowledge import Expected, Knowledge
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
@@ -50,7 +50,7 @@ def figures(
         mean = seconds = mean_s(topology, allocation, model=model)
         if statistic != "mean":  # a percentile takes some ten times as long to work out
             seconds = predict(topology, allocation, model=model).percentiles_s[statistic]
-    except (UnstableStation, TooFewCores, EndlessLoop):
+    except (UnstableStation, HotKey, TooFewCores, EndlessLoop):
         return None
     return Outlook(
         seconds=seconds,

@@ -35,7 +35,7 @@ def ration(topology: Topology, needs: Mapping[str, float], processors: int) -> d
     left = processors - sum(given.values())
     while left > 0 and heap:
         _, name = heap[0]
-        most = topology.operator[name].max_processors
+        most = topology.operator[name].most_processors
         if most is not None and given[name] >= most:
             heappop(heap)
             continue
@@ -52,7 +52,7 @@ def bounded(
     within = {}
     for operator in topology.operators:
         wanted = max(int(allocation[operator.name]), operator.min_processors, 1)
-        within[operator.name] = min(wanted, operator.max_processors or wanted)
+        within[operator.name] = min(wanted, operator.most_processors or wanted)
     if most is None or sum(within.values()) <= most:
         return within
     return ration(topology, {name: float(number) for name, number in within.items()}, most)

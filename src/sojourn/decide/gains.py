@@ -11,6 +11,7 @@ from heapq import heapify, heappop, heapreplace
 from math import inf
 
 from sojourn.errors import BoundTooLow
+from sojourn.model.keys import check_keys
 from sojourn.model.station import Station
 from sojourn.topology import Topology
 
@@ -20,9 +21,11 @@ __all__ = ["Gains", "least_allocation"]
 def least_allocation(topology: Topology) -> dict[str, int]:
     """Return the fewest processors with which each operator keeps up.
 
-    Raise `BoundTooLow` if an operator's `max_processors` is below that.
+    Raise `HotKey` if one key is too much for any number of them, `BoundTooLow` if an operator's
+    `max_processors` is below that.
     """
     least = {}
+    check_keys(topology)
     for operator in topology.operators:
         needed = topology.loads[operator.name].min_processors
         if operator.max_processors is not None and operator.max_processors < needed:
@@ -43,7 +46,7 @@ class Gains:
         least = least_allocation(topology) if start is None else start
         self._names = list(least)
         self._processors = list(least.values())
-        self._most = [o.max_processors or inf for o in topology.operators]
+        self._most = [o.most_processors or inf for o in topology.operators]
         self._visits = [topology.visits[name] for name in self._names]
         self._waits = [
             stations[name].waits_s(topology.loads[name], processors)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from math import inf
 
 from sojourn.decide.plan import Target, reached_s
-from sojourn.errors import BadNumber, TooFewCores, UnstableStation
+from sojourn.errors import BadNumber, HotKey, TooFewCores, UnstableStation
 from sojourn.model.cores import computing, cores_headroom, slowed
 from sojourn.model.network import operator_figures, predict, stations
-from sojourn.topology import Topology
+from sojourn.topology import Operator, Topology
 
 __all__ = ["Headroom", "headroom"]
 
@@ -41,7 +41,9 @@ def headroom(
     Without a *target*, until an operator cannot keep up, or the cores cannot.
     """
     limits = {
-        name: allocation[name] / load.erlangs if load.erlangs > 0 else inf
+        name: _carries(topology.operator[name], allocation[name]) / load.erlangs
+        if load.erlangs > 0
+        else inf
         for name, load in topology.loads.items()
     }
     first = min(limits, key=lambda name: limits[name])
@@ -55,7 +57,7 @@ def headroom(
             if target is None:
                 return bool(operator_figures(faster, allocation, stations(topology, model)))
             predicted = predict(faster, allocation, model=model)
-        except (UnstableStation, TooFewCores, BadNumber):
+        except (UnstableStation, HotKey, TooFewCores, BadNumber):
             return False  # at the limit itself, or beyond all measure
         return reached_s(predicted, target) <= target.seconds
 
@@ -63,6 +65,11 @@ def headroom(
     if target is not None:
         return Headroom(factor=factor, binds=f"{target} breaks")
     return Headroom(factor=factor, binds=_fullest(topology, allocation, factor))
+
+
+def _carries(operator: Operator, processors: int) -> float:
+    """Return how many processors of an operator can be busy, with one for its hottest key."""
+    return min(processors, 1 / operator.hottest_key if operator.hottest_key > 0 else inf)
 
 
 def _fullest(topology: Topology, allocation: Mapping[str, int], factor: float) -> str:

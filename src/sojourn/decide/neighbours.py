@@ -45,7 +45,7 @@ def moves_s(
     check_allocation(topology, allocation)
     givers = [o.name for o in topology.operators if allocation[o.name] > o.min_processors]
     takers = [
-        o.name for o in topology.operators if allocation[o.name] < (o.max_processors or inf)
+        o.name for o in topology.operators if allocation[o.name] < (o.most_processors or inf)
     ]
     change_s = (
         _by_waits(topology, allocation, model)

@@ -101,7 +101,7 @@ class _Search:
         self._late: dict[_Counts, _Late] = {}
         self._meets: dict[_Counts, bool] = {}
         self.least = tuple(least_allocation(topology).values())
-        self._most = tuple(o.max_processors or MOST_PROCESSORS for o in topology.operators)
+        self._most = tuple(o.most_processors or MOST_PROCESSORS for o in topology.operators)
         self.left = 0
 
     def named(self, counts: _Counts) -> dict[str, int]:

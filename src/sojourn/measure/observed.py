@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import sqrt
 
 from sojourn.errors import BadInput
 from sojourn.measure.observation import Observation, ObservedOperator
@@ -19,6 +20,8 @@ LEAST_SCV_SAMPLES = 100
 
 # What `sojourn.check` takes for a number; below, a measured time is as good as 0.
 _SMALLEST = 1e-18
+# A part that is so many standard errors lower is lower by no chance.
+_SURELY = 3.0
 # From here on processors are all busy for want of a core.
 _FULL = 0.9
 
@@ -36,6 +39,7 @@ def observed(topology: Topology, observation: Observation) -> Topology:
       Ratios between the sources of one target stay; of one source the number sent is exactly
       the measured one. Served and not arrived records count, so an upstream operator that
       cannot keep up does not seem to send less per record.
+    - The most frequent key has the part of the records that it surely has.
     - Transfer times are the waits of records that found a processor idle.
     - `cores` are those of the machine, without what else runs there. Records that shared
       them took longer for it, which is taken out of the service times: what is left is what
@@ -168,7 +172,17 @@ def _operator(
         transfer_s=operator.transfer_s
         if seen.transfer.mean_s is None or seen.transfer.number < LEAST_SAMPLES
         else _number(seen.transfer.mean_s),
+        hottest_key=_hottest_key(seen) if seen.hottest > 0 else operator.hottest_key,
     )
+
+
+def _hottest_key(seen: ObservedOperator) -> float:
+    """Return what part of the records surely has the most frequent key.
+
+    Of few records the most frequent key of them has many by chance.
+    """
+    part, number = seen.hottest, max(1.0, seen.served)
+    return _number(max(0.0, part - _SURELY * sqrt(part * (1 - part) / number)))
 
 
 def _waited_s(operator: Operator) -> float | None:

@@ -4,7 +4,7 @@ Smoothing takes the history and returns an average of it, remembering nothing it
 averaged by what:
 
 - rates by the time they were counted in; times by their samples; dispersions by their bins;
-  CPU seconds by the records served
+  CPU seconds, and the part of the hottest key, by the records served
 - what the way to an operator takes is the median: it hardly changes, and a mean would keep for
   long what was a wait for something else
 - wait, utilisation and completions depend on the allocation: only those observations count
@@ -152,6 +152,9 @@ def _operator(name: str, alike: _Weighted, settled: _Weighted) -> ObservedOperat
         bins=sum(weight for _, weight in told) + 1 if told else here[-1][0].bins,
         utilisation=_rate(busy) if busy else None,
         cpu_s=_mean(computed) if computed else None,
+        hottest=_mean([(h.hottest, w * h.served) for h, _, w in here])
+        if any(w * h.served > 0 for h, _, w in here)
+        else here[-1][0].hottest,
         transfer=_typical([h.transfer * w for h, _, w in here]),
         bytes_per_s={
             stream: _rate(

@@ -16,6 +16,7 @@ from sojourn.errors import BadAllocation, UnstableStation
 from sojourn.model.calibration import Calibration
 from sojourn.model.completion import Completion
 from sojourn.model.cores import Computing, computing, stretched
+from sojourn.model.keys import check_keys
 from sojourn.model.lattice import Lattice, Masses
 from sojourn.model.station import Station, station
 from sojourn.topology import Topology
@@ -130,8 +131,8 @@ def predict(
     """Return what *allocation* would do.
 
     Raise `BadAllocation` if it does not fit the topology, `UnstableStation` if an operator
-    could not keep up, `TooFewCores` if the cores could not, `Extrapolated` if the calibration
-    says nothing of it.
+    could not keep up, `HotKey` or `TooFewCores` if one of its keys or the cores could not,
+    `Extrapolated` if the calibration says nothing of it.
 
     >>> from sojourn.topology import Arrival, Operator
     >>> counter = Topology(
@@ -205,6 +206,7 @@ def operator_figures(
     """Return what each operator would do, having checked that *allocation* can be."""
     check_allocation(topology, allocation)
     topology = stretched(topology, allocation)
+    check_keys(topology)
     predicted = {}
     for name, load in topology.loads.items():
         processors = allocation[name]

@@ -350,3 +350,19 @@ def test_a_faster_processor_computes_faster_too():
     fast = replace(PAIR, operators=(twice, PAIR.operators[1]))
     there = observed(fast, measured(PAIR)).operator["parse"]
     assert (there.service_s, there.cpu_s) == pytest.approx((0.12, 0.12))
+
+
+@pytest.mark.parametrize(
+    ("hottest", "served", "believed"),
+    [(0.5, 10_000, 0.485), (0.5, 100, 0.35), (0.04, 100, 0.0), (0.0, 10_000, 0.2)],
+)
+def test_the_hottest_key_has_the_part_that_it_surely_has(hottest, served, believed):
+    """Of a hundred records some key has four by chance; of none read by key, what was known."""
+    known = replace(
+        PAIR, operators=(replace(PAIR.operators[0], hottest_key=0.2), *PAIR.operators[1:])
+    )
+    seen = measured(PAIR)
+    name = PAIR.operators[0].name
+    told = replace(seen.operators[name], hottest=hottest, served=served)
+    after = observed(known, replace(seen, operators={**seen.operators, name: told}))
+    assert after.operator[name].hottest_key == pytest.approx(believed, abs=1e-3)

@@ -341,6 +341,8 @@ class _Turn:
         seconds = self._seconds(self._expected)
         if times > 1 and self._floor_s < seconds < inf:
             seconds = self._floor_s + times * (seconds - self._floor_s)
+        if seconds == inf:
+            return "waits without end are expected"
         return f"{self._statistic} of {seconds:.3g} s is expected"
 
     # -- what all of them share -------------------------------------------------------------
