@@ -47,12 +47,12 @@ class _Group(TyperGroup):
 app = typer.Typer(
     cls=_Group,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help=(
         "Keeps streaming applications inside their latency target, on few processors.\n\n"
-        "FILE is a topology in YAML or JSON, - for standard input. Exit status: 0 done, "
+        "FILE is a topology in YAML or JSON, - for standard input; APP an application, "
+        "package.module:app. Every command has an example in its --help. Exit status: 0 done, "
         "2 bad input, 3 cannot be done (the message says what the least is that could)."
     ),
 )
@@ -76,27 +76,31 @@ def _options(
     pass
 
 
-app.command()(predict)
-app.command()(plan)
-app.command()(explain)
-app.command()(topology)
-app.command()(simulate)
-app.command()(calibrate)
-app.command()(rehearse)
-app.command()(compare)
-app.command()(history)
-app.command()(reproduce)
-app.command()(run)
-app.command()(top)
-app.command()(scale)
-app.command()(pause)
-app.command()(resume)
-app.command(name="set")(set_goal)
-app.command()(logs)
-app.command()(ps)
-app.command(name="dead-letters")(dead_letters)
-app.command()(retry)
-app.command()(broker)
+_PLAN, _TRY, _RUN, _ORDER, _KAFKA = (
+    "Plan", "Try out", "Run and watch", "Tell a running application", "Kafka",
+)  # fmt: skip
+
+app.command(rich_help_panel=_PLAN)(plan)
+app.command(rich_help_panel=_PLAN)(predict)
+app.command(rich_help_panel=_PLAN)(explain)
+app.command(rich_help_panel=_PLAN)(topology)
+app.command(rich_help_panel=_PLAN)(calibrate)
+app.command(rich_help_panel=_TRY)(simulate)
+app.command(rich_help_panel=_TRY)(rehearse)
+app.command(rich_help_panel=_TRY)(compare)
+app.command(rich_help_panel=_TRY)(reproduce)
+app.command(rich_help_panel=_RUN)(run)
+app.command(rich_help_panel=_RUN)(top)
+app.command(rich_help_panel=_RUN)(ps)
+app.command(rich_help_panel=_RUN)(logs)
+app.command(rich_help_panel=_RUN)(history)
+app.command(rich_help_panel=_ORDER)(scale)
+app.command(rich_help_panel=_ORDER)(pause)
+app.command(rich_help_panel=_ORDER)(resume)
+app.command(name="set", rich_help_panel=_ORDER)(set_goal)
+app.command(name="dead-letters", rich_help_panel=_KAFKA)(dead_letters)
+app.command(rich_help_panel=_KAFKA)(retry)
+app.command(rich_help_panel=_KAFKA)(broker)
 
 
 def main() -> None:

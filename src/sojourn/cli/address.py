@@ -12,6 +12,7 @@ import typer
 from sojourn.app.application import App
 from sojourn.app.loading import is_address, load
 from sojourn.check import shown
+from sojourn.cli.completion import topologies
 from sojourn.errors import BadApplication, BadInput
 from sojourn.topology import Topology
 from sojourn.topology_file import parse_topology, read_topology
@@ -33,6 +34,7 @@ AddressArgument = Annotated[
         metavar="FILE|APP",
         help="A topology in YAML or JSON, - for standard input; or an application, "
         "package.module:app.",
+        autocompletion=topologies,
     ),
 ]
 RateOption = Annotated[

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from sojourn.act.policy import names
 from sojourn.cli.address import AddressArgument, RateOption, read_address
+from sojourn.cli.completion import policy_list
 from sojourn.cli.options import (
     JsonOption,
     TargetMeanOption,
@@ -46,7 +47,11 @@ def compare(
     rate: RateOption = None,
     policies: Annotated[
         str | None,
-        typer.Option(metavar="NAME,…", help=f"Of {', '.join(names())}; all without it."),
+        typer.Option(
+            metavar="NAME,…",
+            help=f"Of {', '.join(names())}; all without it.",
+            autocompletion=policy_list,
+        ),
     ] = None,
     target_mean: TargetMeanOption = None,
     target_p50: TargetP50Option = None,

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sojourn.cli.completion import histories
 from sojourn.cli.history_found import find_history
 from sojourn.cli.history_report import history_report
 from sojourn.cli.options import JsonOption
@@ -44,7 +45,12 @@ def history(
     ] = None,
     app: Annotated[
         str | None,
-        typer.Option("--app", metavar="NAME", help="That of this application, running or not."),
+        typer.Option(
+            "--app",
+            metavar="NAME",
+            help="That of this application, running or not.",
+            autocompletion=histories,
+        ),
     ] = None,
     run: Annotated[int | None, typer.Option(help="Which run; the last without it.")] = None,
     last: Annotated[int, typer.Option(min=0, help="Lines to show; 0 for all.")] = 50,

@@ -10,6 +10,7 @@ from typing import Annotated, BinaryIO
 
 import typer
 
+from sojourn.cli.completion import operators_with_logs
 from sojourn.cli.log_times import Clocks, read_since_s
 from sojourn.cli.steer import AppOption
 from sojourn.errors import BadFile, BadInput
@@ -24,7 +25,10 @@ _BLOCK = 1 << 16
 
 def logs(
     operator: Annotated[
-        str | None, typer.Argument(help="Whose; those of all operators without it.")
+        str | None,
+        typer.Argument(
+            help="Whose; those of all operators without it.", autocompletion=operators_with_logs
+        ),
     ] = None,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on as they are written, until Ctrl-C.")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from sojourn.check import shown
+from sojourn.cli.completion import models
 from sojourn.decide.plan import Nodes, Target
 from sojourn.errors import BadAllocation, BadTarget
 from sojourn.model.station import names
@@ -46,7 +47,8 @@ ModelOption = Annotated[
     typer.Option(
         help=f"Station model: {', '.join(names())}. gigk takes the scv of arrivals and service "
         "into account, and is mmk where both are 1; operators with dispatch: round_robin are "
-        "modelled so whatever this says."
+        "modelled so whatever this says.",
+        autocompletion=models,
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

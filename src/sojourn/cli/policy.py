@@ -2,16 +2,30 @@
 
 import re
 from dataclasses import dataclass, replace
+from typing import Annotated
+
+import typer
 
 from sojourn.act.holt import Holt
-from sojourn.act.policy import Policy, policy
+from sojourn.act.policy import Policy, names, policy
 from sojourn.act.policy.drs import Drs
 from sojourn.act.quiet import QuietHours
 from sojourn.check import shown
+from sojourn.cli.completion import policies
 from sojourn.decide.plan import Target
 from sojourn.errors import BadInput
 
-__all__ = ["DrsOptions", "read_policy", "read_quiet_hours", "read_time_of_day_s"]
+__all__ = [
+    "DrsOptions",
+    "PolicyOption",
+    "read_policy",
+    "read_quiet_hours",
+    "read_time_of_day_s",
+]
+
+PolicyOption = Annotated[
+    str, typer.Option(help=f"What decides: {', '.join(names())}.", autocompletion=policies)
+]
 
 _TIME = re.compile(r"(\d{1,2}):(\d{2})")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from sojourn.act.policy import Policy, names
+from sojourn.act.policy import Policy
 from sojourn.cli.address import AddressArgument, RateOption, read_address
 from sojourn.cli.history import clock
 from sojourn.cli.live import View
@@ -22,7 +22,13 @@ from sojourn.cli.options import (
     TargetP99Option,
     read_duration_s,
 )
-from sojourn.cli.policy import DrsOptions, read_policy, read_quiet_hours, read_time_of_day_s
+from sojourn.cli.policy import (
+    DrsOptions,
+    PolicyOption,
+    read_policy,
+    read_quiet_hours,
+    read_time_of_day_s,
+)
 from sojourn.cli.report import print_json
 from sojourn.cli.shapes import GapsOption, ServiceOption, read_shapes
 from sojourn.cli.stage import (
@@ -55,7 +61,7 @@ def rehearse(
     address: AddressArgument,
     trace: TraceOption,
     rate: RateOption = None,
-    policy: Annotated[str, typer.Option(help=f"What decides: {', '.join(names())}.")] = "drs",
+    policy: PolicyOption = "drs",
     target_mean: TargetMeanOption = None,
     target_p50: TargetP50Option = None,
     target_p90: TargetP90Option = None,

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from sojourn.act.policy import Policy, names
+from sojourn.act.policy import Policy
 from sojourn.app.application import App
 from sojourn.cli.address import load_here
+from sojourn.cli.completion import topologies
 from sojourn.cli.kafka import read_kafka_options, read_starting
 from sojourn.cli.offered import OfferedLoad, offered_load
 from sojourn.cli.options import (
@@ -22,7 +23,7 @@ from sojourn.cli.options import (
     read_allocation,
     read_duration_s,
 )
-from sojourn.cli.policy import DrsOptions, read_policy, read_quiet_hours
+from sojourn.cli.policy import DrsOptions, PolicyOption, read_policy, read_quiet_hours
 from sojourn.cli.ran import Start, run_it
 from sojourn.cli.spark import SparkOptions
 from sojourn.cli.stage import (
@@ -57,6 +58,7 @@ def run(
             metavar="ADDRESS",
             help="The application: package.module:app, or a topology file, whose operators "
             "then wait as long as it says.",
+            autocompletion=topologies,
         ),
     ],
     target_mean: TargetMeanOption = None,
@@ -69,7 +71,7 @@ def run(
         list[str] | None,
         typer.Option(metavar="OP=K", help="Processors to start with; may be repeated."),
     ] = None,
-    policy: Annotated[str, typer.Option(help=f"What decides: {', '.join(names())}.")] = "drs",
+    policy: PolicyOption = "drs",
     passive: Annotated[
         bool, typer.Option("--passive", help="Only recommend: change nothing.")
     ] = False,

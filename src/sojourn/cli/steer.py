@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sojourn.cli.completion import applications, operators_to_scale
 from sojourn.cli.options import (
     TargetMeanOption,
     TargetP50Option,
@@ -22,7 +23,12 @@ __all__ = ["AppOption", "MaxProcessorsOption", "pause", "resume", "scale", "set_
 
 AppOption = Annotated[
     str | None,
-    typer.Option("--app", metavar="NAME", help="Which application; the only one that runs."),
+    typer.Option(
+        "--app",
+        metavar="NAME",
+        help="Which application; the only one that runs.",
+        autocompletion=applications,
+    ),
 ]
 MaxProcessorsOption = Annotated[
     int | None, typer.Option(min=1, help="How many processors there may be at most.")
@@ -32,7 +38,11 @@ MaxProcessorsOption = Annotated[
 def scale(
     processors: Annotated[
         list[str],
-        typer.Argument(metavar="OP=K …", help="Processors for operators; others keep theirs."),
+        typer.Argument(
+            metavar="OP=K …",
+            help="Processors for operators; others keep theirs.",
+            autocompletion=operators_to_scale,
+        ),
     ],
     app: AppOption = None,
 ) -> None:

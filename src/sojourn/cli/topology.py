@@ -14,6 +14,7 @@ from sojourn.cli.address import (
     read_topology_at,
     with_rates,
 )
+from sojourn.cli.completion import topologies
 from sojourn.cli.history_found import find_history
 from sojourn.cli.working import working
 from sojourn.errors import BadFile, BadInput
@@ -32,6 +33,7 @@ def topology(
             metavar="[FILE|APP]",
             help="A topology file, - for standard input, or an application: "
             "package.module:app. With --measured it may be left out.",
+            autocompletion=topologies,
         ),
     ] = None,
     rate: RateOption = None,
