@@ -44,7 +44,9 @@ def batches(*values, **fields):
 ROUTE = Route(
     operator="split",
     reads={"lines": "lines"},
-    writes=dict.fromkeys(["split", "who", "slowly", "timed", "first_raises"], "words-topic"),
+    writes=dict.fromkeys(
+        ["split", "who", "slowly", "timed", "first_raises", "learn"], "words-topic"
+    ),
     dead_letters="dead-topic",
 )
 

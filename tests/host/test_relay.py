@@ -65,6 +65,21 @@ def test_records_of_a_key_are_served_one_after_the_other_by_all_processors(host)
         assert all(ended <= began for (_, _, ended), (began, *_) in pairwise(served))
 
 
+def test_a_processor_that_starts_later_learns_the_latest_of_each_key(
+    host, controller, monkeypatch
+):
+    route = replace(ROUTE, everyone=frozenset(["lines"]), keys={"lines": ("line",)})
+    path = host(argument=APP.replace("split", "learn"))
+    first = results(path, b'{"line": "a"}', b'{"line": "b"}', b'{"line": "a"}', route=route)
+    assert len(first) == 3
+    controller.scale("split", 2)
+    controller.await_running("split", 2)
+    monkeypatch.setattr("sojourn.spark.relay._hello", lambda: Hello("", 0, 1))
+    rows = [json.loads(row["value"]) for row in results(path, b'{"line": "c"}', route=route)]
+    assert len({row["processor"] for row in rows}) == 2
+    assert sorted(row["line"] for row in rows) == ["a,b,a,c", "b,a,c"]
+
+
 def test_one_for_everyone_that_fails_at_some_is_a_dead_letter_beside_the_others(host, tmp_path):
     route = replace(ROUTE, everyone=frozenset(["lines"]))
     path = host(

@@ -1,6 +1,6 @@
 """Operators of an application: functions in Python, and expressions that Spark runs itself."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
@@ -85,9 +85,9 @@ class AppOperator:
         """Return its only stream, read by key."""
         return self.stream.by(*columns)
 
-    def broadcast(self) -> Stream:
+    def broadcast(self, *, latest_by: str | Sequence[str] = ()) -> Stream:
         """Return its only stream, read by every processor."""
-        return self.stream.broadcast()
+        return self.stream.broadcast(latest_by=latest_by)
 
     def _names(self) -> str:
         names = [f"{self.name}[{emitted.name!r}]" for emitted in self.emits]

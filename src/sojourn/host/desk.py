@@ -5,15 +5,16 @@ all processors, so a record never waits while one is idle. Only a record with a 
 those of its key, and one for everyone for all processors.
 """
 
+from bisect import insort
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from msgspec.structs import replace
 
 from sojourn.app.operator import OnError
 from sojourn.host.answers import Answers
+from sojourn.host.in_hand import Feed, Job, Processor, Round
 from sojourn.host.instructions import (
     Fail,
     Finish,
@@ -21,11 +22,13 @@ from sojourn.host.instructions import (
     Grant,
     Instruction,
     Kill,
+    NotKept,
     Reply,
     Start,
 )
 from sojourn.host.keyed_queue import KeyedQueue
-from sojourn.host.messages import Answer, Hello, Output, Record, Result
+from sojourn.host.latest import Latest
+from sojourn.host.messages import Answer, Hello, Record, Result
 from sojourn.host.starts import Starts
 
 __all__ = ["Desk"]
@@ -38,88 +41,10 @@ _MOST_AHEAD = 500
 # Records that wait for their key keep no processor busy, so others are fetched in their
 # place: enough that one frequent key starves nobody, and not the whole stream.
 _MOST_BEHIND, _MOST_BEHIND_EACH = 100, 10
+# What a new processor has to know is given in portions.
+_MOST_LESSONS, _LESSON_BYTES = 100, 1 << 20
 # Of the mean service time, what the latest record counts for.
 _NEWEST = 0.05
-
-
-@dataclass(slots=True, eq=False)
-class _Feed:
-    """Records that it may still send, and those not answered yet, by number.
-
-    One that came too late is *shut*: it gets nothing. One that has *left* will bring its
-    records again. So many as it still *brings* were passed on before, and need no credit.
-    """
-
-    number: int
-    partition: tuple[str, int]
-    batch: int
-    brings: int = 0
-    shut: bool = False
-    left: bool = False
-    credit: int = 0
-    open: "dict[int, _Job]" = field(default_factory=dict)
-    ended: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class _Job:
-    """A record in hand: whose, and tried how often.
-
-    One that was with others when their processor died or hung is given *alone* from then on.
-    One that stops the application is *held*: if it comes again it is tried again, and until
-    then none behind it.
-    """
-
-    feed: _Feed
-    record: Record
-    place: int = 0
-    tries: int = 0
-    deaths: int = 0
-    alone: bool = False
-    held: bool = False
-    round: "_Round | None" = None
-
-    @property
-    def key(self) -> str | None:
-        """What it is served in order with."""
-        return self.record.key
-
-
-@dataclass(slots=True)
-class _Round:
-    """Of a record for everyone: how many have it to do, and what came of the others.
-
-    *error* is that of the first that failed. Those that *died* or went may not have done it.
-    """
-
-    left: int
-    did: int = 0
-    outputs: list[Output] = field(default_factory=list)
-    error: str = ""
-    traceback: str = ""
-    died: str = ""
-
-
-@dataclass(slots=True)
-class _Processor:
-    """One that starts (not *ready*), idles (no *jobs*), works, or goes when it is done.
-
-    What is for everyone waits for it in its *lane*, the first of which it has *tried*. A lost
-    one is gone, and nobody knows yet why.
-    """
-
-    since_s: float
-    ready: bool = False
-    lost: bool = False
-    going: bool = False
-    jobs: list[_Job] = field(default_factory=list)
-    lane: deque[_Job] = field(default_factory=deque)
-    tried: int = 0
-
-    @property
-    def here(self) -> bool:
-        """Whether it takes records, now or when it has done those it has."""
-        return self.ready and not (self.lost or self.going)
 
 
 class Desk:
@@ -128,7 +53,8 @@ class Desk:
     *ahead* is how many records more than processors are in hand, or more if they take no
     time: enough to bridge the way to the feed and back, and few, because what is not in hand
     waits where it can be seen. *remembered_bytes* of answers are kept, for records that come
-    again after a feed failed, or left them to the next.
+    again after a feed failed, or left them to the next. The *latest* of each key, of what is
+    for everyone, is told to processors that start later.
     """
 
     def __init__(
@@ -137,21 +63,26 @@ class Desk:
         on_error: OnError | None = None,
         ahead: int = 2,
         remembered_bytes: int = 64 << 20,
+        latest: Latest | None = None,
     ) -> None:
         self._on_error, self._ahead = on_error or OnError(), ahead
         self._wanted = self._number = 0
         self._pace_s: float | None = None
-        self._queue: KeyedQueue[_Job] = KeyedQueue()
-        self._homeless: list[_Job] = []
-        self._processors: dict[int, _Processor] = {}
+        self._queue: KeyedQueue[Job] = KeyedQueue()
+        self._homeless: list[Job] = []
+        self._processors: dict[int, Processor] = {}
         self._here: set[int] = set()
         self._idle: list[int] = []
         self._in_service = self._in_lanes = 0
+        self._arrived = 0
+        self._rounds: dict[int, Job] = {}
+        self._latest = latest or Latest()
+        self._one_lesson_at_a_time = False
         self._starts = Starts()
-        self._feeds: dict[int, _Feed] = {}
+        self._feeds: dict[int, Feed] = {}
         self._batches: dict[tuple[str, int], int] = {}
         self._answers = Answers(remembered_bytes)
-        self._orphans: dict[str, list[_Job]] = {}
+        self._orphans: dict[str, list[Job]] = {}
         self.draining = False
         self._begun: dict[tuple[str, int], int] = {}
         self.replayed = self.retried = self.dead = self.batches = 0
@@ -208,7 +139,7 @@ class Desk:
         return [
             name
             for name, p in self._processors.items()
-            if p.jobs and now_s - p.since_s > limit_s
+            if (p.jobs or p.learning) and now_s - p.since_s > limit_s
         ]
 
     def unready(self, now_s: float, limit_s: float) -> list[int]:
@@ -230,7 +161,7 @@ class Desk:
         # one that failed had begun before the drain, and is to end
         again = batch <= self._begun.get(place, -1)
         shut = self.draining and hello.brings is None and not again
-        self._feeds[feed] = _Feed(feed, place, batch, hello.brings or 0, shut=shut)
+        self._feeds[feed] = Feed(feed, place, batch, hello.brings or 0, shut=shut)
         return self._grants()
 
     def knows(self, record: Record) -> bool:
@@ -304,7 +235,7 @@ class Desk:
 
     def time_passed(self, now_s: float) -> list[Instruction]:
         """Return what to do by now: start again what could not be started before."""
-        return self._started(now_s)
+        return [*self._started(now_s), *self._turn(now_s)]
 
     def processor_ready(self, name: int, now_s: float) -> list[Instruction]:
         """Return what to do when a processor can take its first record."""
@@ -313,14 +244,17 @@ class Desk:
             return [Kill(name)]
         self._starts.succeeded()
         processor.ready = True
-        self._here.add(name)
-        if self.running >= self._wanted:
-            self._starts.why = ""
-        heappush(self._idle, name)
+        processor.to_know = deque(self._latest.records)
         homeless, self._homeless = self._homeless, []
-        for job in homeless:
-            self._for_everyone(job)
-        return self._turn(now_s)
+        for job in sorted({*homeless, *self._rounds.values()}, key=lambda job: job.place):
+            if job.round is None or not job.round.left:
+                self._for_everyone(job)
+            elif not self._latest.has_newer(job.place, job.record):
+                # the others have it under way
+                job.round.left += 1
+                processor.lane.append(job)
+                self._in_lanes += 1
+        return [*self._taught(name, processor, now_s), *self._turn(now_s)]
 
     def processor_done(
         self, name: int, results: Sequence[Result], now_s: float
@@ -328,11 +262,14 @@ class Desk:
         """Return what to do when a processor is done with the first of what it was given."""
         processor = self._processors[name]
         number = len(results)
+        if processor.learning:
+            del processor.learning[:number]
+            return [*self._taught(name, processor, now_s), *self._turn(now_s)]
         jobs, processor.jobs = processor.jobs[:number], processor.jobs[number:]
         processor.since_s = now_s
         self._in_service -= number
         done: list[Instruction] = []
-        back: list[_Job] = []
+        back: list[Job] = []
         for job, result in zip(jobs, results, strict=True):
             if result.skipped:
                 back.append(job)
@@ -373,10 +310,10 @@ class Desk:
         self._here.discard(name)
         if not processor.ready:
             self._starts.failed(reason, now_s)
-        done = self._left_lane(processor)
+        done = self._learnt_nothing(processor, reason)
         jobs, processor.jobs = processor.jobs, []
         self._in_service -= len(jobs)
-        back: list[_Job] = []
+        back: list[Job] = []
         for job in jobs:
             job.deaths += not late
             if job.round is not None:
@@ -390,6 +327,7 @@ class Desk:
             else:
                 done += self._condemned(job, reason)
         self._queue.give_back(back)
+        done += self._left_lane(processor)
         return [*done, *self._started(now_s), *self._turn(now_s)]
 
     # -- inside: processors ---------------------------------------------------------------
@@ -404,7 +342,7 @@ class Desk:
             return []
         names = range(self._number + 1, self._number + 1 + missing)
         self._number += missing
-        self._processors |= {name: _Processor(now_s) for name in names}
+        self._processors |= {name: Processor(now_s) for name in names}
         return [Start(name) for name in names]
 
     def _let_go(self, name: int) -> list[Instruction]:
@@ -414,7 +352,7 @@ class Desk:
         done = self._left_lane(processor)
         return done if processor.jobs else [*done, *self._gone(name)]
 
-    def _left_lane(self, processor: _Processor) -> list[Instruction]:
+    def _left_lane(self, processor: Processor) -> list[Instruction]:
         """Let records for everyone do without a processor that goes."""
         lane, processor.lane = processor.lane, deque()
         self._in_lanes -= len(lane)
@@ -428,13 +366,46 @@ class Desk:
         del self._processors[name]
         return [Kill(name)]
 
+    def _taught(self, name: int, processor: Processor, now_s: float) -> list[Instruction]:
+        """Tell a processor the next that it has to know; when it knows all, it counts."""
+        if processor.learning:
+            processor.since_s = now_s
+            return []
+        size_bytes = 0
+        while processor.to_know and size_bytes < _LESSON_BYTES:
+            record = processor.to_know.popleft()
+            processor.learning.append(record)
+            size_bytes += record.size_bytes
+            if self._one_lesson_at_a_time or len(processor.learning) >= _MOST_LESSONS:
+                break
+        if processor.learning:
+            processor.since_s = now_s
+            return [Give(name, tuple(processor.learning), new=False)]
+        self._here.add(name)
+        heappush(self._idle, name)
+        if self.running >= self._wanted:
+            self._starts.why = ""
+        return []
+
+    def _learnt_nothing(self, processor: Processor, reason: str) -> list[Instruction]:
+        """Find out which record a processor died of while it was told what it has to know."""
+        if not processor.learning:
+            return []
+        if len(processor.learning) > 1:
+            self._one_lesson_at_a_time = True
+            return []
+        (record,) = processor.learning
+        self._latest.drop(record)
+        return [NotKept(record, reason)]
+
     # -- inside: records --------------------------------------------------------------------
 
-    def _taken(self, feed: _Feed, record: Record) -> _Job:
+    def _taken(self, feed: Feed, record: Record) -> Job:
         """Return a record as a job, which may be under way if it comes again."""
         orphans = self._orphans.get(record.identity)
         if not orphans:
-            job = _Job(feed, record)
+            self._arrived += 1
+            job = Job(feed, record, self._arrived)
             if record.everyone:
                 self._for_everyone(job)
             else:
@@ -451,7 +422,7 @@ class Desk:
                 self._queue.give_back([job])
         return job
 
-    def _disown(self, job: _Job) -> None:
+    def _disown(self, job: Job) -> None:
         """Take a record off those that will come again."""
         orphans = self._orphans.get(job.record.identity, [])
         if job in orphans:
@@ -459,18 +430,18 @@ class Desk:
         if not orphans:
             self._orphans.pop(job.record.identity, None)
 
-    def _release(self, job: _Job) -> None:
+    def _release(self, job: Job) -> None:
         if job.round is None:
             self._queue.release(job)
 
-    def _may_retry(self, job: _Job) -> bool:
+    def _may_retry(self, job: Job) -> bool:
         job.tries += 1
         again = job.tries <= self._on_error.retries
         job.alone = True
         self.retried += again
         return again
 
-    def _condemned(self, job: _Job, reason: str, traceback: str = "") -> list[Instruction]:
+    def _condemned(self, job: Job, reason: str, traceback: str = "") -> list[Instruction]:
         """Do with a record that failed what the operator's policy says."""
         if self._on_error.then == "dead_letter":
             self.dead += 1
@@ -484,7 +455,7 @@ class Desk:
             return []
         return [Fail(job.feed.number, job.record, reason, traceback)]
 
-    def _answered(self, job: _Job, answer: Answer) -> list[Instruction]:
+    def _answered(self, job: Job, answer: Answer) -> list[Instruction]:
         feed, identity = job.feed, job.record.identity
         self._release(job)
         self._answers.keep(
@@ -510,18 +481,20 @@ class Desk:
 
     # -- inside: records for everyone -------------------------------------------------------
 
-    def _for_everyone(self, job: _Job) -> None:
+    def _for_everyone(self, job: Job) -> None:
         """Let a record wait for each processor there is, or for the first that comes."""
         here = [processor for processor in self._processors.values() if processor.here]
-        job.round = _Round(len(here))
-        for processor in here:
-            processor.lane.append(job)
+        job.round = Round(len(here))
+        if job.key is not None:
+            self._rounds[job.place] = job
+        for processor in here:  # one that comes here again was before those that wait
+            insort(processor.lane, job, key=lambda other: other.place)
         self._in_lanes += len(here)
         if not here:
             self._homeless.append(job)
 
     def _did_its_part(
-        self, processor: _Processor, job: _Job, here: _Round, result: Result
+        self, processor: Processor, job: Job, here: Round, result: Result
     ) -> list[Instruction]:
         """Take note of what a record for everyone came to at one processor."""
         if result.error:
@@ -544,7 +517,7 @@ class Desk:
         return self._rounded_off(job, here)
 
     def _missed(
-        self, job: _Job, here: _Round, reason: str = "", *, late: bool = False
+        self, job: Job, here: Round, reason: str = "", *, late: bool = False
     ) -> list[Instruction]:
         """Do without a processor that is gone: the others have the record."""
         here.died = here.died or reason
@@ -553,14 +526,18 @@ class Desk:
         here.left -= 1
         return self._rounded_off(job, here)
 
-    def _rounded_off(self, job: _Job, here: _Round) -> list[Instruction]:
+    def _rounded_off(self, job: Job, here: Round) -> list[Instruction]:
         """Answer a record for everyone, once, when nobody has it to do any more."""
         if here.left:
             return []
+        kept: list[Instruction] = []
+        self._rounds.pop(job.place, None)
+        if here.did and (reason := self._latest.keep(job.place, job.record)):
+            kept.append(NotKept(job.record, reason))
         if here.error:
-            return self._condemned(job, here.error, here.traceback)
+            return [*kept, *self._condemned(job, here.error, here.traceback)]
         if here.did:
-            return self._answered(job, Answer(job.record.number, here.outputs))
+            return [*kept, *self._answered(job, Answer(job.record.number, here.outputs))]
         if job.deaths > 1 and not self._may_retry(job):
             return self._condemned(job, here.died)
         self._for_everyone(job)  # all that had it are gone, and nobody has done it
@@ -576,7 +553,7 @@ class Desk:
         while self._idle and (queued or self._in_lanes):
             name = heappop(self._idle)
             processor = self._processors.get(name)
-            if processor is None or processor.jobs or not processor.here:
+            if processor is None or processor.jobs or name not in self._here:
                 continue
             if processor.lane:
                 self._in_lanes -= 1

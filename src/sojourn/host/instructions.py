@@ -11,6 +11,7 @@ __all__ = [
     "Grant",
     "Instruction",
     "Kill",
+    "NotKept",
     "Reply",
     "Start",
 ]
@@ -18,10 +19,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Give:
-    """Let a processor work on records, one after the other."""
+    """Let a processor work on records, one after the other.
+
+    Those that it only has to know are not *new*: what it makes of them is nobody's.
+    """
 
     processor: int
     records: tuple[Record, ...]
+    new: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +80,12 @@ class Finish:
     feed: int
 
 
-Instruction = Give | Start | Kill | Grant | Reply | Fail | Finish
+@dataclass(frozen=True, slots=True)
+class NotKept:
+    """Say that processors that start later will not get a record, and why."""
+
+    record: Record
+    reason: str
+
+
+Instruction = Give | Start | Kill | Grant | Reply | Fail | Finish | NotKept

@@ -51,6 +51,9 @@ class StampedLines(io.TextIOBase):
         """Return where it is written to."""
         return self._descriptor
 
+    def reconfigure(self, **_: object) -> None:
+        """Stay as it is, whatever a function asks of its standard output."""
+
     def writable(self) -> bool:
         """Return that it can be written to."""
         return True

@@ -226,9 +226,9 @@ class Processes:
                 if not process.reason.done():
                     process.reason.set_result(reason)  # its connection breaks, too
             case Ended(pid, reason):
-                process = self._by_pid.pop(pid)
-                if not process.reason.done():
-                    process.reason.set_result(reason)
+                ended = self._by_pid.pop(pid, None)  # or a process of the user's own
+                if ended is not None and not ended.reason.done():
+                    ended.reason.set_result(reason)
         self._ask()
 
     # -- processors -------------------------------------------------------------------------

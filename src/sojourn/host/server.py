@@ -28,6 +28,7 @@ from sojourn.host.instructions import (
     Grant,
     Instruction,
     Kill,
+    NotKept,
     Reply,
     Start,
 )
@@ -123,7 +124,7 @@ class Host:
         self._errors = ErrorLog()
         self._processes = Processes(settings.job, settings.argument, self)
         self._feeds: dict[int, asyncio.StreamWriter] = {}
-        self._given: dict[int, list[tuple[Record, float]]] = {}
+        self._given: dict[int, list[tuple[Record, float | None]]] = {}
         self._reached, self._measures, self._forsaken = 0, True, False
         self._late: set[int] = set()
         self._number = 0
@@ -153,7 +154,7 @@ class Host:
             self._spawn(self._watch())
             await self._ending.wait()
             server.close()
-        except EngineError as error:
+        except (EngineError, OSError) as error:
             self._break(str(error))
             raise EngineError(f"{self._settings.name}: {error}") from error
         finally:
@@ -212,6 +213,9 @@ class Host:
         )
         tally = self._counters.taken(monotonic(), state, memory=self._memory())
         self._tell(Report(self._settings.name, tally))
+        if self._counters.untold:
+            _log(f"{self._counters.untold} traces are lost: nobody asked for them in time")
+            self._counters.untold = 0
 
     def _unread(self) -> int:
         return self._controller.transport.get_write_buffer_size() if self._controller else 0
@@ -295,7 +299,7 @@ class Host:
         for record in records:
             self._counters.arrived(record)
         for instruction in at_once:
-            if isinstance(instruction, Give):
+            if isinstance(instruction, Give) and instruction.new:
                 for record in instruction.records:
                     self._counters.transferred(max(0.0, now_s - record.written_s))
 
@@ -343,7 +347,7 @@ class Host:
         for (record, waited_s), result in zip(given, results, strict=False):
             if result.error:
                 _log(self._errors.seen(result.error, result.traceback, record.identity))
-            if self._measures and not result.skipped:
+            if self._measures and waited_s is not None and not result.skipped:
                 self._counters.served(
                     self._called(number),
                     service_s=result.took_s,
@@ -372,10 +376,13 @@ class Host:
             self._reached = self._desk.running
             self._tell(Reached(self._settings.name, self._reached))
 
-    def _carry_out(self, instruction: Give | Start | Kill | Grant | Fail) -> None:
+    def _carry_out(self, instruction: Give | Start | Kill | Grant | Fail | NotKept) -> None:
         match instruction:
-            case Give(processor, records):
-                self._give(processor, records)
+            case Give():
+                self._give(instruction)
+            case NotKept(record, reason):
+                told = f"not kept for processors that start later: {reason}"
+                _log(self._errors.seen(told, "", record.identity))
             case Start(processor):
                 self._processes.start(processor)
             case Kill(processor):
@@ -400,13 +407,13 @@ class Host:
         )
         return "\n".join(part for part in (reason, traceback, way_out) if part)
 
-    def _give(self, processor: int, records: tuple[Record, ...]) -> None:
+    def _give(self, given: Give) -> None:
         now_s = time()
-        self._given[processor] = [
-            (record, max(0.0, now_s - record.written_s) if record.written_s else 0.0)
-            for record in records
+        self._given[given.processor] = [
+            (record, _waited_s(record, now_s) if given.new else None)
+            for record in given.records
         ]
-        self._processes.give(processor, records)
+        self._processes.give(given.processor, given.records)
 
     def _answered(self, record: Record, answer: Answer) -> None:
         for output in answer.outputs:
@@ -470,6 +477,10 @@ async def _removed(folder: Path) -> None:
 
 def _token() -> str:
     return os.environ.get(TOKEN, "")
+
+
+def _waited_s(record: Record, now_s: float) -> float:
+    return max(0.0, now_s - record.written_s) if record.written_s else 0.0
 
 
 def _log(text: str) -> None:

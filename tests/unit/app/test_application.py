@@ -1,3 +1,4 @@
+import re
 from functools import partial
 
 import pytest
@@ -105,6 +106,33 @@ def test_streams_are_read_by_key_or_by_all(app, lines):
         ("key", ("word",)),
         ("broadcast", ()),
     ]
+
+
+def test_the_latest_of_a_key_may_be_kept_for_those_that_start_later(app, lines):
+    words = app.operator(reads=lines, emits="word string, n int")(split)
+    for columns in ("word", ["word"], ("word",)):
+        rules = words.broadcast(latest_by=columns)
+        assert (rules.grouping, rules.key) == ("broadcast", ("word",))
+    assert words.broadcast(latest_by=("word", "n")).key == ("word", "n")
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ("rule", "there is no column 'rule'; write one or more of line"),
+        ("photo", "photo is binary, and cannot be a key; write one or more of line"),
+        (["line", "rule"], "there is no column 'rule'"),
+        ([], "no columns are named; write one or more of line"),
+        (7, "no columns are named"),
+    ],
+)
+def test_what_cannot_be_a_key_is_refused(app, columns, problem):
+    rules = app.source("rules", schema="line string, photo binary")
+    with pytest.raises(BadApplication, match=re.escape(problem)):
+        rules.broadcast(latest_by=columns)
+    if isinstance(columns, str):
+        with pytest.raises(BadApplication, match=re.escape(problem)):
+            rules.by(columns)
 
 
 def test_an_operator_may_write_and_read_several_streams(app, lines):

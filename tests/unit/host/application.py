@@ -49,6 +49,16 @@ def first_raises(line):
         raise ValueError("first")
 
 
+LEARNT = []
+
+
+@app.operator(reads=lines.broadcast(latest_by="line"), emits="line string, processor int")
+def learn(line):
+    LEARNT.append(line)
+    yield (",".join(LEARNT), os.getpid())
+
+
+app.sink(learn)
 app.sink(timed)
 app.sink(first_raises)
 app.sink(split)

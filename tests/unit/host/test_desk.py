@@ -6,7 +6,8 @@ from random import Random
 
 from sojourn.app.operator import OnError
 from sojourn.host.desk import Desk
-from sojourn.host.instructions import Fail, Finish, Give, Grant, Kill, Reply, Start
+from sojourn.host.instructions import Fail, Finish, Give, Grant, Kill, NotKept, Reply, Start
+from sojourn.host.latest import Latest
 from sojourn.host.messages import Hello, Output, Record, Result
 
 
@@ -432,8 +433,8 @@ def test_one_that_stopped_the_application_and_does_not_come_again_is_not_waited_
     made.feed_left(1)
     made.feed_came(2, Hello("q", 0, 1))
     made.records_came(2, [record(1, key="a")], 2.0)
-    assert of(Give, made.feed_ended(2)) == []
-    assert of(Give, made.scaled(1, 3.0))[0].records[0].number == 1
+    made.feed_ended(2)
+    assert of(Give, made.time_passed(3.0))[0].records[0].number == 1
 
 
 def test_records_that_wait_for_their_key_do_not_keep_others_in_kafka():
@@ -540,3 +541,103 @@ def test_one_that_hangs_somewhere_follows_the_policy():
     (reply,) = of(Reply, made.processor_died(2, "longer than 1 s", 2.0, late=True))
     assert reply.answer.dead == "longer than 1 s"
     assert list(reply.answer.outputs) == out("a")
+
+
+# -- the latest of those, for processors that start later -----------------------------------
+
+
+def rule(number, key, **fields):
+    return record(number, key=key, everyone=True, **fields)
+
+
+def told_to_a_new_one(made, name=None):
+    """Return the records that a processor that starts now gets before its first."""
+    if name is None:
+        (name,) = (start.processor for start in of(Start, made.scaled(made.wanted + 1, 9.0)))
+    told, instructions = [], made.processor_ready(name, 9.0)
+    while lessons := [give for give in of(Give, instructions) if give.processor == name]:
+        (give,) = lessons
+        if give.new:
+            break
+        told += [record.number for record in give.records]
+        instructions = made.processor_done(name, [Result(out("x"))] * len(give.records), 9.0)
+        assert of(Reply, instructions) == []  # what it makes of them is nobody's
+    return told
+
+
+def test_one_that_starts_later_gets_the_latest_of_each_key_before_its_first_record():
+    made, _ = desk(k=1, ahead=9)
+    for number, key in enumerate(["a", "b", "a"]):
+        made.records_came(1, [rule(number, key)], 0.0)
+        made.processor_done(1, [Result([])], 1.0)
+    made.records_came(1, [record(3, everyone=True)], 2.0)  # without a key nothing is kept
+    made.processor_done(1, [Result([])], 2.0)
+    assert told_to_a_new_one(made) == [1, 2]
+    assert made.running == 2
+
+
+def test_one_that_starts_while_a_rule_is_under_way_gets_it_too():
+    made, _ = desk(k=1)
+    made.records_came(1, [rule(0, "a")], 0.0)
+    assert told_to_a_new_one(made) == []
+    assert of(Reply, made.processor_done(1, [Result([])], 1.0)) == []
+    assert of(Reply, made.processor_done(2, [Result([])], 1.0))
+
+
+def test_it_counts_as_running_once_it_knows_all():
+    made, _ = desk(k=1)
+    made.records_came(1, [rule(0, "a")], 0.0)
+    made.processor_done(1, [Result([])], 1.0)
+    (start,) = of(Start, made.scaled(2, 2.0))
+    (give,) = of(Give, made.processor_ready(start.processor, 3.0))
+    assert (give.new, made.running) == (False, 1)
+    assert made.late(9.0, 5.0) == [start.processor]
+    made.processor_done(start.processor, [Result([], "ValueError")], 4.0)
+    assert made.running == 2
+
+
+def test_what_failed_everywhere_is_not_kept():
+    made, _ = desk(k=1, on_error=OnError(then="dead_letter"))
+    made.records_came(1, [rule(0, "a")], 0.0)
+    made.processor_done(1, [Result([])], 1.0)
+    made.records_came(1, [rule(1, "a")], 2.0)
+    made.processor_done(1, [Result([], "ValueError")], 3.0)
+    assert told_to_a_new_one(made) == [0]
+
+
+def test_what_there_is_no_room_for_is_said_and_reaches_those_that_run():
+    made, _ = desk(k=1, latest=Latest(most=1))
+    made.records_came(1, [rule(0, "a")], 0.0)
+    made.processor_done(1, [Result([])], 1.0)
+    made.records_came(1, [rule(1, "b")], 2.0)
+    done = made.processor_done(1, [Result([])], 3.0)
+    (said,) = of(NotKept, done)
+    assert (said.record.number, said.reason) == (1, "there are 1 others already")
+    assert of(Reply, done)
+    assert told_to_a_new_one(made) == [0]
+
+
+def test_bytes_are_bounded_too():
+    latest = Latest(most_bytes=10)
+    assert latest.keep(1, Record(1, "a", b"12345678", key="a")) == ""
+    assert latest.keep(2, Record(2, "b", b"123", key="b")).startswith("those that are kept")
+    assert latest.keep(3, Record(3, "c", b"1", key="a")) == ""
+    assert latest.keep(4, Record(4, "d", b"123", key="b")) == ""
+    assert [record.number for record in latest.records] == [3, 4]
+
+
+def test_a_rule_that_kills_those_that_learn_it_is_found_and_dropped():
+    made, _ = desk(k=1)
+    for number in range(3):
+        made.records_came(1, [rule(number, f"key-{number}")], 0.0)
+        made.processor_done(1, [Result([])], 1.0)
+    (start,) = of(Start, made.scaled(2, 2.0))
+    (give,) = of(Give, made.processor_ready(start.processor, 2.0))
+    assert len(give.records) == 3
+    (start,) = of(Start, made.processor_died(start.processor, "killed", 3.0))
+    (give,) = of(Give, made.processor_ready(start.processor, 4.0))
+    assert [r.number for r in give.records] == [0]
+    done = made.processor_died(start.processor, "killed", 5.0)
+    assert [(said.record.number, said.reason) for said in of(NotKept, done)] == [(0, "killed")]
+    (start,) = of(Start, done)
+    assert told_to_a_new_one(made, start.processor) == [1, 2]

@@ -6,11 +6,11 @@ from msgspec.structs import replace
 
 from sojourn.app.operator import OnError
 from sojourn.host.desk import Desk
-from sojourn.host.instructions import Fail, Finish, Give, Grant, Kill, Reply, Start
+from sojourn.host.instructions import Fail, Finish, Give, Grant, Kill, NotKept, Reply, Start
 from sojourn.host.messages import Hello, Record, Result
 
 EVENTS = [
-    *["send", "key", "everyone", "done", "partly", "raise", "die", "late"],
+    *["send", "key", "everyone", "rule", "done", "partly", "raise", "die", "late"],
     *["scale", "leave", "fail", "unborn"],
 ]
 
@@ -29,9 +29,9 @@ def test_every_record_is_answered_once_and_keys_stay_in_order_whatever_happens(
     """Processors come, go, hang and die in any order, batches end and feeds fail.
 
     Nothing is lost, nothing answered twice, nothing done twice, and of each key one is in
-    service, the one that came first.
+    service, the one that came first. Every processor knows the latest rules, in order.
     """
-    world = World(Desk(on_error=policy, ahead=3), service_s)
+    world = World(policy, service_s)
     world.do(world.desk.scaled(2, 0.0))
     for partition in range(2):
         world.come(partition)
@@ -42,6 +42,8 @@ def test_every_record_is_answered_once_and_keys_stay_in_order_whatever_happens(
     assert sorted(world.finished) == sorted(feed.name for feed in world.feeds.values())
     assert sorted(world.done) == sorted(f"id-{n}" for n in range(world.sent))
     assert (world.desk.waiting, world.desk.hopeless) == (0, False)
+    if policy.then == "dead_letter":
+        world.check_rules()
 
 
 class FeedInWorld:
@@ -55,12 +57,14 @@ class FeedInWorld:
 class World:
     """Carries out what a desk says: feeds, and processors that do as they are told."""
 
-    def __init__(self, made, service_s):
-        self.desk, self.service_s, self.now_s = made, service_s, 0.0
+    def __init__(self, policy, service_s):
+        self.policy, self.service_s, self.now_s = policy, service_s, 0.0
+        self.desk = Desk(on_error=policy, ahead=3)
         self.sent = self.names = self.number = 0
         self.starting, self.busy = [], {}
         self.feeds, self.finished, self.done = {}, [], []
         self.by_key, self.failed, self.ending = {}, [], False
+        self.learning, self.heard, self.latest = set(), {}, {}
 
     def do(self, instructions):
         for instruction in instructions:
@@ -70,10 +74,14 @@ class World:
         match instruction:
             case Start(processor):
                 self.starting.append(processor)
-            case Give(processor, records):
-                self.give(processor, records)
+            case Give(processor, records, new):
+                self.give(processor, records, new=new)
+            case NotKept(told):
+                self.latest[told.key] = -1
             case Kill(processor):
-                assert processor not in self.busy
+                assert processor not in self.busy or processor in self.learning
+                self.busy.pop(processor, None)
+                self.heard.pop(processor, None)
             case Grant(feed, number):
                 self.named(feed).credit += number
             case Reply():
@@ -90,15 +98,19 @@ class World:
         told = reply.record
         if told is not None:
             self.done.append(told.identity)
-            if told.key is not None:
+            if told.key in self.by_key:
                 self.by_key[told.key].remove(told.identity)
         if (here := self.named(reply.feed)) is not None:
             del here.open[reply.answer.number]
 
-    def give(self, processor, records):
+    def give(self, processor, records, *, new):
         assert processor not in self.busy
         self.busy[processor] = list(records)
-        for key in {told.key for told in records} - {None}:
+        if new:
+            self.learning.discard(processor)
+        else:
+            self.learning.add(processor)
+        for key in {told.key for told in records if not told.everyone} - {None}:
             given_out = [told.identity for told in records if told.key == key]
             assert given_out == self.by_key[key][: len(given_out)]
             elsewhere = [told.key for other in self.busy.values() for told in other]
@@ -134,9 +146,10 @@ class World:
             if event == "unborn":
                 self.do(self.desk.processor_died(name, "no room", self.now_s))
             else:
+                self.heard[name] = {}
                 self.do(self.desk.processor_ready(name, self.now_s))
         self.do(self.desk.time_passed(self.now_s))
-        if event in ("send", "key", "everyone"):
+        if event in ("send", "key", "everyone", "rule"):
             self.send(self.feeds[number % 2], event, number)
         elif event == "leave":
             self.leave(number % 2)
@@ -165,10 +178,14 @@ class World:
         if not here.credit:
             return
         here.credit -= 1
-        fields = {"key": {"key": str(number % 4)}, "everyone": {"everyone": True}}
+        fields = {
+            "key": {"key": str(number % 4)},
+            "everyone": {"everyone": True},
+            "rule": {"everyone": True, "key": f"rule-{number % 2}"},
+        }
         told = Record(0, f"id-{self.sent}", b"{}", **fields.get(event, {}))
         self.sent += 1
-        if told.key is not None:
+        if event == "key":
             self.by_key.setdefault(told.key, []).append(told.identity)
         self.bring(here, [told])
 
@@ -177,6 +194,7 @@ class World:
         records = self.busy.pop(name)
         if event in ("die", "late"):
             late = event == "late"
+            del self.heard[name]
             self.do(self.desk.processor_died(name, "killed", self.now_s, late=late))
             return
         several = 1 + number % len(records) if event == "partly" else len(records)
@@ -184,6 +202,9 @@ class World:
             self.busy[name] = records[several:]
         fails = number % several if event == "raise" else several
         results = [self.result(records, place, fails) for place in range(several)]
+        for told, result in zip(records, results, strict=False):
+            if told.everyone and told.key is not None:
+                self.hear(name, told, result)
         self.do(self.desk.processor_done(name, results, self.now_s))
 
     def result(self, records, place, fails):
@@ -192,6 +213,20 @@ class World:
         if place > fails and records[place].key == records[fails].key is not None:
             return Result([], skipped=True)
         return Result([], took_s=self.service_s)
+
+    def hear(self, name, told, result):
+        """Take note of a rule that a processor has heard: after it, no older one."""
+        place = int(told.identity.removeprefix("id-"))
+        if self.policy.then == "dead_letter":
+            assert place >= self.heard[name].get(told.key, -1)
+        self.heard[name][told.key] = place
+        if not result.error and name not in self.learning:
+            self.latest[told.key] = max(place, self.latest.get(told.key, -1))
+
+    def check_rules(self):
+        for heard in self.heard.values():
+            for rule, place in self.latest.items():
+                assert heard.get(rule, -1) >= place
 
     def settle(self):
         self.ending = True

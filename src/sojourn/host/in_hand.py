@@ -1,0 +1,91 @@
+"""What a desk has in hand: feeds, their records, and processors."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from sojourn.host.messages import Output, Record
+
+__all__ = ["Feed", "Job", "Processor", "Round"]
+
+
+@dataclass(slots=True, eq=False)
+class Feed:
+    """Records that it may still send, and those not answered yet, by number.
+
+    One that came too late is *shut*: it gets nothing. One that has *left* will bring its
+    records again. So many as it still *brings* were passed on before, and need no credit.
+    """
+
+    number: int
+    partition: tuple[str, int]
+    batch: int
+    brings: int = 0
+    shut: bool = False
+    left: bool = False
+    credit: int = 0
+    open: "dict[int, Job]" = field(default_factory=dict)
+    ended: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """A record in hand: whose, and tried how often.
+
+    One that was with others when their processor died or hung is given *alone* from then on.
+    One that stops the application is *held*: if it comes again it is tried again, and until
+    then none behind it.
+    """
+
+    feed: Feed
+    record: Record
+    place: int = 0
+    tries: int = 0
+    deaths: int = 0
+    alone: bool = False
+    held: bool = False
+    round: "Round | None" = None
+
+    @property
+    def key(self) -> str | None:
+        """What it is served in order with."""
+        return self.record.key
+
+
+@dataclass(slots=True)
+class Round:
+    """Of a record for everyone: how many have it to do, and what came of the others.
+
+    *error* is that of the first that failed. Those that *died* or went may not have done it.
+    """
+
+    left: int
+    did: int = 0
+    outputs: list[Output] = field(default_factory=list)
+    error: str = ""
+    traceback: str = ""
+    died: str = ""
+
+
+@dataclass(slots=True)
+class Processor:
+    """One that starts (not *ready*), idles (no *jobs*), works, or goes when it is done.
+
+    What is for everyone waits for it in its *lane*, the first of which it has *tried*. A lost
+    one is gone, and nobody knows yet why. Before its first record it is told what it has *to
+    know*, and is *learning* the first of that.
+    """
+
+    since_s: float
+    ready: bool = False
+    lost: bool = False
+    going: bool = False
+    jobs: list[Job] = field(default_factory=list)
+    lane: deque[Job] = field(default_factory=deque)
+    tried: int = 0
+    to_know: deque[Record] = field(default_factory=deque)
+    learning: list[Record] = field(default_factory=list)
+
+    @property
+    def here(self) -> bool:
+        """Whether it takes records, now or when it has done those it has."""
+        return self.ready and not (self.lost or self.going)
