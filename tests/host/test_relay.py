@@ -36,6 +36,14 @@ def test_every_record_is_answered_and_says_where_it_comes_from(host):
     assert {float(h["sojourn-birth"]) for h in told} == {BORN.timestamp()}
 
 
+def test_roots_carry_the_mark_of_their_topic(host):
+    route = replace(ROUTE, marks={"lines": "topic-epoch", "others": "nothing"})
+    (row,) = results(host(), b'{"line": "word"}', route=route)
+    told = headers_of(row)
+    assert told["sojourn-root"] == b"lines@topic-epoch/3/0"
+    assert told["sojourn-id"] == b"lines@topic-epoch/3/0.split.0"
+
+
 def test_what_came_with_a_record_is_passed_on(host):
     given = [
         {"key": "sojourn-root", "value": b"root-1"},

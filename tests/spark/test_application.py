@@ -90,6 +90,12 @@ def test_an_application_does_what_it_says(servers, shop, tmp_path):
         assert complete(consumed(servers, "shop.sums", complete))
         once = consumed(servers, "shop.taxed-once", lambda found: len(found) > ORDERS)
         assert len({headers["sojourn-id"] for _, headers in once}) == len(once) == ORDERS + 1
+        # of this epoch, whether Spark or a host has made them
+        epoch = (tmp_path / "state" / "epoch").read_text()
+        dear = consumed(servers, "shop.dear", lambda found: len(found) > ORDERS)
+        begins = {headers["sojourn-root"].split(b"/")[0] for _, headers in (*once, *dear)}
+        assert [mark.startswith(b"all-orders@") for mark in begins] == [True]
+        assert begins.pop().endswith(f"-{epoch}".encode())
         dead = consumed(servers, "shop.dead-letters", lambda found: len(found) > 1)
         assert {headers["sojourn-error"].split(b":")[0] for _, headers in dead} == {
             b"KeyError",

@@ -124,7 +124,7 @@ def test_a_projection_makes_one_record_of_each_and_passes_its_lineage_on(broker,
         "at": "at",
         "photo": "photo",
     }
-    query = started(app.project("priced", reads=source, columns=columns))
+    query = started(app.project("priced", reads=source, columns=columns), mark="m")
     told = [
         ("sojourn-id", b"other/1/2.split.0"),
         ("sojourn-root", b"other/1/2"),
@@ -151,8 +151,8 @@ def test_a_projection_makes_one_record_of_each_and_passes_its_lineage_on(broker,
         "2024-12-31",
         "2024-12-31T23:59:59.123456+00:00",
     )
-    assert tea["sojourn-id"] == b"bought/0/0.priced.0"
-    assert tea["sojourn-root"] == b"bought/0/0"
+    assert tea["sojourn-id"] == b"bought@m/0/0.priced.0"
+    assert tea["sojourn-root"] == b"bought@m/0/0"
     assert float(tea["sojourn-birth"]) == BORN_MS / 1000
     assert "sojourn-trace" not in tea
     assert json.loads(jam_body)["cost"] is None

@@ -1,15 +1,21 @@
 """Sinks at which nothing arrives twice, on a real broker."""
 
 import time
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from pyspark.sql import functions as sql
 
+from sojourn.errors import BrokerFailed
+from sojourn.host.tracing import child_identity
 from sojourn.spark import sink_end as module
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.kept_state import KeptState
+from sojourn.spark.native.headers import lineage_headers
 from sojourn.spark.once import Once, start_once
+from sojourn.spark.root_marks import root_marks
 from sojourn.spark.session import end_session, new_session
 from sojourn.spark.sink_end import SinkEnd, sink_end
 
@@ -39,7 +45,7 @@ def clients(broker, monkeypatch):
 
 
 def write(clients, topic, ids, *, partition=0, ended="", at_ms=None):
-    """Write records with *ids*, in a transaction that is *ended* as it says."""
+    """Write records with *ids*, if any, in a transaction that is *ended* as it says."""
     own = {"transactional.id": f"{topic} {ids[0]}"} if ended else {}
     producer = Producer({**clients, **own})
     if ended:
@@ -50,7 +56,7 @@ def write(clients, topic, ids, *, partition=0, ended="", at_ms=None):
             topic,
             b"{}",
             partition=partition,
-            headers=[("sojourn-id", identity.encode())],
+            headers=[("sojourn-id", identity.encode())] if identity else [],
             timestamp=at_ms or int(time.time() * 1000),
         )
     if ended:
@@ -65,6 +71,13 @@ def delete(clients, topic, parts):
     ends = [TopicPartition(topic, part, -1) for part in range(parts)]  # as Kafka says "all"
     for deleted in client.delete_records(ends).values():
         deleted.result(30)
+
+
+def make_anew(broker, topic):
+    client = Cluster(broker.bootstrap_servers).client()
+    client.delete_topics([topic])[topic].result(30)
+    eventually(lambda: topic not in client.list_topics(timeout=30).topics, "it is deleted")
+    broker.create_topics({topic: 1})
 
 
 def eventually(condition, what):
@@ -114,11 +127,7 @@ def test_a_topic_that_was_made_anew_is_read_from_its_begin(broker, clients):
     broker.create_topics({"anew": 1})
     write(clients, "anew", ["a", "b"])
     end = sink_end(clients, "anew", 10)
-    client = Cluster(broker.bootstrap_servers).client()
-    client.delete_topics(["anew"])["anew"].result(30)
-    while "anew" in client.list_topics(timeout=30).topics:
-        time.sleep(0.05)
-    broker.create_topics({"anew": 1})
+    make_anew(broker, "anew")
     write(clients, "anew", ["c"])
     assert end.read(clients) == 1
     assert held(end, "abc") == ["c"]
@@ -137,6 +146,51 @@ def test_the_last_records_are_those_of_all_partitions(broker, clients):
     assert held(sink_end(clients, "parts", 3), "abcdef") == ["d", "e", "f"]
 
 
+def test_a_topic_that_is_made_anew_has_another_mark(broker):
+    broker.create_topics({"marked": 1, "other": 1})
+    client = Cluster(broker.bootstrap_servers).client()
+    before, again = (root_marks(client, ["marked", "other"], "epoch") for _ in range(2))
+    assert before == again
+    assert before["marked"] != before["other"]
+    make_anew(broker, "marked")
+    after = root_marks(client, ["marked", "other"], "epoch")
+    assert after["marked"] != before["marked"]
+    assert after["other"] == before["other"]
+    assert root_marks(client, ["other"], "next epoch") != {"other": before["other"]}
+
+
+def test_a_topic_that_is_not_there_has_no_mark(broker):
+    client = Cluster(broker.bootstrap_servers).client()
+    with pytest.raises(BrokerFailed, match=r"does not describe its topics: .*UNKNOWN_TOPIC"):
+        root_marks(client, ["nowhere"], "epoch")
+
+
+def test_spark_gives_children_the_ids_that_hosts_give(spark):
+    source = "headers array<struct<key: string, value: binary>>, topic string, partition int, "
+    source += "offset long, timestamp timestamp"
+    root = "lines@mark/0/7"
+    steps = (".split.0" * n for n in (0, 1, 18, 19, 20, 21, 200))
+    told = [(root, root + step) for step in steps]
+    told += [("r\U0001f600", "\u00fc\U0001f600" * n) for n in (60, 76, 77, 78, 79, 300)]
+    rows = [
+        ([("sojourn-id", i.encode()), ("sojourn-root", r.encode())], "lines", 0, 7, None)
+        for r, i in told
+    ]
+    rows.append(([("sojourn-id", b"order-1")], "lines", 0, 7, None))
+    rows.append(([], "lines", 0, 7, None))
+    frame = spark.createDataFrame(rows, source)
+    headers = lineage_headers(sql.struct(*frame.columns), sql.lit(".split.0"), "mark")
+    found = [dict(row[0])["sojourn-id"].decode() for row in frame.select(headers).collect()]
+    assert found == [
+        *(child_identity(identity, "split", 0, root=root) for root, identity in told),
+        "order-1.split.0",
+        "lines@mark/0/7.split.0",
+    ]
+    roots = [dict(row[0])["sojourn-root"].decode() for row in frame.select(headers).collect()]
+    assert roots == [*(root for root, _ in told), "order-1", "lines@mark/0/7"]
+    assert sum("~" in identity for identity in found) == 6
+
+
 def test_what_comes_twice_leaves_once_in_whatever_batch(broker, clients, spark, tmp_path):
     broker.create_topics({"twice": 1, "once": 2})
     cluster, state = Cluster(broker.bootstrap_servers), KeptState(tmp_path)
@@ -148,6 +202,7 @@ def test_what_comes_twice_leaves_once_in_whatever_batch(broker, clients, spark, 
         checkpoint=state.checkpoint("sink once"),
         clients=cluster.for_clients,
         spark=cluster.for_spark,
+        mark="m",
         batch_s=5,
     )
     write(clients, "twice", ["a", "b", "a"])
@@ -161,17 +216,33 @@ def test_what_comes_twice_leaves_once_in_whatever_batch(broker, clients, spark, 
             arrived.append(dict(message.headers())["sojourn-id"].decode())
         return identity in arrived
 
+    def await_batches(number):
+        until = state.commits("sink once") + number
+        eventually(lambda: state.commits("sink once") >= until, "batches end")
+
     query = start_once(spark, once)
     try:
         eventually(lambda: came("b"), "records pass")
-        begun = state.commits("sink once")
         # the next batch to be committed may have begun before; the one after it has not
-        eventually(lambda: state.commits("sink once") > begun + 1, "batches end")
+        await_batches(2)
         delete(clients, "once", 2)
         write(clients, "twice", ["b", "c", "a", "d"])
         eventually(lambda: came("d"), "records pass")
+        await_batches(1)
         assert query.exception() is None
     finally:
         query.stop()
+    # no batch of these is committed: all of it comes again
+    endless = replace(once, batch_s=600)
+    try:
+        for last in ("e", "f"):
+            query = start_once(spark, endless)
+            try:
+                write(clients, "twice", ["", last])
+                eventually(lambda last=last: came(last), "records pass")
+                assert query.exception() is None
+            finally:
+                query.stop()
+    finally:
         reader.close()
-    assert sorted(arrived) == ["a", "b", "c", "d"]
+    assert sorted(arrived) == ["a", "b", "c", "d", "e", "f", "twice@m/0/7", "twice@m/0/9"]

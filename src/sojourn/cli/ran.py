@@ -100,6 +100,8 @@ def run_it(start: Start, says: ForPeople | AsJson) -> int:
                         engine.client_properties,
                         start.notes,
                     )
+                    for line in _remembered(start.app, start.spark.batch_s):
+                        says.progress(line)
                     if start.offered is not None:
                         opened.enter_context(
                             start.offered.sending(start.app, engine.servers, engine.clients)
@@ -191,6 +193,16 @@ class _Ran:
             # a full disk is no reason to end what runs
             self._file = None
             typer.echo(f"sojourn: the history ends here: {error}", err=True)
+
+
+def _remembered(app: App, batch_s: float) -> list[str]:
+    """Return how far back sinks know what is there: less than a batch would be too little."""
+    return [
+        f"sink {sink.name} remembers its last {sink.window:,} records, which is a batch of "
+        f"{batch_s:g} s at {sink.window / batch_s:,.0f} per second"
+        for sink in app.sinks.values()
+        if sink.deduplicate
+    ]
 
 
 def _history(start: Start, state: State) -> HistoryFile:

@@ -422,7 +422,10 @@ class Host:
             return
         done_s, name = time(), record.name or record.identity
         children = [
-            (output.stream, child_identity(name, self._settings.name, place))
+            (
+                output.stream,
+                child_identity(name, self._settings.name, place, root=record.root),
+            )
             for place, output in enumerate(answer.outputs)
         ]
         self._counters.traced(

@@ -1,8 +1,17 @@
 """Following the tree of a root: what each of its records tells when it is done."""
 
+import hashlib
+
 import msgspec
 
-__all__ = ["Trace", "child_identity"]
+__all__ = ["DIGEST", "HEAD", "LONGEST", "Trace", "child_identity"]
+
+LONGEST = 160
+"""The letters that an id may have after that of its root: more come of going round a loop."""
+HEAD = 104
+"""How many of a longer one stay: with them, that of the operator at which the root entered."""
+DIGEST = 32
+"""How many digits of its SHA-256 follow."""
 
 
 class Trace(msgspec.Struct, array_like=True, frozen=True):
@@ -21,12 +30,16 @@ class Trace(msgspec.Struct, array_like=True, frozen=True):
     children: list[tuple[str, str]]
 
 
-def child_identity(parent: str, operator: str, place: int) -> str:
+def child_identity(parent: str, operator: str, place: int | str, *, root: str) -> str:
     """Return the identity of the record at *place* among what *operator* made of *parent*.
 
     The same record gives the same children when it comes again, if the function does.
 
-    >>> child_identity("lines/0/7", "split", 2)
+    >>> child_identity("lines/0/7", "split", 2, root="lines/0/7")
     'lines/0/7.split.2'
     """
-    return f"{parent}.{operator}.{place}"
+    identity = f"{parent}.{operator}.{place}"
+    if len(identity) <= len(root) + LONGEST:
+        return identity
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:DIGEST]
+    return f"{identity[: len(root) + HEAD]}~{digest}"

@@ -48,10 +48,12 @@ class TimedOffsets(Offsets):
 def place_of(root: str) -> tuple[str, int, int] | None:
     """Return topic, partition and offset of a root that is named by them; None of any other.
 
-    >>> place_of("orders/3/1207"), place_of("an id of its own")
+    The topic may have a mark (`headers.marked`).
+
+    >>> place_of("orders@Xk3f9a2B-5f0c9e1a/3/1207"), place_of("an id of its own")
     (('orders', 3, 1207), None)
     """
     parts = root.rsplit("/", 2)
     if len(parts) != 3 or not (parts[1].isdecimal() and parts[2].isdecimal()):
         return None
-    return parts[0], int(parts[1]), int(parts[2])
+    return parts[0].partition("@")[0], int(parts[1]), int(parts[2])

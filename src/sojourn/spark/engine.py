@@ -33,6 +33,7 @@ from sojourn.spark.notices import kafka_notices
 from sojourn.spark.plumbing import STATE_PARTITIONS, Plumbing
 from sojourn.spark.pulls import Pulls
 from sojourn.spark.queries import Queries
+from sojourn.spark.root_marks import kept_epoch, root_marks
 from sojourn.spark.session import end_session, new_session
 from sojourn.spark.settings import SparkSettings
 from sojourn.topology import Topology
@@ -281,6 +282,8 @@ class SparkEngine:
         slots = self._settings.slots or spare_slots(sum(held.values()))
         check_slots(held, slots)
         self._slots = slots
+        # before it is noted that there is something to go on from
+        epoch = kept_epoch(self._state.folder, goes_on=goes_on)
         self._state.keep(layout.app, cluster)
         offsets = TimedOffsets(self._cluster.client(), partitions)
         offsets.settle()
@@ -293,6 +296,7 @@ class SparkEngine:
             state=self._state,
             session=self._session(stack, folder),
             hosts=folder,
+            marks=root_marks(self._cluster.client(), layout.topics, epoch),
         )
         for name, host in self._hosts.items():
             self._controller.await_running(name, host.processors, patience_s=_PATIENCE_S)

@@ -1,6 +1,7 @@
 """What travels with a record beside its payload, as Kafka headers.
 
-A root's id is its position: topic, partition, offset. A child's derives from its parent's, the
+A root's id is its position: topic, partition, offset; with a mark that tells this topic from
+another of that name (`sojourn.spark.root_marks`). A child's derives from its parent's, the
 operator and the place among the outputs, so that a record that is worked on again gives
 children with the same ids, if the function gives the same outputs again.
 
@@ -35,6 +36,7 @@ __all__ = [
     "is_for_another",
     "is_put_back",
     "lineage_of",
+    "marked",
 ]
 
 ID, ROOT, BIRTH = "sojourn-id", "sojourn-root", "sojourn-birth"
@@ -82,7 +84,7 @@ class Lineage:
     others: tuple[Header, ...] = ()
 
 
-def lineage_of(
+def lineage_of(  # noqa: PLR0913 - all that Kafka tells of a record
     headers: Iterable[tuple[str | None, bytes | None]],
     *,
     topic: str,
@@ -90,6 +92,7 @@ def lineage_of(
     offset: int,
     timestamp_s: float,
     key: bytes | None = None,
+    mark: str = "",
 ) -> Lineage:
     """Return what a record's headers say, or its position where they say nothing.
 
@@ -108,9 +111,10 @@ def lineage_of(
         else:
             told[name] = value or b""
     place = f"{topic}/{partition}/{offset}"
+    identity = _text(told, ID, f"{marked(topic, mark)}/{partition}/{offset}")
     return Lineage(
-        identity=_text(told, ID, place),
-        root=_text(told, ROOT, place),
+        identity=identity,
+        root=_text(told, ROOT, identity),
         birth_s=_seconds(told, BIRTH, timestamp_s),
         written_s=_seconds(told, WRITTEN, timestamp_s),
         blobs=blobs,
@@ -145,6 +149,15 @@ def is_put_back(headers: Iterable[Mapping[str, Any]] | None) -> bool:
     return any(header["key"] == FOR for header in headers or ())
 
 
+def marked(topic: str, mark: str) -> str:
+    """Return a topic as ids of its roots begin: neither a name nor a mark has such a letter.
+
+    >>> marked("lines", "Xk3f9a2B-5f0c9e1a"), marked("lines", "")
+    ('lines@Xk3f9a2B-5f0c9e1a', 'lines')
+    """
+    return f"{topic}@{mark}" if mark else topic
+
+
 def identity_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
     """Return the identity that headers, as Spark has them, tell; None where they do not."""
     for header in headers or ():
@@ -163,7 +176,7 @@ def child_headers(
     b'lines/0/7.split.2'
     """
     return [
-        (ID, child_identity(parent.identity, operator, place).encode()),
+        (ID, child_identity(parent.identity, operator, place, root=parent.root).encode()),
         (ROOT, parent.root.encode()),
         (BIRTH, repr(parent.birth_s).encode()),
         (WRITTEN, repr(written_s).encode()),
@@ -193,7 +206,7 @@ def _seconds(told: dict[str, bytes], name: str, otherwise: float) -> float:
 
 def _traced(told: dict[str, bytes]) -> int | None:
     """Return what was decided where the root entered; None of a root itself."""
-    if ID not in told:
+    if not {ID, ROOT} <= told.keys():  # a producer may give its records ids
         return None
     try:
         weight = int(told[TRACE])

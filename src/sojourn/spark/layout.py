@@ -76,8 +76,18 @@ class Layout:
         """Return the topics that an operator writes, by stream."""
         return {s.name: self.app.topic(s.name) for s in self.app.operators[operator].emits}
 
-    def route(self, operator: str, *, trace_per_s: float, most_bytes: int) -> Route:
-        """Return where the records of a function come from and go to."""
+    def route(
+        self,
+        operator: str,
+        *,
+        trace_per_s: float,
+        most_bytes: int,
+        marks: Mapping[str, str],
+    ) -> Route:
+        """Return where the records of a function come from and go to.
+
+        Ids of roots carry *marks*, by topic.
+        """
         read = self.app.operators[operator].reads
         topic = self.app.topic
         return Route(
@@ -89,6 +99,7 @@ class Layout:
             everyone=frozenset(topic(s.name) for s in read if s.grouping == "broadcast"),
             trace_per_s=trace_per_s,
             most_bytes=most_bytes,
+            marks=marks,
         )
 
     def host(self, operator: str, folder: Path, processors: int) -> Settings:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sojourn.host.messages import Answer, Record
 from sojourn.host.sizes import message_bytes
+from sojourn.host.tracing import child_identity
 from sojourn.spark.headers import (
     BIRTH,
     BLOB,
@@ -66,7 +67,7 @@ def dead_letter(
 ) -> Letter:
     """Return the letter of a record that *operator* could not do, of at most *most_bytes*."""
     told = [
-        (ID, f"{lineage.identity}.{operator}.dead".encode()),
+        (ID, child_identity(lineage.identity, operator, "dead", root=lineage.root).encode()),
         (ROOT, lineage.root.encode()),
         (BIRTH, repr(lineage.birth_s).encode()),
         (WRITTEN, repr(now_s).encode()),

@@ -7,23 +7,29 @@ in between nor another start makes it forget.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sojourn.spark.headers import identity_of, is_put_back
+from sojourn.spark.headers import ID, identity_of, is_put_back, marked
 from sojourn.spark.real_time import start_real_time
 from sojourn.spark.relay import OUTPUT, SCHEMA
 from sojourn.spark.sink_end import Remembered, sink_end
 
 __all__ = ["Once", "start_once"]
 
+_POSITION = ("partition", "offset")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Once:
-    """What a sink reads and writes; *clients* and *spark* are options for either to Kafka."""
+    """What a sink reads and writes; *clients* and *spark* are options for either to Kafka.
+
+    What has no id gets that of its position, with *mark*; without one it passes as it is.
+    """
 
     name: str
     reads: str
@@ -32,6 +38,7 @@ class Once:
     checkpoint: Path
     clients: Mapping[str, str] = field(repr=False)
     spark: Mapping[str, str] = field(repr=False)
+    mark: str = ""
     starting: str = "earliest"
     batch_s: float = 60.0
 
@@ -49,10 +56,11 @@ def start_once(spark: SparkSession, once: Once) -> StreamingQuery:
         .load()
     )
     # each record is followed by an empty one, as in a feed
-    record = sql.struct(*(name for name in SCHEMA.names if name != "topic"))
-    marked = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
+    columns = [*(name for name in SCHEMA.names if name != "topic"), *_POSITION]
+    record = sql.struct(*columns)
+    followed = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
     return start_real_time(
-        marked.mapInArrow(_new_alone(once), OUTPUT),
+        followed.mapInArrow(_new_alone(once), OUTPUT),
         name=f"sink {once.name}",
         kafka=once.spark,
         checkpoint=once.checkpoint,
@@ -65,6 +73,7 @@ def _new_alone(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return what passes on the records that are not at the sink yet."""
     clients, writes, window = dict(once.clients), once.writes, once.window
+    reads = marked(once.reads, once.mark) if once.mark else ""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         written, passed = sink_end(clients, writes, window), Remembered(window)
@@ -75,14 +84,26 @@ def _new_alone(
                 # what is put back in for one operator was here before
                 if row is not None and not is_put_back(row["headers"])
             ]
+            identified = [_identified(row, reads) for row in rows]
             new = [
                 {**row, "topic": writes}
-                for row in rows
-                # Spark's own aggregations write records that are none of any other
-                if (identity := identity_of(row["headers"])) is None
-                or (identity not in written and passed.is_new(identity))
+                for identity, row in identified
+                if identity is None or (identity not in written and passed.is_new(identity))
             ]
             if new:
                 yield pa.RecordBatch.from_pylist(new, SCHEMA)
 
     return run
+
+
+def _identified(row: dict[str, Any], reads: str) -> tuple[str | None, dict[str, Any]]:
+    """Return a record with its id.
+
+    What Spark's own aggregations write has none, nor what comes from outside.
+    """
+    identity = identity_of(row["headers"])
+    if identity is None and reads:
+        identity = "/".join([reads, *(str(row[name]) for name in _POSITION)])
+        header = {"key": ID, "value": identity.encode()}
+        row = {**row, "headers": [*(row["headers"] or ()), header]}
+    return identity, row

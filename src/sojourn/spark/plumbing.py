@@ -35,7 +35,10 @@ Start = Callable[[], StreamingQuery]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plumbing:
-    """What queries are made of; hosts have their sockets in the folder *hosts*."""
+    """What queries are made of; hosts have their sockets in the folder *hosts*.
+
+    Ids of roots carry *marks*, by topic.
+    """
 
     layout: Layout
     settings: SparkSettings
@@ -43,6 +46,7 @@ class Plumbing:
     state: KeptState
     session: SparkSession
     hosts: Path
+    marks: Mapping[str, str]
 
     def positions(
         self, offsets: Offsets, *, goes_on: bool
@@ -74,7 +78,10 @@ class Plumbing:
         if name in layout.functions:
             feed = Feed(
                 route=layout.route(
-                    name, trace_per_s=settings.trace_per_s, most_bytes=settings.most_bytes
+                    name,
+                    trace_per_s=settings.trace_per_s,
+                    most_bytes=settings.most_bytes,
+                    marks=self.marks,
                 ),
                 kafka=self.cluster.for_spark,
                 host=layout.socket(name, self.hosts),
@@ -87,11 +94,13 @@ class Plumbing:
             )
             return partial(start_feed, self.session, feed)
         operator = layout.natives[name]
+        reads = layout.app.topic(operator.reads[0].name)
         native = Native(
             operator=operator,
             servers=self.cluster.servers,
             kafka=self.cluster.for_spark,
-            reads=layout.app.topic(operator.reads[0].name),
+            reads=reads,
+            mark=self.marks.get(reads, ""),
             writes=layout.app.topic(operator.emits[0].name),
             dead_letters=layout.dead_letters,
             checkpoint=self.state.checkpoint(name),
@@ -128,6 +137,7 @@ class Plumbing:
             reads=topic,
             writes=self.layout.app.topic(sink.name),
             window=sink.window,
+            mark=self.marks.get(topic, ""),
             checkpoint=self.state.checkpoint(query),
             clients=self.cluster.for_clients,
             spark=self.cluster.for_spark,

@@ -86,7 +86,7 @@ class Route:
     *reads* are streams by the name of the topic, *writes* topics by that of the stream.
     *keys* are the columns by which records of a topic are dealt out, and *everyone* the topics
     whose records all processors get. About *trace_per_s* roots in a second are followed. No
-    message is larger than *most_bytes*.
+    message is larger than *most_bytes*. Ids of roots carry *marks*, by topic.
     """
 
     operator: str
@@ -97,6 +97,7 @@ class Route:
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     everyone: frozenset[str] = frozenset()
     most_bytes: int = MOST_BYTES
+    marks: Mapping[str, str] = field(default_factory=dict)
 
 
 def relay(
@@ -277,6 +278,7 @@ class _Relay:
             offset=row["offset"],
             timestamp_s=_moment_s(row["timestamp_us"]),
             key=row["key"],
+            mark=self._route.marks.get(row["topic"], ""),
         )
         if lineage.traced is None:
             lineage = replace(lineage, traced=self._sampling.weight(time.monotonic()))

@@ -139,6 +139,16 @@ def test_what_it_may_have_at_most_and_a_target_below_the_floor_are_said_at_the_s
 
 
 @pytest.mark.usefixtures("engines")
+def test_it_says_how_far_back_a_sink_remembers():
+    done = command("run", "spark.shop:app", *GOAL, "--for", "1s", "--batch", "50s")
+    assert done.exit_code == 0, done.output
+    said = (
+        "sink taxed-once remembers its last 100,000 records, which is a batch of 50 s at 2,000"
+    )
+    assert said in done.stderr
+
+
+@pytest.mark.usefixtures("engines")
 def test_it_starts_with_what_it_is_told():
     done = run(
         "--for", "1s", "--start", "match=9", "--start", "extract=8,aggregate=2", "--json"

@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sojourn.host.tracing import child_identity
 from sojourn.measure.trees import Completed, Trees
 
 READERS = {"in": ["a"], "ab": ["b"], "both": ["b", "c"], "back": ["a"], "out": []}
@@ -91,3 +92,18 @@ def test_a_record_of_no_known_entry_waits_for_its_root():
     trees = Trees(READERS, ["a"])
     assert added(trees, told("b", "r.elsewhere.0")) is None
     assert len(trees) == 1
+
+
+def test_a_long_way_round_a_loop_is_followed_to_its_end():
+    root, rounds = "a-topic-of-somebody.else@Xk3f9a2B-5f0c9e1a/11/123456789", 1000
+    long = "n" * 100
+    trees = Trees({"in": ["n" * 99, long], "back": [long]}, ["n" * 99, long])
+    identity, ids = root, []
+    for at_s in range(rounds):
+        child = child_identity(identity, long, 0, root=root)
+        report = told(long, identity, root=root, at_s=at_s, children=[("back", child)])
+        assert added(trees, report) is None
+        ids.append(identity := child)
+    assert added(trees, told(long, identity, root=root, at_s=rounds)).completion_s == rounds
+    assert len(set(ids)) == rounds
+    assert max(map(len, ids)) <= len(root) + 160

@@ -82,7 +82,7 @@ def worked(frame: DataFrame, operator: NativeOperator, columns: Iterable[str]) -
     )
 
 
-def addressed(
+def addressed(  # noqa: PLR0913 - what Kafka takes, and what it refuses
     frame: DataFrame,
     operator: NativeOperator,
     made: Schema,
@@ -90,10 +90,12 @@ def addressed(
     writes: str,
     dead_letters: str,
     most_bytes: int = MOST_BYTES,
+    mark: str = "",
 ) -> DataFrame:
     """Return what Kafka's sink takes: topic, key, value and headers.
 
-    What it would refuse, because it has more than *most_bytes*, is a dead letter as well.
+    What it would refuse, because it has more than *most_bytes*, is a dead letter as well. Ids
+    of roots carry *mark*.
     """
     source, error, key = at(_SOURCE), at(_ERROR), at(_KEY)
     payload, blobs, room = at(_PAYLOAD), at(_BLOBS), most_bytes - _MARGIN_BYTES
@@ -122,7 +124,13 @@ def addressed(
     size = _bytes(key, value, source["headers"])
     cut = size > room
     letter = dead_letter_headers(
-        source, error, operator=operator.name, stream=operator.reads[0].name, cut=cut, size=size
+        source,
+        error,
+        operator=operator.name,
+        stream=operator.reads[0].name,
+        cut=cut,
+        size=size,
+        mark=mark,
     )
     child = sql.when(sound, f".{operator.name}.0").otherwise(f".{operator.name}.dead")
     return judged.select(
@@ -133,7 +141,7 @@ def addressed(
         .otherwise(value)
         .alias("value"),
         sql.concat(
-            lineage_headers(source, child),
+            lineage_headers(source, child, mark),
             written(),
             sql.when(sound, blobs).otherwise(letter),
         ).alias("headers"),

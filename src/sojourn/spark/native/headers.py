@@ -4,6 +4,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
 from sojourn.app.schema import Schema
+from sojourn.host.tracing import DIGEST, HEAD, LONGEST
 from sojourn.spark.headers import (
     BIRTH,
     BLOB,
@@ -18,6 +19,7 @@ from sojourn.spark.headers import (
     TRACE,
     WRITTEN,
     addressee,
+    marked,
 )
 from sojourn.spark.letters import CUT, OPERATOR, POSITION, RECORD, STREAM, TRIES
 from sojourn.spark.native.payload import at
@@ -50,9 +52,13 @@ def is_for(headers: Column, dead_letters: str, operator: str) -> Column:
     return told.isNull() | (told == sql.lit(addressee(dead_letters, operator).encode()))
 
 
-def lineage_headers(source: Column, child: Column) -> Column:
-    """Return who the *child* of a record is; nobody's where *source* is null."""
-    place = _place(source)
+def lineage_headers(source: Column, child: Column, mark: str = "") -> Column:
+    """Return who the *child* of a record is; nobody's where *source* is null.
+
+    Ids of roots carry *mark*.
+    """
+    parent = _identity(source, mark)
+    root = _text(source, ROOT, parent)
     birth = _text(source, BIRTH, sql.lit("")).try_cast("double")
     moment = sql.when(
         sql.unix_micros(source["timestamp"]).between(0, int(LATEST_S) * 1_000_000),
@@ -63,8 +69,8 @@ def lineage_headers(source: Column, child: Column) -> Column:
     )
     trace = _told(source, TRACE).cast("string").try_cast("int")
     headers = _present(
-        _header(ID, sql.concat(_text(source, ID, place), child)),
-        _header(ROOT, _text(source, ROOT, place)),
+        _header(ID, _child(sql.concat(parent, child), root)),
+        _header(ROOT, root),
         _header(BIRTH, born),
         # of a root itself nothing is decided yet
         _header(
@@ -91,8 +97,15 @@ def blob_headers(schema: Schema) -> Column:
     return _present(*(_header(BLOB + name, at(name)) for name in schema.binaries))
 
 
-def dead_letter_headers(
-    source: Column, error: Column, *, operator: str, stream: str, cut: Column, size: Column
+def dead_letter_headers(  # noqa: PLR0913 - all that a letter tells
+    source: Column,
+    error: Column,
+    *,
+    operator: str,
+    stream: str,
+    cut: Column,
+    size: Column,
+    mark: str = "",
 ) -> Column:
     """Return what a record came with, and what is wrong with it.
 
@@ -102,12 +115,11 @@ def dead_letter_headers(
         source["headers"],
         lambda header: header["key"].startswith(BLOB) | ~header["key"].startswith(OURS),
     )
-    place = _place(source)
     told = _present(
-        _header(RECORD, _text(source, ID, place)),
+        _header(RECORD, _identity(source, mark)),
         _header(OPERATOR, sql.lit(operator)),
         _header(STREAM, sql.lit(stream)),
-        _header(POSITION, place),
+        _header(POSITION, _place(source, source["topic"])),
         _header(TRIES, sql.lit("1")),
         _header(ERROR, error),
         _header(CUT, sql.when(cut, size)),
@@ -120,8 +132,22 @@ def _now() -> Column:
     return sql.reflect(sql.lit("java.time.Instant"), sql.lit("now")).cast("timestamp")
 
 
-def _place(source: Column) -> Column:
-    return sql.concat_ws("/", source["topic"], source["partition"], source["offset"])
+def _place(source: Column, topic: Column) -> Column:
+    return sql.concat_ws("/", topic, source["partition"], source["offset"])
+
+
+def _identity(source: Column, mark: str) -> Column:
+    topic = sql.concat(source["topic"], sql.lit(marked("", mark)))
+    return _text(source, ID, _place(source, topic))
+
+
+def _child(identity: Column, root: Column) -> Column:
+    """Return an id, as short as `sojourn.host.tracing.child_identity` makes it."""
+    head = sql.substring(identity, sql.lit(1), sql.length(root) + HEAD)
+    digest = sql.substring(sql.sha2(identity, 256), 1, DIGEST)
+    return sql.when(sql.length(identity) <= sql.length(root) + LONGEST, identity).otherwise(
+        sql.concat(head, sql.lit("~"), digest)
+    )
 
 
 def _told(source: Column, name: str) -> Column:

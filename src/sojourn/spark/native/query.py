@@ -26,7 +26,7 @@ class Native:
     *schema* is that of the topic *reads*, where the operator's stream has none because only
     Spark knows it: what `native_schema` says of the operator before. *partitions* are those
     of an aggregation's state; once a batch is committed they stay as they are. No message is
-    larger than *most_bytes*.
+    larger than *most_bytes*. Ids of roots carry *mark*.
     """
 
     operator: NativeOperator
@@ -37,6 +37,7 @@ class Native:
     checkpoint: Path
     schema: Schema | None = None
     partitions: int = 1
+    mark: str = ""
     starting: str = "earliest"
     batch_s: float = 60.0
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -67,6 +68,7 @@ def start_native(spark: SparkSession, native: Native) -> StreamingQuery:
         writes=native.writes,
         dead_letters=native.dead_letters,
         most_bytes=native.most_bytes,
+        mark=native.mark,
     )
     return start_real_time(
         letters,

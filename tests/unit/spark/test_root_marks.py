@@ -1,0 +1,46 @@
+"""Ids of roots from one start to the next."""
+
+import sojourn as sj
+from sojourn.remote.state import State
+from sojourn.spark.headers import lineage_of
+from sojourn.spark.kept_state import KeptState
+from sojourn.spark.root_marks import kept_epoch, root_marks
+
+
+def started(folder):
+    """Return the epoch of a start, as an engine asks for it."""
+    app, kept = sj.App("shop"), KeptState(folder)
+    epoch = kept_epoch(folder, goes_on=kept.check(app, "cluster"))
+    kept.keep(app, "cluster")
+    return epoch
+
+
+def test_an_epoch_lasts_until_a_fresh_start(tmp_path):
+    with State(tmp_path, "shop") as state:
+        first = started(tmp_path)
+        assert started(tmp_path) == first
+        state.forget()
+        again = started(tmp_path)
+    assert len({first, again, ""}) == 3
+
+
+def test_a_start_that_got_no_further_leaves_no_epoch(tmp_path):
+    never = kept_epoch(tmp_path, goes_on=False)
+    assert started(tmp_path) not in {never, ""}
+
+
+def test_a_state_of_before_there_were_epochs_goes_on_with_its_ids(tmp_path):
+    KeptState(tmp_path).keep(sj.App("shop"), "cluster")
+    marks = root_marks(None, ["lines"], started(tmp_path))  # nobody is asked
+    place = {"topic": "lines", "partition": 0, "offset": 7, "timestamp_s": 0.0}
+    assert lineage_of([], **place, mark=marks.get("lines", "")).root == "lines/0/7"
+
+
+def test_a_producer_that_gives_ids_keeps_them():
+    place = {"topic": "lines", "partition": 0, "offset": 7, "timestamp_s": 0.0, "mark": "m"}
+    order = lineage_of([("sojourn-id", b"order-1")], **place)
+    assert order.identity == order.root == "order-1"
+    assert order.traced is None  # so it is followed as any other root
+    assert lineage_of([], **place).identity == lineage_of([], **place).root == "lines@m/0/7"
+    told = [("sojourn-id", b"r.a.0"), ("sojourn-root", b"r")]
+    assert lineage_of(told, **place).traced == 0
