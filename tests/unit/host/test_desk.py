@@ -457,13 +457,12 @@ def busy(keys, *, k=20, records=4000):
     ends = []
 
     def do(instructions):
-        nonlocal credit, worked_s
+        nonlocal credit
         for instruction in instructions:
             if isinstance(instruction, Grant):
                 credit += instruction.number
             if isinstance(instruction, Give):
                 took_s = chance.expovariate(1 / 0.1)
-                worked_s += took_s
                 heappush(ends, (now_s + took_s, instruction.processor, took_s))
 
     while sent < records:
@@ -472,6 +471,7 @@ def busy(keys, *, k=20, records=4000):
             credit, sent = credit - 1, sent + 1
             do(made.records_came(1, [record(sent, key=key)], now_s))
         now_s, name, took_s = heappop(ends)
+        worked_s += took_s
         do(made.processor_done(name, [Result([], took_s=took_s)], now_s))
     return worked_s / (k * now_s)
 

@@ -1,0 +1,114 @@
+"""A processor by itself: what it answers to what it is given."""
+
+import signal
+import socket
+import time
+
+import msgspec
+import pytest
+
+from sojourn.host.messages import (
+    Done,
+    Frames,
+    FromProcessor,
+    NotReady,
+    Output,
+    Ready,
+    Record,
+    Work,
+    framed,
+)
+from sojourn.host.processor import run
+
+_decode = msgspec.msgpack.Decoder(FromProcessor).decode
+
+
+class Job:
+    """Does as the payload says."""
+
+    def __init__(self, *, ready=True):
+        self.served, self._ready = [], ready
+
+    def set_up(self):
+        if not self._ready:
+            raise SystemExit("no licence")
+
+    def __call__(self, record):
+        self.served.append(record.number)
+        match record.payload:
+            case b"raise":
+                raise ValueError("no")
+            case b"exit":
+                raise SystemExit(3)
+            case b"slow":
+                time.sleep(0.01)
+        yield Output("out", record.payload)
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c():
+    """Give back what a processor takes."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def said(job, *groups):
+    """Return what a processor says that is given groups of records."""
+    host, processor = socket.socketpair()
+    with host, processor:
+        for records in groups:
+            host.sendall(framed(Work(records)))
+        host.shutdown(socket.SHUT_WR)
+        run(processor, job)
+        processor.shutdown(socket.SHUT_WR)
+        frames, heard = Frames(), []
+        while some := host.recv(65536):
+            heard += map(_decode, frames.fed(some))
+    return heard
+
+
+def record(number, payload=b"fine", key=None):
+    return Record(number, f"id-{number}", payload, key=key)
+
+
+def results(heard):
+    return [result for done in heard if isinstance(done, Done) for result in done.results]
+
+
+def test_those_behind_one_of_their_key_that_failed_are_left():
+    job = Job()
+    group = [record(0, b"raise", "a"), record(1, key="b"), record(2, key="a"), record(3)]
+    told = results(said(job, group))
+    assert [(bool(r.error), r.skipped, len(r.outputs)) for r in told] == [
+        (True, False, 0),
+        (False, False, 1),
+        (False, True, 0),
+        (False, False, 1),
+    ]
+    assert job.served == [0, 1, 3]
+
+
+def test_what_failed_before_holds_up_nothing_that_is_given_later():
+    told = results(said(Job(), [record(0, b"raise", "a")], [record(1, key="a")]))
+    assert [result.skipped for result in told] == [False, False]
+
+
+def test_slow_ones_are_told_one_by_one_and_no_answer_waits_for_the_next():
+    heard = said(Job(), [record(number, b"slow") for number in range(3)])
+    assert isinstance(heard[0], Ready)
+    assert [len(done.results) for done in heard[1:]] == [1, 1, 1]
+
+
+def test_a_function_that_ends_its_process_is_one_that_raises():
+    (first, second) = results(said(Job(), [record(0, b"exit"), record(1)]))
+    assert first.error == "SystemExit: 3"
+    assert "raise SystemExit(3)" in first.traceback
+    assert not second.error
+
+
+def test_a_set_up_that_raises_is_said():
+    (told,) = said(Job(ready=False), [record(0)])
+    assert isinstance(told, NotReady)
+    assert told.error == "SystemExit: no licence"
+    assert "raise SystemExit" in told.traceback
