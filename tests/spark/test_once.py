@@ -31,7 +31,7 @@ def broker(jars):
 
 @pytest.fixture(scope="module")
 def spark(jars):
-    session = new_session("sinks", jars=jars, slots=1)
+    session = new_session("sinks", jars=jars, slots=2)
     yield session
     end_session(session)
 
@@ -45,7 +45,10 @@ def clients(broker, monkeypatch):
 
 
 def write(clients, topic, ids, *, partition=0, ended="", at_ms=None):
-    """Write records with *ids*, if any, in a transaction that is *ended* as it says."""
+    """Write records with *ids* (or none, if ""), in a transaction that is *ended* like that.
+
+    Their keys are the same.
+    """
     own = {"transactional.id": f"{topic} {ids[0]}"} if ended else {}
     producer = Producer({**clients, **own})
     if ended:
@@ -55,6 +58,7 @@ def write(clients, topic, ids, *, partition=0, ended="", at_ms=None):
         producer.produce(
             topic,
             b"{}",
+            identity or None,
             partition=partition,
             headers=[("sojourn-id", identity.encode())] if identity else [],
             timestamp=at_ms or int(time.time() * 1000),
@@ -85,6 +89,20 @@ def eventually(condition, what):
     while not condition():
         assert time.monotonic() < until_s, what
         time.sleep(0.05)
+
+
+def sink(broker, checkpoint, **topics):
+    cluster = Cluster(broker.bootstrap_servers)
+    return Once(
+        name="once",
+        window=1000,
+        checkpoint=checkpoint,
+        clients=cluster.for_clients,
+        spark=cluster.for_spark,
+        mark="m",
+        batch_s=5,
+        **topics,
+    )
 
 
 def held(end, ids):
@@ -193,27 +211,18 @@ def test_spark_gives_children_the_ids_that_hosts_give(spark):
 
 def test_what_comes_twice_leaves_once_in_whatever_batch(broker, clients, spark, tmp_path):
     broker.create_topics({"twice": 1, "once": 2})
-    cluster, state = Cluster(broker.bootstrap_servers), KeptState(tmp_path)
-    once = Once(
-        name="once",
-        reads="twice",
-        writes="once",
-        window=1000,
-        checkpoint=state.checkpoint("sink once"),
-        clients=cluster.for_clients,
-        spark=cluster.for_spark,
-        mark="m",
-        batch_s=5,
-    )
+    state = KeptState(tmp_path)
+    once = sink(broker, state.checkpoint("sink once"), reads="twice", writes="once")
     write(clients, "twice", ["a", "b", "a"])
     reader = Consumer({**clients, "group.id": "test", "auto.offset.reset": "earliest"})
     reader.subscribe(["once"])
-    arrived = []
+    arrived, keys = [], []
 
     def came(identity):
         message = reader.poll(0.1)
         if message is not None and message.error() is None:
             arrived.append(dict(message.headers())["sojourn-id"].decode())
+            keys.append(message.key())
         return identity in arrived
 
     def await_batches(number):
@@ -246,3 +255,14 @@ def test_what_comes_twice_leaves_once_in_whatever_batch(broker, clients, spark, 
     finally:
         reader.close()
     assert sorted(arrived) == ["a", "b", "c", "d", "e", "f", "twice@m/0/7", "twice@m/0/9"]
+    assert sorted(filter(None, keys)) == [b"a", b"b", b"c", b"d", b"e", b"f"]
+
+
+def test_partitions_that_are_added_are_refused(broker, spark, tmp_path):
+    broker.create_topics({"grown": 2, "out": 1})
+    query = start_once(spark, sink(broker, tmp_path, reads="grown", writes="out"))
+    try:
+        eventually(lambda: query.exception() is not None, "it fails")
+        assert "grown has got more than one partition" in str(query.exception())
+    finally:
+        query.stop()

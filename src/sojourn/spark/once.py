@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
+from sojourn.errors import EngineError
 from sojourn.spark.headers import ID, identity_of, is_put_back, marked
 from sojourn.spark.real_time import start_real_time
 from sojourn.spark.relay import OUTPUT, SCHEMA
@@ -73,9 +75,10 @@ def _new_alone(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return what passes on the records that are not at the sink yet."""
     clients, writes, window = dict(once.clients), once.writes, once.window
-    reads = marked(once.reads, once.mark) if once.mark else ""
+    reads, roots = once.reads, marked(once.reads, once.mark) if once.mark else ""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        _check_alone(reads)
         written, passed = sink_end(clients, writes, window), Remembered(window)
         for batch in batches:
             rows = [
@@ -84,7 +87,7 @@ def _new_alone(
                 # what is put back in for one operator was here before
                 if row is not None and not is_put_back(row["headers"])
             ]
-            identified = [_identified(row, reads) for row in rows]
+            identified = [_identified(row, roots) for row in rows]
             new = [
                 {**row, "topic": writes}
                 for identity, row in identified
@@ -96,14 +99,24 @@ def _new_alone(
     return run
 
 
-def _identified(row: dict[str, Any], reads: str) -> tuple[str | None, dict[str, Any]]:
-    """Return a record with its id.
+def _check_alone(reads: str) -> None:
+    """Raise an `EngineError` in all tasks but the first: none knows what the others pass on."""
+    task = TaskContext.get()
+    if task is not None and task.partitionId() > 0:
+        raise EngineError(
+            f"{reads} has got more than one partition, and what comes twice may be in "
+            "different ones; use a topic with one, or leave out deduplicate="
+        )
+
+
+def _identified(row: dict[str, Any], roots: str) -> tuple[str | None, dict[str, Any]]:
+    """Return a record with its id, which begins with *roots* where it had none.
 
     What Spark's own aggregations write has none, nor what comes from outside.
     """
     identity = identity_of(row["headers"])
-    if identity is None and reads:
-        identity = "/".join([reads, *(str(row[name]) for name in _POSITION)])
+    if identity is None and roots:
+        identity = "/".join([roots, *(str(row[name]) for name in _POSITION)])
         header = {"key": ID, "value": identity.encode()}
         row = {**row, "headers": [*(row["headers"] or ()), header]}
     return identity, row
