@@ -407,3 +407,11 @@ def test_an_application_hangs_together(app):
     assert refusal(app.check).startswith("streams.loose: no operator writes it")
     app.operator(reads=loose, emits=loose)(split)
     assert refusal(app.check).startswith("operators.split: no record ever reaches it")
+
+
+def test_a_topic_that_is_named_must_be_there_unless_it_is_to_be_made(app):
+    app.source("orders", schema="n int", topic="all-orders")
+    app.source("tips", schema="n int", topic="all-tips", create=True)
+    app.source("lines", schema="line string")
+    assert app.required_topics == {"orders": "all-orders"}
+    assert (app.topic("tips"), app.topic("lines")) == ("all-tips", f"{app.name}.lines")
