@@ -57,7 +57,8 @@ operators = st.builds(
     served_per_s=numbers, served=numbers, service=moments, wait=moments,
     arrival_scv=st.none() | numbers, bins=numbers | whole, utilisation=st.none() | numbers,
     cpu_s=st.none() | numbers, memory_bytes=whole,
-    bytes_per_s=st.dictionaries(names, numbers, max_size=3),
+    bytes_per_s=st.dictionaries(names, numbers, max_size=3), hottest=numbers,
+    missing=st.text(),
 )  # fmt: skip
 
 
@@ -71,7 +72,7 @@ observations = st.builds(
     notes=st.lists(st.text(), max_size=2).map(tuple), operators=mappings(operators),
     arrivals_per_s=numbers, completed_per_s=numbers, streams=mappings(numbers),
     completions=sketches, sums=sketches, cores=st.none() | numbers,
-    busy_cores=st.none() | numbers,
+    busy_cores=st.none() | numbers, warming=st.booleans(), commits=whole,
 ) | st.builds(Observation.unusable, numbers, numbers, st.text())  # fmt: skip
 expectations = st.builds(
     Expected,
@@ -149,7 +150,10 @@ def test_cores_of_a_topology_come_back(tmp_path):
 def test_turns_and_topologies_from_before_cores_were_counted_still_open(tmp_path):
     """They are written without what there was not."""
     path = written(tmp_path / "h.db", [turn(1)])
-    later = ("cpu_s", "memory_bytes", "bytes_per_s", "cores", "busy_cores")
+    later = (
+        "cpu_s", "memory_bytes", "bytes_per_s", "cores", "busy_cores", "warming", "commits",
+        "hottest", "missing", "hottest_key",
+    )  # fmt: skip
 
     def earlier(text):
         return json.dumps(

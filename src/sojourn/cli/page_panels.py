@@ -18,6 +18,8 @@ _WIDTH, _LEFT, _RIGHT, _TOP, _HEAD, _GAP = 1000, 64, 28, 40, 20, 12
 _LOAD, _LATENCY, _ALL, _EACH = 90, 180, 80, 52
 # More turns are drawn as points alone, more decisions without lines.
 _DENSE, _MOST_MARKS = 500, 60
+# How long the stroke for the end of a batch is.
+_TICK = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +113,9 @@ class _Curves:
             paths.append(("target", self._targets(up)))
             key.append(("target", "╌", targets))
             label += f"; above {targets} in {number} of {sum(map(isfinite, measured))} turns"
+        if any(each.commits for each in self._points):
+            paths.append(("commits", self._commits(_LATENCY)))
+            key.append(("commits", "╵", "a batch ended"))
         if any(map(isfinite, outside)):
             paths.append(("outside", wedges(self._across, up, self._centres, outside)))
             key.append(("outside", "▲", "outside the target"))
@@ -121,6 +126,14 @@ class _Curves:
             height=_LATENCY,
             paths=tuple(paths),
             key=tuple(key),
+        )
+
+    def _commits(self, height: int) -> str:
+        """Return a short stroke at the foot for each turn in which a batch ended."""
+        return "".join(
+            f"M{self._across.at(centre):g} {height - _TICK:g}v{_TICK}"
+            for centre, each in zip(self._centres, self._points, strict=True)
+            if each.commits
         )
 
     def processors(self, title: str, operator: Sequence[OperatorPoint], height: int) -> _Panel:

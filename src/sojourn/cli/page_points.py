@@ -46,6 +46,7 @@ class Point:
     statistic: str = "mean"
     target: Target | None = None
     unusable: str | None = None
+    commits: int = 0
     operators: Mapping[str, OperatorPoint] = field(default_factory=dict)
 
     @property
@@ -79,6 +80,7 @@ def point(turn: Turn, target: Target | None) -> Point:
         statistic=statistic,
         target=target,
         unusable=None if seen.usable else seen.reason,
+        commits=seen.commits,
         operators=operators,
     )
 

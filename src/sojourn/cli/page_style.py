@@ -40,12 +40,14 @@ path.line { stroke: var(--measured); stroke-width: .6; opacity: .6; }
 path.dots { stroke: var(--measured); stroke-width: 4; stroke-linecap: round; }
 path.expected { stroke: var(--expected); stroke-width: 1.8; }
 path.target { stroke: var(--target); stroke-dasharray: 6 4; }
+path.commits { stroke: var(--faint); stroke-width: 1; opacity: .7; }
 path.outside { fill: var(--target); }
 path.running { fill: var(--running); }
 path.wanted { stroke: var(--wanted); }
 path.called { stroke: var(--called); stroke-dasharray: 2 3; }
 path.backlog { fill: var(--backlog); }
 svg tspan.measured { fill: var(--measured); }
+svg tspan.commits { fill: var(--faint); }
 svg tspan.expected { fill: var(--expected); }
 svg tspan.target, svg tspan.outside { fill: var(--target); }
 svg tspan.running { fill: var(--running); }

@@ -155,7 +155,7 @@ def _operator(name: str, alike: _Weighted, settled: _Weighted) -> ObservedOperat
         hottest=_mean([(h.hottest, w * h.served) for h, _, w in here])
         if any(w * h.served > 0 for h, _, w in here)
         else here[-1][0].hottest,
-        transfer=_typical([h.transfer * w for h, _, w in here]),
+        transfer=_typical([(h.transfer, w) for h, _, w in here]),
         bytes_per_s={
             stream: _rate(
                 (h.bytes_per_s[stream], o, w) for h, o, w in here if stream in h.bytes_per_s
@@ -165,13 +165,17 @@ def _operator(name: str, alike: _Weighted, settled: _Weighted) -> ObservedOperat
     )
 
 
-def _typical(times: Sequence[Moments]) -> Moments:
-    """Return as many times as there are, each as long as the mean in the middle."""
-    told = sorted((each.mean_s, each.number) for each in times if each.mean_s is not None)
-    total = sum(number for _, number in told)
-    counted = accumulate(number for _, number in told)
+def _typical(times: Sequence[tuple[Moments, float]]) -> Moments:
+    """Return as many times as there are, each as long as the mean in the middle.
+
+    Observations count by their weight, and not by their times: most come when they wait.
+    """
+    told = sorted((each.mean_s, w) for each, w in times if each.mean_s is not None)
+    total = sum(weight for _, weight in told)
+    counted = accumulate(weight for _, weight in told)
     middle_s = next((s for (s, _), n in zip(told, counted, strict=True) if 2 * n >= total), 0.0)
-    return Moments(total, total * middle_s, total * middle_s**2)
+    number = sum(each.number * weight for each, weight in times)
+    return Moments(number, number * middle_s, number * middle_s**2)
 
 
 def _rate(values: Iterable[tuple[float, Observation, float]]) -> float:

@@ -73,6 +73,7 @@ class Pulls:
         bin_s = (clock_s[1] - clock_s[0]) / bins
         done = self.follow((name, tally) for name, some in tallies.items() for tally in some)
         batches = {name: state.batches for name, state in self.states.items()}
+        before = dict(self.untaken)
         operators = tuple(
             self._operator(
                 OperatorReport(
@@ -90,6 +91,8 @@ class Pulls:
             )
             for name in self.layout.app.operators
         )
+        if any(_waited(each, before, self.untaken) for each in operators):
+            operators = tuple(replace(o, transfers=0, transfer_s=0.0) for o in operators)
         pull = Pull(
             since_s=clock_s[0],
             at_s=clock_s[1],
@@ -112,12 +115,11 @@ class Pulls:
         until_s: float,
     ) -> OperatorReport:
         """Return *report*, which has what arrived, with what was done with it."""
-        name, before = report.name, self.untaken.get(report.name, 0)
+        name = report.name
         backlog = self._backlog(name, tallies, ends)
-        on_the_way = max(before, self.untaken.get(name, 0)) <= _on_the_way(report)
         state, behind_s = self.states.get(name, State()), self._behind_s(name)
-        transfers = on_the_way * sum(tally.transfers[0] for tally in tallies)
-        transfer_s = on_the_way * sum(tally.transfers[1] for tally in tallies)
+        transfers = sum(tally.transfers[0] for tally in tallies)
+        transfer_s = sum(tally.transfers[1] for tally in tallies)
         return replace(
             report,
             processors=tuple(sooner(each, behind_s) for each in _processors(tallies))
@@ -235,14 +237,17 @@ class Pulls:
         )
 
 
-def _on_the_way(report: OperatorReport) -> float:
-    """Return how many records may be in an operator's topics without waiting there.
+def _waited(
+    report: OperatorReport, before: Mapping[str, int], after: Mapping[str, int]
+) -> bool:
+    """Tell whether more records were in an operator's topics than are on their way there.
 
-    With more of them, one that finds a processor idle may have waited for others before it:
-    the time since it was written is not what its way took.
+    Then one that finds a processor idle may have waited for others before it: the time since
+    it was written is not what its way took. What it sends comes in bulk, and waits as well.
     """
     lasted_s = report.bin_s * len(report.arrivals)
-    return max(1, report.running) + _ON_ITS_WAY_S * sum(report.arrivals) / lasted_s
+    ordinary = max(1, report.running) + _ON_ITS_WAY_S * sum(report.arrivals) / lasted_s
+    return max(before.get(report.name, 0), after.get(report.name, 0)) > ordinary
 
 
 def _beyond(

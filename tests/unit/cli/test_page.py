@@ -48,7 +48,7 @@ def run(*names, target=("p95", 3.0), **changes):
 
 def turn(
     number, *, took_s=2.0, before=2, after=2, backlog=1, names=("a",), cost=None, failure="",
-    reason="well", expected_s=None, wanted=None,
+    reason="well", expected_s=None, wanted=None, commits=0,
 ):  # fmt: skip
     """Return a turn of ten seconds in which every root took *took_s*."""
     at_s, times = 10.0 * number, Sketch.of([took_s] * 4)
@@ -64,7 +64,7 @@ def turn(
     return Episode(
         observation=Observation(
             since_s=at_s - 10, at_s=at_s, operators=seen, arrivals_per_s=2.0,
-            completed_per_s=2.0, completions=times, sums=times,
+            completed_per_s=2.0, completions=times, sums=times, commits=commits,
         ),
         decision=Decision(
             at_s=at_s, before=dict.fromkeys(names, before), after=dict.fromkeys(names, after),
@@ -216,6 +216,13 @@ def test_a_turn_outside_the_target_is_marked():
     (outside,) = paths(made(RUN), "outside")
     assert outside.count("M") == 1
     assert not paths(made(RUN, run(target=("p95", 9.0))), "outside")
+
+
+def test_the_end_of_a_batch_is_marked():
+    episodes = [turn(n, commits=int(n in {3, 6})) for n in range(1, 9)]
+    (ends,) = paths(made(episodes), "commits")
+    assert ends.count("M") == 2
+    assert not paths(made([turn(1)]), "commits")
 
 
 def test_each_turn_is_judged_by_its_own_target_and_orders_are_marked():
