@@ -247,10 +247,10 @@ class _Turn:
 
     def _less(self) -> Decision:
         wanted = self._drs.caution.confirmed(self._knowledge, self._wanted.allocation)
-        if wanted is None:
+        after = None if wanted is None else self._shrunk(wanted)
+        if after is None or sum(after.values()) >= sum(self._current.values()):
             fewer = self._would_do(self._wanted.allocation)
             return self._hold(f"{fewer}, if the next observations say so too")
-        after = self._shrunk(wanted)
         plenty = self._would_do(after)
         undone = self._undone(after)
         after |= {name: min(got, self._current[name]) for name, got in undone.items()}
