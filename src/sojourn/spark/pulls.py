@@ -35,7 +35,8 @@ class Pulls:
 
     *since_s* is the machine's steady clock at the last look, *positions* are the offsets that
     come next, by operator, topic and partition, and *outputs* where Spark's own begin to write.
-    *untaken* records lay in an operator's topics at the last look.
+    *untaken* records lay in an operator's topics at the last look, and it had so many *feeds*
+    at most.
     """
 
     layout: Layout
@@ -45,6 +46,7 @@ class Pulls:
     since_s: float
     states: dict[str, State] = field(default_factory=dict)
     untaken: dict[str, int] = field(default_factory=dict)
+    feeds: dict[str, int] = field(default_factory=dict)
     machine: Machine = field(default_factory=Machine)
     clocks: Clocks = field(default_factory=Clocks)
     trees: Trees = field(init=False)
@@ -134,15 +136,16 @@ class Pulls:
         )
 
     def _begun_since(self, batches: Mapping[str, int]) -> int:
-        """Return how many batches feeds have begun since: as many have ended.
+        """Return how many batches feeds have begun since, or ended without the next one yet.
 
         A host that was started anew counts anew, and the first of its batches ended none.
         """
-        return sum(
-            max(0, state.batches - batches[name])
-            for name, state in self.states.items()
-            if name in batches
-        )
+        ended = 0
+        for name, state in self.states.items():
+            self.feeds[name] = max(state.feeds, self.feeds.get(name, 0))
+            between = self.feeds[name] - state.feeds
+            ended += max(0, state.batches - batches.get(name, state.batches)) or between
+        return ended
 
     def _arrivals(self, topics: Iterable[str], until_s: float, bins: int) -> list[int]:
         return self.offsets.arrivals(list(topics), self.since_s, until_s, bins)

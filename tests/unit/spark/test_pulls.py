@@ -168,6 +168,12 @@ def test_a_batch_that_began_ended_another():
     assert ended == [0, 0, 2, 0]  # the last host was started anew
 
 
+def test_a_batch_that_has_no_next_yet_has_ended_too():
+    made = pulls()
+    told = [tally(state=State(feeds=n, batches=b)) for n, b in ((2, 2), (1, 2), (2, 4), (2, 4))]
+    assert [taken(made, {"split": [each]}).commits for each in told] == [0, 1, 2, 0]
+
+
 def test_the_hottest_key_and_what_is_missing_are_passed_on():
     state = State(wanted=4, running=2, missing="out of memory")
     (split, upper) = taken(pulls(), {"split": [tally(state=state, hottest=0.3)]}).operators
