@@ -153,6 +153,19 @@ def _lines(status: Mapping[str, Any]) -> Iterator[str]:
         "1 while the loop carries out what it decides.",
         [(app, None if deciding is None else int(deciding == "active"))],
     )
+    held, most = status.get("inner_topics") or {}, status.get("max_processors")
+    away_s = health.get("no_broker_s")
+    warning = status.get("warning")
+    for name, says, value in (
+        ("processors_most", "How many processors there may be in all.", most),
+        ("target_reachable", "0 where no number of processors would meet the target.",
+         None if warning is None else int(not warning)),
+        ("no_broker_seconds", "For how long no broker has answered.",
+         (away_s or 0.0) if "no_broker_s" in health else None),
+        ("inner_topics_records", "Records in topics between operators.", held.get("records")),
+        ("inner_topics_bytes", "What they take up.", held.get("bytes")),
+    ):  # fmt: skip
+        yield from _metric(name, "gauge", says, [(app, value)])
     for name, says in (
         ("dead_letters", "Records that were laid aside."),
         ("replayed", "Records that came again."),

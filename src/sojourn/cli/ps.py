@@ -1,5 +1,6 @@
 """`sojourn ps`: the applications that run."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sojourn.cli.history import processors_text
+from sojourn.cli.history import clock, processors_text
 from sojourn.cli.options import JsonOption
 from sojourn.cli.report import print_json
 from sojourn.errors import EngineError
@@ -34,10 +35,13 @@ def ps(json: JsonOption = False) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in ("application", "pid", "since", "processors", "loop", "policy", "state"):
         table.add_column(name, no_wrap=name not in ("policy", "state"))
+    if any(row["notices"] for row in listed):
+        table.add_column("what to know")
     for row in listed:
         cells = (row["name"], row["pid"], row["started_at"], processors_text(row["allocation"]),
-                 row["deciding"], row["policy"], row["state"])  # fmt: skip
-        table.add_row(*(Text(str(cell)) for cell in cells))
+                 row["deciding"], row["policy"], row["state"],
+                 "; ".join(row["notices"]))  # fmt: skip
+        table.add_row(*(Text(str(cell)) for cell in cells[: len(table.columns)]))
     console = Console()
     if not console.is_terminal:
         console = Console(width=200)
@@ -58,4 +62,14 @@ def _row(folder: Path, entry: Entry) -> dict[str, Any]:
         "allocation": told.get("allocation", {}),
         "deciding": told.get("deciding", ""),
         "policy": told.get("policy", ""),
+        "notices": _notices(told),
     }
+
+
+def _notices(told: Mapping[str, Any]) -> list[str]:
+    """Return what somebody should know; an earlier version may not tell all of it."""
+    health = told.get("health") or {}
+    away_s = health.get("no_broker_s")
+    away = "" if away_s is None else f"no broker answers since {clock(away_s)}"
+    known = (health.get("failure"), away, *(health.get("notices") or ()), told.get("warning"))
+    return [notice for notice in known if notice]

@@ -20,7 +20,7 @@ _MOST_DECISIONS = 6
 
 
 def status_view(status: Mapping[str, Any]) -> RenderableType:
-    """Return what `top` draws."""
+    """Return what `top` draws; an application of an earlier version may not tell all of it."""
     lines: list[RenderableType] = [
         _line(
             f"{status['name']} · pid {status['pid']} · {clock(status['at_s'])} · "
@@ -38,8 +38,10 @@ def status_view(status: Mapping[str, Any]) -> RenderableType:
     if status["now"]:
         lines.append(_line(f"now    {status['now']}"))
     lines += [_decision(decision) for decision in status["decisions"][-_MOST_DECISIONS:]]
-    lines += [Text(), _health(status["health"]), _inner_topics(status["inner_topics"])]
-    notices = (*status["health"]["notices"], *status.get("notes", ()))
+    lines += [Text(), _health(status["health"])]
+    if held := status.get("inner_topics"):
+        lines.append(_inner_topics(held))
+    notices = (*status["health"].get("notices", ()), *status.get("notes", ()))
     lines += [_line(notice, "yellow") for notice in notices]
     return Group(*lines)
 
@@ -108,7 +110,7 @@ def _health(health: Mapping[str, Any]) -> Text:
         f"restarts {restarts}, records replayed {health['replayed']}, "
         f"tried again {health['retried']}, dead letters {health['dead_letters']}"
     )
-    away_s = health["no_broker_s"]
+    away_s = health.get("no_broker_s")
     failure = "" if away_s is None else f"; no broker answers since {clock(away_s)}"
     failure += f"; stopped: {health['failure']}" if health["failure"] else ""
     troubled = failure or restarts or health["dead_letters"]

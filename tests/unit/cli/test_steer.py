@@ -6,6 +6,7 @@ import socket
 import threading
 import urllib.request
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import import_module
@@ -460,6 +461,39 @@ def test_following_shows_new_operators_too_until_it_is_interrupted(folder, monke
 
     monkeypatch.setattr(import_module("sojourn.cli.logs"), "sleep", wait)
     assert said("logs", "-f", "-n", "0") == "aggregate | begins\n"
+
+
+# -- what is not always told -------------------------------------------------------------------
+
+
+def test_an_application_of_an_earlier_version_is_shown_with_what_it_tells(vld):
+    told = status(vld) | {"pid": 1}
+    for name in ("inner_topics", "warning", "notes"):
+        del told[name]
+    for name in ("notices", "no_broker_s"):
+        del told["health"][name]
+    console = Console(file=StringIO(), width=120)
+    console.print(status_view(told))
+    assert "dead letters 3" in console.file.getvalue()
+    assert "sojourn_no_broker_seconds" not in exposition(told)
+    assert "sojourn_dead_letters_total" in exposition(told)
+
+
+def test_what_somebody_should_know_is_listed_and_measured(vld, monkeypatch):
+    vld.set_goal(sj.Target("mean", 1.0), None)
+    away = replace(vld.engine.health(), no_broker_s=65.0, notices=("clocks are off by 3 s",))
+    monkeypatch.setattr(vld.engine, "health", lambda: away)
+    listed = json.loads(said("ps", "--json"))["applications"]
+    assert listed[0]["notices"][:2] == [
+        "no broker answers since 0:01:05",
+        "clocks are off by 3 s",
+    ]
+    assert "no number of processors reaches mean ≤ 1 s" in listed[0]["notices"][2]
+    assert "what to know" in said("ps")
+    text = exposition(status(vld))
+    assert 'sojourn_no_broker_seconds{app="vld"} 65.0\n' in text
+    assert 'sojourn_target_reachable{app="vld"} 0\n' in text
+    assert 'sojourn_processors_most{app="vld"} 25\n' in text
 
 
 # -- Prometheus --------------------------------------------------------------------------------
