@@ -40,13 +40,27 @@ def port():
 
 
 @pytest.fixture(scope="module")
-def engine(jars, port, tmp_path_factory):  # noqa: ARG001 - they must be there
+def steps():
+    return []
+
+
+@pytest.fixture(scope="module")
+def engine(jars, port, steps, tmp_path_factory):  # noqa: ARG001 - they must be there
     address = tmp_path_factory.mktemp("owned") / "owned.json"
     address.write_text(json.dumps(CHAIN))
     settings = SparkSettings(batch_s=5, broker_port=port)
-    with SparkEngine(load(str(address)), str(address), settings) as running:
+    with SparkEngine(load(str(address)), str(address), settings, steps.append) as running:
         running.start(read_topology(address), {"a": 1, "b": 1})
         yield running
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_start_says_what_it_is_at(steps):
+    assert steps[:3] == [
+        "starting a broker",
+        "starting 2 hosts and Spark",
+        "waiting until Spark reads from Kafka",
+    ]
 
 
 def send(engine, number, topic="owned.in", partition=0):

@@ -83,7 +83,9 @@ def run_it(start: Start, says: ForPeople | AsJson) -> int:
             if start.prometheus is not None:
                 opened.enter_context(Metrics(start.prometheus, told))
             file = opened.enter_context(_history(start, state))
-            engine = spark_engine(start.app, start.address, start.spark, state.path)
+            engine = spark_engine(
+                start.app, start.address, start.spark, state.path, says.progress
+            )
             with engine, interrupts.deaf_afterwards():
                 says.starting(name)
                 engine.start(start.topology, start.allocation)

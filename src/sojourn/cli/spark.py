@@ -1,6 +1,6 @@
 """The Spark engine for the command line, or what to install for it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +26,17 @@ class SparkOptions:
     broker_port: int | None = None
 
 
-def spark_engine(app: App, address: str, options: SparkOptions, state: Path) -> "SparkEngine":
-    """Return the engine, not started yet. Raise `EngineError` if something is missing."""
+def spark_engine(
+    app: App,
+    address: str,
+    options: SparkOptions,
+    state: Path,
+    progress: Callable[[str], None] = lambda _line: None,
+) -> "SparkEngine":
+    """Return the engine, not started yet. Raise `EngineError` if something is missing.
+
+    *progress* is told what its start waits for.
+    """
     try:
         from sojourn.spark.engine import SparkEngine  # noqa: PLC0415 - optional
         from sojourn.spark.java import find_java  # noqa: PLC0415
@@ -47,4 +56,4 @@ def spark_engine(app: App, address: str, options: SparkOptions, state: Path) -> 
         patience_s=options.patience_s,
         broker_port=options.broker_port,
     )
-    return SparkEngine(app, address, settings)
+    return SparkEngine(app, address, settings, progress)

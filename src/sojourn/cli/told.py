@@ -78,7 +78,7 @@ class ForPeople:
             self.progress(text)
 
     def progress(self, text: str) -> None:
-        """Say how far the end has come."""
+        """Say how far the start, or the end, has come."""
         typer.echo("".join(c if c.isprintable() else " " for c in text), err=True)
 
     def end(self, tally: Tally, running: Running) -> None:  # noqa: ARG002 - as below
@@ -151,7 +151,7 @@ class AsJson:
         self._say("notice", {"text": text})
 
     def progress(self, text: str) -> None:
-        """Say how far the end has come."""
+        """Say how far the start, or the end, has come."""
         self._say("progress", {"text": text})
 
     def end(self, tally: Tally, running: Running) -> None:

@@ -53,8 +53,14 @@ _MOST_FOLDER = 60
 class SparkEngine:
     """Runs *app*, which hosts find at *address*, on Spark in real-time mode."""
 
-    def __init__(self, app: App, address: str, settings: SparkSettings | None = None) -> None:
-        self._layout = Layout(app, address)
+    def __init__(
+        self,
+        app: App,
+        address: str,
+        settings: SparkSettings | None = None,
+        progress: Callable[[str], None] = lambda _line: None,
+    ) -> None:
+        self._layout, self._progress = Layout(app, address), progress
         self._settings = settings or SparkSettings()
         self._lock = threading.Lock()
         self._stack: ExitStack | None = None
@@ -336,6 +342,7 @@ class SparkEngine:
             name: self._layout.host(name, folder, self._allocation[name])
             for name in self._layout.functions
         }
+        self._progress(f"starting {len(self._hosts)} hosts and Spark")
         for host in self._hosts.values():
             self._controller.launch(host)
 
@@ -362,6 +369,7 @@ class SparkEngine:
 
         That is one for each task that its query *held*.
         """
+        self._progress("waiting until Spark reads from Kafka")
         early: list[tuple[str, Tally]] = []
         left, until_s = set(self._hosts), time.monotonic() + _PATIENCE_S
         while left:
@@ -379,6 +387,7 @@ class SparkEngine:
 
     def _broker(self, stack: ExitStack) -> Cluster:
         """Start a broker of our own, which is started again if it ends."""
+        self._progress("starting a broker")
         told = self._settings
         data = None if told.state is None else self._state.broker
         self._own = Broker(data=data, port=told.broker_port, secured=told.broker_secured)

@@ -174,7 +174,7 @@ def test_options_reach_the_engine_and_secrets_nobody_else(engines, tmp_path):
         "--starting-offsets", "2026-01-31T12:00:00Z", "--kafka-patience", "2m",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    _, (application, address, options, state) = engines[0][0]
+    _, (application, address, options, state, _) = engines[0][0]
     assert (application.name, address, state) == ("vld", VLD, tmp_path / "here")
     assert options.kafka == {"sasl.password": "hunter2=", "security.protocol": "SASL_SSL"}
     assert (options.servers, options.batch_s) == ("k:9092", 30.0)
