@@ -21,6 +21,7 @@ class Health:
     retried: int = 0
     dead_letters: int = 0
     running: dict = field(default_factory=dict)
+    unkept: str = ""
     failure: str = ""
     no_broker_s: float | None = None
     notices: tuple = ()

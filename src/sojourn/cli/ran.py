@@ -13,12 +13,13 @@ from sojourn.app.application import App
 from sojourn.cli.interrupts import Interrupts
 from sojourn.cli.offered import OfferedLoad
 from sojourn.cli.prometheus import Metrics
-from sojourn.cli.spark import SparkOptions, spark_engine
+from sojourn.cli.spark import SparkOptions, await_unused, spark_engine
 from sojourn.cli.told import AsJson, ForPeople
 from sojourn.cli.turns import Tally, turns
 from sojourn.errors import EngineError, SojournError
 from sojourn.knowledge import Episode
 from sojourn.knowledge_file import HistoryFile, Run
+from sojourn.remote.beginning import FirstAllocation
 from sojourn.remote.claim import Claim
 from sojourn.remote.commands import answer
 from sojourn.remote.entry import Entry
@@ -45,7 +46,7 @@ class Start:
     app: App
     address: str
     topology: Topology
-    allocation: dict[str, int]
+    allocation: FirstAllocation
     make: MakePolicy
     begins: Beginning
     until_s: float
@@ -77,8 +78,6 @@ def run_it(start: Start, says: ForPeople | AsJson) -> int:
             Interrupts() as interrupts,
             ExitStack() as opened,
         ):
-            if start.fresh:
-                state.forget()
             # what cannot be had should be refused before Spark has started
             if start.prometheus is not None:
                 opened.enter_context(Metrics(start.prometheus, told))
@@ -86,9 +85,12 @@ def run_it(start: Start, says: ForPeople | AsJson) -> int:
             engine = spark_engine(
                 start.app, start.address, start.spark, state.path, says.progress
             )
+            if start.fresh:
+                await_unused(state.path, says.progress)
+                state.forget()
             with engine, interrupts.deaf_afterwards():
-                says.starting(name)
-                engine.start(start.topology, start.allocation)
+                says.starting(name, start.allocation.said)
+                engine.start(start.topology, start.allocation.processors)
                 file.begin(_begun(start))
                 running = Running(engine, start.topology, start.make, start.begins)
                 ran = _Ran(running, says, file, decisions)
@@ -133,6 +135,7 @@ class _Ran:
         self._file: HistoryFile | None = file
         self._tally = Tally(running.topology, running.orders.target)
         self._watching = False
+        self._unkept = ""
 
     def asked_to_end(self) -> bool:
         """End after this turn, or now if nothing would be cut in two: then it is true."""
@@ -155,6 +158,7 @@ class _Ran:
                     if self._decisions.add(turn.episode):
                         self._says.change(turn.episode)
                     self._write(turn.episode)
+                    self._say_unkept()
             self._watching = False
         except KeyboardInterrupt:
             self._watching = False
@@ -196,6 +200,12 @@ class _Ran:
             self._file = None
             typer.echo(f"sojourn: the history ends here: {error}", err=True)
 
+    def _say_unkept(self) -> None:
+        unkept = self._running.engine.health().unkept
+        if unkept and unkept != self._unkept:
+            typer.echo(f"sojourn: the next start will not know of this: {unkept}", err=True)
+        self._unkept = unkept
+
 
 def _remembered(app: App, batch_s: float) -> list[str]:
     """Return how far back sinks know what is there: less than a batch would be too little."""
@@ -217,7 +227,7 @@ def _begun(start: Start) -> Run:
     passive = "" if start.begins.active else ", only recommending"
     return Run(
         topology=start.topology,
-        allocation=start.allocation,
+        allocation=start.allocation.processors,
         started_at=datetime.now(UTC),
         every_s=start.begins.every_s,
         policy=f"{start.make(start.begins.target, start.begins.most)[1]}{passive}",

@@ -41,6 +41,7 @@ from sojourn.remote.floor import floor_warning
 from sojourn.remote.orders import Beginning, Orders
 from sojourn.remote.places import state_folder
 from sojourn.simulate.trace import read_rates
+from sojourn.spark.kept_state import KeptState
 from sojourn.topology import Topology
 from sojourn.topology_file import read_topology
 
@@ -69,7 +70,10 @@ def run(
     max_processors: MaxProcessorsOption = None,
     start: Annotated[
         list[str] | None,
-        typer.Option(metavar="OP=K", help="Processors to start with; may be repeated."),
+        typer.Option(
+            metavar="OP=K",
+            help="Processors to start with, and not those of the run before; may be repeated.",
+        ),
     ] = None,
     policy: PolicyOption = "drs",
     passive: Annotated[
@@ -218,16 +222,19 @@ def run(
     # a policy that cannot be should be refused before anything is started
     make = partial(_policy, policy, options)
     Orders.of(make, topology, begins.target, begins.most)
+    folder = state_folder(app.name) if state is None else state
     status_code = run_it(
         Start(
             app=app,
             address=address,
             topology=topology,
-            allocation=first_allocation(topology, begin, most),
+            allocation=first_allocation(
+                topology, begin, most, {} if fresh else KeptState(folder).allocation()
+            ),
             make=make,
             begins=begins,
             until_s=until_s,
-            state=state_folder(app.name) if state is None else state,
+            state=folder,
             fresh=fresh,
             history=history,
             prometheus=prometheus,

@@ -11,7 +11,7 @@ from sojourn.errors import EngineError
 if TYPE_CHECKING:  # Spark is optional, and slow to import
     from sojourn.spark.engine import SparkEngine
 
-__all__ = ["SparkOptions", "spark_engine"]
+__all__ = ["SparkOptions", "await_unused", "spark_engine"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,3 +57,11 @@ def spark_engine(
         broker_port=options.broker_port,
     )
     return SparkEngine(app, address, settings, progress)
+
+
+def await_unused(state: Path, progress: Callable[[str], None]) -> None:
+    """Return when nothing uses a state that a run before has left."""
+    from sojourn.spark.state_lock import StateLock  # noqa: PLC0415 - optional
+
+    with StateLock(state, progress):
+        pass

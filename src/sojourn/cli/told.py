@@ -32,9 +32,9 @@ class ForPeople:
         self._live = self._console.is_terminal if live is None else live
         self._view: View | None = None
 
-    def starting(self, name: str) -> None:
-        """Say that it is started: Spark takes its time."""
-        typer.echo(f"starting {name} on Spark …", err=True)
+    def starting(self, name: str, begins_with: str) -> None:
+        """Say that it is started, and with what: Spark takes its time."""
+        typer.echo(f"starting {name} on Spark with {begins_with} …", err=True)
 
     def ready(
         self,
@@ -94,8 +94,12 @@ class ForPeople:
 class AsJson:
     """Says what happens in lines of JSON, each with its *event*."""
 
-    def starting(self, name: str) -> None:
+    def __init__(self) -> None:
+        self._begins_with = ""
+
+    def starting(self, name: str, begins_with: str) -> None:  # noqa: ARG002 - as above
         """Say nothing yet."""
+        self._begins_with = begins_with
 
     def ready(
         self,
@@ -119,6 +123,7 @@ class AsJson:
                 "allocation": dict(running.engine.allocation),
                 "max_processors": running.orders.most,
                 "notes": list(notes),
+                "begins_with": self._begins_with,
             },
         )
 

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sojourn.app.application import App
 from sojourn.remote.orders import checked_allocation
 from sojourn.topology import Topology
 
-__all__ = ["bounded", "first_allocation", "first_topology"]
+__all__ = ["FirstAllocation", "bounded", "first_allocation", "first_topology"]
 
 # Where nobody says how many processors there may be.
 _PER_CORE, _LEAST_MOST = 16, 32
@@ -67,9 +67,64 @@ def bounded(
     return most, [f"at most {most} processors ({each}; --max-processors changes it)"]
 
 
+@dataclass(frozen=True, slots=True)
+class FirstAllocation:
+    """The *processors* that an application begins with, and where the numbers come from."""
+
+    processors: dict[str, int]
+    said: str
+
+
 def first_allocation(
-    topology: Topology, asked: Mapping[str, int], most: int | None
+    topology: Topology,
+    asked: Mapping[str, int],
+    most: int | None,
+    last: Mapping[str, int] | None = None,
+) -> FirstAllocation:
+    """Return the processors *asked* for; else what operators had *last*, else the fewest.
+
+    What they had last is kept within the bounds of now. Raise `BadAllocation` where those
+    that are asked for are not.
+    """
+    fewest = {operator.name: operator.min_processors for operator in topology.operators}
+    least = checked_allocation(topology, fewest, asked, most) if asked else fewest
+    before = {name: n for name, n in (last or {}).items() if name in least.keys() - asked}
+    bounded = {name: _bounded(topology, name, n) for name, n in before.items()}
+    processors = _fitted(least, least | bounded, most)
+    kept = {name for name, n in before.items() if processors[name] == n}
+    groups = {
+        "--start": [name for name in least if name in asked],
+        "as in the run before": [name for name in least if name in kept],
+        "as in the run before, within the bounds of now": [
+            name for name in least if name in before.keys() - kept
+        ],
+        "min_processors": [name for name in least if name not in {*asked, *before}],
+    }
+    said = [
+        f"{', '.join(f'{name}={processors[name]}' for name in names)} ({why})"
+        for why, names in groups.items()
+        if names
+    ]
+    return FirstAllocation(processors, "; ".join(said))
+
+
+def _bounded(topology: Topology, name: str, processors: int) -> int:
+    operator = topology.operator[name]
+    most = operator.max_processors
+    return max(operator.min_processors, processors if most is None else min(processors, most))
+
+
+def _fitted(
+    least: Mapping[str, int], wanted: Mapping[str, int], most: int | None
 ) -> dict[str, int]:
-    """Return the processors *asked* for, and of other operators the fewest they may have."""
-    least = {operator.name: operator.min_processors for operator in topology.operators}
-    return checked_allocation(topology, least, asked, most) if asked else least
+    """Return what is *wanted*; where that is too much, the same share of all beyond *least*.
+
+    >>> _fitted({"split": 1, "count": 1}, {"split": 9, "count": 5}, 8)
+    {'split': 5, 'count': 3}
+    """
+    beyond = {name: wanted[name] - least[name] for name in least}
+    room = sum(beyond.values()) if most is None else max(0, most - sum(least.values()))
+    if sum(beyond.values()) <= room:
+        return dict(wanted)
+    share = room / sum(beyond.values())
+    return {name: least[name] + int(share * beyond[name]) for name in least}

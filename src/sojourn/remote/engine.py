@@ -37,6 +37,11 @@ class Health(Protocol):
         ...
 
     @property
+    def unkept(self) -> str:
+        """Why the processors of now are not kept for the next start; empty if they are."""
+        ...
+
+    @property
     def failure(self) -> str:
         """Why the application has stopped; empty while it runs."""
         ...

@@ -15,7 +15,7 @@ __all__ = ["State"]
 
 _MARK, _LOCK = "run.json", "lock"
 # which the engine writes; a state may have been made without this command
-_MARK_OF_ENGINE = "application.json"
+_MARK_OF_ENGINE, _LOCK_OF_ENGINE = "application.json", "engine.lock"
 
 
 class State:
@@ -58,8 +58,11 @@ class State:
             self._lock = None
 
     def forget(self) -> None:
-        """Remove all that a start would go on with; the history stays."""
-        kept = {_MARK, _LOCK}
+        """Remove all that a start would go on with; the history stays.
+
+        Locks stay too: whoever waits for a file that is gone would not keep others out.
+        """
+        kept = {_MARK, _LOCK, _LOCK_OF_ENGINE}
         for found in self.path.iterdir():
             if found.name in kept or found.name.startswith(self.history.name):
                 continue
@@ -75,7 +78,9 @@ class State:
         marks = [self.path / name for name in (_MARK, _MARK_OF_ENGINE)]
         mark = next((mark for mark in marks if mark.exists()), None)
         if mark is None:
-            if any(found.name != _LOCK for found in self.path.iterdir()):
+            names = {found.name for found in self.path.iterdir()}
+            # an engine that failed to start leaves its lock, and logs
+            if names - {_LOCK} and _LOCK_OF_ENGINE not in names:
                 raise BadFile(
                     str(self.path),
                     "is not empty, and not the state of an application",

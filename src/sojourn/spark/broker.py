@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -48,10 +48,11 @@ class Broker:
     *data* is a folder that keeps topics and records from one start to the next; without it
     they are gone when the broker stops. *port* is chosen where it is not given. *properties*
     are Kafka's, on top of ours. One that is not *secured* lets in everybody on this machine.
-    It has *patience_s* to start.
+    It has *patience_s* to start. It *inherits* these open files, and has them until it has
+    ended.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all by name
         self,
         *,
         data: Path | None = None,
@@ -60,11 +61,12 @@ class Broker:
         secured: bool = True,
         jars: Jars | None = None,
         patience_s: float = 120.0,
+        inherits: Sequence[int] = (),
     ) -> None:
         self._data, self._wanted_port, self._jars = data, port, jars
         self._properties = dict(properties or {})
         self._login = Login() if secured else None
-        self._patience_s = patience_s
+        self._patience_s, self._inherits = patience_s, tuple(inherits)
         self._port = 0
         self._folder: Folder | None = None
         self._kept: Kept | None = None
@@ -182,6 +184,7 @@ class Broker:
                 log=folder.log,
                 grace_s=_GRACE_S,
                 temporary=folder.temporary,
+                inherits=self._inherits,
             )
             if self._answers(self._kept, cluster):
                 folder.tell_clients(self.cluster.for_tools)

@@ -4,14 +4,16 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.app.application import App
 from sojourn.engine import Cost
@@ -22,6 +24,7 @@ from sojourn.host.server import Settings
 from sojourn.measure.report import Pull
 from sojourn.model.network import check_allocation
 from sojourn.spark.appends import TimedOffsets
+from sojourn.spark.batches import Batches, end_early, end_in_time
 from sojourn.spark.broker import Broker
 from sojourn.spark.broker_watch import BrokerWatch
 from sojourn.spark.cluster import Cluster
@@ -29,13 +32,15 @@ from sojourn.spark.health import Health
 from sojourn.spark.jvm import resolve_jars
 from sojourn.spark.kept_state import KeptState
 from sojourn.spark.layout import Layout, check_slots, spare_slots
+from sojourn.spark.log_rotation import LogRotation
 from sojourn.spark.notices import kafka_notices
-from sojourn.spark.plumbing import STATE_PARTITIONS, Plumbing
+from sojourn.spark.plumbing import STATE_PARTITIONS, Plumbing, Start
 from sojourn.spark.pulls import Pulls
 from sojourn.spark.queries import Queries
 from sojourn.spark.root_marks import kept_epoch, root_marks
-from sojourn.spark.session import end_session, new_session
+from sojourn.spark.session import end_session, new_session, remove_with_java
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.state_lock import StateLock
 from sojourn.topology import Topology
 
 __all__ = ["SparkEngine"]
@@ -51,7 +56,10 @@ _MOST_FOLDER = 60
 
 
 class SparkEngine:
-    """Runs *app*, which hosts find at *address*, on Spark in real-time mode."""
+    """Runs *app*, which hosts find at *address*, on Spark in real-time mode.
+
+    *progress* is told what a start is at, and what it waits for.
+    """
 
     def __init__(
         self,
@@ -68,7 +76,8 @@ class SparkEngine:
         self._allocation: dict[str, int] = {}
         self._began_s = 0.0
         self._looked_s = 0.0
-        self._failure = ""
+        self._failure = self._unkept = ""
+        self._draining = False
         self._own: Broker | None = None
         self._watch: BrokerWatch | None = None
         self._stopping = threading.Event()
@@ -115,7 +124,7 @@ class SparkEngine:
         check_allocation(topology, allocation)
         self._layout.app.check()
         self._topology, self._allocation = topology, dict(allocation)
-        self._failure = ""
+        self._failure, self._draining = "", False
         self._stopping.clear()
         with ExitStack() as stack:
             self._start(stack, topology)
@@ -123,6 +132,7 @@ class SparkEngine:
         # with the first look at offsets: what comes after it is counted, and nothing else
         self._began_s = self._pulls.since_s
         self._looked_s = 0.0
+        self._keep_allocation()
 
     def observe(self, until_s: float) -> Pull:
         """Wait until then, and return what was counted.
@@ -171,6 +181,8 @@ class SparkEngine:
             self._allocation = dict(allocation)
             for name, (_, processors) in changed.items():
                 self._controller.scale(name, processors)
+        if changed:
+            self._keep_allocation()
         return Cost(changed=changed)
 
     def stop(self) -> None:
@@ -197,39 +209,23 @@ class SparkEngine:
     def drain(self, progress: Callable[[str], None] = lambda _line: None) -> None:
         """Let every batch that has begun end and be committed: nothing of it comes again.
 
-        It takes up to the length of a batch, and as long again where Spark's own operators
-        have to do what was written in it. *progress* is told how far it is.
+        A batch ends at the next record that reaches it, or in its time. What lies between
+        operators waits there for the next start. *progress* is told how far it is.
         """
         self._running()
-        self._controller.drain()
-        left, told = set(self._hosts), ""
-        until_s = time.monotonic() + 2 * self._settings.batch_s + _PATIENCE_S
-        after: dict[str, int] | None = None
-        while left or after is None:
-            if time.monotonic() > until_s:
-                raise EngineError(f"{_listed(left)}: the batch did not end; stop it now")
-            if self._failure:
-                raise ApplicationStopped(self._failure)
-            self._controller.ask()
-            time.sleep(10 * _LOOK_S)
-            for name, tallies in self._controller.tallies().items():
-                self._pulls.located(name, tallies)
-                drained = tallies[-1].state.drained and not self._uncommitted(name)
-                left -= {name} if drained else set()
-            if after is None and not left:
-                # what Spark does itself reads what hosts have just written
-                after = {name: self._state.commits(name) for name in self._layout.natives}
-                left = set(after)
-            left -= {name for name, n in (after or {}).items() if self._state.commits(name) > n}
-            line = f"waiting for the batch of {_listed(left)} to end" if left else "drained"
-            if line != told and (left or after is not None):
-                told = line
-                progress(line)
+        self._draining = True
+        end_early(self._spark)
+        self._batches.drain(progress, self._check)
+        self._queries.stop()
+        self._batches.locate()
+        if late := self._batches.uncommitted():
+            progress(f"{late} records that came while it stopped come again at the next start")
+        progress("drained")
 
     def uncommitted(self) -> int:
         """Return how many records were begun that Spark has not committed: they come again."""
         self._running()
-        return sum(map(self._uncommitted, self._hosts))
+        return self._batches.uncommitted()
 
     def health(self) -> Health:
         """Return what went wrong so far."""
@@ -245,6 +241,7 @@ class SparkEngine:
             else {name: self._controller.running(name) for name in self._hosts},
             trees_open=0 if self._stack is None else len(self._pulls.trees),
             trees_forgotten=0 if self._stack is None else self._pulls.trees.forgotten,
+            unkept=self._unkept,
             failure=self._failure,
             no_broker_s=None if self._stack is None else self._pulls.offsets.away_s,
             notices=() if self._stack is None else self._notices(),
@@ -270,6 +267,8 @@ class SparkEngine:
         layout = self._layout
         layout.check_sockets(folder)
         self._state = KeptState(self._settings.state or folder / "state")
+        self._state_lock = stack.enter_context(StateLock(self._state.folder, self._progress))
+        stack.enter_context(LogRotation(self._state.logs))
         self._cluster = (
             self._broker(stack)
             if self._settings.servers is None
@@ -290,7 +289,6 @@ class SparkEngine:
         self._slots = slots
         # before it is noted that there is something to go on from
         epoch = kept_epoch(self._state.folder, goes_on=goes_on)
-        self._state.keep(layout.app, cluster)
         offsets = TimedOffsets(self._cluster.client(), partitions)
         offsets.settle()
         looked_s = time.monotonic()
@@ -306,21 +304,24 @@ class SparkEngine:
         )
         for name, host in self._hosts.items():
             self._controller.await_running(name, host.processors, patience_s=_PATIENCE_S)
-        starting = plumbing.positions(offsets, goes_on=goes_on)
+        plumbing.begin(offsets, goes_on=goes_on)
+        starting = plumbing.positions(offsets)
         rates = layout.expected_rates(topology, offsets, looked_s)
         starts = {
-            name: plumbing.operator(name, starting[name], rates[name]) for name in starting
+            name: partial(self._begin, plumbing.operator(name, starting[name], rates[name]))
+            for name in starting
         }
         self._queries = Queries(
             self._controller,
             self._hosts,
-            starts | plumbing.sinks(offsets, partitions, goes_on=goes_on),
+            starts | plumbing.sinks(offsets, partitions),
             wanted=self._wanted,
             batch=self._state.commits,
             failed=self._failed,
             broker=lambda: offsets.standing,
         )
         stack.callback(self._queries.stop)
+        self._state.keep(layout.app, cluster)
         self._queries.start()
         early = self._await_feeds(held)
         began_s = time.monotonic()
@@ -333,6 +334,14 @@ class SparkEngine:
         }
         self._pulls = Pulls(layout, offsets, starting, written, began_s)
         self._pulls.follow(early)
+        self._batches = Batches(
+            layout=layout,
+            state=self._state,
+            controller=self._controller,
+            pulls=self._pulls,
+            since_s=time.time(),
+            batch_s=self._settings.batch_s,
+        )
 
     def _launch_hosts(self, stack: ExitStack, folder: Path) -> None:
         self._controller = stack.enter_context(
@@ -360,9 +369,19 @@ class SparkEngine:
                 ),
             },
             log=self._state.logs / "spark.log",
+            inherits=[self._state_lock.file],
         )
         stack.callback(end_session, session)
+        self._spark = session
+        if not self._layout.functions:
+            remove_with_java(session, folder)  # hosts would do it
         return session
+
+    def _begin(self, start: Start) -> StreamingQuery:
+        """Start a query, or start it again."""
+        if self._draining:
+            end_in_time(self._spark)
+        return start()
 
     def _await_feeds(self, held: Mapping[str, int]) -> list[tuple[str, Tally]]:
         """Return what was reported until every host had all its feeds.
@@ -373,8 +392,7 @@ class SparkEngine:
         early: list[tuple[str, Tally]] = []
         left, until_s = set(self._hosts), time.monotonic() + _PATIENCE_S
         while left:
-            if self._failure:
-                raise ApplicationStopped(self._failure)
+            self._check()
             if time.monotonic() > until_s:
                 raise EngineError(f"{', '.join(left)}: Spark brings no records; see spark.log")
             self._controller.ask()
@@ -390,7 +408,12 @@ class SparkEngine:
         self._progress("starting a broker")
         told = self._settings
         data = None if told.state is None else self._state.broker
-        self._own = Broker(data=data, port=told.broker_port, secured=told.broker_secured)
+        self._own = Broker(
+            data=data,
+            port=told.broker_port,
+            secured=told.broker_secured,
+            inherits=[self._state_lock.file],
+        )
         stack.enter_context(self._own)
         self._watch = stack.enter_context(BrokerWatch(self._own, self._failed))
         found = self._own.cluster
@@ -424,6 +447,16 @@ class SparkEngine:
             needed=sum(self._layout.slots(offsets.numbers, STATE_PARTITIONS).values()),
         )
 
+    def _keep_allocation(self) -> None:
+        if self._settings.state is None:
+            return
+        try:
+            self._state.keep_allocation(self._allocation)
+        except EngineError as error:
+            self._unkept = str(error)  # a full disk is no reason to end what runs
+        else:
+            self._unkept = ""
+
     def _wanted(self, name: str) -> Settings:
         return replace(self._hosts[name], processors=self._allocation[name])
 
@@ -434,24 +467,13 @@ class SparkEngine:
     def _sleep(self, until_s: float) -> None:
         """Wait until then, unless the application stops before."""
         self._stopping.wait(max(0.0, until_s - self.now_s))
+        self._check()
+
+    def _check(self) -> None:
         if self._failure:
             raise ApplicationStopped(self._failure)
-
-    def _uncommitted(self, name: str) -> int:
-        """Return how far a host is beyond what the files of the checkpoint say."""
-        at = self._pulls.positions[name]
-        committed = self._state.positions(name, at)
-        return sum(
-            max(0, next_ - committed[topic].get(part, 0))
-            for topic, parts in at.items()
-            for part, next_ in parts.items()
-        )
 
     def _running(self) -> tuple[ExitStack, Topology]:
         if self._stack is None or self._topology is None:
             raise EngineError("nothing runs; start it first")
         return self._stack, self._topology
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))

@@ -12,10 +12,11 @@ class Health:
 
     *restarts* of feeds and hosts by operator, records *replayed* from memory, *retried* after
     an error, kept as *dead_letters*. Of the roots that are followed some *trees* are *open*,
-    and some were *forgotten* because too many were. *failure* is why the application stopped,
-    if it did. Brokers have not answered for *no_broker_s*, if they do not; *notices* are what
-    somebody should know. The topics between operators hold *held_records*, and on a broker of
-    our own so many *held_bytes*.
+    and some were *forgotten* because too many were. *unkept* is why the state does not have
+    the processors of now, if it has not: the next start begins with others. *failure* is why
+    the application stopped, if it did. Brokers have not answered for *no_broker_s*, if they do
+    not; *notices* are what somebody should know. The topics between operators hold
+    *held_records*, and on a broker of our own so many *held_bytes*.
     """
 
     restarts: Mapping[str, int] = field(default_factory=dict)
@@ -25,6 +26,7 @@ class Health:
     running: Mapping[str, int] = field(default_factory=dict)
     trees_open: int = 0
     trees_forgotten: int = 0
+    unkept: str = ""
     failure: str = ""
     no_broker_s: float | None = None
     notices: tuple[str, ...] = ()

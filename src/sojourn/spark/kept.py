@@ -19,7 +19,8 @@ class Kept:
 
     Between the two stands a keeper (`keeper.py`) that ends the command when this process ends.
     Neither is hit by Ctrl-C in the terminal: the command ends when it is told to. *temporary*
-    says that the folder is of no use afterwards.
+    says that the folder is of no use afterwards. The keeper *inherits* these open files, and
+    has them until the command has ended.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class Kept:
         log: Path,
         grace_s: float,
         temporary: bool = False,
+        inherits: Sequence[int] = (),
     ) -> None:
         self._grace_s = grace_s
         asked = (str(os.getpid()), str(grace_s), str(folder) if temporary else "", *command)
@@ -41,6 +43,7 @@ class Kept:
                 stderr=out,
                 cwd=folder,
                 start_new_session=True,
+                pass_fds=tuple(inherits),
             )
 
     @property

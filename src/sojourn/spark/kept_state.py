@@ -16,6 +16,8 @@ __all__ = ["KeptState", "Positions"]
 Positions = Mapping[str, Mapping[int, int]]
 """The offsets that come next, by topic and partition."""
 
+_APPLICATION, _ALLOCATION = "application.json", "allocation.json"
+
 
 @dataclass(frozen=True, slots=True)
 class KeptState:
@@ -52,7 +54,7 @@ class KeptState:
         Spark's own aggregations keep.
         """
         now = _form(app, cluster)
-        path = self.folder / "application.json"
+        path = self.folder / _APPLICATION
         goes_on = path.exists()
         if goes_on:
             try:
@@ -67,28 +69,47 @@ class KeptState:
         return goes_on
 
     def keep(self, app: App, cluster: str) -> None:
-        """Note what is kept from now on."""
+        """Note that it is begun, and what is kept from now on.
+
+        That comes after `begin` for every query, and before the first of them is started: a
+        start that fails earlier has begun nothing.
+        """
         form = json.dumps(_form(app, cluster), indent=1)
-        write_durably(self.folder / "application.json", form.encode())
+        write_durably(self.folder / _APPLICATION, form.encode())
 
     def commits(self, query: str) -> int:
         """Return how many batches of a query are committed."""
         return max(_numbers(self.checkpoint(query) / "commits"), default=-1) + 1
 
-    def positions(
-        self, query: str, begin: Positions, *, added: Positions | None = None
-    ) -> dict[str, dict[int, int]]:
+    def committed_s(self, query: str) -> float | None:
+        """Return when a batch was last committed, in seconds since 1970."""
+        last = self.checkpoint(query) / "commits" / str(self.commits(query) - 1)
+        return last.stat().st_mtime if last.exists() else None
+
+    def left_over(self, query: str) -> bool:
+        """Tell whether the last batch that is committed has left records to the next."""
+        return any(self.carried(query).glob(f"*-{self.commits(query) - 1}"))
+
+    def begin(self, query: str, positions: Positions, *, anew: bool = False) -> None:
+        """Note where a query begins, unless that is known; of an application begun *anew* too.
+
+        What a start has noted that then failed is of no use to the next.
+        """
+        path = self._first(query)
+        if anew or not path.exists():
+            write_durably(path, json.dumps(positions).encode())
+
+    def positions(self, query: str, new: Positions) -> dict[str, dict[int, int]]:
         """Return the offsets that come next, by topic and partition, as last committed.
 
-        Before the first commit that is where the first start began, which is *begin* if this
-        is the first: what a start that was killed had taken comes again. Partitions that were
-        *added* since begin where that says: what came before this start counts too.
+        Before the first commit that is where the first start began: what a start that was
+        killed had taken comes again. Partitions that were made since begin at *new*.
         """
-        first = self.folder / "first" / f"{query}.json"
-        if not first.exists():
-            added = begin
-            write_durably(first, json.dumps(begin).encode())
-        known = _parsed(first.read_text(encoding="utf-8"))
+        path = self._first(query)
+        try:
+            known = _parsed(path.read_text(encoding="utf-8")) if path.exists() else {}
+        except (OSError, ValueError) as error:
+            raise BadFile(str(path), "cannot be read", "start anew, without it") from error
         checkpoint = self.checkpoint(query)
         committed = _numbers(checkpoint / "commits")
         if committed:
@@ -96,7 +117,26 @@ class KeptState:
             # a version, what Spark keeps of the batch, and then the offsets of each source
             for line in offsets.read_text(encoding="utf-8").splitlines()[2:]:
                 known |= _parsed(line)
-        return {topic: dict((added or begin)[topic]) | known.get(topic, {}) for topic in begin}
+        return {topic: dict(new[topic]) | known.get(topic, {}) for topic in new}
+
+    def keep_allocation(self, allocation: Mapping[str, int]) -> None:
+        """Note the processors that the next start begins with."""
+        write_durably(self.folder / _ALLOCATION, json.dumps(dict(allocation)).encode())
+
+    def allocation(self) -> dict[str, int]:
+        """Return the processors that operators had last; of what is not known, nothing."""
+        try:
+            told = json.loads((self.folder / _ALLOCATION).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}  # the loop finds out in a moment what it takes
+        return {
+            name: processors
+            for name, processors in (told.items() if isinstance(told, dict) else ())
+            if isinstance(processors, int) and processors > 0
+        }
+
+    def _first(self, query: str) -> Path:
+        return self.folder / "first" / f"{query}.json"
 
 
 def _parsed(text: str) -> dict[str, dict[int, int]]:

@@ -48,28 +48,30 @@ class Plumbing:
     hosts: Path
     marks: Mapping[str, str]
 
-    def positions(
-        self, offsets: Offsets, *, goes_on: bool
-    ) -> dict[str, dict[str, dict[int, int]]]:
-        """Return the offsets at which each operator begins.
+    def begin(self, offsets: Offsets, *, goes_on: bool) -> None:
+        """Settle where each query begins that never did; all anew unless the state *goes on*.
 
-        Between operators that is the end, where another run has left something.
+        Between operators that is the end: what lies there is of another run, or older than
+        an operator that is new. The start that follows, or one after it, begins there.
         """
         app = self.layout.app
-        inner = offsets.partitions(_inner(goes_on=goes_on))
-        begun = offsets.partitions(self.settings.starting)
-        earliest = offsets.partitions("earliest")
+        begun, ends = offsets.partitions(self.settings.starting), offsets.partitions()
         sources = {app.topic(name) for name in app.sources}
+        starting = {topic: (begun if topic in sources else ends)[topic] for topic in ends}
+        reads = {name: tuple(self.layout.reads(name)) for name in app.operators}
+        reads |= {_query(sink): (app.topic(sink.stream.name),) for sink in self._once}
+        for query, topics in reads.items():
+            begins = {topic: starting[topic] for topic in topics}
+            self.state.begin(query, begins, anew=not goes_on)
+
+    def positions(self, offsets: Offsets) -> dict[str, dict[str, dict[int, int]]]:
+        """Return the offsets at which each operator goes on, or begins."""
+        earliest = offsets.partitions("earliest")
         return {
             name: self.state.positions(
-                name,
-                {
-                    topic: (begun if topic in sources else inner)[topic]
-                    for topic in self.layout.reads(name)
-                },
-                added=earliest,  # as Spark has it of partitions that no checkpoint knows
+                name, {topic: earliest[topic] for topic in self.layout.reads(name)}
             )
-            for name in app.operators
+            for name in self.layout.app.operators
         }
 
     def operator(self, name: str, starting: Positions, per_s: float) -> Start:
@@ -111,22 +113,17 @@ class Plumbing:
         )
         return partial(start_native, self.session, native)
 
-    def sinks(
-        self, offsets: Offsets, partitions: Mapping[str, int], *, goes_on: bool
-    ) -> dict[str, Start]:
+    def sinks(self, offsets: Offsets, partitions: Mapping[str, int]) -> dict[str, Start]:
         """Return what starts the queries of sinks at which nothing arrives twice."""
-        begun = offsets.partitions(_inner(goes_on=goes_on))
-        app = self.layout.app
-        return {
-            f"sink {sink.name}": self._sink(sink, partitions, begun)
-            for sink in app.sinks.values()
-            if sink.deduplicate
-        }
+        earliest = offsets.partitions("earliest")
+        return {_query(sink): self._sink(sink, partitions, earliest) for sink in self._once}
 
-    def _sink(
-        self, sink: Sink, partitions: Mapping[str, int], begun: Mapping[str, Mapping[int, int]]
-    ) -> Start:
-        topic, query = self.layout.app.topic(sink.stream.name), f"sink {sink.name}"
+    @property
+    def _once(self) -> list[Sink]:
+        return [sink for sink in self.layout.app.sinks.values() if sink.deduplicate]
+
+    def _sink(self, sink: Sink, partitions: Mapping[str, int], earliest: Positions) -> Start:
+        topic, query = self.layout.app.topic(sink.stream.name), _query(sink)
         if partitions[topic] > 1:
             raise BadInput(
                 f"{query}: {topic} has {partitions[topic]} partitions, and what comes twice "
@@ -141,7 +138,7 @@ class Plumbing:
             checkpoint=self.state.checkpoint(query),
             clients=self.cluster.for_clients,
             spark=self.cluster.for_spark,
-            starting=_as_spark(self.state.positions(query, {topic: begun[topic]})),
+            starting=_as_spark(self.state.positions(query, {topic: earliest[topic]})),
             batch_s=self.settings.batch_s,
         )
         return partial(start_once, self.session, once)
@@ -156,9 +153,8 @@ def records_per_transfer(per_s: float) -> int:
     return max(1, min(_MOST_PER_TRANSFER, int(per_s * _FILLS_S)))
 
 
-def _inner(*, goes_on: bool) -> str:
-    """Return where to begin in what operators write: not with what another run has left."""
-    return "earliest" if goes_on else "latest"
+def _query(sink: Sink) -> str:
+    return f"sink {sink.name}"
 
 
 def _as_spark(positions: Positions) -> str:

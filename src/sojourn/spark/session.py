@@ -9,8 +9,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -19,7 +20,7 @@ from pyspark.sql import SparkSession
 from sojourn.errors import EngineError
 from sojourn.spark.jvm import Jars
 
-__all__ = ["end_session", "new_session"]
+__all__ = ["end_session", "new_session", "remove_with_java"]
 
 _GRACE_S = 20.0
 
@@ -44,11 +45,13 @@ def new_session(
     slots: int,
     options: Mapping[str, str] | None = None,
     log: Path | None = None,
+    inherits: Sequence[int] = (),
 ) -> SparkSession:
     """Return a session on this machine with *slots* tasks at once.
 
     Every feed holds a slot for as long as it runs. What Java and its Python workers print
-    goes to the file *log*, if there is one. Raise `EngineError` if this process has a session.
+    goes to the file *log*, if there is one; then Java *inherits* these open files. Raise
+    `EngineError` if this process has a session.
     """
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - nothing else tells
         raise EngineError("this process has a Spark session already; stop it first")
@@ -72,7 +75,7 @@ def new_session(
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as out:
             gateway = launch_gateway(  # type: ignore[no-untyped-call]
-                conf, {"stdout": out, "stderr": out}
+                conf, {"stdout": out, "stderr": out, "pass_fds": tuple(inherits)}
             )
         SparkContext._ensure_initialized(gateway=gateway, conf=conf)  # noqa: SLF001
     interrupted = signal.getsignal(signal.SIGINT)
@@ -82,6 +85,14 @@ def new_session(
         signal.signal(signal.SIGINT, interrupted)
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def remove_with_java(session: SparkSession, folder: Path) -> None:
+    """Let *folder* be removed when Java ends, be it because this process was killed."""
+    jvm: Any = session.sparkContext._jvm  # noqa: SLF001
+    jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(
+        jvm.java.io.File(str(folder))
+    )
 
 
 def end_session(session: SparkSession) -> None:

@@ -25,6 +25,7 @@ from sojourn.cli.spark import SparkOptions, spark_engine
 from sojourn.errors import BadFile, BadInput
 from sojourn.knowledge_file import read_episodes, read_run
 from sojourn.remote.running import Running
+from sojourn.spark.kept_state import KeptState
 
 TESTS = Path(__file__).parents[2]
 VLD = str(TESTS.parent / "examples" / "vld.yaml")
@@ -155,6 +156,40 @@ def test_it_starts_with_what_it_is_told():
     )
     first = json.loads(done.stdout.splitlines()[0])
     assert first["allocation"] == {"extract": 8, "match": 9, "aggregate": 2}
+    assert first["begins_with"] == "extract=8, match=9, aggregate=2 (--start)"
+
+
+@pytest.mark.usefixtures("engines")
+def test_it_begins_with_what_the_run_before_had_unless_it_is_fresh(tmp_path):
+    state = tmp_path / "state"
+    KeptState(state).keep_allocation({"extract": 12, "match": 9, "gone": 4})
+    (state / "run.json").write_text('{"application": "vld"}')
+
+    def begun(*arguments):
+        done = run("--for", "1s", "--json", "--state", state, *arguments)
+        return json.loads(done.stdout.splitlines()[0])
+
+    assert begun()["allocation"] == {"extract": 12, "match": 9, "aggregate": 1}
+    assert begun()["begins_with"] == (
+        "extract=12, match=9 (as in the run before); aggregate=1 (min_processors)"
+    )
+    told = begun("--start", "match=14")
+    assert told["allocation"] == {"extract": 10, "match": 14, "aggregate": 1}
+    assert told["begins_with"] == (
+        "match=14 (--start); extract=10 (as in the run before, within the bounds of now); "
+        "aggregate=1 (min_processors)"
+    )
+    assert begun("--fresh")["allocation"] == {"extract": 1, "match": 1, "aggregate": 1}
+    assert begun()["allocation"] == {"extract": 1, "match": 1, "aggregate": 1}
+
+
+@pytest.mark.usefixtures("engines")
+def test_that_the_processors_of_now_cannot_be_kept_is_said_once(monkeypatch):
+    why = "/s/allocation.json cannot be written: No space left on device; make room in /s"
+    monkeypatch.setattr(LiveSimulator, "health", lambda _engine: Health(unkept=why))
+    done = run("--for", "5s")
+    assert done.exit_code == 0
+    assert done.stderr.count(f"the next start will not know of this: {why}\n") == 1
 
 
 def test_passive_it_changes_nothing(engines):
@@ -314,6 +349,16 @@ def test_a_history_that_cannot_be_written_any_more_does_not_end_what_runs(monkey
     assert "turns       5 in" in done.stdout
 
 
+@pytest.mark.usefixtures("engines")
+def test_a_disk_that_fills_up_ends_the_history_and_not_what_runs(small_disk):
+    done = run("--for", "150s", "--state", small_disk / "state")
+    assert done.exit_code == 0, done.output
+    assert done.stderr.count("the history ends here: ") == 1
+    assert "full" in done.stderr
+    assert "turns       150 in" in done.stdout
+    assert list(read_episodes(small_disk / "state" / "history"))
+
+
 # -- how it ends -------------------------------------------------------------------------------
 
 
@@ -349,7 +394,9 @@ def test_a_signal_lets_it_end_what_was_begun(number, look_s):
 def test_a_second_one_stops_it_at_once():
     with started(drain_s=600) as process:
         process.send_signal(signal.SIGINT)
-        assert process.stderr.readline() == "starting vld on Spark …\n"
+        assert process.stderr.readline() == (
+            "starting vld on Spark with extract=1, match=1, aggregate=1 (min_processors) …\n"
+        )
         assert process.stderr.readline() == "waiting for the batch of extract to end\n"
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=60)

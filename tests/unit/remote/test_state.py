@@ -4,12 +4,16 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sojourn as sj
 from processes import started
 from sojourn.errors import BadAllocation, BadFile, EngineError
 from sojourn.remote.beginning import first_allocation, first_topology
 from sojourn.remote.state import State
+from sojourn.spark.state_lock import StateLock
+from sojourn.topology import Arrival, Operator, Topology
 
 
 def test_a_new_folder_is_made_and_marked(tmp_path):
@@ -79,6 +83,13 @@ def test_a_path_that_is_no_folder_is_refused(tmp_path):
         State(tmp_path / "file", "words").__enter__()
 
 
+def test_what_an_engine_left_that_failed_to_start_is_no_reason_to_refuse(tmp_path):
+    with StateLock(tmp_path):
+        (tmp_path / "logs").mkdir()
+    with State(tmp_path, "words"):
+        pass
+
+
 def test_to_forget_keeps_the_history_alone(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     kept = tmp_path / "elsewhere" / "precious"
@@ -88,9 +99,10 @@ def test_to_forget_keeps_the_history_alone(tmp_path):
         (state.path / "application.json").write_text("{}")
         (state.path / "link").symlink_to(tmp_path / "elsewhere")
         state.history.write_text("turns")
-        state.forget()
+        with StateLock(state.path):
+            state.forget()
         left = sorted(path.name for path in state.path.iterdir())
-    assert left == ["history", "lock", "run.json"]
+    assert left == ["engine.lock", "history", "lock", "run.json"]
     assert kept.exists()
 
 
@@ -148,10 +160,49 @@ def test_what_spark_runs_itself_keeps_its_processors(words):
 
 def test_it_starts_with_what_is_asked_for_and_else_the_fewest(words):
     topology = first_topology(words, {})
-    assert first_allocation(topology, {}, None) == {"split": 2, "check": 1, "count": 1}
+    fewest = first_allocation(topology, {}, None)
+    assert fewest.processors == {"split": 2, "check": 1, "count": 1}
     asked = first_allocation(topology, {"check": 3}, 6)
-    assert asked == {"split": 2, "check": 3, "count": 1}
+    assert asked.processors == {"split": 2, "check": 3, "count": 1}
+    assert asked.said == "check=3 (--start); split=2, count=1 (min_processors)"
     with pytest.raises(BadAllocation, match="max_processors is 4"):
         first_allocation(topology, {"check": 5}, None)
     with pytest.raises(BadAllocation, match="6 processors in all, and 5 are the most"):
         first_allocation(topology, {"check": 3}, 5)
+
+
+def test_what_operators_had_last_is_kept_within_the_bounds_of_now(words):
+    topology = first_topology(words, {})
+    last = {"split": 1, "check": 9, "count": 3, "gone": 7}
+    begun = first_allocation(topology, {}, None, last)
+    assert begun.processors == {"split": 2, "check": 4, "count": 1}
+    assert begun.said == (
+        "split=2, check=4, count=1 (as in the run before, within the bounds of now)"
+    )
+
+
+@given(
+    last=st.dictionaries(st.sampled_from("abcd"), st.integers(1, 1000)),
+    asked=st.dictionaries(st.sampled_from("abc"), st.integers(1, 5)),
+    most=st.none() | st.integers(20, 2000),
+)
+def test_what_is_begun_with_never_breaks_a_bound(last, asked, most):
+    topology = Topology(
+        name="bounded",
+        arrivals=(Arrival(name="in", per_s=1.0, into="a"),),
+        operators=(
+            Operator(name="a", service_s=0.1, emits={"b": 1}),
+            Operator(name="b", service_s=0.1, min_processors=1, max_processors=50),
+            Operator(name="c", service_s=0.1, max_processors=5),
+        ),
+    )
+    begun = first_allocation(topology, asked, most, last).processors
+    assert begun | asked == begun
+    assert list(begun) == ["a", "b", "c"]
+    assert all(
+        o.min_processors <= begun[o.name] <= (o.max_processors or 1000)
+        for o in topology.operators
+    )
+    assert most is None or sum(begun.values()) <= most
+    if most is None:
+        assert begun["a"] == asked.get("a", last.get("a", 1))

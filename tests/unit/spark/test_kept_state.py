@@ -5,7 +5,7 @@ import json
 import pytest
 
 import sojourn as sj
-from sojourn.errors import BadFile, BadInput
+from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.spark.kept_state import KeptState
 
 
@@ -64,13 +64,21 @@ def test_what_cannot_be_read_is_named(tmp_path):
 def test_before_the_first_commit_it_begins_where_the_first_start_began(tmp_path):
     """What a start had taken that was killed before it committed must come again."""
     kept = KeptState(tmp_path)
-    assert kept.positions("split", {"lines": {0: 7, 1: 9}}) == {"lines": {0: 7, 1: 9}}
-    assert kept.positions("split", {"lines": {0: 50, 1: 60}}) == {"lines": {0: 7, 1: 9}}
+    kept.begin("split", {"lines": {0: 7, 1: 9}})
+    kept.begin("split", {"lines": {0: 50, 1: 60}})
+    assert kept.positions("split", {"lines": {0: 0, 1: 0}}) == {"lines": {0: 7, 1: 9}}
+
+
+def test_what_a_start_had_noted_that_failed_is_of_no_use_to_the_next(tmp_path):
+    kept = KeptState(tmp_path)
+    kept.begin("split", {"lines": {0: 7}}, anew=True)
+    kept.begin("split", {"lines": {0: 50}}, anew=True)
+    assert kept.positions("split", {"lines": {0: 0}}) == {"lines": {0: 50}}
 
 
 def test_after_a_commit_it_begins_there(tmp_path):
     kept = KeptState(tmp_path)
-    kept.positions("split", {"lines": {0: 7}})
+    kept.begin("split", {"lines": {0: 7}})
     for number, offset in ((0, 10), (1, 20), (2, 30)):
         offsets = kept.checkpoint("split") / "offsets" / str(number)
         offsets.parent.mkdir(parents=True, exist_ok=True)
@@ -84,9 +92,51 @@ def test_after_a_commit_it_begins_there(tmp_path):
 
 def test_a_partition_that_is_new_begins_where_it_is_asked_to(tmp_path):
     kept = KeptState(tmp_path)
-    kept.positions("split", {"lines": {0: 7}})
+    kept.begin("split", {"lines": {0: 7}})
     assert kept.positions("split", {"lines": {0: 50, 1: 3}}) == {"lines": {0: 7, 1: 3}}
-    latest, earliest = {"lines": {0: 50, 1: 3}}, {"lines": {0: 2, 1: 0}}
-    found = kept.positions("split", latest, added=earliest)
-    assert found == {"lines": {0: 7, 1: 0}}
-    assert kept.positions("other", latest, added=earliest) == latest
+
+
+def test_where_it_began_must_be_readable(tmp_path):
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "split.json").write_text("")
+    with pytest.raises(BadFile, match=r"split\.json: cannot be read"):
+        KeptState(tmp_path).positions("split", {"lines": {0: 0}})
+
+
+def test_processors_are_kept_for_the_next_start(tmp_path):
+    kept = KeptState(tmp_path / "state")
+    assert kept.allocation() == {}
+    kept.keep_allocation({"split": 3, "count": 1})
+    assert kept.allocation() == {"split": 3, "count": 1}
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"split": 0}', '{"split": "3"}', "\xff"])
+def test_processors_that_nobody_can_have_kept_are_not_known(tmp_path, text):
+    """The loop finds out in a moment; a start that fails would be worse."""
+    (tmp_path / "allocation.json").write_text(text, encoding="latin-1")
+    assert KeptState(tmp_path).allocation() == {}
+
+
+def test_a_full_disk_is_named_and_nothing_of_the_state_is_lost(small_disk):
+    kept = KeptState(small_disk / "state")
+    begin, new = {"lines": {0: 7}}, {"lines": {0: 0}}
+    kept.begin("split", begin)
+    kept.keep(shop(), "c")
+    kept.keep_allocation({"split": 3})
+    with pytest.raises(OSError, match="No space left"):
+        (small_disk / "filled").write_bytes(bytes(1 << 20))
+    for write in (
+        lambda: kept.keep_allocation({"split": 4}),
+        lambda: kept.begin("count", begin),
+        lambda: kept.keep(shop(expression="max(word)"), "c"),
+    ):
+        with pytest.raises(
+            EngineError, match=f"No space left on device; make room in {kept.folder}"
+        ):
+            write()
+    assert kept.check(shop(), "c")
+    assert kept.positions("split", new) == begin
+    assert kept.allocation() == {"split": 3}
+    (small_disk / "filled").unlink()
+    kept.keep_allocation({"split": 4})
+    assert kept.allocation() == {"split": 4}

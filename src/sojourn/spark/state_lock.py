@@ -1,0 +1,132 @@
+"""The lock of a state: one application uses it at a time, with all that it has started.
+
+A lock belongs to an open file, and Java and the broker inherit that file. So it is free only
+when the last of them has ended. Java outlives a driver that was killed by a moment, in which it
+may still commit; the next start waits for that.
+"""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psutil
+
+from sojourn.errors import BadFile, EngineError
+
+__all__ = ["StateLock"]
+
+_NAME = "engine.lock"
+_LOOK_S = 0.1
+
+
+class StateLock:
+    """The lock of the state in *folder*, while it is entered.
+
+    Raise `EngineError` on entering if another run uses the state, or if what a run has left
+    that was killed does not end within *patience_s*. *progress* is told what it waits for.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        progress: Callable[[str], None] = lambda _line: None,
+        *,
+        patience_s: float = 90.0,
+    ) -> None:
+        self._path, self._progress, self._patience_s = folder / _NAME, progress, patience_s
+        self._file: int | None = None
+
+    @property
+    def file(self) -> int:
+        """The open file, for processes that should hold the lock too."""
+        if self._file is None:
+            raise EngineError(f"{self._path} is not locked")
+        return self._file
+
+    def __enter__(self) -> Self:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._file = os.open(self._path, flags, 0o600)
+        except OSError as error:
+            problem = f"cannot be written: {error.strerror}"
+            raise BadFile(str(self._path), problem, "keep the state elsewhere") from error
+        try:
+            self._take()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _take(self) -> None:
+        until_s, told = time.monotonic() + self._patience_s, False
+        while not self._taken():
+            holder = self._holder()
+            if holder is not None and _runs(*holder):
+                raise EngineError(
+                    f"{self._path.parent} is the state of a run that goes on, "
+                    f"pid {holder[0]}; end that one first, or keep the state elsewhere"
+                )
+            if not told:
+                told = True
+                self._progress("waiting for what the run before has left to end: Java, Kafka")
+            if time.monotonic() > until_s:
+                raise EngineError(
+                    f"{self._path.parent} is still used by what a run has left that is gone, "
+                    f"pid {_users(self._path)}; end that first, or keep the state elsewhere"
+                )
+            time.sleep(_LOOK_S)
+        us = {"pid": os.getpid(), "since": psutil.Process().create_time()}
+        os.ftruncate(self.file, 0)
+        os.pwrite(self.file, json.dumps(us).encode(), 0)
+
+    def _taken(self) -> bool:
+        try:
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _holder(self) -> tuple[int, float] | None:
+        """Return which process has taken it, and when that was started."""
+        try:
+            told = json.loads(os.pread(self.file, 200, 0))
+            return int(told["pid"]), float(told["since"])
+        except (ValueError, KeyError, TypeError):
+            return None  # it is being written
+
+
+def _runs(pid: int, since_s: float) -> bool:
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        alive = process.status() != psutil.STATUS_ZOMBIE
+        return alive and abs(process.create_time() - since_s) < 1.0
+    return False
+
+
+def _users(path: Path) -> str:
+    """Return the processes that have a file open, as text."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.pid != os.getpid() and str(path.resolve()) in {
+                file.path for file in process.open_files()
+            }:
+                found.append(str(process.pid))
+    return ", ".join(found) or "unknown"

@@ -1,0 +1,255 @@
+"""How an application starts on what another start has left, on real Spark and Kafka."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from contextlib import closing, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from sojourn.app.loading import load
+from sojourn.errors import EngineError
+from sojourn.spark.broker import Broker
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.engine import SparkEngine
+from sojourn.spark.kept_state import KeptState
+from sojourn.spark.offsets import Offsets
+from sojourn.spark.settings import SparkSettings
+from sojourn.topology import Arrival, Operator, Topology
+from spark.loaded import Loaded, as_file, load_of
+
+pytestmark = pytest.mark.spark
+DEADLINE_S = 120.0
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def servers(jars):
+    with Broker(jars=jars) as broker:
+        yield broker.bootstrap_servers
+
+
+@pytest.fixture(scope="module", autouse=True)
+def found():
+    """Let hosts find the applications of these tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(HERE)
+        patch.setenv(
+            "PYTHONPATH",
+            os.pathsep.join([str(HERE), os.environ["PYTHONPATH"]])
+            if "PYTHONPATH" in os.environ
+            else str(HERE),
+        )
+        yield
+
+
+def send(servers, topic, numbers):
+    producer = Producer({"bootstrap.servers": servers})
+    for number in numbers:
+        producer.produce(topic, json.dumps({"number": number}).encode())
+    producer.flush()
+
+
+def messages(servers, topic):
+    """Yield all messages of a topic as they come, and None when there is none for a moment."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": str(uuid.uuid4()),
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe([topic])
+    until_s = time.monotonic() + DEADLINE_S
+    try:
+        while time.monotonic() < until_s:
+            message = consumer.poll(0.2)
+            yield message if message is not None and message.error() is None else None
+    finally:
+        consumer.close()
+
+
+def arrived(servers, topic, last):
+    """Return the numbers in a topic, when *last* is there."""
+    found = []
+    with closing(messages(servers, topic)) as read:
+        for message in read:
+            found += [json.loads(message.value())["number"]] if message else []
+            if last in found:
+                return found
+    raise AssertionError(found)
+
+
+def eventually(condition, what):
+    until_s = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < until_s, what
+        time.sleep(0.05)
+
+
+def is_there(process):
+    with suppress(psutil.Error):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def test_a_start_that_failed_has_begun_nothing(servers, tmp_path, monkeypatch):
+    """The one after it does not take what lies between operators for its own."""
+    import starts  # noqa: PLC0415 - found only now
+
+    ready, state = tmp_path / "ready", tmp_path / "state"
+    monkeypatch.setenv("STARTS_WHEN", str(ready))
+    Cluster(servers).ensure(["starts.numbers", "starts.first"], 1)
+    send(servers, "starts.first", [900, 901])  # which another run has left
+    settings = SparkSettings(servers=servers, state=state, batch_s=5)
+    topology = starts.app.topology({"numbers": 1})
+    with SparkEngine(starts.app, "starts:app", settings) as engine:
+        with pytest.raises(EngineError, match=r"^first: "):
+            engine.start(topology, {"first": 1, "second": 1})
+        assert not (state / "application.json").exists()
+        ready.touch()
+        send(servers, "starts.first", [902])
+        engine.start(topology, {"first": 1, "second": 1})
+        send(servers, "starts.numbers", [1, 2, 3])
+        assert arrived(servers, "starts.second", 3) == [1, 2, 3]
+        engine.apply({"first": 2, "second": 1})
+        assert KeptState(state).allocation() == {"first": 2, "second": 1}
+        other = SparkEngine(starts.app, "starts:app", settings)
+        with pytest.raises(EngineError, match=f"a run that goes on, pid {os.getpid()}"):
+            other.start(topology, {"first": 1, "second": 1})
+
+
+CHAIN = Topology(
+    name="ending",
+    arrivals=(Arrival(name="in", per_s=20.0, into="slow"),),
+    operators=(
+        Operator(name="slow", service_s=0.2, emits={"quick": 1}),
+        Operator(name="quick", service_s=0.005),
+    ),
+)
+
+
+@pytest.fixture
+def ending(servers, tmp_path):
+    """Return an application to which records come without a pause."""
+    address = as_file(CHAIN, tmp_path)
+    made = Loaded(load(address), address, servers)
+    Cluster(servers).ensure([made.app.topic("in")], 1)
+    with load_of(CHAIN, made):
+        yield made
+
+
+def at(servers, topic):
+    """Return the offset that comes next in a topic."""
+    return Offsets(Cluster(servers).client(), {topic: 1}).partitions()[topic][0]
+
+
+def arrived_ids(servers, enough):
+    """Return the ids of what has arrived, when *enough* is true of their roots' offsets."""
+    ids, roots = [], set()
+    with closing(messages(servers, "ending.quick")) as read:
+        for message in read:
+            if message:
+                told = dict(message.headers())
+                ids.append(told["sojourn-id"])
+                roots.add(int(told["sojourn-root"].rpartition(b"/")[2]))
+            if enough(roots):
+                return ids
+    raise AssertionError(sorted(roots))
+
+
+def test_a_long_batch_is_ended_early_and_nothing_is_lost_or_comes_twice(ending, tmp_path):
+    """A batch of ten minutes would outlast the test."""
+    settings = {"batch_s": 600.0, "state": tmp_path / "state"}
+    allocation = {"slow": 8, "quick": 1}
+    with ending.engine(**settings) as engine:
+        engine.start(CHAIN, allocation)
+        eventually(lambda: at(ending.servers, "ending.quick") > 20, "records arrive")
+        told = []
+        engine.drain(told.append)
+        assert "to end, within" in told[0]
+        assert told[-1] == "drained"
+        assert engine.uncommitted() == 0
+    with ending.engine(**settings) as engine:
+        engine.start(CHAIN, allocation)
+        last = at(ending.servers, "ending.in")
+
+        def all_there(roots):
+            return bool(roots) and set(range(min(roots), last)) <= roots
+
+        ids = arrived_ids(ending.servers, all_there)
+        assert len(ids) == len(set(ids))
+
+
+def test_a_start_waits_for_java_of_one_that_was_killed_and_takes_over_its_state(servers):
+    """The state is as the version before has written it: three records are not taken yet."""
+    import copies  # noqa: PLC0415
+
+    Cluster(servers).ensure(["copies.numbers"], 1)
+    send(servers, "copies.numbers", range(10))
+    with tempfile.TemporaryDirectory() as folder:  # with a short name, as sockets need it
+        state, temporary = Path(folder, "state"), Path(folder, "tmp")
+        old_state(state, Cluster(servers).identity(), {"copies.numbers": {"0": 7}})
+        temporary.mkdir()
+        driver = subprocess.Popen(
+            [sys.executable, HERE / "copies.py", servers, state],
+            stdout=subprocess.PIPE,
+            env={
+                **os.environ,
+                "TMPDIR": str(temporary),
+                "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={temporary}",
+            },
+            text=True,
+        )
+        family = []
+        try:
+            assert driver.stdout.readline() == "started\n"
+            assert arrived(servers, "copies.copy", 9) == [7, 8, 9]
+            family = psutil.Process(driver.pid).children(recursive=True)
+            java = next(process for process in family if process.name() == "java")
+            java.suspend()  # or it might end before we look
+            driver.kill()
+            driver.wait()
+            told = []
+
+            def wait(line):
+                assert is_there(java)
+                told.append(line)
+                java.resume()
+
+            send(servers, "copies.numbers", [10])
+            with copies.engine(servers, state, wait) as engine:
+                engine.start(copies.app.topology({"numbers": 1}), copies.ALLOCATION)
+                assert told == ["waiting for what the run before has left to end: Java, Kafka"]
+                assert not is_there(java)
+                assert arrived(servers, "copies.copy", 10)[:3] == [7, 8, 9]
+            eventually(lambda: not list(temporary.iterdir()), "its temporary files are gone")
+        finally:
+            for process in family:
+                if is_there(process):
+                    process.kill()
+            driver.kill()
+            driver.wait()
+            driver.stdout.close()
+
+
+def old_state(folder, cluster, begun):
+    """Write a state as Sojourn did before it noted more."""
+    (folder / "first").mkdir(parents=True)
+    (folder / "logs").mkdir()
+    form = {
+        "application": "copies",
+        "cluster": cluster,
+        "operators": {"copy": {"reads": ["copies.numbers"]}},
+    }
+    (folder / "application.json").write_text(json.dumps(form, indent=1))
+    (folder / "first" / "copy.json").write_text(json.dumps(begun))
+    (folder / "run.json").write_text('{"application": "copies"}')
+    (folder / "lock").write_text("4711")

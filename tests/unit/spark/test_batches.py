@@ -1,0 +1,158 @@
+"""When an application has ended all that it began, and how long that may take."""
+
+import json
+import os
+import time
+from types import SimpleNamespace
+
+import pytest
+
+import sojourn as sj
+from sojourn.errors import ApplicationStopped, EngineError
+from sojourn.spark.batches import Batches, patience_s
+from sojourn.spark.kept_state import KeptState
+from sojourn.spark.layout import Layout
+
+BATCH_S = 60.0
+
+
+def shop(**told):
+    app = sj.App("shop")
+
+    @app.operator(reads=app.source("lines", schema="word string"), emits="word string", **told)
+    def split(word):
+        yield (word,)
+
+    app.aggregate("count", reads=split, by="word", columns={"n": "count(*)"})
+    return app
+
+
+class Hosts:
+    """Hosts that have nothing to tell."""
+
+    def drain(self):
+        self.draining = True
+
+    def ask(self):
+        return ["split"]
+
+    def tallies(self):
+        return {"split": []}
+
+
+class Run:
+    """Batches of which a test says what is taken, and what is committed."""
+
+    def __init__(self, folder):
+        self.state = KeptState(folder)
+        self.taken = {"shop.lines": {0: 0}}
+        self.ends = {"shop.lines": {0: 0}, "shop.split": {0: 0}}
+        for query, topic in (("split", "shop.lines"), ("count", "shop.split")):
+            self.state.begin(query, {topic: {0: 0}})
+        pulls = SimpleNamespace(
+            positions={"split": self.taken},
+            located=lambda _name, _tallies: None,
+            offsets=SimpleNamespace(partitions=lambda: self.ends),
+        )
+        self.said = []
+        self.batches = Batches(
+            layout=Layout(shop(), "shop:app"),
+            state=self.state,
+            controller=Hosts(),
+            pulls=pulls,
+            since_s=time.time(),
+            batch_s=BATCH_S,
+        )
+
+    def commit(self, query, topic, offset, batch=0, *, ago_s=0.0):
+        checkpoint = self.state.checkpoint(query)
+        offsets = json.dumps({topic: {"0": offset}})
+        for log, text in (("offsets", f"v1\n{{}}\n{offsets}"), ("commits", "v1")):
+            (checkpoint / log).mkdir(parents=True, exist_ok=True)
+            path = checkpoint / log / str(batch)
+            path.write_text(text)
+            os.utime(path, (time.time() - ago_s,) * 2)
+
+    def drain(self, *steps):
+        """Drain; after each line that is told one step is done."""
+        left = iter(steps)
+
+        def tell(line):
+            self.said.append(line)
+            next(left, lambda: None)()
+
+        self.batches.drain(tell, lambda: None)
+
+
+@pytest.fixture
+def run(tmp_path):
+    return Run(tmp_path)
+
+
+def test_what_has_taken_nothing_need_not_be_waited_for(run):
+    run.drain()
+    assert run.said == []
+
+
+def test_what_was_taken_is_waited_for_until_it_is_committed(run):
+    run.taken["shop.lines"][0] = 7
+    assert run.batches.uncommitted() == 7
+    run.drain(lambda: run.commit("split", "shop.lines", 7))
+    assert len(run.said) == 1
+    assert run.said[0].startswith("waiting for the batch of split to end, within ")
+    assert run.batches.uncommitted() == 0
+
+
+def test_it_is_told_when_the_batch_that_runs_will_have_ended(run):
+    """It began when the one before was committed."""
+    run.commit("split", "shop.lines", 5, ago_s=40.5)
+    run.taken["shop.lines"][0] = 7
+    run.drain(lambda: run.commit("split", "shop.lines", 7, batch=1))
+    assert run.said == ["waiting for the batch of split to end, within 20 s"] or (
+        run.said[0].endswith("within 19 s")  # a machine that is busy
+    )
+
+
+def test_what_a_batch_left_to_the_next_is_waited_for(run):
+    run.commit("split", "shop.lines", 7, batch=3)
+    run.taken["shop.lines"][0] = 7
+    carried = run.state.carried("split")
+    carried.mkdir()
+    (carried / "0-3").write_bytes(b"")
+    run.drain(lambda: run.commit("split", "shop.lines", 7, batch=4))
+    assert len(run.said) == 1
+
+
+def test_of_sparks_own_operators_the_batch_that_runs_is_waited_for(run):
+    """They do not tell what they have taken; it may be all that is there."""
+    run.ends["shop.split"][0] = 3
+
+    def commit():
+        run.ends["shop.split"][0] = 9  # which it will take at the next start
+        run.commit("count", "shop.split", 3)
+
+    run.drain(commit)
+    assert run.said[0].startswith("waiting for the batch of count to end, within ")
+
+
+def test_where_it_takes_too_long_it_says_what_has_not_ended(run, monkeypatch):
+    monkeypatch.setattr("sojourn.spark.batches.patience_s", lambda *_told: -1.0)
+    run.taken["shop.lines"][0] = 7
+    with pytest.raises(EngineError, match="split: the batch did not end; stop it now"):
+        run.drain()
+
+
+def test_what_has_failed_is_not_waited_for(run):
+    def check():
+        raise ApplicationStopped("split: seven is odd")
+
+    run.taken["shop.lines"][0] = 7
+    with pytest.raises(ApplicationStopped, match="seven"):
+        run.batches.drain(lambda _line: None, check)
+
+
+def test_a_drain_has_at_least_the_time_that_a_record_may_take():
+    """The slowest record that is in service may need all its tries, each to its limit."""
+    operator = Layout(shop(on_error=sj.OnError(retries=2)), "shop:app").functions["split"]
+    assert patience_s([operator], BATCH_S) > BATCH_S + 3 * operator.time_limit_s
+    assert patience_s([], BATCH_S) > BATCH_S
