@@ -82,11 +82,15 @@ class Batches:
         functions = self.layout.functions
         left = {n for n in functions if self._uncommitted(n) or self.state.left_over(n)}
         under_way = {name for name, n in commits.items() if self.state.commits(name) <= n}
-        if under_way:
+        if not under_way:
+            return left
+        try:
             ends = self.pulls.offsets.partitions()
-            for name in under_way:
-                reads = {topic: ends[topic] for topic in self.layout.reads(name)}
-                left |= {name} if self._beyond(name, reads) else set()
+        except EngineError:  # no broker answers, and nobody knows
+            return left | under_way
+        for name in under_way:
+            reads = {topic: ends[topic] for topic in self.layout.reads(name)}
+            left |= {name} if self._beyond(name, reads) else set()
         return left
 
     def _uncommitted(self, name: str) -> int:
@@ -94,7 +98,7 @@ class Batches:
 
     def _beyond(self, name: str, at: Positions) -> int:
         """Return how far *at* is beyond what the files of the checkpoint say."""
-        committed = self.state.positions(name, at)
+        committed = self.state.positions(name, {topic: {} for topic in at})
         return sum(
             max(0, next_ - committed[topic].get(part, 0))
             for topic, parts in at.items()

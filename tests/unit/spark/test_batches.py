@@ -135,6 +135,21 @@ def test_of_sparks_own_operators_the_batch_that_runs_is_waited_for(run):
     assert run.said[0].startswith("waiting for the batch of count to end, within ")
 
 
+def test_while_no_broker_answers_sparks_own_operators_are_waited_for(run, monkeypatch):
+    def away():
+        monkeypatch.undo()
+        raise EngineError("no broker answers")
+
+    monkeypatch.setattr(run.batches.pulls.offsets, "partitions", away)
+    run.drain()
+    assert run.said[0].startswith("waiting for the batch of count to end, within ")
+
+
+def test_what_was_taken_of_a_partition_that_is_new_counts_too(run):
+    run.taken["shop.lines"][1] = 4
+    assert run.batches.uncommitted() == 4
+
+
 def test_where_it_takes_too_long_it_says_what_has_not_ended(run, monkeypatch):
     monkeypatch.setattr("sojourn.spark.batches.patience_s", lambda *_told: -1.0)
     run.taken["shop.lines"][0] = 7
