@@ -86,12 +86,17 @@ def test_what_user_code_prints_is_kept(tmp_path):
     assert "no model to be found" in (tmp_path / "logs" / "shout.log").read_text()
 
 
-def test_a_long_log_is_put_aside(tmp_path):
-    (tmp_path / "shout.log").write_bytes(b"x" * (11 << 20))
-    with Controller(tmp_path / "all", logs=tmp_path) as controller:
-        controller.start(settings(tmp_path / "one"))
-    assert (tmp_path / "shout.log.1").stat().st_size == 11 << 20
-    assert (tmp_path / "shout.log").stat().st_size == 0
+def test_a_host_that_cannot_start_all_is_waited_for_as_far_as_it_gets(tmp_path):
+    with Controller(tmp_path / "all") as controller:
+        controller.launch(
+            settings(tmp_path / "one", job="unit.host.jobs:few", argument="3", processors=50)
+        )
+        controller.await_running("shout", 50)
+        while controller.running("shout") < 3:
+            time.sleep(0.005)
+        state = asked(controller).state
+        assert (state.wanted, state.running) == (50, 3)
+        assert "ulimit -u" in state.missing
 
 
 def test_a_host_that_breaks_is_said_to_be_broken(tmp_path):

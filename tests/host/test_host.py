@@ -103,7 +103,6 @@ async def application(tmp_path, *, files=None, **settings):
         "job": "unit.host.jobs:shout",
         "folder": str(tmp_path),
         "controller": str(controller),
-        "log": str(tmp_path / "shout.log"),
         **settings,
     }
 
@@ -362,18 +361,6 @@ def test_the_log_tells_each_error_once_with_where_it_was_raised_and_every_line_t
     stamped = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ")
     assert all(stamped.match(line) for line in text.splitlines())
     assert any(line.endswith("Z xxx") for line in text.splitlines())
-
-
-def test_a_long_log_is_cut_while_it_is_written(tmp_path):
-    async def work():
-        async with application(tmp_path) as app:
-            await fed(app, ["print1000000"] * 12)
-            await eventually(lambda: app.log.stat().st_size < 5 << 20)
-            assert app.log.with_suffix(".log.1").stat().st_size > 10 << 20
-            await fed(app, ["print7"], batch=1, first=100)
-            return app.log.read_text()
-
-    assert run(work()).endswith("Z xxxxxxx\n")
 
 
 # -- what the system does not allow ----------------------------------------------------------

@@ -22,7 +22,6 @@ import msgspec
 
 from sojourn.errors import EngineError
 from sojourn.host.counting import Tally
-from sojourn.host.log_lines import cut, is_long
 from sojourn.host.messages import Frames, framed
 from sojourn.host.reports import (
     Ask,
@@ -56,6 +55,7 @@ class _Host:
     here: Here | None = None
     writer: asyncio.StreamWriter | None = None
     running: int = 0
+    missing: str = ""
     wanted: int | None = None
     broken: str = ""
 
@@ -107,8 +107,7 @@ class Controller:
 
         *settings* need not say where the controller is.
         """
-        log_file = None if self._logs is None else self._logs / f"{settings.name}.log"
-        told = replace(settings, controller=self._socket, log=log_file)
+        told = replace(settings, controller=self._socket)
         told.folder.mkdir(parents=True, exist_ok=True)
         token = secrets.token_hex()
         command = [
@@ -124,7 +123,7 @@ class Controller:
             # a host finds the modules that we find
             "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path),
         }
-        with nullcontext() if log_file is None else _opened(log_file) as log:
+        with nullcontext() if self._logs is None else _log_of(self._logs, told.name) as log:
             process = subprocess.Popen(  # noqa: S603 - our own program
                 command,
                 env=environment,
@@ -166,17 +165,23 @@ class Controller:
         self._tell_all(framed(Measure(on)))
 
     def await_running(self, name: str, processors: int, *, patience_s: float = 60.0) -> None:
-        """Return when a host has said that so many processors, or more, can take records."""
+        """Return when a host has said that so many processors, or more, can take records.
+
+        Or fewer, if it cannot start the others: it goes on trying.
+        """
         host = self._hosts[name]
         until_s = time.monotonic() + patience_s
-        while host.running < processors or host.here is None:
+        while host.here is None or host.running < (1 if host.missing else processors):
             if host.broken:
                 raise EngineError(f"{name}: {host.broken}")
             status = host.process.poll()
             if status is not None:
                 raise EngineError(f"{name}: its host ended with status {status}")
             if time.monotonic() > until_s:
-                raise EngineError(f"{name}: no {processors} processors within {patience_s:g} s")
+                why = f": {host.missing}" if host.missing else ""
+                raise EngineError(
+                    f"{name}: no {processors} processors within {patience_s:g} s{why}"
+                )
             time.sleep(_LOOK_S)
 
     def running(self, name: str) -> int:
@@ -262,8 +267,8 @@ class Controller:
                 self._tell_wanted(host)
                 if self._draining:
                     writer.write(framed(Drain()))
-            case Reached(_, processors):
-                host.running = processors
+            case Reached(_, processors, missing):
+                host.running, host.missing = processors, missing
             case Report(name, tally):
                 with self._lock:
                     self._tallies.setdefault(name, []).append(tally)
@@ -288,9 +293,7 @@ class Controller:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _opened(log: Path) -> BinaryIO:
-    """Return the open file that a host writes to; a long one is put aside."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    if is_long(log):
-        cut(log)
-    return log.open("ab")
+def _log_of(folder: Path, name: str) -> BinaryIO:
+    """Return the open file that a host writes to."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return (folder / f"{name}.log").open("ab")

@@ -1,17 +1,12 @@
-"""The log of an operator: lines with the time, in a file that is cut when it gets long."""
+"""The log of an operator: whole lines, each with the time."""
 
 import io
 import os
-import shutil
 import threading
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 
-__all__ = ["StampedLines", "cut", "is_long", "stamp"]
-
-# What user code prints is kept up to here, and once more as much of what came before.
-_MOST_BYTES = 10 << 20
+__all__ = ["StampedLines", "stamp"]
 
 # What never ends with a newline is written all the same.
 _LONGEST_LINE = 1 << 16
@@ -79,23 +74,3 @@ class StampedLines(io.TextIOBase):
         now_s = datetime.now(UTC).timestamp()
         with suppress(OSError):
             os.write(self._descriptor, stamp(lines, now_s).encode(errors="backslashreplace"))
-
-
-def is_long(log: Path) -> bool:
-    """Return whether it is time to cut a log."""
-    try:
-        return log.stat().st_size > _MOST_BYTES
-    except OSError:  # somebody has removed it
-        return False
-
-
-def cut(log: Path) -> None:
-    """Put aside what is in *log*, and let it begin anew.
-
-    Those who write to it go on: they append. What is written at this very moment may be lost.
-    """
-    copy = log.with_suffix(".log.2")
-    with suppress(OSError):  # a full disk: it grows on
-        shutil.copyfile(log, copy)
-        copy.replace(log.with_suffix(".log.1"))
-        os.truncate(log, 0)

@@ -30,10 +30,11 @@ class Here(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Reached(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """So many processors can take records from now on."""
+    """So many processors can take records from now on; or why not as many as are wanted."""
 
     name: str
     processors: int
+    missing: str = ""
 
 
 class Report(msgspec.Struct, tag=True, array_like=True, frozen=True):

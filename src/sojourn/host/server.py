@@ -32,7 +32,7 @@ from sojourn.host.instructions import (
     Reply,
     Start,
 )
-from sojourn.host.log_lines import cut, is_long, stamp
+from sojourn.host.log_lines import stamp
 from sojourn.host.messages import (
     Answer,
     Answers,
@@ -97,8 +97,7 @@ class Settings:
     *folder*, which only the owner may enter; the controller listens at *controller*. The
     folder *temporary* is removed by hosts if the process that started them was killed.
 
-    A record may take *limit_s*; a set-up, which loads models, *set_up_limit_s*. What is
-    printed goes to the file *log*, if there is one.
+    A record may take *limit_s*; a set-up, which loads models, *set_up_limit_s*.
     """
 
     name: str
@@ -110,7 +109,6 @@ class Settings:
     on_error: OnError = field(default_factory=OnError)
     limit_s: float = 300.0
     set_up_limit_s: float = 300.0
-    log: Path | None = None
     temporary: Path | None = None
 
 
@@ -125,7 +123,7 @@ class Host:
         self._processes = Processes(settings.job, settings.argument, self)
         self._feeds: dict[int, asyncio.StreamWriter] = {}
         self._given: dict[int, list[tuple[Record, float | None]]] = {}
-        self._reached, self._measures, self._forsaken = 0, True, False
+        self._reached, self._measures, self._forsaken = (0, ""), True, False
         self._late: set[int] = set()
         self._number = 0
         self._ending = asyncio.Event()
@@ -237,7 +235,7 @@ class Host:
         self._ending.set()
 
     async def _watch(self) -> None:
-        """Look after what nobody tells: time limits, starts that failed, long logs."""
+        """Look after what nobody tells: time limits, and starts that failed."""
         settings = self._settings
         while True:
             await asyncio.sleep(min(_LOOK_S, settings.limit_s / 4))
@@ -252,8 +250,6 @@ class Host:
             self._do(self._desk.time_passed(now_s))
             for line in self._errors.repeated(now_s):
                 _log(line)
-            if settings.log is not None and is_long(settings.log):
-                await asyncio.to_thread(cut, settings.log)
 
     # -- feeds ----------------------------------------------------------------------------
 
@@ -372,9 +368,10 @@ class Host:
                     self._carry_out(instruction)
         for feed, some in answers.items():
             self._say(feed, Answers(some))
-        if self._desk.running != self._reached:
-            self._reached = self._desk.running
-            self._tell(Reached(self._settings.name, self._reached))
+        reached = self._desk.running, self._desk.missing
+        if reached != self._reached:
+            self._reached = reached
+            self._tell(Reached(self._settings.name, *reached))
 
     def _carry_out(self, instruction: Give | Start | Kill | Grant | Fail | NotKept) -> None:
         match instruction:

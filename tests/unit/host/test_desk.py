@@ -534,6 +534,16 @@ def test_one_that_nobody_did_because_all_are_gone_waits_for_the_next():
     assert of(Fail, made.processor_died(started.processor, "killed", 3.0))
 
 
+def test_one_that_is_to_be_tried_again_does_without_a_processor_that_goes():
+    made, _ = desk(k=2, on_error=OnError(retries=1))
+    made.records_came(1, [record(0, everyone=True)], 0.0)
+    made.scaled(1, 0.0)
+    made.processor_done(2, [Result([], "ValueError")], 1.0)
+    (reply,) = of(Reply, made.processor_done(1, [Result(out("a"))], 2.0))
+    assert (reply.answer.dead, list(reply.answer.outputs)) == ("", out("a"))
+    assert made.feeds == 1
+
+
 def test_one_that_hangs_somewhere_follows_the_policy():
     made, _ = desk(k=2, on_error=OnError(then="dead_letter"))
     made.records_came(1, [record(0, everyone=True)], 0.0)
@@ -594,6 +604,21 @@ def test_it_counts_as_running_once_it_knows_all():
     assert made.late(9.0, 5.0) == [start.processor]
     made.processor_done(start.processor, [Result([], "ValueError")], 4.0)
     assert made.running == 2
+
+
+def test_what_it_has_to_know_is_told_in_portions():
+    made, _ = desk(k=1)
+    for number in range(150):
+        made.records_came(1, [rule(number, f"key-{number}")], 0.0)
+        made.processor_done(1, [Result([])], 1.0)
+    (start,) = of(Start, made.scaled(2, 2.0))
+    (give,) = of(Give, made.processor_ready(start.processor, 3.0))
+    assert len(give.records) == 100
+    some = made.processor_done(start.processor, [Result([])] * 99, 8.0)
+    assert of(Give, some) == []
+    assert made.late(9.0, 5.0) == []  # each has its own time
+    (give,) = of(Give, made.processor_done(start.processor, [Result([])], 9.0))
+    assert [r.number for r in give.records] == list(range(100, 150))
 
 
 def test_what_failed_everywhere_is_not_kept():

@@ -6,7 +6,7 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from sojourn.host.log_lines import StampedLines, cut, is_long
+from sojourn.host.log_lines import StampedLines
 
 
 @pytest.fixture
@@ -55,17 +55,3 @@ def test_a_log_that_cannot_be_written_makes_no_record_fail(tmp_path):
     path.touch()
     with path.open("rb") as file:
         assert StampedLines(file.fileno()).write("lost\n") == len("lost\n")
-
-
-def test_those_who_write_go_on_after_a_cut(log, monkeypatch):
-    monkeypatch.setattr("sojourn.host.log_lines._MOST_BYTES", 10)
-    path, stamped = log
-    stamped.write("before\n")
-    assert is_long(path)
-    cut(path)
-    stamped.write("after\n")
-    assert lines(path) == ["> after", ""]
-    assert lines(path.with_suffix(".log.1")) == ["> before", ""]
-    path.unlink()
-    assert not is_long(path)
-    cut(path)  # somebody has removed it
