@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from sojourn.spark.relay import Route, relay
+from sojourn.spark.relay import relay
+from sojourn.spark.rows import Route
 
 ROW = pa.struct(
     [

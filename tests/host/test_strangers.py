@@ -75,7 +75,11 @@ def header(name, value):
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("name", ["trace", "birth", "written"])
 def test_a_number_that_cannot_be_is_passed_over(path, name, number):
-    told = [header("sojourn-id", b"stranger"), header(f"sojourn-{name}", number.encode())]
+    told = [
+        header("sojourn-id", b"stranger"),
+        header("sojourn-root", b"root"),
+        header(f"sojourn-{name}", number.encode()),
+    ]
     (row,) = answered(path, b'{"line": "word"}', headers=told)
     headers = headers_of(row)
     assert row["topic"] == "words-topic"

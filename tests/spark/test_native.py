@@ -203,7 +203,8 @@ def test_whatever_strangers_write_is_passed_on_or_a_dead_letter(broker, started)
     sound = b'{"item":"a"}'
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     for birth, trace in odd:
-        told = {"sojourn-id": "i" * 2000, "sojourn-birth": birth, "sojourn-trace": trace}
+        told = {"sojourn-id": "i" * 2000, "sojourn-root": "root"}
+        told |= {"sojourn-birth": birth, "sojourn-trace": trace}
         producer.produce("strange", sound, key=b"K", headers=told, timestamp=BORN_MS)
     producer.produce("strange", sound, timestamp=1 << 50)  # the year 37648
     half = json.dumps({"item": "x" * 600_000}).encode()

@@ -10,7 +10,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.spark.carried import Carried
 from sojourn.spark.real_time import start_real_time
-from sojourn.spark.relay import OUTPUT, Route, relay
+from sojourn.spark.relay import relay
+from sojourn.spark.rows import OUTPUT, Route
 
 __all__ = ["Feed", "start_feed"]
 

@@ -11,7 +11,7 @@ from sojourn.app.operator import NativeOperator, PythonOperator
 from sojourn.errors import BadInput
 from sojourn.host.server import Settings
 from sojourn.spark.offsets import Offsets
-from sojourn.spark.relay import Route
+from sojourn.spark.rows import Route
 from sojourn.topology import Topology
 
 __all__ = ["Layout", "check_slots", "spare_slots"]

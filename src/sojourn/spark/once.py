@@ -18,7 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sojourn.errors import EngineError
 from sojourn.spark.headers import ID, identity_of, is_put_back, marked
 from sojourn.spark.real_time import start_real_time
-from sojourn.spark.relay import OUTPUT, SCHEMA
+from sojourn.spark.rows import OUTPUT, SCHEMA
 from sojourn.spark.sink_end import Remembered, sink_end
 
 __all__ = ["Once", "start_once"]

@@ -6,13 +6,11 @@ it passed on is answered, or kept for the next batch, and only then Spark commit
 nothing is lost.
 """
 
-import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -37,67 +35,20 @@ from sojourn.host.messages import (
     ToFeed,
     framed,
 )
-from sojourn.host.sizes import MOST_BYTES, message_bytes
 from sojourn.spark.carried import Carried, Passed
-from sojourn.spark.headers import (
-    LATEST_S,
-    MOST_TRACED,
-    Header,
-    Lineage,
-    child_headers,
-    is_for_another,
-    lineage_of,
-)
-from sojourn.spark.letters import dead_letter
-from sojourn.spark.sampling import Sampling
+from sojourn.spark.headers import Lineage
+from sojourn.spark.rows import SCHEMA, Route, Rows
 
-__all__ = ["OUTPUT", "SCHEMA", "Route", "relay"]
-
-OUTPUT = (
-    "topic string, key binary, value binary, headers array<struct<key: string, value: binary>>"
-)
-"""What a relay hands to Spark's Kafka sink."""
-SCHEMA = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
-    ]
-)
-"""The same, for Arrow."""
+__all__ = ["relay"]
 
 _CHUNK = 1 << 16
 _PATIENCE_S = 20.0
 _LOOK_S = 0.02
 # At the end of a batch: what takes no time is done by then.
 _LINGERS_S = 0.05
-# Numbers that are as long as any in the headers of a child.
-_MOST_OUTPUTS, _LONGEST = 10**9, 1 / 3e300
 _decode = msgspec.msgpack.Decoder(ToFeed).decode
 
 Batches = Iterable[pa.RecordBatch]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """Where an operator's records come from and go to.
-
-    *reads* are streams by the name of the topic, *writes* topics by that of the stream.
-    *keys* are the columns by which records of a topic are dealt out, and *everyone* the topics
-    whose records all processors get. About *trace_per_s* roots in a second are followed. No
-    message is larger than *most_bytes*. Ids of roots carry *marks*, by topic.
-    """
-
-    operator: str
-    reads: Mapping[str, str]
-    writes: Mapping[str, str]
-    dead_letters: str
-    trace_per_s: float = 100.0
-    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    everyone: frozenset[str] = frozenset()
-    most_bytes: int = MOST_BYTES
-    marks: Mapping[str, str] = field(default_factory=dict)
 
 
 def relay(
@@ -155,8 +106,7 @@ class _Relay:
         stays: bool = False,
     ) -> None:
         self._path, self._route, self._hello = path, route, hello
-        self._sampling = Sampling(route.trace_per_s)
-        self._room_bytes = route.most_bytes - _beside_bytes(route.operator)
+        self._rows = Rows(route)
         self._number = 0
         self._open: dict[int, Passed] = {}
         for lineage, record in before:
@@ -254,11 +204,14 @@ class _Relay:
         with self._changed:
             self._changed.wait_for(lambda: self._credit > 0 or self._finished)
             some = 0 if self._finished else min(self._credit, len(rows))
-            others = [row for row in rows[:some] if self._is_for_another(row)]
-            ours = [row for row in rows[:some] if not self._is_for_another(row)]
-            self._credit -= len(ours)
-            # in one step with the credit: whoever connects anew sends all that is open
-            records = [self._record(row) for row in ours]
+            others, records = [], []
+            for row in rows[:some]:
+                if self._rows.is_for_another(row):
+                    others.append(row)
+                else:
+                    records.append(self._pass(*self._rows.record(row)))
+            # in one step with the records: whoever connects anew sends all that is open
+            self._credit -= len(records)
             host = self._host
         if host is not None:
             _send(host, Records(records))
@@ -266,46 +219,6 @@ class _Relay:
                 stream = self._route.reads[row["topic"]]
                 _send(host, PassedBy(stream, row["partition"], row["offset"]))
         return some
-
-    def _is_for_another(self, row: dict[str, Any]) -> bool:
-        return is_for_another(row["headers"], self._route.dead_letters, self._route.operator)
-
-    def _record(self, row: dict[str, Any]) -> Record:
-        lineage = lineage_of(
-            [(header["key"], header["value"]) for header in row["headers"] or ()],
-            topic=row["topic"],
-            partition=row["partition"],
-            offset=row["offset"],
-            timestamp_s=_moment_s(row["timestamp_us"]),
-            key=row["key"],
-            mark=self._route.marks.get(row["topic"], ""),
-        )
-        if lineage.traced is None:
-            lineage = replace(lineage, traced=self._sampling.weight(time.monotonic()))
-        payload = row["value"] or b""
-        record = Record(
-            0,
-            lineage.place,  # two records of strangers may have the same id
-            payload,
-            stream=self._route.reads[row["topic"]],
-            blobs=lineage.blobs,
-            key=_key(payload, self._route.keys.get(row["topic"], ())),
-            written_s=lineage.written_s,
-            everyone=row["topic"] in self._route.everyone,
-            root=lineage.root,
-            birth_s=lineage.birth_s,
-            traced=lineage.traced or 0,
-            partition=row["partition"],
-            offset=row["offset"],
-            room=self._room(lineage),
-            name=lineage.identity,
-        )
-        return self._pass(lineage, record)
-
-    def _room(self, lineage: Lineage) -> int:
-        """Return how many bytes a child may have, beside the key and headers that it gets."""
-        ids = len(lineage.identity.encode()) + len(lineage.root.encode())
-        return max(1, self._room_bytes - ids - len(lineage.key or b""))
 
     def _pass(self, lineage: Lineage, record: Record) -> Record:
         """Return a record with a number of ours, by which it is answered."""
@@ -315,25 +228,12 @@ class _Relay:
         return numbered
 
     def _batch(self, answers: list[Answer]) -> pa.RecordBatch | None:
-        rows = [row for answer in answers for row in self._rows(answer)]
+        rows = [
+            row
+            for answer in answers
+            for row in self._rows.results(self._open.pop(answer.number), answer)
+        ]
         return pa.RecordBatch.from_pylist(rows, SCHEMA) if rows else None
-
-    def _rows(self, answer: Answer) -> Iterator[dict[str, object]]:
-        lineage, record = self._open.pop(answer.number)
-        now_s, operator = time.time(), self._route.operator
-        for place, output in enumerate(answer.outputs):
-            headers = child_headers(lineage, operator, place, now_s, output.blobs)
-            yield _row(self._route.writes[output.stream], lineage.key, output.payload, headers)
-        if answer.dead:
-            letter = dead_letter(
-                lineage,
-                record,
-                answer,
-                operator=operator,
-                now_s=now_s,
-                most_bytes=self._route.most_bytes,
-            )
-            yield _row(self._route.dead_letters, letter.key, letter.value, letter.headers)
 
 
 def _messages(host: socket.socket) -> Iterator[ToFeed]:
@@ -348,44 +248,6 @@ def _send(host: socket.socket, message: FromFeed) -> None:
     """Say something to a host; of one that is gone, the thread that reads takes note."""
     with suppress(OSError):
         host.sendall(framed(message))
-
-
-def _key(payload: bytes, columns: tuple[str, ...]) -> str | None:
-    """Return what decides on the processor; None where any will do.
-
-    A record that has no such columns fits no processor better than another; that it does not
-    fit the schema is said when it is read.
-    """
-    if not columns:
-        return None
-    try:
-        named = json.loads(payload)
-        return json.dumps([named.get(column) for column in columns])
-    except (ValueError, AttributeError, RecursionError):  # deeply nested, too
-        return None
-
-
-def _beside_bytes(operator: str) -> int:
-    """Return what a message has at most beside payload, key and the ids of its parents."""
-    nobody = Lineage(
-        identity="", root="", birth_s=_LONGEST, written_s=0.0, blobs={}, traced=MOST_TRACED
-    )
-    headers = child_headers(nobody, operator, _MOST_OUTPUTS, _LONGEST, {})
-    return message_bytes(None, b"", headers)
-
-
-def _moment_s(timestamp_us: int | None) -> float:
-    """Return when a message was written, or now where its writer's clock cannot be right."""
-    if timestamp_us is None or not 0 <= timestamp_us <= LATEST_S * 1e6:
-        return time.time()
-    return timestamp_us / 1e6
-
-
-def _row(
-    topic: str, key: bytes | None, value: bytes | None, headers: list[Header]
-) -> dict[str, object]:
-    named = [{"key": name, "value": content} for name, content in headers]
-    return {"topic": topic, "key": key, "value": value, "headers": named}
 
 
 def _hello() -> Hello:
