@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from sojourn.cli.letters import (
-    AppOption,
     KafkaOption,
     KafkaOptionsOption,
     ServersOption,
@@ -22,6 +21,7 @@ from sojourn.cli.letters import (
 )
 from sojourn.cli.options import JsonOption
 from sojourn.cli.report import print_json
+from sojourn.cli.steer import AppOption
 from sojourn.errors import BadInput
 
 if TYPE_CHECKING:  # Kafka's client is optional

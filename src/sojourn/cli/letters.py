@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.dead_letters import DeadLetters
 
 __all__ = [
-    "AppOption",
     "KafkaOption",
     "KafkaOptionsOption",
     "ServersOption",
@@ -28,10 +27,6 @@ __all__ = [
     "read_since",
 ]
 
-AppOption = Annotated[
-    str | None,
-    typer.Option("--app", metavar="NAME", help="Which application; the only one that runs."),
-]
 ServersOption = Annotated[
     str | None,
     typer.Option(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sojourn.cli.letters import (
-    AppOption,
     KafkaOption,
     KafkaOptionsOption,
     ServersOption,
@@ -15,6 +14,7 @@ from sojourn.cli.letters import (
     opened,
     read_since,
 )
+from sojourn.cli.steer import AppOption
 from sojourn.errors import BadInput
 
 if TYPE_CHECKING:  # Kafka's client is optional
