@@ -112,14 +112,14 @@ class Trial:
         for victim in victims:
             with suppress(psutil.NoSuchProcess):
                 victim.kill()
-        if target == "jvm":
-            self.driver.stop()
-        elif target == "driver":
+        if target == "driver":
             self.left += self.driver.ended(family)[0]
-        else:
+        else:  # nobody is left to remove what Java had in its temporary folder
+            if target == "jvm":
+                self.driver.stop()
             psutil.wait_procs(family, timeout=_PATIENCE_S)
             self.driver.ended(family, patience_s=0.0)
-            shutil.rmtree(self.driver.temporary)  # nobody was left to do so
+            shutil.rmtree(self.driver.temporary)
             self.driver.temporary.mkdir()
         self.driver.start()
 
