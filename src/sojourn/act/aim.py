@@ -92,7 +92,7 @@ def aim(
         }
         return Aim(allocation=ration(topology, needed, error.processors), note=str(error))
     except (TargetBelowFloor, TargetOutOfReach) as error:
-        note = _not_reached(error, asked or goal.target)
+        note = _not_reached(error, goal.target, asked or goal.target)
         return Aim(allocation=_nearest(topology, goal, needs, error), note=note)
     except TooFewCores as error:
         enough = replace(topology, cores=None)
@@ -163,18 +163,24 @@ def _nearest(
     return aim(topology, near, needs).allocation
 
 
-def _not_reached(error: TargetBelowFloor | TargetOutOfReach, asked: Target | None) -> str:
+def _not_reached(
+    error: TargetBelowFloor | TargetOutOfReach, target: Target | None, asked: Target | None
+) -> str:
+    # a stricter target is aimed at to be on the safe side
+    surely = "surely " if target != asked else ""
     if isinstance(error, TargetBelowFloor):
         return (
-            f"no number of processors surely keeps {asked}: without any waiting it is "
-            f"{error.floor_s:.3g} s already"
+            f"no number of processors {surely}reaches {asked}: without any waiting it is still "
+            f"{error.floor_s:.3g} s"
         )
     if error.needed is None:
         return (
-            f"not even all processors that operators may have surely keep {asked}; raise their "
-            "max_processors"
+            f"not even all processors that operators may have {surely}reach {asked}; raise "
+            "their max_processors"
         )
-    return f"{error.processors} processors do not surely keep {asked}; it takes {error.needed}"
+    return (
+        f"{error.processors} processors do not {surely}reach {asked}; it takes {error.needed}"
+    )
 
 
 def _seconds(goal: Goal) -> float:

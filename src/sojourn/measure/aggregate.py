@@ -13,6 +13,7 @@ from math import floor
 from statistics import median
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sojourn.measure.faults import BIN_SLACK, faults
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
@@ -25,6 +26,10 @@ LEAST_BINS = 30
 """Of n bins the dispersion has a relative standard error of √(2/(n-1)): 26 % of 30."""
 LEAST_PER_BIN = 5
 """With fewer arrivals per bin every stream looks like Poisson, but for those in batches."""
+
+# A change of the load is told by so many bins before it and after it, and it makes more than
+# this part of the variance. Chance makes a fifth in 30 bins, and hardly ever a half.
+_LEAST_SIDE, _MOST_BETWEEN = 3, 0.6
 
 # A processor is left out if its mean is this many times the median of all, or the median
 # that many times its mean, and that many standard errors away from it.
@@ -72,12 +77,14 @@ def dispersion(counts: Sequence[int]) -> tuple[float | None, int]:
 
     Neighbouring bins are joined as long as `LEAST_BINS` are left, because short bins see
     single gaps instead of bursts. None where there are fewer, or less than `LEAST_PER_BIN`
-    in each.
+    in each, or the load itself changed meanwhile: that is no burst, and no queue sees it again.
 
     >>> dispersion([4, 16] * 30)  # the bins are joined in pairs, and these are all alike
     (0.0, 30)
     >>> dispersion([4, 16] * 10)
     (None, 20)
+    >>> dispersion([20] * 50 + [4] * 10)
+    (None, 30)
     """
     joined = len(counts) // LEAST_BINS
     if joined == 0:
@@ -85,7 +92,23 @@ def dispersion(counts: Sequence[int]) -> tuple[float | None, int]:
     bins = len(counts) // joined
     sums = np.array(counts[: bins * joined], np.float64).reshape(bins, joined).sum(axis=1)
     mean = float(sums.mean())
-    return (float(sums.var(ddof=1)) / mean if mean >= LEAST_PER_BIN else None), bins
+    if mean < LEAST_PER_BIN or _changed(sums):
+        return None, bins
+    return float(sums.var(ddof=1)) / mean, bins
+
+
+def _changed(counts: NDArray[np.float64]) -> bool:
+    """Tell whether counts were of one size, and from some bin on of another.
+
+    Then most of what they vary by is the difference between the means before and after.
+    """
+    number, total = len(counts), float(((counts - counts.mean()) ** 2).sum())
+    if total == 0:
+        return False
+    before = np.arange(_LEAST_SIDE, number - _LEAST_SIDE + 1)
+    off = np.cumsum(counts - counts.mean())[before - 1]
+    between = off**2 * (1 / before + 1 / (number - before))
+    return float(between.max()) > _MOST_BETWEEN * total
 
 
 def _operator(report: OperatorReport, lasted_s: float, notes: list[str]) -> ObservedOperator:

@@ -38,7 +38,7 @@ def test_what_can_be_planned_is_planned():
 def test_processors_that_do_not_meet_the_target_are_all_used():
     found = aim(PAIR, Goal(target=Target("mean", 0.61), most=9))
     assert found.allocation == assign(PAIR, 9).allocation
-    assert found.note == "9 processors do not surely keep mean ≤ 0.61 s; it takes 14"
+    assert found.note == "9 processors do not reach mean ≤ 0.61 s; it takes 14"
 
 
 def test_processors_that_do_not_keep_up_are_shared_out_by_need():
@@ -49,7 +49,7 @@ def test_processors_that_do_not_keep_up_are_shared_out_by_need():
 
 def test_a_target_below_the_floor_is_come_near_to():
     found = aim(PAIR, Goal(target=Target("p95", 0.1)))
-    assert "no number of processors surely keeps p95 ≤ 0.1 s" in found.note
+    assert "no number of processors reaches p95 ≤ 0.1 s" in found.note
     assert 7 < sum(found.allocation.values()) < 30
 
 

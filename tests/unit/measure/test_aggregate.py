@@ -603,3 +603,26 @@ def test_what_is_told_of_keys_commits_and_processors_is_passed_on():
     seen = observe(operator(hottest=0.25, missing="out of memory"), commits=2)
     split = seen.operators["split"]
     assert (seen.commits, split.hottest, split.missing) == (2, 0.25, "out of memory")
+
+
+@pytest.mark.parametrize("shape", ["poisson", "batches", "on and off"])
+def test_bursts_are_no_change_of_the_load(shape):
+    """What chance does is told as before, but for one interval in hundreds."""
+    rng = np.random.default_rng(4)
+    counts = {
+        "poisson": lambda: rng.poisson(10, 30),
+        "batches": lambda: 5 * rng.poisson(2, 30),
+        "on and off": lambda: rng.poisson(20 * (rng.random(30) < 0.5)),
+    }[shape]
+    told = [dispersion(counts())[0] for _ in range(1000)]
+    assert sum(scv is None for scv in told) <= 5
+
+
+@pytest.mark.parametrize("at", [3, 15, 27])
+def test_a_load_that_steps_says_nothing_of_how_irregular_it_is(at):
+    rng = np.random.default_rng(5)
+    stepped = [
+        np.concatenate([rng.poisson(40, at), rng.poisson(8, 30 - at)]) for _ in range(200)
+    ]
+    told = [dispersion(counts)[0] for counts in stepped]
+    assert sum(scv is None for scv in told) >= 195

@@ -549,4 +549,4 @@ def test_a_target_that_the_most_do_not_keep_is_named_as_it_was_asked_for():
     app = running(drs(target=Target("mean", 0.1), most=14), allocation={"a": 7, "b": 6})
     app.turns(3, 100)
     decision = app.turn(100)
-    assert "14 processors do not surely keep mean ≤ 0.1 s; it takes " in decision.reason
+    assert "14 processors do not reach mean ≤ 0.1 s; it takes " in decision.reason
