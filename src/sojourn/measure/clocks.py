@@ -6,7 +6,7 @@ after that, its producers' clocks are off, or they send late: neither is a wait 
 could shorten, and the time is counted from when Kafka had them.
 """
 
-from collections import deque
+from collections import Counter, deque
 from statistics import median
 
 __all__ = ["Clocks"]
@@ -18,6 +18,8 @@ Appended = tuple[float, float]
 _TOLERANCE_S = 0.25
 # So many records of a source tell how far its clocks are off; of more, the last so many.
 _LEAST, _KEPT = 30, 500
+# The median is worked out anew after so many, as it is asked for with each record.
+_ANEW = 10
 
 
 class Clocks:
@@ -34,19 +36,21 @@ class Clocks:
 
     def __init__(self) -> None:
         self._lags: dict[str, deque[float]] = {}
+        self._told: Counter[str] = Counter()
+        self._behind_s: dict[str, float] = {}
 
     def told(self, source: str, birth_s: float, appended: Appended) -> None:
         """Take in one record of *source*."""
         lags = self._lags.setdefault(source, deque(maxlen=_KEPT))
         lags.append(sum(appended) / 2 - birth_s)
+        self._told[source] += 1
+        if len(lags) >= _LEAST and self._told[source] % _ANEW == 0:
+            middle_s = median(lags)
+            self._behind_s[source] = middle_s if abs(middle_s) > _TOLERANCE_S else 0.0
 
     def behind_s(self, source: str) -> float:
         """Return how far its clocks are behind, below 0 ahead; 0 where they may be right."""
-        lags = self._lags.get(source, ())
-        if len(lags) < _LEAST:
-            return 0.0
-        middle_s = median(lags)
-        return middle_s if abs(middle_s) > _TOLERANCE_S else 0.0
+        return self._behind_s.get(source, 0.0)
 
     def birth_s(self, source: str, birth_s: float, appended: Appended | None) -> float:
         """Return when a record was born: as it says, where clocks are right."""
@@ -57,13 +61,12 @@ class Clocks:
 
     def texts(self) -> tuple[str, ...]:
         """Return what is to be told of those that are off."""
-        off = {source: self.behind_s(source) for source in self._lags}
         return tuple(
             f"producers of {source} have clocks {behind_s:.2g} s behind, or send late: times "
             "count from Kafka's"
             if behind_s > 0
             else f"producers of {source} have clocks {-behind_s:.2g} s ahead: times count from "
             "Kafka's"
-            for source, behind_s in off.items()
+            for source, behind_s in self._behind_s.items()
             if behind_s
         )
