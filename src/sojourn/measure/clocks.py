@@ -31,7 +31,7 @@ class Clocks:
     >>> clocks.behind_s("orders"), clocks.birth_s("orders", 48.2, (49.9, 50.1))
     (1.8, 50.0)
     >>> print(*clocks.texts())
-    producers of orders have clocks 1.8 s behind, or send late: times count from Kafka's
+    producers of orders have clocks about 2 s behind, or send late: times count from Kafka's
     """
 
     def __init__(self) -> None:
@@ -60,13 +60,15 @@ class Clocks:
         return birth_s + behind_s if appended is None else sum(appended) / 2
 
     def texts(self) -> tuple[str, ...]:
-        """Return what is to be told of those that are off."""
+        """Return what is to be told of those that are off; the same while they hardly change."""
         return tuple(
-            f"producers of {source} have clocks {behind_s:.2g} s behind, or send late: times "
-            "count from Kafka's"
-            if behind_s > 0
-            else f"producers of {source} have clocks {-behind_s:.2g} s ahead: times count from "
-            "Kafka's"
+            f"producers of {source} have clocks about {_off(behind_s)}: times count from Kafka's"
             for source, behind_s in self._behind_s.items()
             if behind_s
         )
+
+
+def _off(behind_s: float) -> str:
+    if behind_s < 0:
+        return f"{-behind_s:.1g} s ahead"
+    return f"{behind_s:.1g} s behind, or send late"

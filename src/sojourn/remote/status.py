@@ -87,7 +87,6 @@ def status(running: Running, decisions: Iterable[dict[str, Any]] = ()) -> dict[s
         "usable": last is None or last.observation.usable,
         "changes": running.changes,
         "decisions": list(decisions),
-        "notes": list(seen.notes),
         "health": {
             "restarts": dict(health.restarts),
             "replayed": health.replayed,

@@ -438,7 +438,7 @@ class SparkEngine:
 
     def _notices(self) -> tuple[str, ...]:
         offsets = self._pulls.offsets
-        return kafka_notices(
+        return self._pulls.clocks.texts() + kafka_notices(
             self._cluster.servers,
             away=offsets.away_s is not None,
             silent=offsets.silent,

@@ -35,8 +35,8 @@ def test_each_source_has_clocks_of_its_own():
     assert clocks.birth_s("returns", 7.0, None) == pytest.approx(5.0)
     assert clocks.birth_s("tips", 7.0, (20.0, 20.2)) == 7.0
     assert [text.split(":")[0] for text in clocks.texts()] == [
-        "producers of orders have clocks 3 s behind, or send late",
-        "producers of returns have clocks 2 s ahead",
+        "producers of orders have clocks about 3 s behind, or send late",
+        "producers of returns have clocks about 2 s ahead",
     ]
 
 
