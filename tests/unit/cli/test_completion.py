@@ -59,7 +59,7 @@ def listening(tmp_path, name="vld"):
 
 
 def test_commands_options_policies_and_models_are_offered():
-    assert offered("re") == ["rehearse", "reproduce", "resume"]
+    assert offered("rep") == ["reproduce"]
     assert "--target-p95" in offered("plan", "x.yaml", "--target")
     assert offered("plan", "x.yaml", "--model", "") == ["gigk", "mmk", "round_robin"]
     assert offered("run", "x.yaml", "--policy", "d") == ["drs", "ds2"]

@@ -107,8 +107,8 @@ def test_history_counts_the_turns_that_it_reads(monkeypatch, tmp_path):
         yield heard.append
 
     file = tmp_path / "h"
-    rehearse = ("rehearse", VLD, *TRACE, "--every", "0.1s", "--history", str(file))
-    assert CliRunner().invoke(app, rehearse).exit_code == 0
+    rehearse = ("rehearse", VLD, *TRACE, "--every", "0.1s", "--policy", "static")
+    assert CliRunner().invoke(app, (*rehearse, "--history", str(file))).exit_code == 0
     history = import_module("sojourn.cli.history")
     monkeypatch.setattr(history, "working", hears)
     arguments = ("history", str(file), "--html", str(tmp_path / "h.html"))
