@@ -60,9 +60,9 @@ class Clocks:
         return birth_s + behind_s if appended is None else sum(appended) / 2
 
     def texts(self) -> tuple[str, ...]:
-        """Return what is to be told of those that are off; the same while they hardly change."""
+        """Return what is to be told of those that are off; small changes do not change it."""
         return tuple(
-            f"producers of {source} have clocks about {_off(behind_s)}: times count from Kafka's"
+            f"producers of {source} have clocks {_off(behind_s)}: times count from Kafka's"
             for source, behind_s in self._behind_s.items()
             if behind_s
         )
@@ -70,5 +70,5 @@ class Clocks:
 
 def _off(behind_s: float) -> str:
     if behind_s < 0:
-        return f"{-behind_s:.1g} s ahead"
-    return f"{behind_s:.1g} s behind, or send late"
+        return f"about {-behind_s:.1g} s ahead"
+    return f"about {behind_s:.1g} s behind, or send late"
