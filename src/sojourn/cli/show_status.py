@@ -41,7 +41,7 @@ def status_view(status: Mapping[str, Any]) -> RenderableType:
     lines += [Text(), _health(status["health"])]
     if held := status.get("inner_topics"):
         lines.append(_inner_topics(held))
-    notices = (*status["health"].get("notices", ()), *status.get("notes", ()))
+    notices = status["health"].get("notices", ())
     lines += [_line(notice, "yellow") for notice in notices]
     return Group(*lines)
 
