@@ -12,7 +12,6 @@ import typer
 from sojourn.app.application import App
 from sojourn.cli.interrupts import Interrupts
 from sojourn.cli.offered import OfferedLoad
-from sojourn.cli.prometheus import Metrics
 from sojourn.cli.spark import SparkOptions, await_unused, spark_engine
 from sojourn.cli.told import AsJson, ForPeople
 from sojourn.cli.turns import Tally, turns
@@ -80,6 +79,8 @@ def run_it(start: Start, says: ForPeople | AsJson) -> int:
         ):
             # what cannot be had should be refused before Spark has started
             if start.prometheus is not None:
+                from sojourn.cli.prometheus import Metrics  # noqa: PLC0415 - slow to import
+
                 opened.enter_context(Metrics(start.prometheus, told))
             file = opened.enter_context(_history(start, state))
             engine = spark_engine(
