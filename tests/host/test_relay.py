@@ -86,6 +86,13 @@ def test_a_processor_that_starts_later_learns_the_latest_of_each_key(
     rows = [json.loads(row["value"]) for row in results(path, b'{"line": "c"}', route=route)]
     assert len({row["processor"] for row in rows}) == 2
     assert sorted(row["line"] for row in rows) == ["a,b,a,c", "b,a,c"]
+    os.kill(controller.pid("split"), signal.SIGKILL)
+    while not controller.ended():
+        time.sleep(0.01)
+    path = host(argument=APP.replace("split", "learn"))
+    monkeypatch.setattr("sojourn.spark.relay._hello", lambda: Hello("", 0, 2))
+    (row,) = results(path, b'{"line": "d"}', route=route)
+    assert json.loads(row["value"])["line"] == "b,a,c,d"  # those of the host before it
 
 
 def test_one_for_everyone_that_fails_at_some_is_a_dead_letter_beside_the_others(host, tmp_path):

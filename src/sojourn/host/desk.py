@@ -21,6 +21,7 @@ from sojourn.host.instructions import (
     Give,
     Grant,
     Instruction,
+    Keep,
     Kill,
     NotKept,
     Reply,
@@ -530,10 +531,8 @@ class Desk:
         """Answer a record for everyone, once, when nobody has it to do any more."""
         if here.left:
             return []
-        kept: list[Instruction] = []
         self._rounds.pop(job.place, None)
-        if here.did and (reason := self._latest.keep(job.place, job.record)):
-            kept.append(NotKept(job.record, reason))
+        kept = self._kept(job) if here.did else []
         if here.error:
             return [*kept, *self._condemned(job, here.error, here.traceback)]
         if here.did:
@@ -542,6 +541,13 @@ class Desk:
             return self._condemned(job, here.died)
         self._for_everyone(job)  # all that had it are gone, and nobody has done it
         return []
+
+    def _kept(self, job: Job) -> list[Instruction]:
+        """Keep a record for processors that start later, if it has a key and is the latest."""
+        if job.key is None or self._latest.has_newer(job.place, job.record):
+            return []
+        reason = self._latest.keep(job.place, job.record)
+        return [NotKept(job.record, reason) if reason else Keep(job.record)]
 
     # -- inside: work and credit ------------------------------------------------------------
 

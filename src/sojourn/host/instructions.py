@@ -10,6 +10,7 @@ __all__ = [
     "Give",
     "Grant",
     "Instruction",
+    "Keep",
     "Kill",
     "NotKept",
     "Reply",
@@ -81,6 +82,13 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
+class Keep:
+    """Write down a record that processors that start later will get."""
+
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
 class NotKept:
     """Say that processors that start later will not get a record, and why."""
 
@@ -88,4 +96,4 @@ class NotKept:
     reason: str
 
 
-Instruction = Give | Start | Kill | Grant | Reply | Fail | Finish | NotKept
+Instruction = Give | Start | Kill | Grant | Reply | Fail | Finish | Keep | NotKept

@@ -27,11 +27,13 @@ from sojourn.host.instructions import (
     Give,
     Grant,
     Instruction,
+    Keep,
     Kill,
     NotKept,
     Reply,
     Start,
 )
+from sojourn.host.latest_file import LatestFile
 from sojourn.host.log_lines import stamp
 from sojourn.host.messages import (
     Answer,
@@ -117,7 +119,9 @@ class Host:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._desk = Desk(on_error=settings.on_error)
+        self._latest_file = LatestFile(settings.folder / "latest")
+        self._latest = self._latest_file.read()
+        self._desk = Desk(on_error=settings.on_error, latest=self._latest)
         self._counters = Counters(since_s=monotonic())
         self._errors = ErrorLog()
         self._processes = Processes(settings.job, settings.argument, self)
@@ -373,10 +377,14 @@ class Host:
             self._reached = reached
             self._tell(Reached(self._settings.name, *reached))
 
-    def _carry_out(self, instruction: Give | Start | Kill | Grant | Fail | NotKept) -> None:
+    def _carry_out(
+        self, instruction: Give | Start | Kill | Grant | Fail | Keep | NotKept
+    ) -> None:
         match instruction:
             case Give():
                 self._give(instruction)
+            case Keep(record):
+                self._keep(record)
             case NotKept(record, reason):
                 told = f"not kept for processors that start later: {reason}"
                 _log(self._errors.seen(told, "", record.identity))
@@ -403,6 +411,12 @@ class Host:
             'this record; or leave such records aside with on_error="dead_letter"'
         )
         return "\n".join(part for part in (reason, traceback, way_out) if part)
+
+    def _keep(self, record: Record) -> None:
+        try:
+            self._latest_file.add(record, self._latest)
+        except OSError as error:  # a full disk: as long as this host lives, it has them
+            _log(self._errors.seen(f"not kept for another host: {error}", "", record.identity))
 
     def _give(self, given: Give) -> None:
         now_s = time()
