@@ -13,11 +13,12 @@ from sojourn.app.payload import decode, encode
 from sojourn.app.schema import parse_schema
 from sojourn.errors import BadApplication, BadSchema
 from sojourn.spark.broker import Broker
-from sojourn.spark.native import Native, native_schema, slots_of, start_native
+from sojourn.spark.layout import Layout
+from sojourn.spark.native import Native, native_schema, start_misfits, start_native
 from sojourn.spark.session import new_session
 
 pytestmark = pytest.mark.spark
-DEADLINE_S = 120
+DEADLINE_S = 240
 BORN_MS = int(time.time() * 1000)  # Kafka would soon delete records of long ago
 BOUGHT = parse_schema("item string not null, price decimal(8,2), at timestamp, photo binary")
 
@@ -37,17 +38,20 @@ def spark(jars):
 
 @pytest.fixture
 def started(broker, spark, tmp_path):
-    """Start natives by their operator, reading and writing topics called after the streams."""
+    """Start natives by their operator, reading and writing topics called after the streams.
+
+    Or, of an aggregation, the query of its *misfits*.
+    """
     queries, made = [], set()
 
-    def start(operator, **settings):
+    def start(operator, *, misfits=False, **settings):
         native = Native(
             operator=operator,
             servers=broker.bootstrap_servers,
             reads=operator.reads[0].name,
             writes=operator.name,
             dead_letters=f"{operator.name}.dead",
-            checkpoint=tmp_path / operator.name,
+            checkpoint=tmp_path / ("misfits" if misfits else operator.name),
             batch_s=5,
             **settings,
         )
@@ -55,7 +59,9 @@ def started(broker, spark, tmp_path):
             if topic not in made:
                 broker.create_topics({topic: 1})
                 made.add(topic)
-        queries.append(start_native(spark, native))
+        queries.append(
+            start_misfits(spark, native, "misfits") if misfits else start_native(spark, native)
+        )
         return queries[-1]
 
     yield start
@@ -105,6 +111,14 @@ def messages(broker, topic, query):
     finally:
         consumer.close()
     assert query.exception() is None
+
+
+def stop_committed(query):
+    """Stop a query when a batch of it is committed."""
+    until_s = time.monotonic() + DEADLINE_S
+    while not query.recentProgress and time.monotonic() < until_s:
+        time.sleep(0.1)
+    query.stop()
 
 
 def bought(item, price, at="2024-12-31T23:59:59.123456+00:00", photo=None, headers=()):
@@ -252,19 +266,44 @@ def test_an_aggregation_emits_every_update_and_has_its_state_when_it_comes_back(
     assert [u["total"] for u in updates if u["item"] == "jam"] == ["5.00"]
     assert {key for key, _, _ in found} == {b'{"item":"tea"}', b'{"item":"jam"}'}
     assert all(list(headers) == ["sojourn-written"] for _, _, headers in found)
-    ((_, torn, headers),) = consumed(broker, "per_item.dead", 1, query)
-    assert torn == b"{"
-    assert headers["sojourn-root"].startswith(b"sold/")
-    assert b"no JSON" in headers["sojourn-error"]
-    until_s = time.monotonic() + DEADLINE_S
-    while not query.recentProgress and time.monotonic() < until_s:
-        time.sleep(0.1)
-    query.stop()
+    stop_committed(query)
     # more than there are slots, but the number of partitions is settled
     query = started(per_item, partitions=50)
     produce(broker, "sold", bought("jam", "0.50"))
     totals = (json.loads(body)["total"] for _, body, _ in messages(broker, "per_item", query))
     assert "5.50" in totals
+
+
+def test_each_of_many_records_that_do_not_fit_an_aggregation_is_a_dead_letter(broker, started):
+    """In the aggregation they would be put together on their way to the state."""
+    app, source = application("unsold")
+    broker.create_topics({"unsold": 1})
+    torn = [b"{%d" % number for number in range(50)]
+    produce(broker, "unsold", *((body, []) for body in torn), bought("tea", 1))
+    kept = app.aggregate("kept", reads=source, by="item", columns={"n": "count(*)"})
+    dead = consumed(broker, "kept.dead", len(torn), started(kept, misfits=True))
+    assert [body for _, body, _ in dead] == torn
+    assert dead[0][2]["sojourn-id"] == b"unsold/0/0.kept.dead"
+    assert b"no JSON" in dead[0][2]["sojourn-error"]
+
+
+def test_an_aggregation_goes_on_with_a_state_that_has_a_group_of_misfits(
+    broker, started, monkeypatch
+):
+    """Those of earlier versions do."""
+    app, source = application("older")
+    broker.create_topics({"older": 1})
+    counted = app.aggregate("counted", reads=source, by="item", columns={"n": "count(*)"})
+    produce(broker, "older", (b"{", []), bought("tea", 1))
+    with monkeypatch.context() as before:
+        before.setattr("sojourn.spark.native.query.fitting", lambda frame: frame)
+        query = started(counted)
+        consumed(broker, "counted", 1, query)
+        stop_committed(query)
+    query = started(counted)
+    produce(broker, "older", (b"{", []), bought("tea", 1))
+    *_, (_, last, _) = consumed(broker, "counted", 2, query)
+    assert json.loads(last) == {"item": "tea", "n": 2}
 
 
 def test_a_native_reads_what_a_native_made_of_types_that_only_spark_knows(
@@ -296,15 +335,12 @@ def test_a_native_reads_what_a_native_made_of_types_that_only_spark_knows(
     assert headers["sojourn-id"] == b"raw/0/0.first.0.second.0"
 
 
-def test_slots_are_held_for_the_input_and_for_the_state(tmp_path):
+def test_slots_are_held_for_the_input_the_state_and_what_does_not_fit():
     app, source = application("held")
-    places = {"servers": "", "reads": "a", "writes": "b", "dead_letters": "c"}
-    kept = app.project("kept", reads=source, columns={"item": "item"})
-    counted = app.aggregate("counted", reads=source, by="item", columns={"n": "count(*)"})
-    assert slots_of(Native(operator=kept, checkpoint=tmp_path, partitions=4, **places), 3) == 3
-    assert (
-        slots_of(Native(operator=counted, checkpoint=tmp_path, partitions=4, **places), 3) == 7
-    )
+    app.project("kept", reads=source, columns={"item": "item"})
+    app.aggregate("counted", reads=source, by="item", columns={"n": "count(*)"})
+    held = Layout(app, "").slots({"shop.held": 3}, 4)
+    assert held == {"kept": 3, "counted": 7, "misfits of counted": 3}
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ class Batches:
         *progress* is told what is waited for; *check* raises where that is of no use.
         """
         self.controller.drain()
-        commits = {name: self.state.commits(name) for name in self.layout.natives}
+        commits = {name: self.state.commits(name) for name in self._of_spark}
         until_s = time.monotonic() + patience_s(self.layout.functions.values(), self.batch_s)
         told: set[str] = set()
         again_s = 0.0
@@ -89,9 +89,14 @@ class Batches:
         except EngineError:  # no broker answers, and nobody knows
             return left | under_way
         for name in under_way:
-            reads = {topic: ends[topic] for topic in self.layout.reads(name)}
+            reads = {topic: ends[topic] for topic in self.layout.reads(self._of_spark[name])}
             left |= {name} if self._beyond(name, reads) else set()
         return left
+
+    @property
+    def _of_spark(self) -> dict[str, str]:
+        """The operators that Spark runs itself, by query."""
+        return {name: name for name in self.layout.natives} | self.layout.misfits
 
     def _uncommitted(self, name: str) -> int:
         return self._beyond(name, self.pulls.positions[name])

@@ -314,7 +314,7 @@ class SparkEngine:
         self._queries = Queries(
             self._controller,
             self._hosts,
-            starts | plumbing.sinks(offsets, partitions),
+            starts | plumbing.misfits(starting) | plumbing.sinks(offsets, partitions),
             wanted=self._wanted,
             batch=self._state.commits,
             failed=self._failed,

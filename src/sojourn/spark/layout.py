@@ -47,6 +47,15 @@ class Layout:
         }
 
     @property
+    def misfits(self) -> dict[str, str]:
+        """The aggregations, by the query that makes dead letters of what does not fit them."""
+        return {
+            f"misfits of {name}": name
+            for name, operator in self.natives.items()
+            if operator.kind == "aggregate"
+        }
+
+    @property
     def dead_letters(self) -> str:
         """The topic of records that could not be done."""
         return f"{self.app.name}.dead-letters"
@@ -178,6 +187,8 @@ class Layout:
             + (state_partitions if getattr(operator, "kind", "") == "aggregate" else 0)
             for name, operator in self.app.operators.items()
         }
+        for query, name in self.misfits.items():
+            held[query] = sum(partitions[topic] for topic in self.reads(name))
         for sink in self.app.sinks.values():
             if sink.deduplicate:
                 held[f"sink {sink.name}"] = partitions[self.app.topic(sink.stream.name)]

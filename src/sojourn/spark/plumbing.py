@@ -15,7 +15,7 @@ from sojourn.spark.cluster import Cluster
 from sojourn.spark.feed import Feed, start_feed
 from sojourn.spark.kept_state import KeptState, Positions
 from sojourn.spark.layout import Layout
-from sojourn.spark.native import Native, start_native
+from sojourn.spark.native import Native, start_misfits, start_native
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.once import Once, start_once
 from sojourn.spark.settings import SparkSettings
@@ -63,6 +63,10 @@ class Plumbing:
         for query, topics in reads.items():
             begins = {topic: starting[topic] for topic in topics}
             self.state.begin(query, begins, anew=not goes_on)
+        for query, name in self.layout.misfits.items():
+            # in a state from before there was this query, where the operator is
+            at = self.state.positions(name, {topic: starting[topic] for topic in reads[name]})
+            self.state.begin(query, at, anew=not goes_on)
 
     def positions(self, offsets: Offsets) -> dict[str, dict[str, dict[int, int]]]:
         """Return the offsets at which each operator goes on, or begins."""
@@ -95,9 +99,21 @@ class Plumbing:
                 carried=self.state.carried(name) if settings.carry_over else None,
             )
             return partial(start_feed, self.session, feed)
+        return partial(start_native, self.session, self._native(name, name, starting))
+
+    def misfits(self, starting: Mapping[str, Positions]) -> dict[str, Start]:
+        """Return what starts the queries of records that do not fit an aggregation."""
+        queries: dict[str, Start] = {}
+        for query, name in self.layout.misfits.items():
+            native = self._native(name, query, self.state.positions(query, starting[name]))
+            queries[query] = partial(start_misfits, self.session, native, query)
+        return queries
+
+    def _native(self, name: str, query: str, starting: Positions) -> Native:
+        layout, settings = self.layout, self.settings
         operator = layout.natives[name]
         reads = layout.app.topic(operator.reads[0].name)
-        native = Native(
+        return Native(
             operator=operator,
             servers=self.cluster.servers,
             kafka=self.cluster.for_spark,
@@ -105,13 +121,12 @@ class Plumbing:
             mark=self.marks.get(reads, ""),
             writes=layout.app.topic(operator.emits[0].name),
             dead_letters=layout.dead_letters,
-            checkpoint=self.state.checkpoint(name),
+            checkpoint=self.state.checkpoint(query),
             partitions=STATE_PARTITIONS,
             starting=_as_spark(starting),
             batch_s=settings.batch_s,
             most_bytes=settings.most_bytes,
         )
-        return partial(start_native, self.session, native)
 
     def sinks(self, offsets: Offsets, partitions: Mapping[str, int]) -> dict[str, Start]:
         """Return what starts the queries of sinks at which nothing arrives twice."""

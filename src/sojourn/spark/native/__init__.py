@@ -4,12 +4,13 @@ They have no processors that could be changed while they run: a projection has o
 each partition of its topic, an aggregation one more for each partition of its state, whose
 number the first batch settles for good.
 
-A record that cannot be read becomes a dead letter. An expression that raises stops the query,
+A record that cannot be read becomes a dead letter; where an aggregation reads, in a query of
+its own. An expression that raises stops the query,
 and again at every restart: write `try_cast`, `try_divide` and the like where input may be bad.
 The time zone of expressions is UTC.
 """
 
-from sojourn.spark.native.query import Native, slots_of, start_native
+from sojourn.spark.native.query import Native, start_misfits, start_native
 from sojourn.spark.native.schema import native_schema
 
-__all__ = ["Native", "native_schema", "slots_of", "start_native"]
+__all__ = ["Native", "native_schema", "start_misfits", "start_native"]

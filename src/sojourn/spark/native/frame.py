@@ -19,7 +19,7 @@ from sojourn.spark.native.headers import (
 )
 from sojourn.spark.native.payload import at, from_payload, misfit, read, to_payload
 
-__all__ = ["addressed", "own_session", "read_stream", "worked"]
+__all__ = ["addressed", "fitting", "misfits", "own_session", "read_stream", "worked"]
 
 # beside the columns of a stream, so with names that no stream gives
 _SOURCE, _PARSED, _ERROR, _DEAD, _LETTER, _KEY, _PAYLOAD, _BLOBS = (
@@ -65,14 +65,24 @@ def read_stream(topic: DataFrame, operator: NativeOperator, schema: Schema) -> D
     )
 
 
+def fitting(frame: DataFrame) -> DataFrame:
+    """Return the records that have no error."""
+    return frame.where(at(_ERROR).isNull())
+
+
+def misfits(frame: DataFrame) -> DataFrame:
+    """Return the records that have one."""
+    return frame.where(at(_ERROR).isNotNull())
+
+
 def worked(frame: DataFrame, operator: NativeOperator, columns: Iterable[str]) -> DataFrame:
     """Return what the operator makes of *columns*; a record with an error passes untouched."""
     source, error = at(_SOURCE), at(_ERROR)
     made = {name: sql.expr(operator.columns[name]) for name in columns}
     if operator.kind == "project":
         return frame.select(source, error, *(_sound(made[name]).alias(name) for name in made))
-    # Those with an error are a group of their own, of which every update is the last of
-    # them: so they come out of the same query, and its state keeps only one.
+    # Records with an error have a query of their own: here they would be a group, of which
+    # several are one update. The group stays, because the state of earlier versions has it.
     letter = sql.last(sql.when(error.isNotNull(), sql.struct(source, error))).alias(_LETTER)
     grouped = frame.groupBy(*map(at, operator.groups), error.isNotNull().alias(_DEAD))
     return grouped.agg(*(made[name].alias(name) for name in made), letter).select(

@@ -4,19 +4,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.app.operator import NativeOperator
 from sojourn.app.schema import Schema
 from sojourn.host.sizes import MOST_BYTES
-from sojourn.spark.native.frame import addressed, own_session, read_stream, worked
+from sojourn.spark.native.frame import (
+    addressed,
+    fitting,
+    misfits,
+    own_session,
+    read_stream,
+    worked,
+)
 from sojourn.spark.native.headers import is_for
 from sojourn.spark.native.schema import native_schema, schema_read
 from sojourn.spark.real_time import start_real_time
 
-__all__ = ["Native", "slots_of", "start_native"]
+__all__ = ["Native", "start_misfits", "start_native"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,25 +52,46 @@ class Native:
 
 
 def start_native(spark: SparkSession, native: Native) -> StreamingQuery:
-    """Return the running query of *native*, or raise a `BadApplication` and start nothing."""
+    """Return the running query of *native*, or raise a `BadApplication` and start nothing.
+
+    Of what does not fit, a projection makes dead letters itself; see `start_misfits`.
+    """
     operator = native.operator
-    kafka = {"kafka.bootstrap.servers": native.servers, **native.kafka}
     schema = schema_read(operator, native.schema)
     made = native_schema(spark, operator, schema)
-    source = (
+    records = _read(spark, native, schema)
+    if operator.kind == "aggregate":
+        records = fitting(records)
+    return _started(worked(records, operator, operator.columns), native, made, operator.name)
+
+
+def start_misfits(spark: SparkSession, native: Native, name: str) -> StreamingQuery:
+    """Return the running query *name*, which makes dead letters of what does not fit.
+
+    An aggregation needs it: of several that come at once it would tell of one.
+    """
+    schema = schema_read(native.operator, native.schema)
+    return _started(misfits(_read(spark, native, schema)), native, schema, name)
+
+
+def _read(spark: SparkSession, native: Native, schema: Schema) -> DataFrame:
+    topic = (
         own_session(spark, native.partitions)
         .readStream.format("kafka")
-        .options(**kafka)
+        .options(**_kafka(native))
         .option("subscribe", native.reads)
         .option("startingOffsets", native.starting)
         .option("includeHeaders", "true")
         .load()
-        .where(is_for(sql.col("headers"), native.dead_letters, operator.name))
+        .where(is_for(sql.col("headers"), native.dead_letters, native.operator.name))
     )
-    records = worked(read_stream(source, operator, schema), operator, operator.columns)
+    return read_stream(topic, native.operator, schema)
+
+
+def _started(frame: DataFrame, native: Native, made: Schema, name: str) -> StreamingQuery:
     letters = addressed(
-        records,
-        operator,
+        frame,
+        native.operator,
         made,
         writes=native.writes,
         dead_letters=native.dead_letters,
@@ -72,14 +100,12 @@ def start_native(spark: SparkSession, native: Native) -> StreamingQuery:
     )
     return start_real_time(
         letters,
-        name=operator.name,
-        kafka=kafka,
+        name=name,
+        kafka=_kafka(native),
         checkpoint=native.checkpoint,
         batch_s=native.batch_s,
     )
 
 
-def slots_of(native: Native, input_partitions: int) -> int:
-    """Return how many of Spark's slots the query holds for as long as it runs."""
-    state = native.partitions if native.operator.kind == "aggregate" else 0
-    return input_partitions + state
+def _kafka(native: Native) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": native.servers, **native.kafka}
