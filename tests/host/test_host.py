@@ -539,3 +539,15 @@ def test_it_counts_the_batches_that_feeds_have_begun(tmp_path):
             return (await app.report()).state.batches
 
     assert run(work()) == 3
+
+
+def test_a_host_without_its_template_says_so_and_ends(tmp_path):
+    async def work():
+        async with application(tmp_path) as app:
+            await app.hears(lambda m: isinstance(m, Reached))
+            os.kill(direct_children(app.process.pid)[0], signal.SIGKILL)
+            broken = await app.hears(lambda m: isinstance(m, Broken))
+            await asyncio.to_thread(app.process.wait, DEADLINE_S)
+            return broken.reason
+
+    assert run(work()) == "the process that processors are forked from ended"

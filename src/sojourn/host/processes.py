@@ -212,7 +212,8 @@ class Processes:
         writer.close()
         if not loaded.done():
             loaded.set_result("the template process died while it imported the job")
-        self.watcher.template_ended()
+        elif not loaded.result():
+            self.watcher.template_ended()
 
     def _heard(self, message: Forked | NotForked | Ended) -> None:
         match message:
