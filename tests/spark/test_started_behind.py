@@ -83,7 +83,7 @@ def episodes(jars, tmp_path_factory):
     policy = Drs(
         goal=Goal(target=Target("p95", 2.0)), caution=Caution(t_ra_s=10.0), drain_s=DRAIN_S
     )
-    with Broker(jars=jars) as broker:
+    with Broker(jars=jars, secured=False) as broker:
         servers = broker.bootstrap_servers
         broker.create_topics({topic: 1})
         settings = SparkSettings(servers=servers, state=tmp_path_factory.mktemp("state"))

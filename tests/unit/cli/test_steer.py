@@ -468,7 +468,7 @@ def test_following_shows_new_operators_too_until_it_is_interrupted(folder, monke
 
 def test_an_application_of_an_earlier_version_is_shown_with_what_it_tells(vld):
     told = status(vld) | {"pid": 1}
-    for name in ("inner_topics", "warning", "notes"):
+    for name in ("inner_topics", "warning"):
         del told[name]
     for name in ("notices", "no_broker_s"):
         del told["health"][name]
