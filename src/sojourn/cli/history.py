@@ -38,7 +38,7 @@ def history(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE]",
+            metavar="FILE",
             help="The history: a file that a loop wrote. Without it, that of the application "
             "that runs, or ran last.",
         ),

@@ -30,7 +30,7 @@ def topology(
     address: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FILE|APP]",
+            metavar="FILE|APP",
             help="A topology file, - for standard input, or an application: "
             "package.module:app. With --measured it may be left out.",
             autocompletion=topologies,
