@@ -165,9 +165,10 @@ def arrived_ids(servers, enough):
     raise AssertionError(sorted(roots))
 
 
+@pytest.mark.timeout(600)
 def test_a_long_batch_is_ended_early_and_nothing_is_lost_or_comes_twice(ending, tmp_path):
-    """A batch of ten minutes would outlast the test."""
-    settings = {"batch_s": 600.0, "state": tmp_path / "state"}
+    """A batch of an hour would outlast the test."""
+    settings = {"batch_s": 3600.0, "state": tmp_path / "state"}
     allocation = {"slow": 8, "quick": 1}
     with ending.engine(**settings) as engine:
         engine.start(CHAIN, allocation)
