@@ -5,12 +5,12 @@ commits the batch without them, so they are kept in a file until the batch that 
 over is committed too.
 """
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile
 from sojourn.host.messages import Hello, Record
 from sojourn.spark.headers import Lineage
@@ -57,22 +57,7 @@ class Carried:
         if not records:
             path.unlink(missing_ok=True)
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        written = path.with_suffix(".new")
-        with written.open("wb") as file:
-            file.write(msgspec.msgpack.encode(records))
-            file.flush()
-            os.fsync(file.fileno())
-        written.replace(path)
-        _sync(self.folder)  # so that its name is on the disk too
+        write_durably(path, msgspec.msgpack.encode(records))
 
     def _path(self, partition: int, batch: int) -> Path:
         return self.folder / f"{partition}-{batch}"
-
-
-def _sync(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

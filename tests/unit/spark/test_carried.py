@@ -145,4 +145,4 @@ def test_a_file_is_on_the_disk_and_so_is_its_name(carried, monkeypatch):
         "os.fsync", lambda opened: synced.append(Path(f"/proc/self/fd/{opened}").readlink())
     )
     carried.leave(hello(4), [passed(1)])
-    assert synced == [carried.folder / "3-4.new", carried.folder]
+    assert synced[-2:] == [carried.folder / "3-4.new", carried.folder]
