@@ -58,7 +58,7 @@ def main():
     parser.add_argument("--since", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=5)
     asked = parser.parse_args()
-    with Broker() as broker:
+    with Broker(secured=False) as broker:
         broker.create_topics({TOPIC: 1})
         clients = Cluster(broker.bootstrap_servers).for_clients
         write(clients, 0, asked.records, asked.bytes)

@@ -25,7 +25,7 @@ DEADLINE_S = 120
 
 @pytest.fixture(scope="module")
 def broker(jars):
-    with Broker(jars=jars) as running:
+    with Broker(jars=jars, secured=False) as running:
         yield running
 
 
@@ -187,9 +187,9 @@ def test_spark_gives_children_the_ids_that_hosts_give(spark):
     source = "headers array<struct<key: string, value: binary>>, topic string, partition int, "
     source += "offset long, timestamp timestamp"
     root = "lines@mark/0/7"
-    steps = (".split.0" * n for n in (0, 1, 18, 19, 20, 21, 200))
+    steps = (".split.0" * n for n in (0, 1, 18, 19, 20, 21, 100))
     told = [(root, root + step) for step in steps]
-    told += [("r\U0001f600", "\u00fc\U0001f600" * n) for n in (60, 76, 77, 78, 79, 300)]
+    told += [("r\U0001f600", "\u00fc\U0001f600" * n) for n in (60, 76, 77, 78, 79, 160)]
     rows = [
         ([("sojourn-id", i.encode()), ("sojourn-root", r.encode())], "lines", 0, 7, None)
         for r, i in told
