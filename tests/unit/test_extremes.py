@@ -51,7 +51,7 @@ def sound(draw):
     )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     topology=sound(),
     model=st.sampled_from(names()),

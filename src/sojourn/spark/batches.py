@@ -60,7 +60,8 @@ class Batches:
             if left != told or now_s >= again_s:
                 told, again_s = left, now_s + _TELL_S
                 ends_s = (self.state.committed_s(name) or self.since_s for name in left)
-                progress(waits_for(left, max(ends_s) + self.batch_s - time.time()))
+                operators = {self._of_spark.get(name, name) for name in left}
+                progress(waits_for(operators, max(ends_s) + self.batch_s - time.time()))
 
     def locate(self) -> None:
         """Let hosts tell how far they are."""
@@ -73,7 +74,7 @@ class Batches:
                 heard.add(name)
 
     def _left(self, commits: dict[str, int]) -> set[str]:
-        """Return the operators of which something was begun that is not committed.
+        """Return the queries of which something was begun that is not committed.
 
         Of Spark's own there were so many *commits* when the end began. They do not tell how
         far they are: they may have taken all that there is.

@@ -129,7 +129,8 @@ def test_of_sparks_own_operators_the_batch_that_runs_is_waited_for(run):
 
     def commit():
         run.ends["shop.split"][0] = 9  # which it will take at the next start
-        run.commit("count", "shop.split", 3)
+        for query in ("count", "misfits of count"):
+            run.commit(query, "shop.split", 3)
 
     run.drain(commit)
     assert run.said[0].startswith("waiting for the batch of count to end, within ")
