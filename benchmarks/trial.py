@@ -38,7 +38,7 @@ class Trial:
     def __init__(self, folder, address, *, allocation, batch_s=5.0, jars=None):
         port, _ = free_ports(None)
         self.app = load(address)
-        self.broker = Broker(data=folder / "broker", port=port, jars=jars)
+        self.broker = Broker(data=folder / "broker", port=port, jars=jars, secured=False)
         self._folder, self._address = folder, address
         self._settings = {"allocation": allocation, "batch_s": batch_s}
         self._stack = ExitStack()

@@ -136,7 +136,7 @@ def test_an_application_does_what_it_says(servers, shop, tmp_path):
 def test_too_few_slots_are_refused_with_the_number_needed(servers, shop):
     with (
         engine(shop, servers, slots=3) as idle,
-        pytest.raises(BadInput, match=r"8 slots are needed .*, there are 3; give Spark 8"),
+        pytest.raises(BadInput, match=r"9 slots are needed .*, there are 3; give Spark 9"),
     ):
         idle.start(topology(shop), dict.fromkeys(shop.operators, 1))
 

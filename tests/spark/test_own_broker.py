@@ -5,6 +5,7 @@ import os
 import socket
 import struct
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -125,15 +126,17 @@ def listening():
 
 
 def ports_of(process):
-    links = process.net_connections("tcp")
-    return {link.laddr.port for link in links if link.status == psutil.CONN_LISTEN}
+    with suppress(psutil.NoSuchProcess):  # it has just ended
+        links = process.net_connections("tcp")
+        return {link.laddr.port for link in links if link.status == psutil.CONN_LISTEN}
+    return set()
 
 
 def broker_process(port):
     (found,) = (
         process
         for process in psutil.Process().children(recursive=True)
-        if process.name() == "java" and port in ports_of(process)
+        if port in ports_of(process)
     )
     return found
 
@@ -240,6 +243,7 @@ def test_a_broker_that_dies_is_started_again_with_its_port_and_its_records(engin
 
 def test_a_partition_that_is_added_is_read_without_a_restart(engine):
     """Spark plans partitions for each batch, and there are slots for more of them."""
+    before = engine.health().restarts
     client = Cluster(engine.servers, engine.clients).client()
     for made in client.create_partitions([NewPartitions("owned.in", 2)]).values():
         made.result(DEADLINE_S)
@@ -249,7 +253,7 @@ def test_a_partition_that_is_added_is_read_without_a_restart(engine):
         time.sleep(0.1)
     send(engine, 10, partition=1)
     served(engine, 10)
-    assert set(engine.health().restarts.values()) == {0, 1}  # the broker's, of the test above
+    assert engine.health().restarts == before
 
 
 def test_a_port_that_is_taken_is_refused_before_spark_is_started(engine, port, tmp_path):
