@@ -178,7 +178,7 @@ def test_nothing_is_lost_by_changing(engine):
         assert entered == pytest.approx(120 * engine.per_s, rel=0.1)
 
 
-@every_engine
+@every_engine_at_times
 def test_counts_begin_anew_with_each_look(engine):
     with engine.make() as running:
         running.start(CHAIN, ENOUGH)

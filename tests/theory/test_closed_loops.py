@@ -11,7 +11,7 @@ import pytest
 from closed_loops import play
 from sojourn.engine import Cost
 
-BLOCK, DEFAULT, ALL = 25, 4, 40
+BLOCK, DEFAULT, ALL = 25, 2, 40
 
 blocks = [
     pytest.param(block, marks=[pytest.mark.slow] if block >= DEFAULT else [])
@@ -21,7 +21,7 @@ blocks = [
 
 @pytest.mark.parametrize("block", blocks)
 def test_no_exception_no_unstable_allocation_kept_no_flapping(block):
-    """100 runs by default, 1,000 with `make test-all`."""
+    """50 runs by default, 1,000 with `make test-all`."""
     for seed in range(block * BLOCK, (block + 1) * BLOCK):
         run = play(seed)
         assert not list(run.kept_unstable())
