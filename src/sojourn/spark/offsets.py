@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from math import inf
+from operator import itemgetter
 from typing import Literal, TypeAlias
 
 from confluent_kafka import (
@@ -166,7 +167,8 @@ class Offsets:
         self, topics: Sequence[str], since_s: float, until_s: float, bins: int
     ) -> list[int]:
         """Return how many records came to *topics* in each of the *bins* of that time."""
-        samples = sorted(self._samples)
+        with self._lock:
+            samples = sorted(self._samples, key=itemgetter(0))
         width_s = (until_s - since_s) / bins
         totals = [
             _at(samples, topics, since_s + width_s * number) for number in range(bins + 1)
