@@ -158,7 +158,7 @@ def test_applying_twice_is_applying_once(engine):
         assert again.pause_s == 0
 
 
-@every_engine
+@every_engine_at_times
 def test_nothing_is_lost_by_changing(engine):
     with engine.make() as running:
         running.start(CHAIN, ENOUGH)

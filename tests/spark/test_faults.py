@@ -78,13 +78,13 @@ def test_whatever_is_killed_and_whenever(jars, short_folder, seed):
     assert not trial.left
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(2400)
-@pytest.mark.parametrize("runs", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_at_the_end_of_a_batch_it_loses_nothing_and_drained_it_repeats_nothing(
-    jars, short_folder, runs
+    jars, short_folder
 ):
     """With records that are in service for more than two batches, and so in two files."""
-    ended = spark_commits.ran(short_folder, seed=runs, runs=runs, jars=jars)
+    ended = spark_commits.ran(short_folder, seed=1, runs=20, jars=jars)
     assert not ended.problems
     assert not ended.after.lost + ended.after.wrong
     assert ended.repeated == 0
