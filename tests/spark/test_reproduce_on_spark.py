@@ -14,7 +14,7 @@ from sojourn.spark.engine import SparkEngine
 from sojourn.spark.settings import SparkSettings
 from sojourn.topology import Arrival, Operator, Topology
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.spark
 
 FASTER, MINUTE_S = 4.0, 8.0
 CHAIN = Topology(
