@@ -78,7 +78,8 @@ def pauses(batches, seed, *, asynchronous):
     topology = app.topology({"source": PASSED_PER_S}, measured=measured)
     lasts_s = PASSED_BATCH_S * batches
     real_time.OPTIONS = {ASYNC: "true" if asynchronous else "false"}
-    with SparkEngine(app, address, SparkSettings(batch_s=PASSED_BATCH_S)) as engine:
+    settings = SparkSettings(batch_s=PASSED_BATCH_S, broker_secured=False)
+    with SparkEngine(app, address, settings) as engine:
         engine.start(topology, {"pass-0": 1})
         sending = load_of(
             topology, app, engine.servers, lasts_s=lasts_s, seed=seed, gaps="constant"

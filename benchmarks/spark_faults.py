@@ -177,8 +177,8 @@ class Bench:
 
     def _missing(self, until):
         """Return the roots that have not arrived, of those before *until*."""
-        topic, roots = self._reads["first"], self.sink.roots()
-        return [n for n in range(self._began, until) if f"{topic}/0/{n}" not in roots]
+        arrived = {int(root.rpartition("/")[2]) for root in self.sink.roots()}
+        return [n for n in range(self._began, until) if n not in arrived]
 
     def _await_until(self, until):
         """Return when all roots before *until* are at the sink, or never will be."""
