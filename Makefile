@@ -49,10 +49,11 @@ tour: $(READY)
 # itself, so what needs it comes after, one test at a time.
 test: WHICH := not slow
 test-all: WHICH := slow or not slow
+test-all: LIMIT := --session-timeout 10800
 test test-all: lint
 	@rm -f .coverage
-	$(BIN)/pytest --numprocesses auto --dist worksteal -m "($(WHICH)) and not spark" --cov --cov-report= --cov-fail-under=0
-	$(BIN)/pytest -m "($(WHICH)) and spark" --cov --cov-append --cov-report= --cov-fail-under=0
+	$(BIN)/pytest $(LIMIT) --numprocesses auto --dist worksteal -m "($(WHICH)) and not spark" --cov --cov-report= --cov-fail-under=0
+	$(BIN)/pytest $(LIMIT) -m "($(WHICH)) and spark" --cov --cov-append --cov-report= --cov-fail-under=0
 	$(BIN)/coverage report
 
 bench: $(READY)
