@@ -18,7 +18,7 @@ import numpy as np
 
 from sojourn.model.network import predict
 from sojourn.topology import Arrival, Operator, Topology
-from sojourn.topology_file import read_topology
+from sojourn.topology.file import read_topology
 
 HERE = Path(__file__).resolve().parents[1]
 sys.path.append(str(HERE / "tests"))

@@ -20,9 +20,9 @@ import psutil
 
 from sojourn.app.loading import load
 from sojourn.errors import ApplicationStopped, EngineError
-from sojourn.spark.engine import SparkEngine
 from sojourn.spark.settings import SparkSettings
-from sojourn.topology_file import read_topology
+from sojourn.spark.spark_engine import SparkEngine
+from sojourn.topology.file import read_topology
 from victims import found, running
 
 _HERE = Path(__file__)

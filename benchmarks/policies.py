@@ -23,7 +23,7 @@ from sojourn.act.policy.ds2 import Ds2
 from sojourn.act.policy.flink import Flink, FlinkSettings
 from sojourn.act.policy.static import Static
 from sojourn.act.policy.threshold import Threshold
-from sojourn.rehearse import Estimate, Stage, rehearse
+from sojourn.rehearsal import Estimate, Stage, rehearse
 from sojourn.simulate.trace import read_rates
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -35,11 +35,11 @@ from sojourn.knowledge import allocation_text
 from sojourn.measure.observed import observed
 from sojourn.model.calibration import Pair, fit
 from sojourn.model.network import mean_s, predict
-from sojourn.spark.engine import SparkEngine
 from sojourn.spark.offered_load import payload
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology import Topology
-from sojourn.topology_file import read_topology
+from sojourn.topology.file import read_topology
 
 VLD = Path(__file__).resolve().parents[1] / "examples" / "vld.yaml"
 SIX = (VLD_SIX.recommended, *VLD_SIX.others)

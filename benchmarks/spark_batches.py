@@ -26,9 +26,9 @@ from on_spark import load_of, sink_of, watched
 from sojourn.app.loading import load
 from sojourn.app.operator import Hints
 from sojourn.spark import real_time
-from sojourn.spark.engine import SparkEngine
 from sojourn.spark.settings import SparkSettings
-from sojourn.topology_file import read_topology
+from sojourn.spark.spark_engine import SparkEngine
+from sojourn.topology.file import read_topology
 
 FILE = Path(__file__).parent.parent / "examples" / "vld.yaml"
 TIMES, ALLOCATION = 2.0, {"extract": 18, "match": 20, "aggregate": 1}

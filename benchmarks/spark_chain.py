@@ -20,10 +20,10 @@ import repartition
 from on_spark import Sink, load_of, percentiles_ms, sink_of, watched
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.engine import SparkEngine
-from sojourn.spark.jvm import resolve_jars
+from sojourn.spark.jars import resolve_jars
 from sojourn.spark.session import end_session, new_session
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
 
 HINTS = dict.fromkeys(chain.app.operators, 1e-3)
 

@@ -26,8 +26,8 @@ from on_spark import load_of, sink_of
 from sojourn.app.loading import load
 from sojourn.errors import EngineError
 from sojourn.spark.broker import Broker
+from sojourn.spark.checkpoints import KeptState
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.kept_state import KeptState
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.ports import free_ports
 

@@ -23,11 +23,11 @@ from producing import Producing, poisson_s
 from sojourn.app.loading import load
 from sojourn.measure.report import Pull
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.engine import SparkEngine
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology import Topology
-from sojourn.traffic import rates
+from sojourn.topology.traffic import rates
 
 ADDRESS = "loop_app:app"
 ALLOCATION = {"split": 1, "left_side": 2, "right_side": 1, "join": 2, "audit": 2}

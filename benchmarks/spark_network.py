@@ -24,8 +24,8 @@ from producing import Producing, poisson_s
 from sojourn.app.loading import load
 from sojourn.measure.observed import observed
 from sojourn.model.network import mean_s
-from sojourn.spark.engine import SparkEngine
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
 
 ADDRESS = "network_app:app"
 ALLOCATION = {"first": 3, "second": 3}

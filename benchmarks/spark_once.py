@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.sink_end import SinkEnd
+from sojourn.spark.sink_tail import SinkEnd
 
 TOPIC, WINDOW = "once", 100_000
 

@@ -20,9 +20,9 @@ import chain
 from on_spark import load_of
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.engine import SparkEngine
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
 from spark_chain import topology_of
 
 

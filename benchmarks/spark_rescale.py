@@ -25,10 +25,10 @@ from on_spark import Sink, load_of
 from sojourn.app.operator import Hints
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.engine import SparkEngine
-from sojourn.spark.jvm import resolve_jars
+from sojourn.spark.jars import resolve_jars
 from sojourn.spark.session import end_session, new_session
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
 
 PER_S, FEW, MANY = 150.0, 4, 12
 AROUND_S = 1.0

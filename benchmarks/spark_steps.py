@@ -21,9 +21,9 @@ from sojourn.act.policy.drs import Drs
 from sojourn.app.loading import load
 from sojourn.decide.plan import Target
 from sojourn.loop import Loop
-from sojourn.spark.engine import SparkEngine
 from sojourn.spark.settings import SparkSettings
-from sojourn.topology_file import read_topology
+from sojourn.spark.spark_engine import SparkEngine
+from sojourn.topology.file import read_topology
 
 FILE = Path(__file__).parent.parent / "examples" / "vld.yaml"
 STEPS = {"from idle": 1.0, "doubled": 2.0, "tenfold": 10.0, "back": 1.0}

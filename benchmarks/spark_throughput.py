@@ -19,11 +19,11 @@ import repartition
 from sojourn.app.operator import Hints
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.engine import SparkEngine
-from sojourn.spark.jvm import resolve_jars
+from sojourn.spark.jars import resolve_jars
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.session import end_session, new_session
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
 from throughput_app import APPS
 
 PATIENCE_S, MOST = 900.0, 0.98

@@ -18,13 +18,13 @@ from sojourn.decide.plan import Target
 from sojourn.engine import Engine
 from sojourn.errors import EngineError
 from sojourn.knowledge import Episode
-from sojourn.load import StationLoad
 from sojourn.loop import Loop
 from sojourn.model.network import predict
-from sojourn.simulate.engine import Simulator
+from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Gaps, Rates, Service, Workload
 from sojourn.topology import Arrival, Operator, Topology
-from sojourn.traffic import rates
+from sojourn.topology.load import StationLoad
+from sojourn.topology.traffic import rates
 
 __all__ = ["Run", "play"]
 

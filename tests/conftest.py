@@ -1,8 +1,8 @@
 import pytest
 
 from sojourn.errors import NoJava
+from sojourn.spark.jars import resolve_jars
 from sojourn.spark.java import find_java
-from sojourn.spark.jvm import resolve_jars
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from sojourn import cli
 from sojourn.errors import ApplicationStopped, EngineError
-from sojourn.simulate.engine import Simulator
+from sojourn.simulate.simulator import Simulator
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from sojourn.load import StationLoad
 from sojourn.topology import Arrival, Operator, Topology
-from sojourn.traffic import rates
+from sojourn.topology.load import StationLoad
+from sojourn.topology.traffic import rates
 
 __all__ = ["loads", "topologies"]
 

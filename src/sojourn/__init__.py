@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from sojourn.decide.neighbours import Neighbour, neighbours
     from sojourn.decide.plan import Nodes, Plan, Target
     from sojourn.errors import SojournError
-    from sojourn.load import StationLoad
     from sojourn.model.calibration import Calibration, Pair, fit
     from sojourn.model.network import Prediction, predict
     from sojourn.topology import Arrival, Operator, Topology
-    from sojourn.topology_file import parse_topology, read_topology, write_topology
+    from sojourn.topology.file import parse_topology, read_topology, write_topology
+    from sojourn.topology.load import StationLoad
 
 __all__ = [
     "App",
@@ -100,7 +100,7 @@ _HOMES = {
         "Target",
     ),
     "sojourn.errors": ("SojournError",),
-    "sojourn.load": ("StationLoad",),
+    "sojourn.topology.load": ("StationLoad",),
     "sojourn.model.calibration": (
         "Calibration",
         "Pair",
@@ -115,7 +115,7 @@ _HOMES = {
         "Operator",
         "Topology",
     ),
-    "sojourn.topology_file": (
+    "sojourn.topology.file": (
         "parse_topology",
         "read_topology",
         "write_topology",

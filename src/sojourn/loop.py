@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from sojourn.act.policy.base import Policy
-from sojourn.check import shown
 from sojourn.engine import Cost, Engine
 from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observation import Observation
 from sojourn.topology import Topology
+from sojourn.topology.check import shown
 
 __all__ = ["Loop", "step"]
 

@@ -9,7 +9,7 @@ import pytest
 import sojourn as sj
 from sojourn.engine import Engine
 from sojourn.errors import BadAllocation, EngineError
-from sojourn.simulate.engine import Simulator
+from sojourn.simulate.simulator import Simulator
 
 CHAIN = sj.Topology(
     name="chain",

@@ -15,7 +15,7 @@ from sojourn.knowledge import Knowledge
 from sojourn.loop import Loop, step
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
-from sojourn.simulate.engine import Simulator
+from sojourn.simulate.simulator import Simulator
 from strategies import topologies
 
 TARGET = Target("mean", 1.0)

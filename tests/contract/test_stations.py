@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sojourn.errors import UnknownModel
-from sojourn.load import StationLoad
 from sojourn.model.lattice import Lattice
 from sojourn.model.station import names, station
+from sojourn.topology.load import StationLoad
 from strategies import loads
 
 every_model = pytest.mark.parametrize("model", [station(name) for name in names()], ids=names())

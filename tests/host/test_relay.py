@@ -17,7 +17,7 @@ from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.host.job import load
 from sojourn.host.messages import Hello, Record
 from sojourn.host.operator_job import of_application
-from sojourn.spark.carried import Carried
+from sojourn.spark.carry_over import Carried
 from sojourn.spark.relay import relay
 
 APP = "unit.host.application:app split"

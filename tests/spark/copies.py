@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 import sojourn as sj
-from sojourn.spark.engine import SparkEngine
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
 
 app = sj.App("copies")
 numbers = app.source("numbers", schema="number int")

@@ -10,10 +10,10 @@ from sojourn.app.loading import load
 from sojourn.app.stand_in import entrances
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.engine import SparkEngine
-from sojourn.spark.load import LoadProcess
 from sojourn.spark.offered_load import Load, Source
+from sojourn.spark.producer import LoadProcess
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
 
 LONG_S = 3600.0
 

@@ -11,8 +11,8 @@ from sojourn.app.operator import Hints
 from sojourn.errors import BadInput, EngineError
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.engine import SparkEngine
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 180

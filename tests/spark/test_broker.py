@@ -17,7 +17,7 @@ from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.folder import Folder, new_cluster
 from sojourn.spark.ports import HOST, answers, free_ports
-from spark.test_keeper import DEADLINE_S, group_is_gone, until
+from spark.test_watchdog import DEADLINE_S, group_is_gone, until
 
 pytestmark = pytest.mark.spark
 RECORDS = [(b"k1", b"one", [("root", b"\x00\x01"), ("root", b"again")]), (None, b"two", [])]

@@ -11,10 +11,10 @@ import spark_kills
 from kills import drawn
 from sojourn.app.loading import load
 from sojourn.errors import ApplicationStopped, BadInput
+from sojourn.spark.checkpoints import KeptState
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.engine import SparkEngine
-from sojourn.spark.kept_state import KeptState
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology import Arrival, Operator, Topology
 from spark.loaded import Loaded, as_file, quiet_broker
 

@@ -16,8 +16,8 @@ from sojourn.spark.cluster import Cluster
 from sojourn.spark.dead_letters import DeadLetters
 from sojourn.spark.feed import Feed, start_feed
 from sojourn.spark.headers import child_headers, lineage_of
-from sojourn.spark.put_back import put_back
 from sojourn.spark.real_time import start_real_time
+from sojourn.spark.retry import put_back
 from sojourn.spark.rows import OUTPUT, SCHEMA, Route
 from sojourn.spark.session import end_session, new_session
 

@@ -12,8 +12,8 @@ from confluent_kafka.admin import NewPartitions, NewTopic
 from sojourn.errors import BrokerAway, EngineError
 from sojourn.spark import offsets as offsets_module
 from sojourn.spark.broker import Broker
+from sojourn.spark.child_process import Kept
 from sojourn.spark.java import find_java
-from sojourn.spark.kept import Kept
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.ports import HOST, free_ports
 

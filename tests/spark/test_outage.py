@@ -11,9 +11,9 @@ from sojourn.app.loading import load
 from sojourn.errors import ApplicationStopped
 from sojourn.loop import Loop
 from sojourn.spark.broker import Broker
-from sojourn.spark.engine import SparkEngine
 from sojourn.spark.settings import SparkSettings
-from sojourn.topology_file import read_topology
+from sojourn.spark.spark_engine import SparkEngine
+from sojourn.topology.file import read_topology
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 DEADLINE_S = 240

@@ -19,10 +19,10 @@ from sojourn.app.loading import load
 from sojourn.errors import BrokerAway, BrokerFailed
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.engine import SparkEngine
 from sojourn.spark.ports import free_ports
 from sojourn.spark.settings import SparkSettings
-from sojourn.topology_file import read_topology
+from sojourn.spark.spark_engine import SparkEngine
+from sojourn.topology.file import read_topology
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 200

@@ -10,8 +10,8 @@ from sojourn.experiments.bench import Conditions
 from sojourn.experiments.on_spark import on_spark
 from sojourn.measure.aggregate import aggregate
 from sojourn.simulate.workload import Rates, Workload
-from sojourn.spark.engine import SparkEngine
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology import Arrival, Operator, Topology
 
 pytestmark = pytest.mark.spark

@@ -17,10 +17,10 @@ from sojourn.decide.plan import Target
 from sojourn.loop import Loop
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.engine import SparkEngine
 from sojourn.spark.settings import SparkSettings
-from sojourn.topology_file import read_topology
-from sojourn.traffic import rates
+from sojourn.spark.spark_engine import SparkEngine
+from sojourn.topology.file import read_topology
+from sojourn.topology.traffic import rates
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 

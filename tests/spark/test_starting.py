@@ -17,11 +17,11 @@ from confluent_kafka import Consumer, Producer
 from sojourn.app.loading import load
 from sojourn.errors import EngineError
 from sojourn.spark.broker import Broker
+from sojourn.spark.checkpoints import KeptState
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.engine import SparkEngine
-from sojourn.spark.kept_state import KeptState
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology import Arrival, Operator, Topology
 from spark.loaded import Loaded, as_file, load_of
 

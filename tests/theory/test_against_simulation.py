@@ -14,7 +14,7 @@ import pytest
 
 from sojourn.model.network import PERCENTILES, predict
 from sojourn.topology import Arrival, Operator, Topology
-from sojourn.topology_file import read_topology
+from sojourn.topology.file import read_topology
 from theory.networks import JACKSON
 from theory.tree_simulation import Estimate, Roots, estimate, simulate
 

@@ -9,7 +9,7 @@ import sojourn as sj
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observed import observed
 from sojourn.measure.smooth import Window
-from sojourn.simulate.engine import Simulator
+from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Gaps, Workload
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -13,10 +13,10 @@ from sojourn.decide.gains import Gains
 from sojourn.decide.minimise import minimise
 from sojourn.decide.plan import Target
 from sojourn.errors import TargetBelowFloor, TooFewProcessors
-from sojourn.load import StationLoad
 from sojourn.model.network import mean_s, predict
 from sojourn.model.station import station
 from sojourn.topology import Arrival, Operator, Topology
+from sojourn.topology.load import StationLoad
 
 mmk = station("mmk")
 

@@ -10,9 +10,9 @@ from sojourn.act.aim import Goal
 from sojourn.act.policy.drs import Drs
 from sojourn.decide.plan import Target
 from sojourn.loop import Loop
-from sojourn.simulate.engine import Simulator
+from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
-from sojourn.traffic import rates
+from sojourn.topology.traffic import rates
 
 EVERY_S, DRAIN_S, FILLS_S, WARMS_S = 1.0, 30.0, 60.0, 10.0
 NESTED = sj.Topology(

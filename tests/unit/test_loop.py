@@ -11,7 +11,7 @@ from sojourn.engine import Cost
 from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, EngineError
 from sojourn.knowledge import Decision
 from sojourn.loop import Loop
-from sojourn.simulate.engine import Simulator
+from sojourn.simulate.simulator import Simulator
 
 ONE = sj.Topology(
     name="one",

@@ -16,7 +16,7 @@ from sojourn.measure.observation import Observation
 from sojourn.measure.observed import observed
 from sojourn.model.cores import slowed
 from sojourn.topology import Topology
-from sojourn.traffic import Gains
+from sojourn.topology.traffic import Gains
 
 __all__ = ["Demand", "Recommended", "demand", "held", "listed", "recommended", "whole"]
 

@@ -15,7 +15,7 @@ from sojourn.measure.steady import timed_longer
 from sojourn.model.cores import demand, slowed
 from sojourn.model.network import stations
 from sojourn.topology import Topology
-from sojourn.traffic import rates
+from sojourn.topology.traffic import rates
 
 __all__ = ["Situation", "situation"]
 

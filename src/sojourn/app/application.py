@@ -19,8 +19,8 @@ from sojourn.app.schema import Schema
 from sojourn.app.settings import PythonSettings, Settings, settings_of
 from sojourn.app.stream import Sink, Stream
 from sojourn.app.streams import Streams
-from sojourn.check import shown
 from sojourn.errors import BadApplication
+from sojourn.topology.check import shown
 
 if TYPE_CHECKING:
     from sojourn.topology import Topology

@@ -6,9 +6,9 @@ from sojourn.app.application import App
 from sojourn.app.graph import readers
 from sojourn.app.operator import AppOperator, Hints
 from sojourn.app.settings import checked_hints
-from sojourn.check import shown
 from sojourn.errors import BadApplication
 from sojourn.topology import Arrival, Operator, Topology
+from sojourn.topology.check import shown
 
 __all__ = ["as_topology"]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from sojourn.check import shown
 from sojourn.errors import BadSchema
+from sojourn.topology.check import shown
 
 __all__ = [
     "MOST_DIGITS",

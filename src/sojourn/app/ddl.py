@@ -19,8 +19,8 @@ from sojourn.app.datatype import (
     Map,
     Struct,
 )
-from sojourn.check import shown
 from sojourn.errors import BadSchema
+from sojourn.topology.check import shown
 
 __all__ = ["parse_fields"]
 

@@ -15,8 +15,8 @@ from typing import Any, NoReturn, TypeAlias
 from sojourn.app import datatype
 from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
 from sojourn.app.schema import Schema
-from sojourn.check import shown
 from sojourn.errors import BadRecord
+from sojourn.topology.check import shown
 
 __all__ = ["FLOAT_MAX", "Check", "check_of", "check_record", "exact", "misfit", "within"]
 

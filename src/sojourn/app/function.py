@@ -3,8 +3,8 @@
 import inspect
 from collections.abc import Sequence
 
-from sojourn.check import shown
 from sojourn.errors import BadApplication
+from sojourn.topology.check import shown
 
 __all__ = ["check_function", "check_set_up"]
 

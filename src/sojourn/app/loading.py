@@ -12,8 +12,8 @@ from pathlib import Path
 
 from sojourn.app.application import App
 from sojourn.app.operator import Function, PythonOperator
-from sojourn.check import shown
 from sojourn.errors import BadApplication, SojournError
+from sojourn.topology.check import shown
 
 __all__ = ["check_loadable", "is_address", "load"]
 
@@ -60,7 +60,7 @@ def check_loadable(app: App) -> None:
 def _stand_in(path: Path) -> App:
     # numpy and yaml come with it, which a host of a written application does not need
     from sojourn.app.stand_in import stand_in  # noqa: PLC0415
-    from sojourn.topology_file import read_topology  # noqa: PLC0415
+    from sojourn.topology.file import read_topology  # noqa: PLC0415
 
     return stand_in(read_topology(path))
 

@@ -2,8 +2,8 @@
 
 import re
 
-from sojourn.check import shown
 from sojourn.errors import BadApplication
+from sojourn.topology.check import shown
 
 __all__ = ["check_name"]
 

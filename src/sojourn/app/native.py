@@ -7,8 +7,8 @@ from sojourn.app.operator import NativeOperator
 from sojourn.app.schema import Schema, parse_schema
 from sojourn.app.settings import settings_of
 from sojourn.app.stream import Stream
-from sojourn.check import shown
 from sojourn.errors import BadApplication, BadSchema
+from sojourn.topology.check import shown
 
 __all__ = ["aggregation", "projection"]
 

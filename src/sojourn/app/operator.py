@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
 from sojourn.app.stream import Stream
-from sojourn.check import shown
 from sojourn.errors import BadApplication
+from sojourn.topology.check import shown
 
 __all__ = [
     "TIME_LIMIT_S",

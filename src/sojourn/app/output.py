@@ -5,8 +5,8 @@ from typing import Any, TypeAlias
 
 from sojourn.app.fit import check_record
 from sojourn.app.operator import PythonOperator
-from sojourn.check import shown
 from sojourn.errors import BadRecord
+from sojourn.topology.check import shown
 
 __all__ = ["Checked", "Emitted", "output_of"]
 

@@ -17,8 +17,8 @@ from sojourn.app.fit import check_record
 from sojourn.app.reading import as_is, read_field
 from sojourn.app.schema import Schema
 from sojourn.app.writing import Writer, writer
-from sojourn.check import shown
 from sojourn.errors import BadRecord
+from sojourn.topology.check import shown
 
 __all__ = ["Codec", "Payload", "decode", "encode"]
 

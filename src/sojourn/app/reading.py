@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeAlias
 from sojourn.app import datatype
 from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
 from sojourn.app.fit import check_of, misfit, within
-from sojourn.check import shown
+from sojourn.topology.check import shown
 
 __all__ = ["Reader", "as_is", "read_field", "reader"]
 

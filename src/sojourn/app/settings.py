@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Literal, TypedDict
 
-from sojourn import check
 from sojourn.app.operator import Hints, OnError
 from sojourn.app.stream import Stream
-from sojourn.check import shown
 from sojourn.errors import BadApplication, BadTopology
+from sojourn.topology import check
+from sojourn.topology.check import shown
 
 __all__ = ["PythonSettings", "Settings", "checked_hints", "settings_of"]
 

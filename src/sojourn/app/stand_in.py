@@ -87,7 +87,7 @@ def stand_in(topology: "Topology", *, seed: int = 1) -> App:
     hosts cannot do. What records need between operators, `transfer_s`, is not imitated: the
     real way takes its own time.
 
-    >>> from sojourn.topology_file import parse_topology
+    >>> from sojourn.topology.file import parse_topology
     >>> app = stand_in(parse_topology('''
     ... format: 1
     ... name: words

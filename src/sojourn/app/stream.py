@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from sojourn.app.schema import Schema
-from sojourn.check import shown
 from sojourn.errors import BadApplication
+from sojourn.topology.check import shown
 
 __all__ = ["Grouping", "Sink", "Stream"]
 

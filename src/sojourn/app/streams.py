@@ -7,8 +7,8 @@ from sojourn.app.names import check_name
 from sojourn.app.operator import AppOperator
 from sojourn.app.schema import Schema, parse_schema
 from sojourn.app.stream import Stream
-from sojourn.check import shown
 from sojourn.errors import BadApplication
+from sojourn.topology.check import shown
 
 __all__ = ["Streams"]
 

@@ -11,11 +11,11 @@ import typer
 
 from sojourn.app.application import App
 from sojourn.app.loading import is_address, load
-from sojourn.check import shown
 from sojourn.cli.completion import topologies
 from sojourn.errors import BadApplication, BadInput
 from sojourn.topology import Topology
-from sojourn.topology_file import parse_topology, read_topology
+from sojourn.topology.check import shown
+from sojourn.topology.file import parse_topology, read_topology
 
 __all__ = [
     "AddressArgument",

@@ -96,7 +96,7 @@ def _broker(
 ) -> "Broker":
     try:
         from sojourn.spark.broker import Broker  # noqa: PLC0415 - optional
-        from sojourn.spark.jvm import resolve_jars  # noqa: PLC0415
+        from sojourn.spark.jars import resolve_jars  # noqa: PLC0415
     except ImportError as error:
         raise EngineError(
             "the broker needs confluent-kafka, which is not installed; install sojourn[spark]"

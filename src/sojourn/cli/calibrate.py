@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from sojourn.check import shown
-from sojourn.cli.report import calibration_report, print_json
 from sojourn.errors import BadCalibration, BadFile
 from sojourn.model.calibration import FORMS, Calibration, Pair, fit
+from sojourn.report.json.plans import calibration_report, print_json
+from sojourn.topology.check import shown
 
 __all__ = ["calibrate", "read_calibration"]
 

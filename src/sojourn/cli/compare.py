@@ -17,7 +17,6 @@ from sojourn.cli.options import (
     TargetP95Option,
     TargetP99Option,
 )
-from sojourn.cli.report import print_json
 from sojourn.cli.shapes import GapsOption, ServiceOption, read_shapes
 from sojourn.cli.stage import (
     EveryOption,
@@ -29,10 +28,10 @@ from sojourn.cli.stage import (
     WindowOption,
     read_required_target,
     read_stage,
-    unmet,
 )
 from sojourn.errors import UnknownPolicy
 from sojourn.knowledge import Episode
+from sojourn.report.json.plans import print_json
 
 __all__ = ["compare"]
 
@@ -103,11 +102,11 @@ def compare(
         pause=pause,
         workload=read_shapes(topology, service, gaps),
     )
-    from sojourn.cli.compare_report import compare_report  # noqa: PLC0415 - numba is optional
-    from sojourn.cli.compared import outcomes  # noqa: PLC0415
-    from sojourn.cli.show_compare import show_comparison  # noqa: PLC0415
+    from sojourn.report.comparison import outcomes  # noqa: PLC0415
+    from sojourn.report.json.comparison import compare_report  # noqa: PLC0415 - numba is optional
+    from sojourn.report.terminal.comparison import show_comparison  # noqa: PLC0415
 
-    chosen, note = _read_policies(policies), unmet(stage)
+    chosen, note = _read_policies(policies), stage.unmet
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("comparing", total=len(chosen) * seeds * stage.lasts_s)
 
@@ -117,7 +116,7 @@ def compare(
 
         made = outcomes(stage, chosen, seeds, export=export, turn=turn)
     if plot is not None:
-        from sojourn.cli.draw_compare import draw_comparison  # noqa: PLC0415 - slow to import
+        from sojourn.report.plot.comparison import draw_comparison  # noqa: PLC0415 - slow to import
 
         draw_comparison(stage, made, plot)
     if json:

@@ -9,9 +9,9 @@ import typer
 from sojourn.act.policy import names as policy_names
 from sojourn.errors import SojournError
 from sojourn.model.station import names as model_names
-from sojourn.remote.client import ask
-from sojourn.remote.entry import find, running
-from sojourn.remote.places import state_folder
+from sojourn.service.client import ask
+from sojourn.service.entry import find, running
+from sojourn.service.folders import state_folder
 
 __all__ = [
     "applications",

@@ -20,9 +20,9 @@ from sojourn.cli.letters import (
     read_since,
 )
 from sojourn.cli.options import JsonOption
-from sojourn.cli.report import print_json
 from sojourn.cli.steer import AppOption
 from sojourn.errors import BadInput
+from sojourn.report.json.plans import print_json
 
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.dead_letters import DeadLetter

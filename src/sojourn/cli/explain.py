@@ -24,10 +24,10 @@ from sojourn.cli.options import (
     read_target,
 )
 from sojourn.cli.plan import make_plan
-from sojourn.cli.report import explanation_report, print_json
-from sojourn.cli.show import show_explanation
-from sojourn.cli.working import working
 from sojourn.decide import explain as decide
+from sojourn.report.json.plans import explanation_report, print_json
+from sojourn.report.terminal.progress import working
+from sojourn.report.terminal.tables import show_explanation
 
 __all__ = ["explain"]
 
@@ -71,7 +71,7 @@ def explain(
         far("looking at what else there is")
         explanation = decide.explain(topology, chosen, target, model=model)
     if plot is not None:
-        from sojourn.cli.draw import draw_explanation  # noqa: PLC0415 - a second to import
+        from sojourn.report.plot.explanation import draw_explanation  # noqa: PLC0415 - a second to import
 
         draw_explanation(topology, explanation, target, plot)
     if json:

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
-from sojourn.check import shown
 from sojourn.errors import BadFile, BadInput
+from sojourn.topology.check import shown
 
 __all__ = ["read_kafka_options", "read_starting"]
 

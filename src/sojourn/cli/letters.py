@@ -11,8 +11,8 @@ import typer
 from sojourn.cli.kafka import read_kafka_options, read_starting
 from sojourn.cli.options import read_duration_s
 from sojourn.errors import BadFile, BadInput, BadTarget, EngineError
-from sojourn.remote.client import ask
-from sojourn.remote.entry import find
+from sojourn.service.client import ask
+from sojourn.service.entry import find
 
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.dead_letters import DeadLetters

@@ -11,10 +11,12 @@ from typing import Annotated, BinaryIO
 import typer
 
 from sojourn.cli.completion import operators_with_logs
-from sojourn.cli.log_times import Clocks, read_since_s
+from sojourn.cli.options import read_duration_s
 from sojourn.cli.steer import AppOption
-from sojourn.errors import BadFile, BadInput
-from sojourn.remote.entry import find
+from sojourn.errors import BadFile, BadInput, BadTarget
+from sojourn.service.entry import find
+from sojourn.service.log_times import Clocks, time_s
+from sojourn.topology.check import shown
 
 __all__ = ["Tail", "logs"]
 
@@ -168,3 +170,19 @@ def _start_of_last(file: BinaryIO, lines: int) -> int:
 def _text(line: bytes) -> str:
     text = line.decode(errors="backslashreplace").rstrip("\r").expandtabs()
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def read_since_s(text: str, now_s: float) -> float:
+    """Return the time from which on lines are shown: `5m` ago, or 2026-01-31T12:00:00Z.
+
+    >>> read_since_s("5m", 1000.0)
+    700.0
+    """
+    if (at_s := time_s(text)) is not None:
+        return at_s
+    try:
+        return now_s - read_duration_s(text)
+    except BadTarget as error:
+        raise BadInput(
+            f"--since {shown(text)} is no time; write 5m, 2h or 2026-01-31T12:00:00Z"
+        ) from error

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from sojourn.check import shown
 from sojourn.cli.completion import models
 from sojourn.decide.plan import Nodes, Target
 from sojourn.errors import BadAllocation, BadTarget
 from sojourn.model.station import names
+from sojourn.topology.check import shown
 
 __all__ = [
     "AllocationOption",

@@ -19,15 +19,15 @@ from sojourn.cli.options import (
     read_nodes,
     read_target,
 )
-from sojourn.cli.report import plan_report, print_json
-from sojourn.cli.show import show_plan
-from sojourn.cli.working import working
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
 from sojourn.decide.plan import Nodes, Plan, Target
 from sojourn.errors import BadCalibration, BadTarget
 from sojourn.model.calibration import Calibration
 from sojourn.model.network import predict
+from sojourn.report.json.plans import plan_report, print_json
+from sojourn.report.terminal.progress import working
+from sojourn.report.terminal.tables import show_plan
 from sojourn.topology import Topology
 
 __all__ = ["make_plan", "plan"]

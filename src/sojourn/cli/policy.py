@@ -10,10 +10,10 @@ from sojourn.act.holt import Holt
 from sojourn.act.policy import Policy, names, policy
 from sojourn.act.policy.drs import Drs
 from sojourn.act.quiet import QuietHours
-from sojourn.check import shown
 from sojourn.cli.completion import policies
 from sojourn.decide.plan import Target
 from sojourn.errors import BadInput
+from sojourn.topology.check import shown
 
 __all__ = [
     "DrsOptions",

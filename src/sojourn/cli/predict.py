@@ -11,10 +11,10 @@ from sojourn.cli.options import (
     RequiredAllocationOption,
     read_allocation,
 )
-from sojourn.cli.report import prediction_report, print_json
-from sojourn.cli.show import show_prediction
-from sojourn.cli.working import working
 from sojourn.model import network
+from sojourn.report.json.plans import prediction_report, print_json
+from sojourn.report.terminal.progress import working
+from sojourn.report.terminal.tables import show_prediction
 
 __all__ = ["predict"]
 

@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sojourn.cli.history import clock, processors_text
 from sojourn.cli.options import JsonOption
-from sojourn.cli.report import print_json
 from sojourn.errors import EngineError
-from sojourn.remote.client import ask
-from sojourn.remote.entry import Entry, running
+from sojourn.report.json.plans import print_json
+from sojourn.report.terminal.history import clock, processors_text
+from sojourn.service.client import ask
+from sojourn.service.entry import Entry, running
 
 __all__ = ["ps"]
 

@@ -11,8 +11,6 @@ from rich.console import Console
 
 from sojourn.act.policy import Policy
 from sojourn.cli.address import AddressArgument, RateOption, read_address
-from sojourn.cli.history import clock
-from sojourn.cli.live import View
 from sojourn.cli.options import (
     JsonOption,
     TargetMeanOption,
@@ -29,7 +27,6 @@ from sojourn.cli.policy import (
     read_quiet_hours,
     read_time_of_day_s,
 )
-from sojourn.cli.report import print_json
 from sojourn.cli.shapes import GapsOption, ServiceOption, read_shapes
 from sojourn.cli.stage import (
     EveryOption,
@@ -42,13 +39,16 @@ from sojourn.cli.stage import (
     read_required_target,
     read_stage,
 )
-from sojourn.cli.watch import Lines, Picture, Unseen, Watch
-from sojourn.cli.working import working
+from sojourn.history import HistoryFile, Run
 from sojourn.knowledge import Episode
-from sojourn.knowledge_file import HistoryFile, Run
+from sojourn.report.json.plans import print_json
+from sojourn.report.terminal.history import clock
+from sojourn.report.terminal.live import View
+from sojourn.report.terminal.progress import working
+from sojourn.report.terminal.watch import Lines, Picture, Unseen, Watch
 
 if TYPE_CHECKING:  # importing the simulator takes a second
-    from sojourn.rehearse import Rehearsal, Stage
+    from sojourn.rehearsal import Rehearsal, Stage
 
 __all__ = ["rehearse"]
 
@@ -151,7 +151,7 @@ def rehearse(
         workload=read_shapes(topology, service, gaps),
         midnight_s=read_time_of_day_s(begins_at),
     )
-    from sojourn.cli.rehearsed import (  # noqa: PLC0415 - numba is optional
+    from sojourn.report.terminal.rehearsal import (  # noqa: PLC0415 - numba is optional
         rehearsal_report,
         show_begin,
         show_end,
@@ -196,7 +196,7 @@ def rehearse(
             active=not passive,
         )
     if plot is not None and episodes:
-        from sojourn.cli.draw_history import draw_history  # noqa: PLC0415 - a second to import
+        from sojourn.report.plot.history import draw_history  # noqa: PLC0415 - a second to import
 
         draw_history(episodes, plot, target, f"{topology.name}: {run.policy}")
     if json:
@@ -235,7 +235,7 @@ def _played(
     active: bool,
 ) -> "Rehearsal | None":
     """Return the run; None where it was interrupted."""
-    from sojourn.rehearse import rehearse as run  # noqa: PLC0415 - numba is optional
+    from sojourn.rehearsal import rehearse as run  # noqa: PLC0415 - numba is optional
 
     try:
         with watch:

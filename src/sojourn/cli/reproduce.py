@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from sojourn.cli.options import JsonOption
-from sojourn.cli.report import print_json
 from sojourn.errors import BadInput
 from sojourn.experiments import experiment, names
+from sojourn.report.json.plans import print_json
 
 if TYPE_CHECKING:
     from sojourn.experiments.runner import Draw, Reproduced
@@ -94,7 +94,7 @@ def _run(chosen: Sequence[str], seed: int, out: Path) -> "list[Reproduced]":
     from rich.progress import Progress  # noqa: PLC0415 - other commands do without it
 
     try:
-        from sojourn.experiments.simulated import simulated  # noqa: PLC0415 - numba is optional
+        from sojourn.experiments.on_simulator import simulated  # noqa: PLC0415 - numba is optional
     except ImportError as error:
         raise BadInput(
             "the simulator needs numba, which is not installed; install sojourn[simulate]"
@@ -117,8 +117,8 @@ def _run(chosen: Sequence[str], seed: int, out: Path) -> "list[Reproduced]":
 
 def drawing(errors: Console) -> "Draw | None":
     """Return what draws; None where nothing can, which is said."""
-    from sojourn.cli.draw import figure  # noqa: PLC0415 - only where something is drawn
-    from sojourn.cli.draw_experiments import draw_panels  # noqa: PLC0415
+    from sojourn.report.plot.experiments import draw_panels  # noqa: PLC0415
+    from sojourn.report.plot.explanation import figure  # noqa: PLC0415 - only where something is drawn
 
     try:
         figure(1, 1)

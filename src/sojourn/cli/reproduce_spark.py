@@ -12,16 +12,16 @@ from rich.progress import Progress
 from sojourn.app.application import App
 from sojourn.cli.options import read_duration_s
 from sojourn.cli.reproduce import drawing
-from sojourn.cli.spark import SparkOptions, spark_engine
 from sojourn.errors import BadInput, EngineError
 from sojourn.experiments import experiment
 from sojourn.experiments.bench import Bench, EngineFactory
 from sojourn.experiments.pace import WITHIN_S, Pace
 from sojourn.experiments.runner import Reproduced, reproduce, write_page
 from sojourn.experiments.span import reallocating
+from sojourn.service.spark import SparkOptions, spark_engine
 
 if TYPE_CHECKING:
-    from sojourn.spark.engine import SparkEngine
+    from sojourn.spark.spark_engine import SparkEngine
 
 __all__ = ["on_spark"]
 
@@ -93,7 +93,7 @@ def _paces(
 
 def _alike(pace: Pace) -> EngineFactory | None:
     try:
-        from sojourn.experiments.alike import alike  # noqa: PLC0415 - numba is optional
+        from sojourn.experiments.spark_like import alike  # noqa: PLC0415 - numba is optional
     except ImportError:
         return None
     return alike(pace.faster)

@@ -53,7 +53,7 @@ def retry(
         raise BadInput("which? write positions, --operator NAME, or --all")
     letters = opened(app, bootstrap_servers, state, kafka_option, kafka_options)
     chosen = _chosen(letters.found(read_since(since)), positions or (), operator or ())
-    from sojourn.spark.put_back import put_back  # noqa: PLC0415 - optional, and there by now
+    from sojourn.spark.retry import put_back  # noqa: PLC0415 - optional, and there by now
 
     failed = 0
     for letter, why_not in put_back(letters, chosen):

@@ -13,7 +13,6 @@ from sojourn.app.application import App
 from sojourn.cli.address import load_here
 from sojourn.cli.completion import topologies
 from sojourn.cli.kafka import read_kafka_options, read_starting
-from sojourn.cli.offered import OfferedLoad, offered_load
 from sojourn.cli.options import (
     TargetMeanOption,
     TargetP50Option,
@@ -24,8 +23,6 @@ from sojourn.cli.options import (
     read_duration_s,
 )
 from sojourn.cli.policy import DrsOptions, PolicyOption, read_policy, read_quiet_hours
-from sojourn.cli.ran import Start, run_it
-from sojourn.cli.spark import SparkOptions
 from sojourn.cli.stage import (
     EveryOption,
     FasterOption,
@@ -33,17 +30,20 @@ from sojourn.cli.stage import (
     read_required_target,
 )
 from sojourn.cli.steer import MaxProcessorsOption
-from sojourn.cli.told import AsJson, ForPeople
 from sojourn.decide.plan import Target
 from sojourn.errors import BadInput
-from sojourn.remote.beginning import bounded, first_allocation, first_topology
-from sojourn.remote.floor import floor_warning
-from sojourn.remote.orders import Beginning, Orders
-from sojourn.remote.places import state_folder
+from sojourn.report.run_output import AsJson, ForPeople
+from sojourn.service.first_plan import bounded, first_allocation, first_topology
+from sojourn.service.floor import floor_warning
+from sojourn.service.folders import state_folder
+from sojourn.service.offered_load import OfferedLoad, offered_load
+from sojourn.service.orders import Beginning, Orders
+from sojourn.service.run import Start, run_it
+from sojourn.service.spark import SparkOptions
 from sojourn.simulate.trace import read_rates
-from sojourn.spark.kept_state import KeptState
+from sojourn.spark.checkpoints import KeptState
 from sojourn.topology import Topology
-from sojourn.topology_file import read_topology
+from sojourn.topology.file import read_topology
 
 __all__ = ["run"]
 

@@ -4,11 +4,11 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from sojourn.check import shown
 from sojourn.cli.options import read_duration_s
 from sojourn.errors import BadTarget, BadWorkload
 from sojourn.simulate.workload import Gaps, GapShape, Service, ServiceShape, Workload
 from sojourn.topology import Topology
+from sojourn.topology.check import shown
 
 __all__ = ["GapsOption", "ServiceOption", "read_gaps", "read_shapes"]
 

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from sojourn.cli.address import AddressArgument, RateOption, read_address
-from sojourn.cli.export import roots_to_parquet
 from sojourn.cli.options import (
     JsonOption,
     RequiredAllocationOption,
     read_allocation,
     read_duration_s,
 )
-from sojourn.cli.report import print_json, simulated_report
 from sojourn.cli.shapes import GapsOption, ServiceOption, read_shapes
-from sojourn.cli.show import show_simulated
-from sojourn.cli.working import working
 from sojourn.errors import BadInput, BadWorkload
+from sojourn.report.json.plans import print_json, simulated_report
+from sojourn.report.parquet import roots_to_parquet
+from sojourn.report.terminal.progress import working
+from sojourn.report.terminal.tables import show_simulated
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Dispatching, Workload
 from sojourn.topology import Topology
@@ -102,7 +102,7 @@ def simulate(
             each=each,
         )
     if plot is not None:
-        from sojourn.cli.draw import draw_simulated  # noqa: PLC0415 - a second to import
+        from sojourn.report.plot.explanation import draw_simulated  # noqa: PLC0415 - a second to import
 
         draw_simulated(topology, done, plot)
     if json:

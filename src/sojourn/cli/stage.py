@@ -5,17 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn.act.aim import Goal, aim
 from sojourn.cli.options import read_duration_s, read_target
-from sojourn.cli.working import working
 from sojourn.decide.plan import Target
 from sojourn.errors import BadInput, BadTarget
+from sojourn.report.terminal.progress import working
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Workload
 from sojourn.topology import Topology
 
 if TYPE_CHECKING:  # importing the simulator takes a second
-    from sojourn.rehearse import Stage
+    from sojourn.rehearsal import Stage
 
 __all__ = [
     "EveryOption",
@@ -25,10 +24,8 @@ __all__ = [
     "TimesOption",
     "TraceOption",
     "WindowOption",
-    "highest_per_s",
     "read_required_target",
     "read_stage",
-    "unmet",
 ]
 
 TraceOption = Annotated[
@@ -86,7 +83,7 @@ def read_stage(
     """Return where policies are tried. Raise `BadInput` if numba is missing."""
     try:
         with working("loading the simulator"):
-            from sojourn.rehearse import Stage  # noqa: PLC0415 - numba is optional
+            from sojourn.rehearsal import Stage  # noqa: PLC0415 - numba is optional
     except ImportError as error:
         raise BadInput(
             "the simulator needs numba, which is not installed; install sojourn[simulate]"
@@ -102,16 +99,3 @@ def read_stage(
         midnight_s=midnight_s,
         workload=workload,
     )
-
-
-def highest_per_s(stage: "Stage") -> float:
-    """Return the highest rate of the load."""
-    return max(per_s for _, per_s in stage.rates.points)
-
-
-def unmet(stage: "Stage") -> str:
-    """Return what no policy can keep at the highest rate; nothing where all can be kept."""
-    per_s = highest_per_s(stage)
-    load = stage.topology.scaled(max(per_s, 1e-3) / stage.topology.arrivals_per_s)
-    note = aim(load, Goal(target=stage.target, most=stage.most)).note
-    return f"at {per_s:g} per s: {note}" if note else ""

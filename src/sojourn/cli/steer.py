@@ -16,8 +16,8 @@ from sojourn.cli.options import (
     read_target,
 )
 from sojourn.errors import BadInput
-from sojourn.remote.client import ask
-from sojourn.remote.entry import find
+from sojourn.service.client import ask
+from sojourn.service.entry import find
 
 __all__ = ["AppOption", "MaxProcessorsOption", "pause", "resume", "scale", "set_goal"]
 

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.live import Live
 
 from sojourn.cli.options import JsonOption
-from sojourn.cli.report import print_json
-from sojourn.cli.show_status import status_view
 from sojourn.cli.steer import AppOption
 from sojourn.errors import EngineError
-from sojourn.remote.client import ask
-from sojourn.remote.entry import find
+from sojourn.report.json.plans import print_json
+from sojourn.report.terminal.status import status_view
+from sojourn.service.client import ask
+from sojourn.service.entry import find
 
 __all__ = ["top"]
 

@@ -15,13 +15,13 @@ from sojourn.cli.address import (
     with_rates,
 )
 from sojourn.cli.completion import topologies
-from sojourn.cli.history_found import find_history
-from sojourn.cli.working import working
 from sojourn.errors import BadFile, BadInput
-from sojourn.knowledge_file import read, read_runs
+from sojourn.history import read, read_runs
 from sojourn.measure.observed import LEAST_SAMPLES
+from sojourn.report.terminal.progress import working
+from sojourn.service.histories import find_history
 from sojourn.topology import Topology
-from sojourn.topology_file import topology_text, write_topology
+from sojourn.topology.file import topology_text, write_topology
 
 __all__ = ["topology"]
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sojourn.check import shown
 from sojourn.errors import BadTarget
 from sojourn.model.cores import Computing
 from sojourn.model.network import PERCENTILES, Prediction
+from sojourn.topology.check import shown
 
 __all__ = ["MOST_PROCESSORS", "Nodes", "Plan", "Target", "check_processors", "reached_s"]
 

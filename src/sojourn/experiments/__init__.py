@@ -5,10 +5,10 @@ from pkgutil import iter_modules
 from re import findall
 from typing import cast
 
-from sojourn.check import shown
 from sojourn.errors import BadInput
 from sojourn.experiments import papers
 from sojourn.experiments.record import Experiment
+from sojourn.topology.check import shown
 
 __all__ = ["Experiment", "experiment", "names"]
 

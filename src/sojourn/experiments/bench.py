@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from sojourn.engine import Engine
 from sojourn.experiments.application import Application
-from sojourn.experiments.published import EVERY_S
+from sojourn.experiments.published_drs import EVERY_S
 from sojourn.simulate.workload import Workload
 
 __all__ = ["Bench", "Conditions", "EngineFactory", "Pauses"]

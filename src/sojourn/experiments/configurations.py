@@ -10,10 +10,11 @@ import numpy as np
 from sojourn.decide.assign import assign
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench
-from sojourn.experiments.fixed import Fixed, fixed
-from sojourn.experiments.record import About, Outcome, Panel, Series, Table, Verdict
+from sojourn.experiments.fixed_allocation import Fixed, fixed
+from sojourn.experiments.record import About, Outcome, Table, Verdict
 from sojourn.knowledge import allocation_text
 from sojourn.model.network import mean_s
+from sojourn.report.panel import Panel, Series
 
 __all__ = [
     "Compared",

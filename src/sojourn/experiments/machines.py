@@ -7,11 +7,12 @@ from sojourn.act.aim import Goal
 from sojourn.decide.plan import Nodes, Target
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench, Conditions, Pauses
-from sojourn.experiments.published import Minutes, published
+from sojourn.experiments.published_drs import Minutes, published
 from sojourn.experiments.rebalancing import minutes_table
-from sojourn.experiments.record import About, Outcome, Panel, Series, Verdict
+from sojourn.experiments.record import About, Outcome, Verdict
 from sojourn.experiments.span import Span
-from sojourn.experiments.watched import Watched, watch
+from sojourn.experiments.timeline import Watched, watch
+from sojourn.report.panel import Panel, Series
 
 __all__ = ["Machines", "Trial", "adding_costs_more", "changed_at_once", "kept_after"]
 

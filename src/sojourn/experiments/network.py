@@ -6,9 +6,10 @@ from itertools import pairwise
 
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench
-from sojourn.experiments.fixed import fixed
-from sojourn.experiments.record import About, Outcome, Panel, Series, Table, Verdict
+from sojourn.experiments.fixed_allocation import fixed
+from sojourn.experiments.record import About, Outcome, Table, Verdict
 from sojourn.model.network import mean_s
+from sojourn.report.panel import Panel, Series
 from sojourn.topology import Arrival, Operator, Topology
 
 __all__ = ["NetworkCost", "falling"]

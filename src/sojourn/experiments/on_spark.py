@@ -18,11 +18,11 @@ from sojourn.app.loading import load
 from sojourn.engine import Cost, Engine
 from sojourn.errors import EngineError
 from sojourn.experiments.bench import Conditions, EngineFactory
-from sojourn.experiments.offered import LEAD_S, Offered, sources
-from sojourn.experiments.scaled import as_described, sped_up, write_topology
+from sojourn.experiments.sent_load import LEAD_S, Offered, sources
+from sojourn.experiments.time_scale import as_described, sped_up, write_topology
 from sojourn.measure.report import Pull
-from sojourn.spark.load import LoadProcess
 from sojourn.spark.offered_load import Load
+from sojourn.spark.producer import LoadProcess
 from sojourn.topology import Topology
 
 __all__ = ["Fed", "MakeEngine", "on_spark"]

@@ -8,9 +8,10 @@ from time import perf_counter
 from sojourn.decide.assign import assign
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench, Conditions
-from sojourn.experiments.record import About, Outcome, Panel, Series, Table, Verdict
+from sojourn.experiments.record import About, Outcome, Table, Verdict
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.report import Pull
+from sojourn.report.panel import Panel, Series
 from sojourn.topology import Topology
 
 __all__ = ["Overhead", "below_the_papers", "by_reports", "independent", "linear"]

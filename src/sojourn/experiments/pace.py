@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 
 from sojourn.errors import BadInput
-from sojourn.experiments.published import EVERY_S
+from sojourn.experiments.published_drs import EVERY_S
 from sojourn.experiments.span import Span
 
 __all__ = ["LEAST_LOOK_S", "WITHIN_S", "Leg", "Pace"]

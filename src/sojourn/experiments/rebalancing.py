@@ -7,10 +7,11 @@ from statistics import fmean
 from sojourn.act.aim import Goal
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench, Conditions, Pauses
-from sojourn.experiments.published import Minutes, published
-from sojourn.experiments.record import About, Outcome, Panel, Series, Table, Verdict
+from sojourn.experiments.published_drs import Minutes, published
+from sojourn.experiments.record import About, Outcome, Table, Verdict
 from sojourn.experiments.span import Span
-from sojourn.experiments.watched import Watched, watch
+from sojourn.experiments.timeline import Watched, watch
+from sojourn.report.panel import Panel, Series
 
 __all__ = ["Rebalancing", "Start", "confined", "minutes_table", "moved_at_once", "recovered"]
 

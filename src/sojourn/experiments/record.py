@@ -1,13 +1,15 @@
 """What an experiment says of itself, and what came of it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from sojourn.report.panel import Panel
 
 if TYPE_CHECKING:
     from sojourn.experiments.bench import Bench
 
-__all__ = ["About", "Experiment", "Outcome", "Panel", "Series", "Table", "Verdict"]
+__all__ = ["About", "Experiment", "Outcome", "Table", "Verdict"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,32 +40,6 @@ class Table:
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[object, ...]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
-    """One line, one set of points, or one colour of bars; *error* is drawn around *y*."""
-
-    label: str
-    x: Sequence[float] | Sequence[str]
-    y: Sequence[float]
-    error: Sequence[float] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
-    """One picture, said in data: *levels* are horizontal lines, *marks* vertical ones."""
-
-    kind: Literal["bars", "points", "lines"]
-    title: str
-    x_label: str
-    y_label: str
-    series: tuple[Series, ...]
-    levels: Mapping[str, float] = field(default_factory=dict)
-    marks: tuple[float, ...] = ()
-    log_x: bool = False
-    log_y: bool = False
-    diagonal: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,8 @@ from time import perf_counter
 from sojourn.errors import BadFile
 from sojourn.experiments import experiment
 from sojourn.experiments.bench import Bench
-from sojourn.experiments.record import About, Outcome, Panel, Table
+from sojourn.experiments.record import About, Outcome, Table
+from sojourn.report.panel import Panel
 
 __all__ = ["Draw", "Reproduced", "page", "reproduce", "write_page"]
 

@@ -8,9 +8,9 @@ from time import perf_counter, process_time
 
 import msgspec
 
+from sojourn.host.error_text import described
 from sojourn.host.job import Job
 from sojourn.host.messages import Done, Frames, NotReady, Ready, Record, Result, Work, framed
-from sojourn.host.raised import described
 
 __all__ = ["run"]
 

@@ -10,16 +10,16 @@ from math import ceil
 
 import numpy as np
 
-from sojourn.check import shown
 from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
 from sojourn.topology import Topology
+from sojourn.topology.check import shown
 
 __all__ = ["BIN_SLACK", "faults"]
 
 BIN_SLACK = 1e-3
 """How much of a bin the ends of an interval may be off: clocks round."""
 
-# As in `sojourn.check`: no count and no time of anything real is beyond it.
+# As in `sojourn.topology.check`: no count and no time of anything real is beyond it.
 _MOST = 1e18
 _SHORTEST_S = 1e-9
 # What was counted in less than that of the queues says nothing of the others.

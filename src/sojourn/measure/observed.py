@@ -18,7 +18,7 @@ MOST_ERROR = 0.5
 LEAST_SCV_SAMPLES = 100
 """The same for a service scv, which takes more to be known."""
 
-# What `sojourn.check` takes for a number; below, a measured time is as good as 0.
+# What `sojourn.topology.check` takes for a number; below, a measured time is as good as 0.
 _SMALLEST = 1e-18
 # A part that is so many standard errors lower is lower by no chance.
 _SURELY = 3.0

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sojourn.check import shown
 from sojourn.errors import BadAllocation, UnstableStation
 from sojourn.model.calibration import Calibration
 from sojourn.model.completion import Completion
@@ -20,6 +19,7 @@ from sojourn.model.keys import check_keys
 from sojourn.model.lattice import Lattice, Masses
 from sojourn.model.station import Station, station
 from sojourn.topology import Topology
+from sojourn.topology.check import shown
 
 __all__ = [
     "PERCENTILES",

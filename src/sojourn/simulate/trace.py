@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sojourn.check import shown
 from sojourn.errors import BadFile, BadWorkload
 from sojourn.simulate.workload import Rates
+from sojourn.topology.check import shown
 
 __all__ = ["read_rates"]
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Literal, get_args
 
-from sojourn.check import shown
 from sojourn.errors import BadWorkload
 from sojourn.topology import Topology
+from sojourn.topology.check import shown
 
 __all__ = [
     "Dispatching",

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from sojourn.app.operator import PythonOperator
 from sojourn.errors import EngineError
 from sojourn.host.controller import Controller
-from sojourn.spark.kept_state import KeptState, Positions
+from sojourn.spark.checkpoints import KeptState, Positions
 from sojourn.spark.layout import Layout
 from sojourn.spark.pulls import Pulls
 

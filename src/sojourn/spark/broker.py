@@ -15,12 +15,12 @@ from types import TracebackType
 from typing import Self
 
 from sojourn.errors import BrokerFailed
+from sojourn.spark.child_process import Kept
 from sojourn.spark.cluster import Cluster
+from sojourn.spark.credentials import Login
 from sojourn.spark.folder import Folder, new_cluster
+from sojourn.spark.jars import Jars, resolve_jars
 from sojourn.spark.java import find_java
-from sojourn.spark.jvm import Jars, resolve_jars
-from sojourn.spark.kept import Kept
-from sojourn.spark.login import Login
 from sojourn.spark.ports import HOST, answers, free_ports
 from sojourn.spark.topics import cluster_of, make_topics
 

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sojourn.spark.carried import Carried
+from sojourn.spark.carry_over import Carried
 from sojourn.spark.real_time import start_real_time
 from sojourn.spark.relay import relay
 from sojourn.spark.rows import OUTPUT, Route

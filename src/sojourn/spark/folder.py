@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.errors import BadFile, BrokerFailed
-from sojourn.spark.login import Login
+from sojourn.spark.credentials import Login
 from sojourn.spark.ports import HOST
 
 __all__ = ["Folder", "new_cluster"]

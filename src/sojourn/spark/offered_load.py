@@ -8,9 +8,9 @@ from typing import Literal
 
 import msgspec
 
-from sojourn.check import shown
 from sojourn.errors import BadWorkload
 from sojourn.spark.topics import check_topic
+from sojourn.topology.check import shown
 
 __all__ = ["Load", "Sent", "Source", "arrivals_s", "parse_load", "payload", "sent_of"]
 

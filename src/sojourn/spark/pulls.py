@@ -15,9 +15,9 @@ from sojourn.measure.report import (
 )
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.trees import Completed, Trees
-from sojourn.spark.appends import TimedOffsets, place_of
+from sojourn.spark.append_times import TimedOffsets, place_of
+from sojourn.spark.cpu_usage import Machine
 from sojourn.spark.layout import Layout
-from sojourn.spark.machine import Machine
 
 __all__ = ["Pulls"]
 

@@ -35,7 +35,7 @@ from sojourn.host.messages import (
     ToFeed,
     framed,
 )
-from sojourn.spark.carried import Carried, Passed
+from sojourn.spark.carry_over import Carried, Passed
 from sojourn.spark.headers import Lineage
 from sojourn.spark.rows import SCHEMA, Route, Rows
 

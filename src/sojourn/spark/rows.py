@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sojourn.host.messages import Answer, Record
 from sojourn.host.sizes import MOST_BYTES, message_bytes
-from sojourn.spark.carried import Passed
+from sojourn.spark.carry_over import Passed
 from sojourn.spark.headers import (
     LATEST_S,
     MOST_TRACED,

@@ -18,7 +18,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from sojourn.errors import EngineError
-from sojourn.spark.jvm import Jars
+from sojourn.spark.jars import Jars
 
 __all__ = ["end_session", "new_session", "remove_with_java"]
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sojourn.check import shown
 from sojourn.errors import BadInput
 from sojourn.host.sizes import MOST_BYTES
+from sojourn.topology.check import shown
 
 __all__ = ["SparkSettings"]
 

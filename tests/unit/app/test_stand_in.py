@@ -12,7 +12,7 @@ import sojourn as sj
 from sojourn.app.loading import check_loadable
 from sojourn.app.stand_in import Work, entrances, stand_in
 from sojourn.errors import BadApplication
-from sojourn.topology_file import read_topology
+from sojourn.topology.file import read_topology
 from strategies import topologies
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 
 import sojourn as sj
 from sojourn.cli import app
-from sojourn.cli.compared import Outcome, dominating, outcomes
-from sojourn.cli.draw_compare import draw_comparison
-from sojourn.cli.show_compare import trade_off
 from sojourn.errors import BadFile
-from sojourn.rehearse import Score, Stage
+from sojourn.rehearsal import Score, Stage
+from sojourn.report.comparison import Outcome, dominating, outcomes
+from sojourn.report.plot.comparison import draw_comparison
+from sojourn.report.terminal.comparison import trade_off
 from sojourn.simulate.workload import Rates
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -328,7 +328,7 @@ def test_help_teaches():
 def test_without_numba_it_says_what_to_install(trace, monkeypatch):
     """It is an optional dependency, so the command itself must do without it."""
     with monkeypatch.context() as patched:
-        patched.setitem(sys.modules, "sojourn.rehearse", None)
+        patched.setitem(sys.modules, "sojourn.rehearsal", None)
         assert "install sojourn[simulate]" in run(VLD, "--trace", trace, *FEW).stderr
     program = (
         "import sys; sys.modules['numba'] = None\n"

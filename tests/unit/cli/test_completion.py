@@ -12,13 +12,13 @@ import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.act.policy import policy
 from sojourn.cli import app
-from sojourn.remote.claim import Claim
-from sojourn.remote.commands import answer
-from sojourn.remote.orders import Beginning
-from sojourn.remote.places import state_folder
-from sojourn.remote.running import Running
-from sojourn.remote.server import Server
-from sojourn.remote.status import status
+from sojourn.service.claim import Claim
+from sojourn.service.folders import state_folder
+from sojourn.service.orders import Beginning
+from sojourn.service.requests import answer
+from sojourn.service.server import Server
+from sojourn.service.status import status
+from sojourn.service.supervisor import Running
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 VLD = sj.read_topology(EXAMPLES / "vld.yaml")

@@ -18,19 +18,19 @@ from typer.testing import CliRunner
 import sojourn as sj
 from sojourn.act.policy.drs import policy
 from sojourn.cli import app
-from sojourn.cli.draw_history import draw_history
-from sojourn.cli.turns import Tally, lines, turns
 from sojourn.engine import Cost
 from sojourn.errors import BadInput
+from sojourn.history import HistoryFile, Run, read
 from sojourn.knowledge import Decision, Episode, Expected
-from sojourn.knowledge_file import HistoryFile, Run, read
 from sojourn.loop import Loop
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
-from sojourn.remote.claim import Claim
-from sojourn.remote.places import state_folder
-from sojourn.remote.server import Server
-from sojourn.simulate.engine import Simulator
+from sojourn.report.plot.history import draw_history
+from sojourn.report.turns import Tally, lines, turns
+from sojourn.service.claim import Claim
+from sojourn.service.folders import state_folder
+from sojourn.service.server import Server
+from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
 
 VLD = sj.read_topology(Path(__file__).parents[3] / "examples" / "vld.yaml").scaled(6 / 13)

@@ -23,17 +23,17 @@ from sojourn.act.holt import Holt
 from sojourn.act.policy import policy
 from sojourn.act.quiet import QuietHours
 from sojourn.cli import app
-from sojourn.cli.chart import columns, draw_columns
-from sojourn.cli.live import View
 from sojourn.cli.policy import DrsOptions, read_policy
-from sojourn.cli.turns import Turn
-from sojourn.cli.watch import Picture
 from sojourn.engine import Cost
 from sojourn.errors import BadFile
+from sojourn.history import read_episodes, read_run
 from sojourn.knowledge import Decision, Episode
-from sojourn.knowledge_file import read_episodes, read_run
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
+from sojourn.report.terminal.chart import columns, draw_columns
+from sojourn.report.terminal.live import View
+from sojourn.report.terminal.watch import Picture
+from sojourn.report.turns import Turn
 
 VLD = Path(__file__).parents[3] / "examples" / "vld.yaml"
 TARGET = sj.Target("p95", 3.0)
@@ -188,7 +188,7 @@ def test_an_interrupted_rehearsal_has_no_score(trace, monkeypatch):
         if episode.observation.at_s >= 50:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("sojourn.cli.watch.Lines.turn", interrupt)
+    monkeypatch.setattr("sojourn.report.terminal.watch.Lines.turn", interrupt)
     done = run(VLD, "--trace", trace, *QUICK)
     assert done.exit_code == 130
     assert "interrupted at 0:00:50 of 0:05:00, so there is no score" in done.stdout
@@ -346,8 +346,8 @@ def test_json_stays_alone_where_a_rehearsal_is_drawn(trace):
 
 def test_a_picture_is_drawn_no_faster_than_asked_for(one, monkeypatch):
     waits = []
-    monkeypatch.setattr("sojourn.cli.watch.monotonic", lambda: 100.0 + sum(waits))
-    monkeypatch.setattr("sojourn.cli.watch.sleep", waits.append)
+    monkeypatch.setattr("sojourn.report.terminal.watch.monotonic", lambda: 100.0 + sum(waits))
+    monkeypatch.setattr("sojourn.report.terminal.watch.sleep", waits.append)
     with Picture(one, 5.0, Console(file=StringIO())) as watch:
         for number in (1, 2, 3):
             watch.turn(turn(number).episode)

@@ -9,13 +9,14 @@ import pytest
 from typer.testing import CliRunner
 
 from sojourn.cli import app
-from sojourn.cli.draw_experiments import draw_panels
 from sojourn.experiments import names, runner
 from sojourn.experiments.bench import Bench
+from sojourn.experiments.on_simulator import simulated
 from sojourn.experiments.papers import drs15_fig8
-from sojourn.experiments.record import Outcome, Panel, Series, Table, Verdict
-from sojourn.experiments.simulated import simulated
+from sojourn.experiments.record import Outcome, Table, Verdict
 from sojourn.experiments.span import reallocating
+from sojourn.report.panel import Panel, Series
+from sojourn.report.plot.experiments import draw_panels
 
 QUICK = ("drs15-fig8", "drs15-fig10", "drs17-fig10")
 
@@ -97,7 +98,9 @@ def test_a_claim_that_does_not_hold_ends_with_status_1(tmp_path, monkeypatch):
             return Outcome(table=Table(("a",), [(1,)]), panels=(), verdicts=(verdict,))
 
     monkeypatch.setattr(drs15_fig8, "EXPERIMENT", Wrong())
-    monkeypatch.setattr("sojourn.cli.draw_experiments.draw_panels", lambda _panels, _path: None)
+    monkeypatch.setattr(
+        "sojourn.report.plot.experiments.draw_panels", lambda _panels, _path: None
+    )
     result = run("drs15-fig8", "--out", tmp_path)
     assert result.exit_code == 1
     assert "does not hold" in result.stdout
@@ -164,7 +167,7 @@ def test_without_numba_it_says_what_to_install(tmp_path, monkeypatch):
     real = builtins.__import__
 
     def without(name, *rest, **named):
-        if name == "sojourn.experiments.simulated":
+        if name == "sojourn.experiments.on_simulator":
             raise ImportError(name)
         return real(name, *rest, **named)
 

@@ -21,11 +21,11 @@ from live_engine import Health, LiveSimulator
 from sojourn.app.loading import load
 from sojourn.cli import app
 from sojourn.cli.kafka import read_kafka_options
-from sojourn.cli.spark import SparkOptions, spark_engine
 from sojourn.errors import BadFile, BadInput
-from sojourn.knowledge_file import read_episodes, read_run
-from sojourn.remote.running import Running
-from sojourn.spark.kept_state import KeptState
+from sojourn.history import read_episodes, read_run
+from sojourn.service.spark import SparkOptions, spark_engine
+from sojourn.service.supervisor import Running
+from sojourn.spark.checkpoints import KeptState
 
 TESTS = Path(__file__).parents[2]
 VLD = str(TESTS.parent / "examples" / "vld.yaml")
@@ -47,7 +47,7 @@ def engines(monkeypatch):
         made.append((LiveSimulator(**options), told))
         return made[-1][0]
 
-    monkeypatch.setattr("sojourn.cli.ran.spark_engine", engine)
+    monkeypatch.setattr("sojourn.service.run.spark_engine", engine)
     return made, options
 
 
@@ -322,7 +322,7 @@ def test_options_in_a_file_that_cannot_be_are_refused_without_showing_them(tmp_p
 
 
 def test_without_spark_it_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sojourn.spark.engine", None)
+    monkeypatch.setitem(sys.modules, "sojourn.spark.spark_engine", None)
     done = run("--for", "1s")
     assert done.exit_code == 3
     assert "which is not installed; install sojourn[spark]" in done.stderr
@@ -342,7 +342,7 @@ def test_a_history_that_cannot_be_written_any_more_does_not_end_what_runs(monkey
     def full(_history, _episode):
         raise BadFile("history", "cannot be written: disk full", "check the disk")
 
-    monkeypatch.setattr("sojourn.knowledge_file.HistoryFile.append", full)
+    monkeypatch.setattr("sojourn.history.HistoryFile.append", full)
     done = run("--for", "5s")
     assert done.exit_code == 0
     assert done.stderr.count("the history ends here: history: cannot be written") == 1
@@ -594,7 +594,7 @@ def test_an_application_is_found_where_the_command_is_started(engines, tmp_path,
 
 @pytest.mark.spark
 def test_with_all_installed_the_engine_is_that_of_spark(tmp_path):
-    spark = pytest.importorskip("sojourn.spark.engine")
+    spark = pytest.importorskip("sojourn.spark.spark_engine")
     options = SparkOptions(servers="k:9092", kafka={}, batch_s=30.0, starting="latest")
     engine = spark_engine(load(VLD), VLD, options, tmp_path)
     assert isinstance(engine, spark.SparkEngine)

@@ -25,15 +25,15 @@ from sojourn.cli import app
 from sojourn.cli.letters import opened
 from sojourn.cli.logs import Tail
 from sojourn.cli.policy import DrsOptions, read_policy
-from sojourn.cli.prometheus import Metrics, exposition
-from sojourn.cli.show_status import status_view
 from sojourn.errors import BadFile, EngineError
-from sojourn.remote.claim import Claim
-from sojourn.remote.commands import answer
-from sojourn.remote.orders import Beginning
-from sojourn.remote.running import Running
-from sojourn.remote.server import Server
-from sojourn.remote.status import LatestDecisions, status
+from sojourn.report.prometheus import Metrics, exposition
+from sojourn.report.terminal.status import status_view
+from sojourn.service.claim import Claim
+from sojourn.service.orders import Beginning
+from sojourn.service.requests import answer
+from sojourn.service.server import Server
+from sojourn.service.status import LatestDecisions, status
+from sojourn.service.supervisor import Running
 
 VLD = sj.read_topology(Path(__file__).parents[3] / "examples" / "vld.yaml")
 START = {"extract": 1, "match": 1, "aggregate": 1}

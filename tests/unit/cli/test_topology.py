@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 import sojourn as sj
 from sojourn.act.policy import policy
 from sojourn.cli import app
-from sojourn.knowledge_file import HistoryFile, Run, read
+from sojourn.history import HistoryFile, Run, read
 from sojourn.loop import Loop
-from sojourn.remote.places import state_folder
-from sojourn.simulate.engine import Simulator
-from sojourn.topology_file import parse_topology
+from sojourn.service.folders import state_folder
+from sojourn.simulate.simulator import Simulator
+from sojourn.topology.file import parse_topology
 
 VLD = Path(__file__).parents[3] / "examples" / "vld.yaml"
 TRACE = VLD.parent / "doubling.csv"

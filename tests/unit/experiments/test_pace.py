@@ -6,12 +6,12 @@ import pytest
 
 from sojourn.errors import BadInput
 from sojourn.experiments import experiment
-from sojourn.experiments.alike import alike
 from sojourn.experiments.bench import Bench
+from sojourn.experiments.on_simulator import simulated
 from sojourn.experiments.pace import LEAST_LOOK_S, WITHIN_S, Pace
 from sojourn.experiments.runner import page, reproduce
-from sojourn.experiments.simulated import simulated
 from sojourn.experiments.span import reallocating
+from sojourn.experiments.spark_like import alike
 
 EVERY = reallocating()
 

@@ -12,7 +12,7 @@ from sojourn.errors import BadInput, SojournError
 from sojourn.experiments import experiment, names
 from sojourn.experiments.application import FPD, VLD, Application
 from sojourn.experiments.bench import Bench, Conditions, Pauses
-from sojourn.experiments.simulated import simulated
+from sojourn.experiments.on_simulator import simulated
 from sojourn.knowledge import allocation_text
 from sojourn.model.network import mean_s
 from sojourn.simulate.workload import Workload

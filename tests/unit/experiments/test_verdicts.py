@@ -2,12 +2,12 @@
 
 import pytest
 
-from sojourn.experiments import changing, configurations, extended, machines, overhead
+from sojourn.experiments import bursts, changing_load, configurations, machines, overhead
 from sojourn.experiments import rebalancing as rebalanced
 from sojourn.experiments.configurations import Compared
-from sojourn.experiments.fixed import Fixed, Measured
+from sojourn.experiments.fixed_allocation import Fixed, Measured
 from sojourn.experiments.network import falling
-from sojourn.experiments.watched import Change, Minute, Watched
+from sojourn.experiments.timeline import Change, Minute, Watched
 
 
 def compared(allocation, estimated_s, mean_s, std_s, half_width=0.01):
@@ -168,34 +168,34 @@ QUIET = watched([0.5] * 30)
 
 
 def test_most_days_must_show_what_the_paper_saw():
-    assert changing.kinds(3, ("up", "down"), [DAY, DAY, QUIET]).holds
-    assert not changing.kinds(3, ("up", "down"), [DAY, QUIET, QUIET]).holds
-    assert not changing.kinds(6, (), [DAY, DAY, QUIET]).holds
+    assert changing_load.kinds(3, ("up", "down"), [DAY, DAY, QUIET]).holds
+    assert not changing_load.kinds(3, ("up", "down"), [DAY, QUIET, QUIET]).holds
+    assert not changing_load.kinds(6, (), [DAY, DAY, QUIET]).holds
 
 
 def test_the_first_step_is_the_papers():
-    assert changing.first_step(3, "3:5", "4:6", [DAY]).holds
-    assert not changing.first_step(3, "3:5", "5:6", [DAY]).holds
-    assert not changing.first_step(3, "3:5", "4:6", [QUIET]).holds
+    assert changing_load.first_step(3, "3:5", "4:6", [DAY]).holds
+    assert not changing_load.first_step(3, "3:5", "5:6", [DAY]).holds
+    assert not changing_load.first_step(3, "3:5", "4:6", [QUIET]).holds
 
 
 def test_an_answer_takes_about_a_window():
-    assert changing.answers(3, [6, 21], [DAY]).holds
-    assert not changing.answers(6, [6, 21], [DAY]).holds
-    assert not changing.answers(3, [6, 21], [QUIET]).holds
+    assert changing_load.answers(3, [6, 21], [DAY]).holds
+    assert not changing_load.answers(6, [6, 21], [DAY]).holds
+    assert not changing_load.answers(3, [6, 21], [QUIET]).holds
 
 
 def test_adding_processors_must_cost_more_than_removing_some():
-    assert changing.adding_costs_more([DAY, QUIET]).holds
-    assert not changing.adding_costs_more([QUIET]).holds
-    assert not changing.adding_costs_more([watched([0.5] * 30, *STEPS)]).holds
+    assert changing_load.adding_costs_more([DAY, QUIET]).holds
+    assert not changing_load.adding_costs_more([QUIET]).holds
+    assert not changing_load.adding_costs_more([watched([0.5] * 30, *STEPS)]).holds
 
 
 # -- models and overhead --------------------------------------------------------------------
 
 
 def bar(per_s, allocation, measured_s, mmk_s, gigk_s):
-    return extended.Bar(
+    return bursts.Bar(
         per_s=per_s,
         allocation=allocation,
         measured=Measured(measured_s, 0.01),
@@ -209,20 +209,20 @@ LOW, HIGH = bar(5, "2:4", 1.0, 0.8, 0.9), bar(6, "2:4", 1.5, 0.9, 1.6)
 
 def test_a_preference_is_the_least_mean_at_every_load():
     means = {(5, "a"): 1.0, (5, "b"): 2.0, (6, "a"): 2.0, (6, "b"): 3.0}
-    assert extended.prefers("M/M/k", "a", means).holds
-    assert not extended.prefers("M/M/k", "b", means).holds
-    assert not extended.prefers("M/M/k", "a", means | {(6, "b"): 1.0}).holds
+    assert bursts.prefers("M/M/k", "a", means).holds
+    assert not bursts.prefers("M/M/k", "b", means).holds
+    assert not bursts.prefers("M/M/k", "a", means | {(6, "b"): 1.0}).holds
 
 
 def test_the_extended_model_is_closer_each_time_or_the_claim_does_not_hold():
-    assert extended.closer([LOW, HIGH]).holds
-    assert not extended.closer([LOW, bar(6, "2:4", 1.5, 1.4, 1.7)]).holds
-    assert not extended.closer([LOW, bar(6, "2:4", 1.5, 1.8, 1.6)]).holds
+    assert bursts.closer([LOW, HIGH]).holds
+    assert not bursts.closer([LOW, bar(6, "2:4", 1.5, 1.4, 1.7)]).holds
+    assert not bursts.closer([LOW, bar(6, "2:4", 1.5, 1.8, 1.6)]).holds
 
 
 def test_underestimating_less_at_a_higher_load_is_against_the_claim():
-    assert extended.worse_with_load([HIGH, LOW]).holds
-    assert not extended.worse_with_load([LOW, bar(6, "2:4", 1.05, 0.9, 1.0)]).holds
+    assert bursts.worse_with_load([HIGH, LOW]).holds
+    assert not bursts.worse_with_load([LOW, bar(6, "2:4", 1.05, 0.9, 1.0)]).holds
 
 
 @pytest.mark.parametrize("power", [0, 2])

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.check import shown
 from sojourn.measure.aggregate import LEAST_BINS, LEAST_PER_BIN, aggregate, dispersion
 from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
 from sojourn.measure.sketch import Sketch
+from sojourn.topology.check import shown
 from unit.measure.pulls import CHAIN, operator, processor, pull, root_report
 
 HUGE = [1e19, 1e300, 10**400]

@@ -12,9 +12,9 @@ from sojourn.decide.minimise import minimise
 from sojourn.decide.plan import Target
 from sojourn.errors import BadNumber, HotKey
 from sojourn.model.network import mean_s
-from sojourn.simulate.engine import Simulator
+from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Keys, Workload
-from sojourn.topology_file import parse_topology
+from sojourn.topology.file import parse_topology
 
 KEYED = sj.Topology(
     name="keyed",

@@ -7,11 +7,11 @@ from scipy.optimize import brentq
 
 from sojourn.decide.gains import least_allocation
 from sojourn.errors import BadAllocation, UnstableStation
-from sojourn.load import StationLoad
 from sojourn.model.lattice import Lattice
 from sojourn.model.network import PERCENTILES, mean_floor_s, mean_s, predict, stations
 from sojourn.model.station import names, station
 from sojourn.topology import Arrival, Operator, Topology
+from sojourn.topology.load import StationLoad
 from strategies import topologies
 
 every_model = pytest.mark.parametrize("model", names())

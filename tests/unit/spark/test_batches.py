@@ -10,7 +10,7 @@ import pytest
 import sojourn as sj
 from sojourn.errors import ApplicationStopped, EngineError
 from sojourn.spark.batches import Batches, patience_s
-from sojourn.spark.kept_state import KeptState
+from sojourn.spark.checkpoints import KeptState
 from sojourn.spark.layout import Layout
 
 BATCH_S = 60.0

@@ -9,9 +9,9 @@ from sojourn.errors import BadInput
 from sojourn.host.counting import Counts, State, Tally
 from sojourn.host.tracing import Trace
 from sojourn.measure.report import ProcessorReport, sooner
-from sojourn.spark.appends import TimedOffsets
+from sojourn.spark.append_times import TimedOffsets
+from sojourn.spark.cpu_usage import Machine
 from sojourn.spark.layout import Layout
-from sojourn.spark.machine import Machine
 from sojourn.spark.pulls import Pulls
 from sojourn.spark.settings import SparkSettings
 

@@ -1,9 +1,9 @@
 """Ids of roots from one start to the next."""
 
 import sojourn as sj
-from sojourn.remote.state import State
+from sojourn.service.state import State
+from sojourn.spark.checkpoints import KeptState
 from sojourn.spark.headers import lineage_of
-from sojourn.spark.kept_state import KeptState
 from sojourn.spark.root_marks import kept_epoch, root_marks
 
 

@@ -37,11 +37,11 @@ from sojourn.knowledge import (
     batch_ended,
     measured_s,
 )
-from sojourn.load import StationLoad
 from sojourn.measure.smooth import Smoother
 from sojourn.measure.steady import Steady
 from sojourn.model.cores import cores_headroom, slowed
 from sojourn.topology import Topology
+from sojourn.topology.load import StationLoad
 
 __all__ = ["Drs", "policy"]
 

@@ -29,7 +29,7 @@ from sojourn.errors import BadInput
 from sojourn.knowledge import Decision, Knowledge, allocation_text
 from sojourn.measure.observation import Observation
 from sojourn.measure.smooth import Window
-from sojourn.traffic import rates
+from sojourn.topology.traffic import rates
 
 __all__ = ["Flink", "FlinkSettings", "policy"]
 

@@ -1,7 +1,7 @@
 """DRS-17, Fig. 10: where the model of GI/G/k decides better than that of M/M/k."""
 
 from sojourn.experiments.application import Application
-from sojourn.experiments.extended import Extended
+from sojourn.experiments.bursts import Extended
 from sojourn.experiments.record import About
 from sojourn.simulate.workload import Gaps
 from sojourn.topology import Arrival, Operator, Topology

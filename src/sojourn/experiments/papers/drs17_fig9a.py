@@ -2,7 +2,7 @@
 
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Pauses
-from sojourn.experiments.changing import Changing
+from sojourn.experiments.changing_load import Changing
 from sojourn.experiments.record import About
 from sojourn.topology import Arrival, Operator, Topology
 

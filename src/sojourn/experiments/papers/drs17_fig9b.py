@@ -1,6 +1,6 @@
 """DRS-17, Fig. 9(b): a frame rate that changes for three minutes."""
 
-from sojourn.experiments.changing import Changing
+from sojourn.experiments.changing_load import Changing
 from sojourn.experiments.papers.drs17_fig9a import BURSTS, CHOSEN, PAUSES
 from sojourn.experiments.record import About
 

@@ -7,8 +7,8 @@ a file: nothing else changes, and `tests/contract/test_stations.py` runs on it a
 from collections.abc import Iterator
 from typing import Protocol
 
-from sojourn.load import StationLoad
 from sojourn.model.lattice import Lattice, Masses
+from sojourn.topology.load import StationLoad
 
 __all__ = ["Station"]
 

@@ -6,8 +6,8 @@ How variable arrivals and service really are is left aside; `gigk` takes it into
 from collections.abc import Iterator
 
 from sojourn import erlang
-from sojourn.load import StationLoad
 from sojourn.model.lattice import Lattice, Masses
+from sojourn.topology.load import StationLoad
 
 __all__ = ["service", "wait", "wait_s", "waits_s"]
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import count
 from math import exp
 
-from sojourn.load import StationLoad
 from sojourn.model.lattice import Lattice, Masses
+from sojourn.topology.load import StationLoad
 
 __all__ = ["service", "wait", "wait_s", "waits_s"]
 

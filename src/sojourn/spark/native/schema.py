@@ -7,11 +7,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sojourn.app.operator import NativeOperator
 from sojourn.app.schema import Schema
-from sojourn.check import shown
 from sojourn.errors import BadApplication, BadSchema
 from sojourn.spark.native.frame import own_session, read_stream, worked
 from sojourn.spark.native.payload import at
 from sojourn.spark.native.types import same_kind, schema_of
+from sojourn.topology.check import shown
 
 __all__ = ["native_schema", "schema_read"]
 

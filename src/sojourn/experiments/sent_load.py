@@ -1,0 +1,109 @@
+"""The load of an experiment, so many times as fast, as records that are really sent."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from time import monotonic, sleep
+
+from msgspec.structs import replace
+
+from sojourn.app.application import App
+from sojourn.app.stand_in import entrances
+from sojourn.errors import BadWorkload, EngineError
+from sojourn.experiments.time_scale import sped_up_rates
+from sojourn.simulate.workload import Gaps, Rates, Workload
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.offered_load import Load, Source
+from sojourn.spark.offsets import Offsets
+from sojourn.topology import Arrival, Topology
+
+__all__ = ["LEAD_S", "Offered", "sources"]
+
+LEAD_S = 2.0
+"""For so long the load comes at its first rate before the clock starts."""
+
+_LOOK_S = 0.01
+_PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A load, and whoever looks whether it has begun."""
+
+    load: Load
+
+    @property
+    def steady(self) -> Load:
+        """The load at its first rates, for ever."""
+        first = [
+            Source(topic=s.topic, points=s.points[:1], gaps=s.gaps) for s in self.load.sources
+        ]
+        return replace(self.load, sources=tuple(first), lasts_s=None)
+
+    @property
+    def first_s(self) -> float:
+        """When its first record comes: the seed decides."""
+        first_s = min(next(self.load.arrivals(s), LEAD_S) for s in self.load.sources)
+        if first_s >= LEAD_S:
+            raise BadWorkload(
+                f"nothing comes in the first {LEAD_S:g} s; write a first rate of more than 0"
+            )
+        return first_s
+
+    def ends(self) -> Mapping[str, Mapping[int, int]]:
+        """Return the offsets that come next."""
+        return self._offsets().partitions()
+
+    def await_records(self, after: Mapping[str, Mapping[int, int]]) -> None:
+        """Return as soon as there is a record beyond the offsets *after*."""
+        until_s, offsets = monotonic() + _PATIENCE_S, self._offsets()
+        while offsets.partitions() == after:
+            if monotonic() > until_s:
+                raise EngineError(f"no load has come after {_PATIENCE_S:g} s; try again")
+            sleep(_LOOK_S)
+
+    def _offsets(self) -> Offsets:
+        topics = {source.topic: 1 for source in self.load.sources}
+        return Offsets(Cluster(self.load.servers, self.load.kafka).client(), topics)
+
+
+def sources(
+    app: App, topology: Topology, workload: Workload, faster: float
+) -> Iterator[Source]:
+    """Yield what comes to *app*, the stand-in of *topology*, so many times as fast.
+
+    It begins `LEAD_S` before the clock does, at the first rate. Raise `BadWorkload` for what
+    cannot be sent, or not be done by stand-ins.
+    """
+    for name, service in workload.service.items():
+        if service.shape != "auto":
+            raise BadWorkload(
+                f"{name}: on Spark service times are not {service.shape}; leave their shape out"
+            )
+    if workload.spread:
+        raise BadWorkload("on Spark the number of records sent is not spread; leave it out")
+    entering = iter(entrances(topology))
+    for arrival in topology.arrivals:
+        rates = workload.rates.get(arrival.name, Rates(((0.0, arrival.per_s),)))
+        for entrance in islice(entering, len(arrival.shares)):
+            share = arrival.shares[str(entrance.into)]
+            quick = sped_up_rates(rates.times(share), faster)
+            scv = _gap_scv(arrival, workload.gaps.get(arrival.name, Gaps()))
+            yield Source(
+                topic=app.topic(entrance.name),
+                points=(
+                    (0.0, quick.points[0][1]),
+                    *((LEAD_S + at_s, per_s) for at_s, per_s in quick.points),
+                ),
+                gaps=share * scv + 1 - share,
+            )
+
+
+def _gap_scv(arrival: Arrival, gaps: Gaps) -> float:
+    if gaps.shape == "renewal":
+        return arrival.scv
+    if gaps.shape == "uniform":
+        return (gaps.high - gaps.low) ** 2 / 3 / (gaps.high + gaps.low) ** 2
+    raise BadWorkload(
+        f"{arrival.name}: {gaps.shape} cannot be sent to Spark; write renewal or uniform"
+    )

@@ -1,0 +1,128 @@
+"""A turn of the loop, or a topology, as text and bytes and back: nothing is lost on the way.
+
+The text is strict JSON, which SQLite and others can look into. JSON has no NaN and no
+infinity: they are written as `{"float": "nan"}`.
+"""
+
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from sojourn.decide.plan import Target
+from sojourn.engine import Cost
+from sojourn.knowledge import Decision, Episode, Expected
+from sojourn.measure.observation import Moments, Observation, ObservedOperator
+from sojourn.measure.sketch import Sketch
+from sojourn.topology import Arrival, Operator, Topology
+from sojourn.topology.file import FORMAT
+
+__all__ = ["episode_of", "episode_text", "sketch_bytes", "sketch_of", "topology_text"]
+
+# All buckets, those that are not empty, the sum and the sum of squares.
+_HEAD = struct.Struct("<IIdd")
+
+
+def episode_text(episode: Episode) -> str:
+    """Return all of *episode* but its sketches."""
+    return json.dumps(_plain(episode), allow_nan=False, separators=(",", ":"))
+
+
+def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
+    """Return the episode that *text* was written for.
+
+    Raise a ValueError, TypeError or KeyError if it was not written here.
+    """
+    turn = json.loads(text, object_hook=_number)
+    seen, decided, cost = turn["observation"], turn["decision"], turn["cost"]
+    expected, target = decided["expected"], turn.get("target")  # which old files do not have
+    return Episode(
+        observation=Observation(
+            **{
+                **seen,
+                "notes": tuple(seen["notes"]),
+                "operators": {name: _operator(o) for name, o in seen["operators"].items()},
+                "completions": completions,
+                "sums": sums,
+            }
+        ),
+        decision=Decision(**{**decided, "expected": expected and Expected(**expected)}),
+        cost=cost
+        and Cost(
+            **{**cost, "changed": {name: tuple(pair) for name, pair in cost["changed"].items()}}
+        ),
+        failure=turn["failure"],
+        target=target and Target(**target),
+    )
+
+
+def sketch_bytes(sketch: Sketch) -> bytes:
+    """Return the buckets of *sketch* that are not empty, compressed."""
+    filled = np.flatnonzero(sketch.counts)
+    head = _HEAD.pack(len(sketch.counts), len(filled), sketch.sum_s, sketch.sum_ss)
+    buckets, counts = filled.astype("<u4"), sketch.counts[filled].astype("<i8")
+    return zlib.compress(head + buckets.tobytes() + counts.tobytes())
+
+
+def sketch_of(data: bytes) -> Sketch:
+    """Return the sketch that *data* was written for.
+
+    Raise a ValueError or a `struct` or `zlib` error if it was not written here.
+    """
+    plain = zlib.decompress(data)
+    size, filled, sum_s, sum_ss = _HEAD.unpack_from(plain)
+    counts = Sketch.empty().counts
+    if size != len(counts):
+        raise ValueError(f"a sketch of {size} buckets, where this version has {len(counts)}")
+    buckets = np.frombuffer(plain, "<u4", filled, _HEAD.size)
+    counts[buckets] = np.frombuffer(plain, "<i8", filled, _HEAD.size + buckets.nbytes)
+    return Sketch.of_counts(counts, sum_s, sum_ss)
+
+
+def topology_text(topology: Topology) -> str:
+    """Return *topology* as a topology file in JSON."""
+    document = {
+        "format": FORMAT,
+        "name": topology.name,
+        "arrivals": {arrival.name: _but_name(arrival) for arrival in topology.arrivals},
+        "operators": {operator.name: _but_name(operator) for operator in topology.operators},
+        "cores": topology.cores,
+    }
+    return json.dumps(document, allow_nan=False, ensure_ascii=False)
+
+
+def _but_name(record: Arrival | Operator) -> dict[str, Any]:
+    return {name: value for name, value in _plain(record).items() if name != "name"}
+
+
+def _operator(found: dict[str, Any]) -> ObservedOperator:
+    named = ("service", "wait", "transfer")  # of which old files have the first two
+    moments = {which: Moments(**found[which]) for which in named if which in found}
+    return ObservedOperator(**{**found, **moments})
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON takes
+    if isinstance(value, np.generic):  # an engine may have counted with numpy
+        return _plain(value.item())
+    if isinstance(value, float):
+        return value if isfinite(value) else {"float": str(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(inside) for name, inside in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(inside) for inside in value]
+    if is_dataclass(value):
+        inside = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {name: _plain(v) for name, v in inside.items() if not isinstance(v, Sketch)}
+    return value
+
+
+def _number(found: dict[str, Any]) -> object:
+    """Return the number that is no JSON; nothing else has text under the name `float`."""
+    if found.keys() == {"float"} and isinstance(found["float"], str):
+        return float(found["float"])
+    return found

@@ -1,0 +1,126 @@
+"""Histories read back, while the loop goes on writing or long after."""
+
+import sqlite3
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from sojourn.errors import BadFile, BadInput
+from sojourn.history.file import opened, refusals
+from sojourn.history.format import episode_of, sketch_of
+from sojourn.history.run import Run, run_of
+from sojourn.knowledge import Episode, Knowledge
+
+__all__ = ["read", "read_episodes", "read_run", "read_runs"]
+
+# Turns that are in memory at once while all are read.
+_PAGE = 100
+# What comes of text and bytes that were not written here.
+_DAMAGES = (ValueError, TypeError, LookupError, AttributeError, struct.error, zlib.error)
+
+
+def read(path: Path, *, run: int | None = None, keep: int = 240) -> Knowledge:
+    """Return what is known after the last turn of a run, the last one by default.
+
+    It remembers *keep* turns, as in `Knowledge`, and the topology is as these measured it.
+    Raise `BadFile` if there is no such file or run, or it cannot be read.
+    """
+    with refusals(path, to="read"), closing(opened(path, to="read")) as connection:
+        number, begun = _run(connection, path, run)
+        known = Knowledge(
+            topology=begun.topology,
+            allocation=begun.allocation,
+            midnight_s=begun.midnight_s,
+            keep=keep,
+        )
+        rows = connection.execute(
+            "SELECT * FROM turns WHERE run = ? ORDER BY turn DESC LIMIT ?", (number, keep)
+        ).fetchall()
+        for row in connection.execute(
+            "SELECT * FROM turns WHERE run = ? AND changed > 0 ORDER BY turn DESC LIMIT 1",
+            (number,),
+        ):
+            changed_at_s = _episode(row, path).decision.at_s
+            known = replace(known, changed_at_s=changed_at_s)
+    for row in reversed(rows):
+        episode = _episode(row, path)
+        known = known.saw(episode.observation)
+        known = known.did(episode.decision, episode.cost, episode.failure)
+    return known
+
+
+def read_runs(path: Path) -> dict[int, Run]:
+    """Return all runs by their number, in the order they began.
+
+    Raise `BadFile` if the file cannot be read.
+    """
+    with refusals(path, to="read"), closing(opened(path, to="read")) as connection:
+        return _runs(connection, path)
+
+
+def read_run(path: Path, run: int | None = None) -> tuple[int, Run]:
+    """Return the number of a run, the last one by default, and what it began with.
+
+    Raise `BadFile` if there is no such file or run, or it cannot be read.
+    """
+    with refusals(path, to="read"), closing(opened(path, to="read")) as connection:
+        return _run(connection, path, run)
+
+
+def read_episodes(path: Path, *, run: int | None = None) -> Iterator[Episode]:
+    """Yield the turns of a run, the last one by default, oldest first, few at a time.
+
+    Those that are appended meanwhile come too. Raise `BadFile` if there is no such file or
+    run, or it cannot be read.
+    """
+    with refusals(path, to="read"), closing(opened(path, to="read")) as connection:
+        number, _ = _run(connection, path, run)
+        last = -1
+        # page by page: an open question would keep the write-ahead log from being emptied
+        while rows := connection.execute(
+            "SELECT * FROM turns WHERE run = ? AND turn > ? ORDER BY turn LIMIT ?",
+            (number, last, _PAGE),
+        ).fetchall():
+            for row in rows:
+                yield _episode(row, path)
+            last = rows[-1]["turn"]
+
+
+def _run(connection: sqlite3.Connection, path: Path, number: int | None) -> tuple[int, Run]:
+    runs = _runs(connection, path)
+    if not runs:
+        raise BadFile(str(path), "has no run in it", "wait until a loop has begun")
+    chosen = max(runs) if number is None else number
+    if chosen not in runs:
+        there = f"runs {min(runs)} to {max(runs)}" if len(runs) > 1 else f"run {max(runs)}"
+        raise BadFile(str(path), f"has no run {chosen}", f"it has {there}")
+    return chosen, runs[chosen]
+
+
+def _runs(connection: sqlite3.Connection, path: Path) -> dict[int, Run]:
+    runs = {}
+    for row in connection.execute("SELECT * FROM runs ORDER BY run"):
+        with _damage(path, f"run {row['run']}"):
+            runs[row["run"]] = run_of(row, source=f"{path}, run {row['run']}")
+    return runs
+
+
+def _episode(row: sqlite3.Row, path: Path) -> Episode:
+    with _damage(path, f"turn {row['turn']}"):
+        completions, sums = sketch_of(row["completions"]), sketch_of(row["sums"])
+        return episode_of(row["record"], completions, sums)
+
+
+@contextmanager
+def _damage(path: Path, what: str) -> Iterator[None]:
+    """Name the row that was not written by us, or not left as it was."""
+    try:
+        yield
+    except (*_DAMAGES, BadInput) as error:
+        problem = f"cannot be read: {type(error).__name__}: {error}"
+        raise BadFile(
+            str(path), f"{what} {problem}", "restore a copy, or delete its row"
+        ) from error

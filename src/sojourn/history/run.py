@@ -1,0 +1,77 @@
+"""One run of the loop: what it was told when it began."""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from math import inf, isfinite
+
+from sojourn.decide.plan import Target
+from sojourn.errors import BadInput
+from sojourn.history.format import topology_text
+from sojourn.topology import Topology
+from sojourn.topology.check import shown
+from sojourn.topology.file import parse_topology
+
+__all__ = ["Run", "run_columns", "run_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What a run of the loop began with.
+
+    *topology* is the declared one, *started_at* the time on the wall when the engine's clock
+    was 0, *policy* a line for people, *midnight_s* as in `Knowledge`.
+    """
+
+    topology: Topology
+    allocation: Mapping[str, int]
+    started_at: datetime
+    every_s: float
+    policy: str
+    target: Target | None = None
+    midnight_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.every_s < inf:
+            raise BadInput(f"a turn every {shown(self.every_s)} s cannot be; write more than 0")
+        if not isfinite(self.midnight_s):
+            raise BadInput(f"midnight_s is {shown(self.midnight_s)}; write a number of seconds")
+        if self.started_at.utcoffset() is None:
+            raise BadInput(
+                f"started_at is {self.started_at}, which is nowhere in particular; "
+                "give it a time zone: datetime.now(UTC)"
+            )
+
+
+def run_columns(run: Run) -> dict[str, str | float | None]:
+    """Return the row of *run*."""
+    target = run.target
+    return {
+        "started_at": run.started_at.isoformat(),
+        "every_s": run.every_s,
+        "policy": run.policy,
+        "target_statistic": None if target is None else target.statistic,
+        "target_s": None if target is None else target.seconds,
+        "midnight_s": run.midnight_s,
+        "allocation": json.dumps(dict(run.allocation), ensure_ascii=False),
+        "topology": topology_text(run.topology),
+    }
+
+
+def run_of(row: sqlite3.Row, source: str) -> Run:
+    """Return the run of a row; its topology is checked like any other file.
+
+    Raise a ValueError, TypeError or KeyError, or a `SojournError`, if it was not written here.
+    """
+    aims = row["target_statistic"] is not None
+    return Run(
+        topology=parse_topology(row["topology"], source=source),
+        allocation=json.loads(row["allocation"]),
+        started_at=datetime.fromisoformat(row["started_at"]),
+        every_s=row["every_s"],
+        policy=row["policy"],
+        target=Target(row["target_statistic"], row["target_s"]) if aims else None,
+        midnight_s=row["midnight_s"],
+    )

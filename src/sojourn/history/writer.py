@@ -1,0 +1,120 @@
+"""Turns of the loop, appended to a file as they happen."""
+
+import sqlite3
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sojourn.errors import BadInput
+from sojourn.history.file import opened, refusals, transaction
+from sojourn.history.format import episode_text, sketch_bytes
+from sojourn.history.run import Run, run_columns
+from sojourn.knowledge import Episode, allocation_text
+from sojourn.model.network import PERCENTILES
+
+__all__ = ["HistoryFile"]
+
+
+class HistoryFile:
+    """A history at *path* to append to: a new file, or one with earlier runs.
+
+    Each turn is a transaction, so a process that is killed loses the turn it was at. With
+    *most_turns* the oldest are deleted. A context manager: leaving it closes the file.
+
+        with HistoryFile(path) as history:
+            history.begin(Run(...))
+            for episode in loop.run(until_s):
+                history.append(episode)
+    """
+
+    def __init__(self, path: Path, *, most_turns: int | None = None) -> None:
+        if most_turns is not None and most_turns < 1:
+            raise BadInput(f"a history of {most_turns} turns; keep 1 or more, or None for all")
+        self._path, self._most_turns = path, most_turns
+        self._run: int | None = None
+        self._connection = opened(path, to="append")
+
+    def begin(self, run: Run) -> int:
+        """Return the number of *run*, which all that is appended from now on belongs to."""
+        row = run_columns(run)
+        with refusals(self._path, to="append"), transaction(self._connection):
+            if self._most_turns is not None:
+                self._connection.execute(
+                    "DELETE FROM runs WHERE run NOT IN (SELECT run FROM turns)"
+                )
+            self._run = _insert(self._connection, "runs", row)
+        return self._run
+
+    def append(self, episode: Episode) -> None:
+        """Write one turn of the run; when this returns it is in the file."""
+        if self._run is None:
+            raise BadInput("a turn of no run; begin one first")
+        row = {"run": self._run, **_columns(episode)}
+        with refusals(self._path, to="append"), transaction(self._connection):
+            turn = _insert(self._connection, "turns", row)
+            if self._most_turns is not None:
+                oldest = turn - self._most_turns
+                self._connection.execute("DELETE FROM turns WHERE turn <= ?", (oldest,))
+
+    def close(self) -> None:
+        """Leave one plain file behind; closing twice is closing once."""
+        with suppress(sqlite3.Error):
+            # Without its write-ahead log it can be copied, and read from where nothing can be
+            # written. While someone else has it open that cannot be, and need not be now.
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            self._connection.execute("PRAGMA journal_mode = DELETE")
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _columns(episode: Episode) -> dict[str, str | bytes | float | None]:
+    seen, decision, cost = episode.observation, episode.decision, episode.cost
+    expected = decision.expected
+    return {
+        "at_s": seen.at_s,
+        "usable": seen.usable,
+        "arrivals_per_s": seen.arrivals_per_s,
+        "mean_s": seen.mean_s,
+        "p95_s": seen.percentile_s(PERCENTILES["p95"]),
+        "kind": decision.kind,
+        "processors_before": sum(decision.before.values()),
+        "processors_after": sum(decision.after.values()),
+        "allocation_before": allocation_text(decision.before),
+        "allocation_after": allocation_text(decision.after),
+        "reason": _unicode(decision.reason),
+        "expected_statistic": None if expected is None else _unicode(expected.statistic),
+        "expected_s": None if expected is None else expected.seconds,
+        "changed": 0 if cost is None else len(cost.changed),
+        "pause_s": None if cost is None else cost.pause_s,
+        "failure": _unicode(episode.failure),
+        "record": episode_text(episode),
+        "completions": sketch_bytes(seen.completions),
+        "sums": sketch_bytes(seen.sums),
+    }
+
+
+def _unicode(text: str) -> str:
+    """Return *text* without the halves of characters that file names may bring along."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _insert(
+    connection: sqlite3.Connection,
+    table: str,
+    row: Mapping[str, str | bytes | float | None],
+) -> int:
+    names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
+    done = connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", row)  # noqa: S608 - names of ours
+    return int(done.lastrowid or 0)

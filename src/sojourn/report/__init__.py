@@ -1,0 +1,1 @@
+"""What plans, runs and comparisons look like: on a terminal, plotted, as a page, as JSON."""

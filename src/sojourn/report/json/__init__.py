@@ -1,0 +1,1 @@
+"""The JSON that commands print: fixed, because tools read it."""

@@ -1,0 +1,81 @@
+"""The table of `sojourn compare`."""
+
+from collections.abc import Sequence
+from math import isnan
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sojourn.rehearsal import Stage
+from sojourn.report.comparison import HIGHEST, Outcome, dominating, unfinished
+from sojourn.report.terminal.history import clock, processors_text
+from sojourn.report.terminal.tables import duration
+
+__all__ = ["show_comparison", "trade_off"]
+
+
+def show_comparison(
+    stage: Stage, outcomes: Sequence[Outcome], note: str, console: Console
+) -> None:
+    """Print what each policy came to, and which of them are worth it."""
+    seeds = len(outcomes[0].scores)
+    title = (
+        f"{stage.topology.name} · {stage.target} · {clock(stage.lasts_s)} of load, "
+        f"{seeds} seed{'s' * (seeds != 1)}"
+    )
+    _say(console, title, "bold")
+    heads = ["outside", "processor-hours", "changes", f"worst {stage.target.statistic}"]
+    late = any(map(unfinished, outcomes))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in ("policy", "starts with"):
+        table.add_column(name, no_wrap=True)
+    for name in (*heads, *["unfinished"] * late):
+        table.add_column(name, justify="right", no_wrap=True)
+    for outcome in outcomes:
+        cells = [*_cells(outcome), *[str(unfinished(outcome))] * late]
+        table.add_row(*map(Text, cells))
+    console.print(table)
+    _say(console)
+    _say(console, f"front       {trade_off(outcomes)}")
+    if any(outcome.policy == HIGHEST for outcome in outcomes):
+        _say(
+            console,
+            f"starts      {HIGHEST} with what the highest rate needs, others with what the "
+            "first needs",
+        )
+    if note:
+        _say(console, f"note        {note}")
+
+
+def trade_off(outcomes: Sequence[Outcome]) -> str:
+    """Return which policies are on the front, and what dominates the others."""
+    better = {outcome.policy: dominating(outcome, outcomes) for outcome in outcomes}
+    front = ", ".join(name for name, others in better.items() if not others)
+    dominated = ", ".join(
+        f"{name} (by {', '.join(others)})" for name, others in better.items() if others
+    )
+    return f"{front}; dominated: {dominated or 'none'}"
+
+
+def _cells(outcome: Outcome) -> list[str]:
+    outside, hours = outcome.estimate("outside"), outcome.estimate("processor_hours")
+    starts = processors_text(outcome.start)
+    worst_s = outcome.worst_s
+    return [
+        outcome.policy,
+        f"{starts} for {outcome.starts_for:.4g} per s",
+        f"{outside.mean:.1%}{_half(outside.half, '.1%')}",
+        f"{hours.mean:.2f}{_half(hours.half, '.2f')}",
+        f"{outcome.estimate('changes').mean:.4g}",
+        "" if isnan(worst_s) else duration(worst_s),
+    ]
+
+
+def _half(half: float, form: str) -> str:
+    return "" if isnan(half) else f" ± {half:{form}}"
+
+
+def _say(console: Console, text: str = "", style: str | None = None) -> None:
+    console.print(text, soft_wrap=True, highlight=False, markup=False, style=style)

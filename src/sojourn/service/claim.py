@@ -1,0 +1,108 @@
+"""One running application of each name: who runs it, where it listens, what opens it."""
+
+import os
+import secrets
+import tempfile
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sojourn.app.names import check_name
+from sojourn.errors import BadFile
+from sojourn.service.entry import ENTRY, TOKEN, Entry
+from sojourn.service.folders import places, private_folder
+from sojourn.service.lock import take
+
+__all__ = ["Claim"]
+
+_SOCKET, _LOCK, _SHORT = "control.sock", "lock", "sojourn-"
+# sun_path has room for so many bytes, and one for its end
+_LONGEST = 107
+
+
+class Claim:
+    """The name of an application, while it runs. Leaving it frees the name.
+
+    A lock keeps the name, which ends with the process however that ends: what a dead
+    process has left is cleaned. Raise `EngineError` on entering if it runs already.
+    """
+
+    def __init__(self, name: str, *, address: str, state: Path, logs: Path) -> None:
+        check_name("name", name)
+        self._name, self._address, self._state, self._logs = name, address, state, logs
+        self._lock: int | None = None
+
+    def __enter__(self) -> Self:
+        place = private_folder(places()[0])
+        self.folder = private_folder(place / self._name)
+        self._lock = take(
+            self.folder / _LOCK,
+            f"{self._name} runs already, pid {{pid}}; end that one first (Ctrl-C there, "
+            "or `kill {pid}`), or give the application another name",
+        )
+        try:
+            self._open()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._clean()
+        # the lock stays: whoever waits for a file that is gone would not keep others out
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _open(self) -> None:
+        self._clean()
+        self.socket = self._short_enough(self.folder / _SOCKET)
+        self.token = secrets.token_hex(32)
+        _write_private(self.folder / TOKEN, self.token)
+        Entry(
+            name=self._name,
+            pid=os.getpid(),
+            address=self._address,
+            started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            socket=str(self.socket),
+            state=str(self._state.absolute()),
+            logs=str(self._logs.absolute()),
+        ).write(self.folder)
+
+    def _clean(self) -> None:
+        """Remove what we, or somebody who is dead, left here; and what lies elsewhere."""
+        with suppress(BadFile):
+            beside = Path(Entry.read(self.folder).socket).parent
+            if beside != self.folder:
+                (beside / _SOCKET).unlink(missing_ok=True)
+                with suppress(OSError):
+                    beside.rmdir()
+        for left in (ENTRY, f"{ENTRY}.new", TOKEN, _SOCKET):
+            (self.folder / left).unlink(missing_ok=True)
+
+    @staticmethod
+    def _short_enough(socket: Path) -> Path:
+        if len(os.fsencode(socket)) <= _LONGEST:
+            return socket
+        folder = Path(tempfile.mkdtemp(prefix=_SHORT))  # which only we may enter
+        short = folder / _SOCKET
+        if len(os.fsencode(short)) > _LONGEST:
+            folder.rmdir()
+            raise BadFile(
+                str(short),
+                f"is longer than the {_LONGEST} bytes that a Unix socket's path may have",
+                "set TMPDIR or XDG_RUNTIME_DIR to a folder with a shorter path",
+            )
+        return short
+
+
+def _write_private(path: Path, text: str) -> None:
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)

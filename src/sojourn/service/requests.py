@@ -1,0 +1,66 @@
+"""What may be asked of a running application over its socket."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sojourn.decide.plan import Target
+from sojourn.errors import BadAllocation, BadInput, BadTarget
+from sojourn.service.supervisor import Running
+from sojourn.topology.check import shown
+
+__all__ = ["REQUESTS", "answer"]
+
+REQUESTS = ("scale", "pause", "resume", "set", "status", "kafka")
+"""What may be asked."""
+
+_LONGEST_NAME = 64
+
+
+def answer(
+    running: Running,
+    status: Callable[[], Mapping[str, object]],
+    request: Mapping[str, Any],
+) -> Mapping[str, object]:
+    """Return the answer to a request, whatever it is. Raise `BadInput` if it makes no sense."""
+    by = _who(request.get("by"))
+    match request.get("ask"):
+        case "scale":
+            return {"said": running.scale(_allocation(request.get("allocation")), by)}
+        case "pause":
+            return {"said": running.pause(by)}
+        case "resume":
+            return {"said": running.resume(by)}
+        case "set":
+            most = request.get("max_processors")
+            return {"said": running.set_goal(_target(request.get("target")), _most(most), by)}
+        case "status":
+            return status()
+        case "kafka":
+            return {"clients": dict(running.engine.clients)}
+        case other:
+            raise BadInput(f"{shown(other)} cannot be asked; ask {', '.join(REQUESTS)}")
+
+
+def _who(given: object) -> str:
+    """Return who asks, as they say themselves: for the history, and nothing relies on it."""
+    return given[:_LONGEST_NAME] if isinstance(given, str) and given.isprintable() else ""
+
+
+def _allocation(given: object) -> dict[str, int]:
+    if not isinstance(given, dict):
+        raise BadAllocation(f"{shown(given)} is no allocation; write match=12")
+    return given  # names and numbers are checked with the topology
+
+
+def _target(given: object) -> Target | None:
+    if given is None:
+        return None
+    if not isinstance(given, dict) or given.keys() != {"statistic", "seconds"}:
+        raise BadTarget(f"{shown(given)} is no target; it has a statistic and seconds")
+    return Target(given["statistic"], given["seconds"])
+
+
+def _most(given: object) -> int | None:
+    if given is None or (isinstance(given, int) and not isinstance(given, bool) and given > 0):
+        return given
+    raise BadTarget(f"{shown(given)} is no number of processors; write 1 or more")

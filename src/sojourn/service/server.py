@@ -1,0 +1,102 @@
+"""The end of the socket at which the application is: lets in its owner, with the token."""
+
+import hmac
+import os
+import socketserver
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sojourn.errors import BadInput, EngineError, SojournError
+from sojourn.service.protocol import REQUEST_BYTES, peer_uid, read_line, send_line
+
+__all__ = ["Server"]
+
+# Whoever is let in says what they want at once.
+_PATIENCE_S = 10.0
+
+
+class Server:
+    """Answers at *socket* while it is open, in threads of its own.
+
+    *answer* is called with each request of somebody who is let in, and returns what they
+    are told; a `SojournError` that it raises is told too.
+    """
+
+    def __init__(
+        self,
+        socket: Path,
+        token: str,
+        answer: Callable[[Mapping[str, Any]], Mapping[str, object]],
+    ) -> None:
+        self._socket, self._token, self._answer = socket, token, answer
+
+    def __enter__(self) -> Self:
+        self._server = _Listener(str(self._socket), self._token, self._answer)
+        self._socket.chmod(0o600)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True
+        )
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+        self._socket.unlink(missing_ok=True)
+
+
+class _Listener(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+    request_queue_size = 64
+    block_on_close = False
+
+    def __init__(
+        self,
+        path: str,
+        token: str,
+        answer: Callable[[Mapping[str, Any]], Mapping[str, object]],
+    ) -> None:
+        super().__init__(path, _Connection)
+        self.token, self.answer = token, answer
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: somebody went away, and standard error may be a picture."""
+
+
+class _Connection(socketserver.BaseRequestHandler):
+    server: _Listener
+
+    def handle(self) -> None:
+        """Answer one request."""
+        self.request.settimeout(_PATIENCE_S)
+        try:
+            told: Mapping[str, object] = {"answer": self._answered()}
+        except BadInput as error:
+            told = {"kind": "bad input", "error": str(error)}
+        except SojournError as error:
+            told = {"kind": "failed", "error": str(error)}
+        send_line(self.request, told)
+
+    def _answered(self) -> Mapping[str, object]:
+        if peer_uid(self.request) not in (None, os.getuid()):
+            raise EngineError("refused: only the user who runs the application may command it")
+        request = read_line(self.request, REQUEST_BYTES)
+        given = str(request.pop("token", "")).encode()
+        if not hmac.compare_digest(given, self.server.token.encode()):
+            raise EngineError("refused: the token is not that of this run")
+        try:
+            return self.server.answer(request)
+        except SojournError:
+            raise
+        except Exception as error:
+            # whatever it was, the application goes on
+            raise EngineError(f"it failed: {type(error).__name__}: {error}") from error

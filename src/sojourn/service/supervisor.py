@@ -1,0 +1,275 @@
+"""A running application with its loop: one thread turns it, others tell it what to do."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from math import inf
+
+from sojourn.decide.plan import Target
+from sojourn.engine import Cost
+from sojourn.errors import ApplicationStopped, BadInput, EngineError
+from sojourn.knowledge import Decision, Episode, Knowledge
+from sojourn.loop import Loop
+from sojourn.measure.observation import Observation
+from sojourn.service.engine import LiveEngine
+from sojourn.service.floor import Floor
+from sojourn.service.orders import (
+    Beginning,
+    Deciding,
+    Held,
+    MakePolicy,
+    Orders,
+    checked_allocation,
+)
+from sojourn.topology import Topology
+
+__all__ = ["RESUMES", "Running"]
+
+RESUMES = "`sojourn resume` lets it decide again"
+"""What is said wherever the loop was paused."""
+
+# A loop that fails so often in a row in so short a time will not get better by itself.
+_MOST_FAILURES, _WITHIN_S = 10, 60.0
+_MOST_NOTICES = 100
+
+
+class Running:
+    """A started engine, and the loop that keeps it at a goal.
+
+    `turns` belongs to one thread; everything else may be called by any. A change by hand is
+    never undone by a decision that was under way: both take the same lock. *acting* is true
+    while a decision is carried out, which nobody should cut in two.
+    """
+
+    def __init__(
+        self,
+        engine: LiveEngine,
+        topology: Topology,
+        make: MakePolicy,
+        begins: Beginning,
+    ) -> None:
+        self.engine, self.topology, self.every_s = engine, topology, begins.every_s
+        self._make = make
+        self.orders = Orders.of(make, topology, begins.target, begins.most)
+        self.deciding = (
+            Deciding(mode="active")
+            if begins.active
+            else Deciding(mode="passive", why="it was started to recommend only")
+        )
+        self.changes = 0
+        self.acting = False
+        self._ended = False
+        self._floor = Floor()
+        self._lock = threading.Lock()
+        self._failures: deque[float] = deque(maxlen=_MOST_FAILURES)
+        self._notices: deque[Episode] = deque(maxlen=_MOST_NOTICES)
+        self._loop = self._new_loop(
+            Knowledge(
+                topology=topology,
+                allocation=dict(engine.allocation),
+                midnight_s=begins.midnight_s,
+            )
+        )
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What the loop knows now."""
+        return self._loop.knowledge
+
+    @property
+    def warning(self) -> str:
+        """Why the target cannot be met, as far as operators were measured; or nothing."""
+        return self._floor.warning
+
+    def end(self) -> None:
+        """Turn no more after the turn that is under way."""
+        self._ended = True
+
+    def turns(self, until_s: float = inf) -> Iterator[Episode]:
+        """Yield each turn, and what was done by hand between two, until it is *until_s*.
+
+        Raise `EngineError` when the application is gone.
+        """
+        # not `until_s` itself: a last turn of a hair's breadth measures nothing
+        while not self._ended and self.engine.now_s < until_s - 0.5 * self.every_s:
+            turned = self._turn()
+            yield from self.untold()
+            if turned is not None:
+                yield turned
+
+    def untold(self) -> Iterator[Episode]:
+        """Yield what was done by hand since the last turn."""
+        while self._notices:
+            yield self._notices.popleft()
+
+    def scale(self, asked: Mapping[str, int], by: str = "") -> str:
+        """Give operators the processors that are *asked* for, and say what was done.
+
+        The loop is paused then, or it would undo what somebody wanted. *by* is who that was.
+        """
+        with self._lock:
+            self._check_open()
+            before = dict(self.engine.allocation)
+            after = checked_allocation(self.topology, before, asked, self.orders.most)
+            cost = self.engine.apply(after)
+            self._loop.set_from_outside(after)
+            if self.deciding.mode != "failed":
+                self._decide(Deciding(mode="paused", why="processors were set by hand"))
+            if not cost.changed:
+                self._told(f"paused with `sojourn scale`{_by(by)}: it only recommends")
+                return f"{_pairs(asked)} already; the loop is paused, {RESUMES}"
+            self.changes += 1
+            self._notice(f"set by hand with `sojourn scale`{_by(by)}", before, after, cost)
+        done = ", ".join(f"{name} {was} -> {now}" for name, (was, now) in cost.changed.items())
+        return f"{done}; the loop is paused, {RESUMES}"
+
+    def pause(self, by: str = "") -> str:
+        """Let the loop recommend only, and say so."""
+        with self._lock:
+            self._check_open()
+            if self.deciding.mode == "failed":
+                return f"the loop does not decide anyway: {self.deciding.why}"
+            self._decide(Deciding(mode="paused", why="it was paused by hand"))
+            self._told(f"paused with `sojourn pause`{_by(by)}: it only recommends")
+        return f"the loop is paused: it looks and recommends; {RESUMES}"
+
+    def resume(self, by: str = "") -> str:
+        """Let the loop decide again, and say so."""
+        with self._lock:
+            self._check_open()
+            self._failures.clear()
+            self._decide(Deciding(mode="active"))
+            self._told(f"resumed with `sojourn resume`{_by(by)}: {self.orders.said}")
+            return f"the loop decides: {self.orders.said}"
+
+    def set_goal(self, target: Target | None, most: int | None, by: str = "") -> str:
+        """Go after another target, or with another number of processors, and say so."""
+        if target is None and most is None:
+            raise BadInput("nothing is to be set; write a target, or the most processors")
+        with self._lock:
+            self._check_open()
+            now = self.orders
+            self.orders = Orders.of(
+                self._make,
+                self.topology,
+                now.target if target is None else target,
+                now.most if most is None else most,
+            )
+            self._decide(self.deciding)
+            self._floor.judge(self.knowledge.topology, self.orders.target)
+            warned = f"; but {self.warning}" if self.warning else ""
+            self._told(f"set with `sojourn set`{_by(by)}: {self.orders.said}{warned}")
+            idle = "" if self.deciding.mode == "active" else f"; the loop is paused, {RESUMES}"
+            return f"from now on {self.orders.said}{idle}{warned}"
+
+    def drain(self, progress: Callable[[str], None]) -> None:
+        """End what was begun; nobody can change anything from now on."""
+        with self._lock:
+            self.deciding = Deciding(mode="ending", why="it is being drained")
+        self.engine.drain(progress)
+
+    def _turn(self) -> Episode | None:
+        try:
+            episode = self._decided(self._look())
+        except EngineError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the application goes on
+            self._start_again(error)
+            return None
+        self._failures.clear()
+        return episode
+
+    def _look(self) -> Observation:
+        observation = self._loop.look()
+        if failure := self.engine.health().failure:
+            raise ApplicationStopped(failure)
+        return observation
+
+    def _decided(self, observation: Observation) -> Episode:
+        with self._lock:
+            self.acting = True
+            try:
+                episode = self._loop.decide(observation)
+                self.changes += episode.cost is not None and bool(episode.cost.changed)
+                target = self.orders.target
+                if self._floor.saw(observation, self.knowledge.topology, target):
+                    self._told(self.warning)
+            finally:
+                self.acting = False
+        return replace(episode, target=target)
+
+    def _start_again(self, error: Exception) -> None:
+        """Replace the loop by a new one, which takes over what runs and what is known."""
+        if self.deciding.mode == "failed":
+            time.sleep(self.every_s)  # not even looking works, and nobody is told again
+            return
+        failure = f"{type(error).__name__}: {error}"
+        said = "the loop failed; a new one takes over"
+        with self._lock:
+            now_s = time.monotonic()
+            self._failures.append(now_s)
+            often = len(self._failures) == _MOST_FAILURES
+            if often and now_s - self._failures[0] <= _WITHIN_S:
+                said = f"the loop failed {_MOST_FAILURES} times and decides no more; {RESUMES}"
+                self.deciding = Deciding(mode="failed", why=f"{said}: {failure}")
+            same = dict(self.engine.allocation)
+            self._loop = self._new_loop(replace(self.knowledge, allocation=same, seen=None))
+            self._notice(said, same, same, None, failure=failure)
+
+    def _new_loop(self, knowledge: Knowledge) -> Loop:
+        failed = self.deciding.mode == "failed"
+        return Loop(
+            self.engine,
+            self.topology,
+            Held(self.deciding.why) if failed else self.orders.policy,
+            every_s=self.every_s,
+            active=self.deciding.mode == "active",
+            knowledge=knowledge,
+        )
+
+    def _decide(self, deciding: Deciding) -> None:
+        self.deciding = deciding
+        self._loop.active = deciding.mode == "active"
+        if deciding.mode != "failed":
+            self._loop.policy = self.orders.policy
+
+    def _check_open(self) -> None:
+        if self.deciding.mode == "ending":
+            raise EngineError(f"nothing can be changed any more: {self.deciding.why}")
+
+    def _told(self, reason: str) -> None:
+        """Keep what the loop was told, where processors stay as they are."""
+        same = dict(self.engine.allocation)
+        self._notice(reason, same, same, None)
+
+    def _notice(
+        self,
+        reason: str,
+        before: Mapping[str, int],
+        after: Mapping[str, int],
+        cost: Cost | None,
+        failure: str = "",
+    ) -> None:
+        """Keep what happened outside of turns for those who watch and write the history."""
+        at_s = self.engine.now_s
+        seen = Observation.unusable(at_s, at_s, "this is not a look of the loop")
+        decision = Decision(at_s=at_s, before=before, after=after, reason=reason)
+        self._notices.append(
+            Episode(
+                observation=seen,
+                decision=decision,
+                cost=cost,
+                failure=failure,
+                target=self.orders.target,
+            )
+        )
+
+
+def _by(who: str) -> str:
+    return f" by {who}" if who else ""
+
+
+def _pairs(allocation: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={processors}" for name, processors in allocation.items())

@@ -1,0 +1,122 @@
+"""A sink at which nothing arrives twice, as far back as it remembers.
+
+What it remembers is what the sink itself holds (`spark/sink_end`), so that neither a failure
+in between nor another start makes it forget.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sojourn.errors import EngineError
+from sojourn.spark.headers import ID, identity_of, is_put_back, marked
+from sojourn.spark.real_time import start_real_time
+from sojourn.spark.rows import OUTPUT, SCHEMA
+from sojourn.spark.sink_tail import Remembered, sink_end
+
+__all__ = ["Once", "start_once"]
+
+_POSITION = ("partition", "offset")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Once:
+    """What a sink reads and writes; *clients* and *spark* are options for either to Kafka.
+
+    What has no id gets that of its position, with *mark*; without one it passes as it is.
+    """
+
+    name: str
+    reads: str
+    writes: str
+    window: int
+    checkpoint: Path
+    clients: Mapping[str, str] = field(repr=False)
+    spark: Mapping[str, str] = field(repr=False)
+    mark: str = ""
+    starting: str = "earliest"
+    batch_s: float = 60.0
+
+
+def start_once(spark: SparkSession, once: Once) -> StreamingQuery:
+    """Return the running query that writes what is new."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 1)
+    source = (
+        session.readStream.format("kafka")
+        .options(**once.spark)
+        .option("subscribe", once.reads)
+        .option("startingOffsets", once.starting)
+        .option("includeHeaders", "true")
+        .load()
+    )
+    # each record is followed by an empty one, as in a feed
+    columns = [*(name for name in SCHEMA.names if name != "topic"), *_POSITION]
+    record = sql.struct(*columns)
+    followed = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
+    return start_real_time(
+        followed.mapInArrow(_new_alone(once), OUTPUT),
+        name=f"sink {once.name}",
+        kafka=once.spark,
+        checkpoint=once.checkpoint,
+        batch_s=once.batch_s,
+    )
+
+
+def _new_alone(
+    once: Once,
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what passes on the records that are not at the sink yet."""
+    clients, writes, window = dict(once.clients), once.writes, once.window
+    reads, roots = once.reads, marked(once.reads, once.mark) if once.mark else ""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        _check_alone(reads)
+        written, passed = sink_end(clients, writes, window), Remembered(window)
+        for batch in batches:
+            rows = [
+                row
+                for row in batch.column(0).to_pylist()
+                # what is put back in for one operator was here before
+                if row is not None and not is_put_back(row["headers"])
+            ]
+            identified = [_identified(row, roots) for row in rows]
+            new = [
+                {**row, "topic": writes}
+                for identity, row in identified
+                if identity is None or (identity not in written and passed.is_new(identity))
+            ]
+            if new:
+                yield pa.RecordBatch.from_pylist(new, SCHEMA)
+
+    return run
+
+
+def _check_alone(reads: str) -> None:
+    """Raise an `EngineError` in all tasks but the first: none knows what the others pass on."""
+    task = TaskContext.get()
+    if task is not None and task.partitionId() > 0:
+        raise EngineError(
+            f"{reads} has got more than one partition, and what comes twice may be in "
+            "different ones; use a topic with one, or leave out deduplicate="
+        )
+
+
+def _identified(row: dict[str, Any], roots: str) -> tuple[str | None, dict[str, Any]]:
+    """Return a record with its id, which begins with *roots* where it had none.
+
+    What Spark's own aggregations write has none, nor what comes from outside.
+    """
+    identity = identity_of(row["headers"])
+    if identity is None and roots:
+        identity = "/".join([roots, *(str(row[name]) for name in _POSITION)])
+        header = {"key": ID, "value": identity.encode()}
+        row = {**row, "headers": [*(row["headers"] or ()), header]}
+    return identity, row

@@ -1,0 +1,479 @@
+"""Spark as an engine: the loop drives a running application as it drives the simulator."""
+
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sojourn.app.application import App
+from sojourn.engine import Cost
+from sojourn.errors import ApplicationStopped, BrokerAway, EngineError
+from sojourn.host.controller import Controller
+from sojourn.host.counting import Tally
+from sojourn.host.server import Settings
+from sojourn.measure.report import Pull
+from sojourn.model.network import check_allocation
+from sojourn.spark.append_times import TimedOffsets
+from sojourn.spark.batches import Batches, end_early, end_in_time
+from sojourn.spark.broker import Broker
+from sojourn.spark.broker_watch import BrokerWatch
+from sojourn.spark.checkpoints import KeptState
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.health import Health
+from sojourn.spark.jars import resolve_jars
+from sojourn.spark.layout import Layout, check_slots, spare_slots
+from sojourn.spark.log_rotation import LogRotation
+from sojourn.spark.notices import kafka_notices
+from sojourn.spark.pulls import Pulls
+from sojourn.spark.queries import Queries
+from sojourn.spark.root_marks import kept_epoch, root_marks
+from sojourn.spark.session import end_session, new_session, remove_with_java
+from sojourn.spark.settings import SparkSettings
+from sojourn.spark.state_lock import StateLock
+from sojourn.spark.supervisor import STATE_PARTITIONS, Plumbing, Start
+from sojourn.topology import Topology
+
+__all__ = ["SparkEngine"]
+
+# Hosts answer within a millisecond, unless the machine is very busy.
+_LEAD_S = 0.25
+_LOOK_S = 0.01
+_PATIENCE_S = 120.0
+# Beside the names of operators, which have no spaces.
+_OWN_BROKER = "own broker"
+# Names of sockets must not be long: where that of our folder is, Spark's are beside it.
+_MOST_FOLDER = 60
+
+
+class SparkEngine:
+    """Runs *app*, which hosts find at *address*, on Spark in real-time mode.
+
+    *progress* is told what a start is at, and what it waits for.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        address: str,
+        settings: SparkSettings | None = None,
+        progress: Callable[[str], None] = lambda _line: None,
+    ) -> None:
+        self._layout, self._progress = Layout(app, address), progress
+        self._settings = settings or SparkSettings()
+        self._lock = threading.Lock()
+        self._stack: ExitStack | None = None
+        self._topology: Topology | None = None
+        self._allocation: dict[str, int] = {}
+        self._began_s = 0.0
+        self._looked_s = 0.0
+        self._failure = self._unkept = ""
+        self._draining = False
+        self._own: Broker | None = None
+        self._watch: BrokerWatch | None = None
+        self._stopping = threading.Event()
+
+    # -- the engine -----------------------------------------------------------------------
+
+    @property
+    def now_s(self) -> float:
+        """The time since the application was started."""
+        return 0.0 if self._stack is None else time.monotonic() - self._began_s
+
+    @property
+    def allocation(self) -> Mapping[str, int]:
+        """What was started with, or applied last."""
+        return dict(self._allocation)
+
+    @property
+    def servers(self) -> str:
+        """The brokers that it uses."""
+        self._running()
+        return self._cluster.servers
+
+    @property
+    def clients(self) -> Mapping[str, str]:
+        """Settings of clients to its Kafka, which may be secrets."""
+        self._running()
+        return self._cluster.for_clients
+
+    @property
+    def client_properties(self) -> Path | None:
+        """A file with what Kafka's own tools need for a broker of ours."""
+        return None if self._own is None else self._own.client_properties
+
+    @property
+    def logs(self) -> Path:
+        """The folder with what user code printed."""
+        self._running()
+        return self._state.logs
+
+    def start(self, topology: Topology, allocation: Mapping[str, int]) -> None:
+        """Start all that it takes, and return when every operator can take records."""
+        if self._stack is not None:
+            raise EngineError(f"{topology.name} runs already; stop it before starting again")
+        check_allocation(topology, allocation)
+        self._layout.app.check()
+        self._topology, self._allocation = topology, dict(allocation)
+        self._failure, self._draining = "", False
+        self._stopping.clear()
+        with ExitStack() as stack:
+            self._start(stack, topology)
+            self._stack = stack.pop_all()
+        # with the first look at offsets: what comes after it is counted, and nothing else
+        self._began_s = self._pulls.since_s
+        self._looked_s = 0.0
+        self._keep_allocation()
+
+    def observe(self, until_s: float) -> Pull:
+        """Wait until then, and return what was counted.
+
+        Raise `ApplicationStopped` if a record, or too many failures, have ended it, and
+        `BrokerAway` if no broker answers, for as long as that is waited for.
+        """
+        self._running()
+        if not until_s > self.now_s:
+            raise EngineError(f"{until_s} s is not after {self.now_s:.3f} s, which it is")
+        self._sleep(until_s - min(_LEAD_S, 0.1 * (until_s - self._looked_s)))
+        asked = set(self._controller.ask())
+        while self.now_s < until_s and not asked <= self._controller.reported():
+            time.sleep(_LOOK_S / 10)
+        self._check_broker(until_s)
+        ends = self._pulls.offsets.look()  # first: what hosts told is kept if this fails
+        with self._lock:
+            pull = self._pulls.taken(
+                self._controller.tallies(),
+                ends,
+                wanted=self._allocation,
+                running={name: self._controller.running(name) for name in self._hosts},
+                clock_s=(self._looked_s, until_s),
+                until_s=time.monotonic(),
+            )
+        self._sleep(until_s)
+        self._looked_s = until_s
+        return pull
+
+    def apply(self, allocation: Mapping[str, int]) -> Cost:
+        """Tell hosts how many processors they should have; nothing pauses."""
+        _, topology = self._running()
+        check_allocation(topology, allocation)
+        with self._lock:
+            changed = {
+                name: (self._allocation[name], processors)
+                for name, processors in allocation.items()
+                if self._allocation[name] != processors
+            }
+            fixed = [name for name in changed if name not in self._hosts]
+            if fixed:
+                raise EngineError(
+                    f"{fixed[0]} is Spark's own, and cannot be changed while it runs; leave it"
+                )
+            # of a host that is being started again the new number is kept for its start
+            self._allocation = dict(allocation)
+            for name, (_, processors) in changed.items():
+                self._controller.scale(name, processors)
+        if changed:
+            self._keep_allocation()
+        return Cost(changed=changed)
+
+    def stop(self) -> None:
+        """End queries, hosts, session and broker. What was not committed comes again."""
+        stack, self._stack = self._stack, None
+        self._stopping.set()
+        if stack is not None:
+            stack.close()
+        self._own = self._watch = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    # -- beside it ------------------------------------------------------------------------
+
+    def drain(self, progress: Callable[[str], None] = lambda _line: None) -> None:
+        """Let every batch that has begun end and be committed: nothing of it comes again.
+
+        A batch ends at the next record that reaches it, or in its time. What lies between
+        operators waits there for the next start. *progress* is told how far it is.
+        """
+        self._running()
+        self._draining = True
+        end_early(self._spark)
+        self._batches.drain(progress, self._check)
+        self._queries.stop()
+        self._batches.locate()
+        if late := self._batches.uncommitted():
+            progress(f"{late} records that came while it stopped come again at the next start")
+        progress("drained")
+
+    def uncommitted(self) -> int:
+        """Return how many records were begun that Spark has not committed: they come again."""
+        self._running()
+        return self._batches.uncommitted()
+
+    def health(self) -> Health:
+        """Return what went wrong so far."""
+        states = {} if self._stack is None else dict(self._pulls.states)
+        inner, own = self._layout.inner_topics, self._own
+        return Health(
+            restarts={} if self._stack is None else self._restarts(),
+            replayed=sum(state.replayed for state in states.values()),
+            retried=sum(state.retried for state in states.values()),
+            dead_letters=sum(state.dead for state in states.values()),
+            running={}
+            if self._stack is None
+            else {name: self._controller.running(name) for name in self._hosts},
+            trees_open=0 if self._stack is None else len(self._pulls.trees),
+            trees_forgotten=0 if self._stack is None else self._pulls.trees.forgotten,
+            unkept=self._unkept,
+            failure=self._failure,
+            no_broker_s=None if self._stack is None else self._pulls.offsets.away_s,
+            notices=() if self._stack is None else self._notices(),
+            held_records=0 if self._stack is None else self._pulls.offsets.held(inner),
+            held_bytes=None if own is None else own.size_bytes(inner),
+        )
+
+    def measure(self, *, on: bool) -> None:
+        """Let hosts measure, or not: to see what measuring costs."""
+        self._running()
+        self._controller.measure(on=on)
+
+    def host_pid(self, operator: str) -> int:
+        """Return the process that is the host of an operator."""
+        self._running()
+        return self._controller.pid(operator)
+
+    # -- inside ---------------------------------------------------------------------------
+
+    def _start(self, stack: ExitStack, topology: Topology) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="sojourn-"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        layout = self._layout
+        layout.check_sockets(folder)
+        self._state = KeptState(self._settings.state or folder / "state")
+        self._state_lock = stack.enter_context(StateLock(self._state.folder, self._progress))
+        stack.enter_context(LogRotation(self._state.logs))
+        self._cluster = (
+            self._broker(stack)
+            if self._settings.servers is None
+            else Cluster(self._settings.servers, self._settings.kafka)
+        )
+        cluster = self._cluster.identity()
+        goes_on = self._state.check(layout.app, cluster)
+        partitions = self._cluster.ensure(
+            layout.topics,
+            self._settings.partitions,
+            # a broker of our own has nothing yet, and nobody else to make it
+            required=layout.required_topics if self._settings.servers else None,
+        )
+        self._cluster.unbind(layout.inner_topics)
+        held = layout.slots(partitions, STATE_PARTITIONS)
+        slots = self._settings.slots or spare_slots(sum(held.values()))
+        check_slots(held, slots)
+        self._slots = slots
+        # before it is noted that there is something to go on from
+        epoch = kept_epoch(self._state.folder, goes_on=goes_on)
+        offsets = TimedOffsets(self._cluster.client(), partitions)
+        offsets.settle()
+        looked_s = time.monotonic()
+        self._launch_hosts(stack, folder)
+        plumbing = Plumbing(
+            layout=layout,
+            settings=self._settings,
+            cluster=self._cluster,
+            state=self._state,
+            session=self._session(stack, folder),
+            hosts=folder,
+            marks=root_marks(self._cluster.client(), layout.topics, epoch),
+        )
+        for name, host in self._hosts.items():
+            self._controller.await_running(name, host.processors, patience_s=_PATIENCE_S)
+        plumbing.begin(offsets, goes_on=goes_on)
+        starting = plumbing.positions(offsets)
+        rates = layout.expected_rates(topology, offsets, looked_s)
+        starts = {
+            name: partial(self._begin, plumbing.operator(name, starting[name], rates[name]))
+            for name in starting
+        }
+        self._queries = Queries(
+            self._controller,
+            self._hosts,
+            starts | plumbing.misfits(starting) | plumbing.sinks(offsets, partitions),
+            wanted=self._wanted,
+            batch=self._state.commits,
+            failed=self._failed,
+            broker=lambda: offsets.standing,
+        )
+        stack.callback(self._queries.stop)
+        self._state.keep(layout.app, cluster)
+        self._queries.start()
+        early = self._await_feeds(held)
+        began_s = time.monotonic()
+        offsets.start()
+        stack.callback(offsets.stop)
+        ends = offsets.partitions()
+        written = {
+            name: {topic: ends[topic] for topic in layout.writes(name).values()}
+            for name in layout.natives
+        }
+        self._pulls = Pulls(layout, offsets, starting, written, began_s)
+        self._pulls.follow(early)
+        self._batches = Batches(
+            layout=layout,
+            state=self._state,
+            controller=self._controller,
+            pulls=self._pulls,
+            since_s=time.time(),
+            batch_s=self._settings.batch_s,
+        )
+
+    def _launch_hosts(self, stack: ExitStack, folder: Path) -> None:
+        self._controller = stack.enter_context(
+            Controller(folder / "hosts", logs=self._state.logs)
+        )
+        self._hosts = {
+            name: self._layout.host(name, folder, self._allocation[name])
+            for name in self._layout.functions
+        }
+        self._progress(f"starting {len(self._hosts)} hosts and Spark")
+        for host in self._hosts.values():
+            self._controller.launch(host)
+
+    def _session(self, stack: ExitStack, folder: Path) -> SparkSession:
+        session = new_session(
+            self._layout.app.name,
+            jars=resolve_jars(),
+            slots=self._slots,
+            options={
+                "spark.local.dir": str(folder / "spark"),  # others could read it elsewhere
+                **(
+                    {"spark.python.unix.domain.socket.dir": str(folder)}
+                    if len(str(folder)) < _MOST_FOLDER
+                    else {}
+                ),
+            },
+            log=self._state.logs / "spark.log",
+            inherits=[self._state_lock.file],
+        )
+        stack.callback(end_session, session)
+        self._spark = session
+        if not self._layout.functions:
+            remove_with_java(session, folder)  # hosts would do it
+        return session
+
+    def _begin(self, start: Start) -> StreamingQuery:
+        """Start a query, or start it again."""
+        if self._draining:
+            end_in_time(self._spark)
+        return start()
+
+    def _await_feeds(self, held: Mapping[str, int]) -> list[tuple[str, Tally]]:
+        """Return what was reported until every host had all its feeds.
+
+        That is one for each task that its query *held*.
+        """
+        self._progress("waiting until Spark reads from Kafka")
+        early: list[tuple[str, Tally]] = []
+        left, until_s = set(self._hosts), time.monotonic() + _PATIENCE_S
+        while left:
+            self._check()
+            if time.monotonic() > until_s:
+                raise EngineError(f"{', '.join(left)}: Spark brings no records; see spark.log")
+            self._controller.ask()
+            time.sleep(5 * _LOOK_S)
+            for name, tallies in self._controller.tallies().items():
+                early += [(name, tally) for tally in tallies]
+                if tallies[-1].state.feeds >= held[name]:
+                    left.discard(name)
+        return early
+
+    def _broker(self, stack: ExitStack) -> Cluster:
+        """Start a broker of our own, which is started again if it ends."""
+        self._progress("starting a broker")
+        told = self._settings
+        data = None if told.state is None else self._state.broker
+        self._own = Broker(
+            data=data,
+            port=told.broker_port,
+            secured=told.broker_secured,
+            inherits=[self._state_lock.file],
+        )
+        stack.enter_context(self._own)
+        self._watch = stack.enter_context(BrokerWatch(self._own, self._failed))
+        found = self._own.cluster
+        return Cluster(found.servers, {**told.kafka, **found.options})
+
+    def _check_broker(self, until_s: float) -> None:
+        """Wait until then and raise `BrokerAway` while no broker answers, if not for long."""
+        away_s = self._pulls.offsets.away_s
+        if away_s is None:
+            return
+        if away_s > self._settings.patience_s:
+            self._failed(
+                f"no broker answers at {self._cluster.servers} for {away_s:.0f} s; "
+                "start it again where this one ended, once they do"
+            )
+        self._sleep(until_s)
+        raise BrokerAway(away_s)
+
+    def _restarts(self) -> dict[str, int]:
+        watch = {} if self._watch is None else {_OWN_BROKER: self._watch.restarts}
+        return self._queries.restarts | watch
+
+    def _notices(self) -> tuple[str, ...]:
+        offsets = self._pulls.offsets
+        return self._pulls.clocks.texts() + kafka_notices(
+            self._cluster.servers,
+            away=offsets.away_s is not None,
+            silent=offsets.silent,
+            grown=offsets.grown,
+            slots=self._slots,
+            needed=sum(self._layout.slots(offsets.numbers, STATE_PARTITIONS).values()),
+        )
+
+    def _keep_allocation(self) -> None:
+        if self._settings.state is None:
+            return
+        try:
+            self._state.keep_allocation(self._allocation)
+        except EngineError as error:
+            self._unkept = str(error)  # a full disk is no reason to end what runs
+        else:
+            self._unkept = ""
+
+    def _wanted(self, name: str) -> Settings:
+        return replace(self._hosts[name], processors=self._allocation[name])
+
+    def _failed(self, reason: str) -> None:
+        self._failure = reason
+        self._stopping.set()
+
+    def _sleep(self, until_s: float) -> None:
+        """Wait until then, unless the application stops before."""
+        self._stopping.wait(max(0.0, until_s - self.now_s))
+        self._check()
+
+    def _check(self) -> None:
+        if self._failure:
+            raise ApplicationStopped(self._failure)
+
+    def _running(self) -> tuple[ExitStack, Topology]:
+        if self._stack is None or self._topology is None:
+            raise EngineError("nothing runs; start it first")
+        return self._stack, self._topology

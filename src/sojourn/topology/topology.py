@@ -1,0 +1,354 @@
+"""Operators joined by streams: what a user says of an application, checked.
+
+Records are frozen; a topology that exists is a sound one. Every field has the name and
+the meaning it has in a topology file (docs/reference/topology-file.md).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import ceil, floor, isfinite
+from typing import Literal, get_args
+
+from sojourn.errors import BadBounds, BadName, BadNumber, BadShares, NoArrivals, UnstableLoop
+from sojourn.topology import check
+from sojourn.topology.load import StationLoad
+from sojourn.topology.traffic import components, dies_out, is_loop, loop_gain, rates
+from sojourn.topology.variability import FanOut, Flow, arrival_scvs
+
+__all__ = ["Arrival", "Dispatch", "Operator", "Route", "Topology"]
+
+Dispatch = Literal["shared", "round_robin"]
+"""One queue for all processors, or one each, fed in turn."""
+
+Route = Literal["each", "one_of"]
+"""Every target gets its mean number of records, or at most one target gets one."""
+
+# Shares are typed by people with a few decimals, and sums of floats round.
+_SUM_SLACK = 1e-6
+# A loop this close to gain 1 needs more rounds than any latency target allows; and the
+# spectral radius of a matrix that multiplies to exactly 1 rounds to either side of it.
+_CRITICAL_GAIN = 1 - 1e-9
+# Beyond a billion busy processors it is a slip of the unit, not a plan.
+_MOST_ERLANGS = 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """A stream of root records entering from outside.
+
+    *into* is one operator, or the share of each operator that gets some.
+    """
+
+    name: str
+    per_s: float
+    into: str | Mapping[str, float]
+    scv: float = 1.0
+
+    def __post_init__(self) -> None:
+        place = check.name("arrivals", self.name)
+        check.number(f"{place}.per_s", self.per_s)
+        check.number(f"{place}.scv", self.scv)
+        if isinstance(self.into, str):
+            return
+        check.numbers(
+            f"{place}.into", self.into, example="extract or {extract: 0.7, match: 0.3}"
+        )
+        total = sum(map(float, self.into.values()))
+        if abs(total - 1) > _SUM_SLACK:
+            problem = f"the shares add up to {total:.6g}"
+            raise BadShares(f"{place}.into", problem, "make them add up to 1", value=total)
+
+    @property
+    def shares(self) -> Mapping[str, float]:
+        """The share of this stream that enters at each operator."""
+        return {self.into: 1.0} if isinstance(self.into, str) else self.into
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """One record in, zero or more out, on processors of its own.
+
+    *cpu_s* is the part of *service_s* that computes, and needs a core; the rest waits, for a
+    database or a disk. Where it is not known it counts as nothing. *hottest_key* is the part
+    of the records that have the most frequent key, where those of one key are served one
+    after the other; 0 where nothing is read by key.
+
+    >>> Operator(name="split", service_s=0.002, emits={"count": 8.5}).branches
+    True
+    """
+
+    name: str
+    service_s: float
+    service_scv: float = 1.0
+    emits: Mapping[str, float] = field(default_factory=dict)
+    route: Route = "each"
+    arrival_scv: float | None = None
+    dispatch: Dispatch = "shared"
+    transfer_s: float = 0.0
+    min_processors: int = 1
+    max_processors: int | None = None
+    speed: float = 1.0
+    cpu_s: float | None = None
+    hottest_key: float = 0.0
+
+    def __post_init__(self) -> None:
+        place = check.name("operators", self.name)
+        for quantity in ("service_s", "service_scv", "transfer_s", "speed", "hottest_key"):
+            check.number(f"{place}.{quantity}", getattr(self, quantity))
+        if self.hottest_key > 1:
+            problem = f"{self.hottest_key} is more than all records"
+            raise BadNumber(
+                f"{place}.hottest_key", problem, "write a part of 1", value=self.hottest_key
+            )
+        if self.arrival_scv is not None:
+            check.number(f"{place}.arrival_scv", self.arrival_scv)
+        if self.speed == 0 or not isfinite(self.service_s / self.speed):
+            problem = f"at speed {self.speed} a record takes forever"
+            raise BadNumber(f"{place}.speed", problem, "write a larger one", value=self.speed)
+        if self.cpu_s is not None:
+            self._check_cpu(f"{place}.cpu_s", self.cpu_s)
+        check.choice(f"{place}.route", self.route, get_args(Route))
+        check.choice(f"{place}.dispatch", self.dispatch, get_args(Dispatch))
+        self._check_emits(f"{place}.emits")
+        self._check_bounds(place)
+
+    def _check_emits(self, place: str) -> None:
+        check.numbers(place, self.emits, example="emits: {match: 1}")
+        total = sum(map(float, self.emits.values()))
+        if self.route == "one_of" and total > 1 + _SUM_SLACK:
+            raise BadShares(
+                place,
+                f"route is one_of, but the probabilities add up to {total:.6g}",
+                "make them add up to at most 1, or write route: each",
+                value=total,
+            )
+
+    def _check_cpu(self, place: str, cpu_s: float) -> None:
+        check.number(place, cpu_s)
+        if cpu_s > self.service_s * (1 + _SUM_SLACK):
+            problem = f"{cpu_s} is more than service_s, {self.service_s}, of which it is a part"
+            raise BadNumber(place, problem, "lower the one or raise the other", value=cpu_s)
+
+    def _check_bounds(self, place: str) -> None:
+        check.count(f"{place}.min_processors", self.min_processors)
+        if self.max_processors is None:
+            return
+        check.count(f"{place}.max_processors", self.max_processors)
+        if self.max_processors < self.min_processors:
+            raise BadBounds(
+                f"{place}.max_processors",
+                f"{self.max_processors} is below min_processors, {self.min_processors}",
+                "raise the one or lower the other",
+                value=self.max_processors,
+            )
+
+    @property
+    def most_processors(self) -> int | None:
+        """The most that may and can be of use; None where there is no limit.
+
+        While one of them serves the most frequent key, the others have the rest to do: with
+        more than one over its part, some would always be idle.
+
+        >>> Operator(name="count", service_s=1, hottest_key=0.3).most_processors
+        4
+        """
+        if self.hottest_key == 0:
+            return self.max_processors
+        useful = max(ceil(1 / self.hottest_key), self.min_processors)
+        return useful if self.max_processors is None else min(useful, self.max_processors)
+
+    @property
+    def branches(self) -> bool:
+        """Whether a record served here may have two children."""
+        if self.route == "one_of":
+            return False
+        sent = [mean for mean in self.emits.values() if mean > 0]
+        return len(sent) > 1 or any(mean > 1 for mean in sent)
+
+    @property
+    def fan_outs(self) -> Mapping[str, FanOut]:
+        """The records sent to each target: the whole part of the mean, and at times one more.
+
+        >>> Operator(name="split", service_s=1, emits={"count": 8.5}).fan_outs
+        {'count': FanOut(mean=8.5, variance=0.25)}
+        """
+        sent = {}
+        for target, mean in self.emits.items():
+            if mean > 0:
+                chance = min(mean, 1.0) if self.route == "one_of" else mean - floor(mean)
+                sent[target] = FanOut(float(mean), chance * (1 - chance))
+        return sent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topology:
+    """Operators, the streams between them, and what enters from outside.
+
+    *cores* are those that all operators share; None where they are enough for anything.
+
+    Raise a `BadTopology` that names the place if an operator is unknown, nothing arrives,
+    or a loop sends back as many records as it takes.
+
+    >>> vld = Topology(
+    ...     name="vld",
+    ...     arrivals=(Arrival(name="frames", per_s=13, into="extract"),),
+    ...     operators=(
+    ...         Operator(name="extract", service_s=0.5, emits={"match": 1}),
+    ...         Operator(name="match", service_s=0.55, emits={"aggregate": 1}),
+    ...         Operator(name="aggregate", service_s=0.02),
+    ...     ),
+    ... )
+    >>> vld.loads["match"].erlangs
+    7.15
+    """
+
+    # No slots: what follows from the fields is worked out once and kept, because a plan
+    # asks for it again at each of thousands of candidate allocations.
+
+    name: str
+    arrivals: tuple[Arrival, ...]
+    operators: tuple[Operator, ...]
+    cores: float | None = None
+
+    def __post_init__(self) -> None:
+        text = self.name if isinstance(self.name, str) else ""
+        if not text.strip() or not text.isprintable():
+            problem = f"{check.shown(self.name)} is not a name"
+            raise BadName("name", problem, "use text, in quotes if need be", value=self.name)
+        if not self.operators:
+            raise BadName("operators", "there are none", "write at least one", value=())
+        check.distinct("arrivals", (arrival.name for arrival in self.arrivals))
+        check.distinct("operators", (operator.name for operator in self.operators))
+        for arrival in self.arrivals:
+            check.known(f"arrivals.{arrival.name}.into", arrival.shares, self.operator)
+        for operator in self.operators:
+            check.known(f"operators.{operator.name}.emits", operator.emits, self.operator)
+        if not self.arrivals_per_s > 0:
+            raise NoArrivals(
+                "arrivals",
+                f"{self.arrivals_per_s:g} records arrive per second from outside",
+                "give at least one stream a rate above 0: frames: {per_s: 13, into: extract}",
+                value=self.arrivals_per_s,
+            )
+        if self.cores is not None:
+            check.number("cores", self.cores)
+            if self.cores == 0:
+                problem = "there are none"
+                raise BadNumber("cores", problem, "write more than 0, or leave it out", value=0)
+        self._check_loops()
+        self._check_rates()
+
+    def _check_loops(self) -> None:
+        loops = (part for part in self.components if is_loop(part, self.gains))
+        for component in loops:
+            if not dies_out(component, self.gains, critical=_CRITICAL_GAIN):
+                gain = loop_gain(component, self.gains)
+                raise UnstableLoop(
+                    f"operators.{component[0]}.emits",
+                    f"the loop through {', '.join(component)} has gain {gain:.6g}, "
+                    "so its records never die out",
+                    "lower the mean numbers emitted inside it until the gain is below 1",
+                    value=gain,
+                )
+
+    def _check_rates(self) -> None:
+        for name, load in self.loads.items():
+            finite = (self.arrivals_per_s, self.visits[name], load.arrival_scv)
+            if not (load.erlangs <= _MOST_ERLANGS and all(map(isfinite, finite))):
+                raise BadNumber(
+                    f"operators.{name}",
+                    f"{load.arrivals_per_s:g} records reach it per second and keep "
+                    f"{load.erlangs:g} processors busy",
+                    "check the units of the rates, the service time and the numbers emitted",
+                    value=load.arrivals_per_s,
+                )
+
+    @cached_property
+    def arrivals_per_s(self) -> float:
+        """Root records per second, λ₀."""
+        return sum(float(arrival.per_s) for arrival in self.arrivals)
+
+    @cached_property
+    def operator(self) -> Mapping[str, Operator]:
+        """The operators by name."""
+        return {operator.name: operator for operator in self.operators}
+
+    @cached_property
+    def fan_outs(self) -> Mapping[str, Mapping[str, FanOut]]:
+        """The records each operator sends to each other one, per record it serves."""
+        return {operator.name: operator.fan_outs for operator in self.operators}
+
+    @cached_property
+    def gains(self) -> Mapping[str, Mapping[str, float]]:
+        """The mean numbers of `fan_outs`."""
+        return {
+            name: {target: fan_out.mean for target, fan_out in targets.items()}
+            for name, targets in self.fan_outs.items()
+        }
+
+    @cached_property
+    def components(self) -> tuple[tuple[str, ...], ...]:
+        """The strongly connected components, those that records reach first in front."""
+        return tuple(components(self.gains))
+
+    @cached_property
+    def looped(self) -> frozenset[str]:
+        """The operators inside a loop."""
+        loops = (part for part in self.components if is_loop(part, self.gains))
+        return frozenset(name for part in loops for name in part)
+
+    @cached_property
+    def entries(self) -> Mapping[str, float]:
+        """Root records per second that enter at each operator."""
+        entering = dict.fromkeys(self.operator, 0.0)
+        for arrival in self.arrivals:
+            for target, share in arrival.shares.items():
+                entering[target] += arrival.per_s * share
+        return entering
+
+    @cached_property
+    def rates(self) -> Mapping[str, float]:
+        """Records per second that reach each operator, λ."""
+        return rates(self.entries, self.gains)
+
+    @cached_property
+    def visits(self) -> Mapping[str, float]:
+        """Mean records of a root's tree that reach each operator, λᵢ/λ₀."""
+        return {name: per_s / self.arrivals_per_s for name, per_s in self.rates.items()}
+
+    @cached_property
+    def loads(self) -> Mapping[str, StationLoad]:
+        """What each operator has to carry."""
+        external: dict[str, list[Flow]] = {name: [] for name in self.operator}
+        for arrival in self.arrivals:
+            for target, share in arrival.shares.items():
+                scv = share * arrival.scv + max(0.0, 1 - share)
+                external[target].append(Flow(arrival.per_s * share, scv))
+        scvs = arrival_scvs(
+            external,
+            self.fan_outs,
+            self.rates,
+            fixed={o.name: o.arrival_scv for o in self.operators if o.arrival_scv is not None},
+            order=[name for component in self.components for name in component],
+            looped=self.looped,
+        )
+        return {
+            operator.name: StationLoad(
+                arrivals_per_s=self.rates[operator.name],
+                service_s=operator.service_s / operator.speed,
+                arrival_scv=scvs[operator.name],
+                service_scv=operator.service_scv,
+            )
+            for operator in self.operators
+        }
+
+    @cached_property
+    def branches(self) -> bool:
+        """Whether some record that exists may have two children."""
+        return any(o.branches and self.rates[o.name] > 0 for o in self.operators)
+
+    def scaled(self, factor: float) -> "Topology":
+        """Return the same topology with all arrivals *factor* times as fast."""
+        faster = tuple(replace(a, per_s=a.per_s * factor) for a in self.arrivals)
+        return replace(self, arrivals=faster)

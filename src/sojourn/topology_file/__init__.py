@@ -1,6 +1,0 @@
-"""Topology files: YAML or JSON, `format: 1` (docs/reference/topology-file.md)."""
-
-from sojourn.topology_file.reading import FORMAT, parse_topology, read_topology
-from sojourn.topology_file.writing import topology_text, write_topology
-
-__all__ = ["FORMAT", "parse_topology", "read_topology", "topology_text", "write_topology"]

@@ -1,0 +1,268 @@
+"""Sinks at which nothing arrives twice, on a real broker."""
+
+import time
+from dataclasses import replace
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from pyspark.sql import functions as sql
+
+from sojourn.errors import BrokerFailed
+from sojourn.host.tracing import child_identity
+from sojourn.spark import sink_tail as module
+from sojourn.spark.broker import Broker
+from sojourn.spark.checkpoints import KeptState
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.deduplicate import Once, start_once
+from sojourn.spark.native.headers import lineage_headers
+from sojourn.spark.root_marks import root_marks
+from sojourn.spark.session import end_session, new_session
+from sojourn.spark.sink_tail import SinkEnd, sink_end
+
+pytestmark = pytest.mark.spark
+DEADLINE_S = 120
+
+
+@pytest.fixture(scope="module")
+def broker(jars):
+    with Broker(jars=jars, secured=False) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def spark(jars):
+    session = new_session("sinks", jars=jars, slots=2)
+    yield session
+    end_session(session)
+
+
+@pytest.fixture
+def clients(broker, monkeypatch):
+    """Return the settings of clients; whoever waits for what does not come waits too long."""
+    monkeypatch.setattr(module, "_ANSWER_S", 1000.0)
+    monkeypatch.setattr(module, "_held", {})
+    return Cluster(broker.bootstrap_servers).for_clients
+
+
+def write(clients, topic, ids, *, partition=0, ended="", at_ms=None):
+    """Write records with *ids* (or none, if ""), in a transaction that is *ended* like that.
+
+    Their keys are the same.
+    """
+    own = {"transactional.id": f"{topic} {ids[0]}"} if ended else {}
+    producer = Producer({**clients, **own})
+    if ended:
+        producer.init_transactions()
+        producer.begin_transaction()
+    for identity in ids:
+        producer.produce(
+            topic,
+            b"{}",
+            identity or None,
+            partition=partition,
+            headers=[("sojourn-id", identity.encode())] if identity else [],
+            timestamp=at_ms or int(time.time() * 1000),
+        )
+    if ended:
+        producer.flush()
+        getattr(producer, f"{ended}_transaction")()
+    assert producer.flush(30) == 0
+
+
+def delete(clients, topic, parts):
+    """Delete all records that *topic* has."""
+    client = Cluster(clients["bootstrap.servers"]).client()
+    ends = [TopicPartition(topic, part, -1) for part in range(parts)]  # as Kafka says "all"
+    for deleted in client.delete_records(ends).values():
+        deleted.result(30)
+
+
+def make_anew(broker, topic):
+    client = Cluster(broker.bootstrap_servers).client()
+    client.delete_topics([topic])[topic].result(30)
+    eventually(lambda: topic not in client.list_topics(timeout=30).topics, "it is deleted")
+    broker.create_topics({topic: 1})
+
+
+def eventually(condition, what):
+    until_s = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < until_s, what
+        time.sleep(0.05)
+
+
+def sink(broker, checkpoint, **topics):
+    cluster = Cluster(broker.bootstrap_servers)
+    return Once(
+        name="once",
+        window=1000,
+        checkpoint=checkpoint,
+        clients=cluster.for_clients,
+        spark=cluster.for_spark,
+        mark="m",
+        batch_s=5,
+        **topics,
+    )
+
+
+def held(end, ids):
+    return [identity for identity in ids if identity in end]
+
+
+@pytest.mark.timeout(60)
+def test_a_few_records_are_read_without_waiting_for_more(broker, clients):
+    broker.create_topics({"few": 1, "none": 1})
+    write(clients, "few", ["a", "b", "c"])
+    assert held(sink_end(clients, "few", 1000), "abcd") == ["a", "b", "c"]
+    assert held(sink_end(clients, "few", 2), "abcd") == ["b", "c"]
+    assert held(sink_end(clients, "none", 1000), "abcd") == []
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("ended", ["commit", "abort"])
+def test_the_last_offset_may_be_the_end_of_a_transaction(broker, clients, ended):
+    broker.create_topics({ended: 1})
+    write(clients, ended, ["a", "b"], ended=ended)
+    end = SinkEnd(ended, 1000)
+    assert end.read(clients) == 2
+    write(clients, ended, ["c"], ended=ended)
+    assert end.read(clients) == 1
+    assert held(end, "abcd") == ["a", "b", "c"]
+
+
+@pytest.mark.timeout(60)
+def test_what_was_read_is_not_read_again(broker, clients):
+    broker.create_topics({"read": 1})
+    write(clients, "read", ["a", "b"])
+    assert held(sink_end(clients, "read", 3), "abcd") == ["a", "b"]
+    delete(clients, "read", 1)
+    write(clients, "read", ["c", "d"])
+    assert held(sink_end(clients, "read", 3), "abcd") == ["b", "c", "d"]
+
+
+@pytest.mark.timeout(60)
+def test_a_topic_that_was_made_anew_is_read_from_its_begin(broker, clients):
+    broker.create_topics({"anew": 1})
+    write(clients, "anew", ["a", "b"])
+    end = sink_end(clients, "anew", 10)
+    make_anew(broker, "anew")
+    write(clients, "anew", ["c"])
+    assert end.read(clients) == 1
+    assert held(end, "abc") == ["c"]
+
+
+@pytest.mark.timeout(60)
+def test_the_last_records_are_those_of_all_partitions(broker, clients):
+    broker.create_topics({"parts": 3})
+    now_ms = int(time.time() * 1000)
+    # the partition that is read last has the oldest
+    write(clients, "parts", ["a", "b"], partition=2, at_ms=now_ms - 2000)
+    write(clients, "parts", ["c", "d"], partition=0, at_ms=now_ms - 1000)
+    write(clients, "parts", ["e"], partition=1, at_ms=now_ms)
+    assert held(sink_end(clients, "parts", 3), "abcde") == ["c", "d", "e"]
+    write(clients, "parts", ["f"], partition=2, at_ms=now_ms + 1000)
+    assert held(sink_end(clients, "parts", 3), "abcdef") == ["d", "e", "f"]
+
+
+def test_a_topic_that_is_made_anew_has_another_mark(broker):
+    broker.create_topics({"marked": 1, "other": 1})
+    client = Cluster(broker.bootstrap_servers).client()
+    before, again = (root_marks(client, ["marked", "other"], "epoch") for _ in range(2))
+    assert before == again
+    assert before["marked"] != before["other"]
+    make_anew(broker, "marked")
+    after = root_marks(client, ["marked", "other"], "epoch")
+    assert after["marked"] != before["marked"]
+    assert after["other"] == before["other"]
+    assert root_marks(client, ["other"], "next epoch") != {"other": before["other"]}
+
+
+def test_a_topic_that_is_not_there_has_no_mark(broker):
+    client = Cluster(broker.bootstrap_servers).client()
+    with pytest.raises(BrokerFailed, match=r"does not describe its topics: .*UNKNOWN_TOPIC"):
+        root_marks(client, ["nowhere"], "epoch")
+
+
+def test_spark_gives_children_the_ids_that_hosts_give(spark):
+    source = "headers array<struct<key: string, value: binary>>, topic string, partition int, "
+    source += "offset long, timestamp timestamp"
+    root = "lines@mark/0/7"
+    steps = (".split.0" * n for n in (0, 1, 18, 19, 20, 21, 100))
+    told = [(root, root + step) for step in steps]
+    told += [("r\U0001f600", "\u00fc\U0001f600" * n) for n in (60, 76, 77, 78, 79, 160)]
+    rows = [
+        ([("sojourn-id", i.encode()), ("sojourn-root", r.encode())], "lines", 0, 7, None)
+        for r, i in told
+    ]
+    rows.append(([("sojourn-id", b"order-1")], "lines", 0, 7, None))
+    rows.append(([], "lines", 0, 7, None))
+    frame = spark.createDataFrame(rows, source)
+    headers = lineage_headers(sql.struct(*frame.columns), sql.lit(".split.0"), "mark")
+    found = [dict(row[0])["sojourn-id"].decode() for row in frame.select(headers).collect()]
+    assert found == [
+        *(child_identity(identity, "split", 0, root=root) for root, identity in told),
+        "order-1.split.0",
+        "lines@mark/0/7.split.0",
+    ]
+    roots = [dict(row[0])["sojourn-root"].decode() for row in frame.select(headers).collect()]
+    assert roots == [*(root for root, _ in told), "order-1", "lines@mark/0/7"]
+    assert sum("~" in identity for identity in found) == 6
+
+
+def test_what_comes_twice_leaves_once_in_whatever_batch(broker, clients, spark, tmp_path):
+    broker.create_topics({"twice": 1, "once": 2})
+    state = KeptState(tmp_path)
+    once = sink(broker, state.checkpoint("sink once"), reads="twice", writes="once")
+    write(clients, "twice", ["a", "b", "a"])
+    reader = Consumer({**clients, "group.id": "test", "auto.offset.reset": "earliest"})
+    reader.subscribe(["once"])
+    arrived, keys = [], []
+
+    def came(identity):
+        message = reader.poll(0.1)
+        if message is not None and message.error() is None:
+            arrived.append(dict(message.headers())["sojourn-id"].decode())
+            keys.append(message.key())
+        return identity in arrived
+
+    def await_batches(number):
+        until = state.commits("sink once") + number
+        eventually(lambda: state.commits("sink once") >= until, "batches end")
+
+    query = start_once(spark, once)
+    try:
+        eventually(lambda: came("b"), "records pass")
+        # the next batch to be committed may have begun before; the one after it has not
+        await_batches(2)
+        delete(clients, "once", 2)
+        write(clients, "twice", ["b", "c", "a", "d"])
+        eventually(lambda: came("d"), "records pass")
+        await_batches(1)
+        assert query.exception() is None
+    finally:
+        query.stop()
+    # no batch of these is committed: all of it comes again
+    endless = replace(once, batch_s=600)
+    try:
+        for last in ("e", "f"):
+            query = start_once(spark, endless)
+            try:
+                write(clients, "twice", ["", last])
+                eventually(lambda last=last: came(last), "records pass")
+                assert query.exception() is None
+            finally:
+                query.stop()
+    finally:
+        reader.close()
+    assert sorted(arrived) == ["a", "b", "c", "d", "e", "f", "twice@m/0/7", "twice@m/0/9"]
+    assert sorted(filter(None, keys)) == [b"a", b"b", b"c", b"d", b"e", b"f"]
+
+
+def test_partitions_that_are_added_are_refused(broker, spark, tmp_path):
+    broker.create_topics({"grown": 2, "out": 1})
+    query = start_once(spark, sink(broker, tmp_path, reads="grown", writes="out"))
+    try:
+        eventually(lambda: query.exception() is not None, "it fails")
+        assert "grown has got more than one partition" in str(query.exception())
+    finally:
+        query.stop()

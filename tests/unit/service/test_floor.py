@@ -1,0 +1,84 @@
+"""Targets that cannot be met: said as soon as what was measured shows it, and once."""
+
+from itertools import islice
+
+import pytest
+
+import sojourn as sj
+from live_engine import LiveSimulator
+from sojourn.act.policy import policy
+from sojourn.service.first_plan import bounded
+from sojourn.service.floor import floor_warning
+from sojourn.service.orders import Beginning
+from sojourn.service.status import status
+from sojourn.service.supervisor import Running
+
+BELOW = "no number of processors reaches mean ≤ 0.06 s: without any waiting it is still 0.07 s"
+CHAIN = sj.Topology(
+    name="chain",
+    arrivals=(sj.Arrival(name="in", per_s=50, into="a"),),
+    operators=(
+        sj.Operator(name="a", service_s=0.05, emits={"b": 1}),
+        sj.Operator(name="b", service_s=0.02),
+    ),
+)
+
+
+def begun(target_s):
+    engine = LiveSimulator(look_s=0.0)
+    engine.start(CHAIN, {"a": 4, "b": 2})
+
+    def make(target, most):
+        return policy("drs", target=target, most=most), f"{target}, {most}"
+
+    return Running(engine, CHAIN, make, Beginning(target=sj.Target("mean", target_s), most=20))
+
+
+def test_a_target_below_what_operators_take_is_warned_of():
+    said = floor_warning(CHAIN, sj.Target("mean", 0.06), CHAIN.operator)
+    assert said.startswith(BELOW)
+    assert not floor_warning(CHAIN, sj.Target("mean", 0.08), CHAIN.operator)
+
+
+def test_only_what_is_known_counts():
+    """What the others take can only make it worse."""
+    assert not floor_warning(CHAIN, sj.Target("mean", 0.06), {"a"})
+    assert "still 0.05 s" in floor_warning(CHAIN, sj.Target("mean", 0.04), {"a"})
+    assert not floor_warning(CHAIN, sj.Target("p95", 0.001), ())
+
+
+def test_what_was_measured_tells_once_that_the_target_is_too_low():
+    running = begun(0.03)
+    episodes = list(islice(running.turns(), 40))
+    told = [e for e in episodes if not e.looked]
+    assert len(told) == 1
+    assert "no number of processors reaches mean ≤ 0.03 s" in told[0].decision.reason
+    assert running.warning == status(running)["warning"] != ""
+
+
+def test_another_target_is_judged_at_once():
+    running = begun(0.2)
+    list(islice(running.turns(), 5))
+    assert running.warning == ""
+    said = running.set_goal(sj.Target("mean", 0.03), None)
+    assert said.startswith("from now on mean ≤ 0.03 s, 20; but no number of processors reaches")
+    assert [e.decision.reason.split("; but ")[1] for e in running.untold()] == [running.warning]
+    assert "but" not in running.set_goal(sj.Target("mean", 0.2), None)
+    assert status(running)["warning"] == ""
+
+
+@pytest.mark.parametrize(
+    ("cores", "asked", "most", "said"),
+    [
+        (2, {}, 32, "at most 32 processors (16 per core; --max-processors changes it)"),
+        (1, {}, 32, "at most 32 processors (for 1 core; --max-processors changes it)"),
+        (8, {}, 128, "at most 128 processors (16 per core; --max-processors changes it)"),
+        (2, {"a": 60}, 61, "at most 61 processors (for 2 cores; --max-processors changes it)"),
+    ],
+)
+def test_where_nobody_says_it_the_cores_bound_the_processors(
+    monkeypatch, cores, asked, most, said
+):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: set(range(cores)))
+    assert bounded(CHAIN, asked, None) == (most, [said])
+    assert bounded(CHAIN, asked, 7) == (7, [])

@@ -1,0 +1,208 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sojourn as sj
+from processes import started
+from sojourn.errors import BadAllocation, BadFile, EngineError
+from sojourn.service.first_plan import first_allocation, first_topology
+from sojourn.service.state import State
+from sojourn.spark.state_lock import StateLock
+from sojourn.topology import Arrival, Operator, Topology
+
+
+def test_a_new_folder_is_made_and_marked(tmp_path):
+    with State(tmp_path / "deep" / "state", "words") as state:
+        assert state.path.stat().st_mode & 0o777 == 0o700
+    with State(state.path, "words"):
+        pass
+
+
+def test_one_run_uses_it_at_a_time(tmp_path):
+    with (
+        State(tmp_path, "words"),
+        pytest.raises(EngineError, match=rf"a run that goes on, pid {os.getpid()}; .*--state"),
+        State(tmp_path, "words"),
+    ):
+        pass
+
+
+def test_a_killed_run_does_not_keep_it(tmp_path):
+    held = (
+        "import pathlib, sys; from sojourn.service.state import State\n"
+        "with State(pathlib.Path(sys.argv[1]), 'words'): print('held', flush=True); input()"
+    )
+    with started(
+        [sys.executable, "-c", held, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        process.stdout.readline()
+        with pytest.raises(EngineError, match=f"pid {process.pid}"), State(tmp_path, "words"):
+            pass
+    with State(tmp_path, "words"):
+        pass
+
+
+def test_the_state_of_another_application_is_refused(tmp_path):
+    with State(tmp_path, "words"):
+        pass
+    with pytest.raises(BadFile, match="is the state of words, and this is votes"):
+        State(tmp_path, "votes").__enter__()
+
+
+def test_what_an_engine_wrote_is_known_as_well(tmp_path):
+    (tmp_path / "application.json").write_text(json.dumps({"application": "words"}))
+    with State(tmp_path, "words"):
+        pass
+    (tmp_path / "run.json").unlink()
+    with pytest.raises(BadFile, match="is the state of words"):
+        State(tmp_path, "votes").__enter__()
+
+
+def test_a_folder_with_anything_else_in_it_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(BadFile, match="is not empty, and not the state of an application"):
+        State(tmp_path, "words").__enter__()
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}"])
+def test_a_mark_that_is_not_ours_is_refused(tmp_path, text):
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(BadFile, match="is not what sojourn writes"):
+        State(tmp_path, "words").__enter__()
+
+
+def test_a_path_that_is_no_folder_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadFile, match=r"cannot be used: .*name another with --state"):
+        State(tmp_path / "file", "words").__enter__()
+
+
+def test_what_an_engine_left_that_failed_to_start_is_no_reason_to_refuse(tmp_path):
+    with StateLock(tmp_path):
+        (tmp_path / "logs").mkdir()
+    with State(tmp_path, "words"):
+        pass
+
+
+def test_to_forget_keeps_the_history_alone(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    kept = tmp_path / "elsewhere" / "precious"
+    kept.write_text("")
+    with State(tmp_path / "state", "words") as state:
+        (state.path / "checkpoints" / "split").mkdir(parents=True)
+        (state.path / "application.json").write_text("{}")
+        (state.path / "link").symlink_to(tmp_path / "elsewhere")
+        state.history.write_text("turns")
+        with StateLock(state.path):
+            state.forget()
+        left = sorted(path.name for path in state.path.iterdir())
+    assert left == ["engine.lock", "history", "lock", "run.json"]
+    assert kept.exists()
+
+
+def test_what_cannot_be_forgotten_is_named(tmp_path, monkeypatch):
+    def refuse(_path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("shutil.rmtree", refuse)
+    with State(tmp_path, "words") as state:
+        (tmp_path / "checkpoints").mkdir()
+        with pytest.raises(EngineError, match="checkpoints cannot be removed: Permission"):
+            state.forget()
+
+
+def test_a_lock_that_cannot_be_had_is_named(tmp_path):
+    (tmp_path / "lock").mkdir()
+    with pytest.raises(BadFile, match="lock: cannot be written"):
+        State(tmp_path, "words").__enter__()
+
+
+# -- what an application begins with -----------------------------------------------------------
+
+
+@pytest.fixture
+def words():
+    app = sj.App("words")
+    lines = app.source("lines", schema="line string")
+
+    @app.operator(reads=lines, emits="word string", sends=8.5, min_processors=2)
+    def split(line):
+        yield from ((word,) for word in line.split())
+
+    @app.operator(reads=split, emits="word string", service_s=0.25, max_processors=4)
+    def check(word):
+        yield (word,)
+
+    app.sink(app.aggregate("count", reads=check, by="word", columns={"n": "count(*)"}))
+    return app
+
+
+def test_hints_come_before_guesses(words):
+    loads = first_topology(words, {"lines": 3.0, "other": 1.0}).loads
+    assert {name: load.service_s for name, load in loads.items()} == {
+        "split": 0.01, "check": 0.25, "count": 0.01,
+    }  # fmt: skip
+    assert first_topology(words, {}).rates == {"split": 1.0, "check": 8.5, "count": 8.5}
+
+
+def test_what_spark_runs_itself_keeps_its_processors(words):
+    """They cannot be changed while it runs, so nobody should decide to."""
+    topology = first_topology(words, {})
+    assert topology.operator["count"].max_processors == 1
+    assert topology.operator["split"].max_processors is None
+
+
+def test_it_starts_with_what_is_asked_for_and_else_the_fewest(words):
+    topology = first_topology(words, {})
+    fewest = first_allocation(topology, {}, None)
+    assert fewest.processors == {"split": 2, "check": 1, "count": 1}
+    asked = first_allocation(topology, {"check": 3}, 6)
+    assert asked.processors == {"split": 2, "check": 3, "count": 1}
+    assert asked.said == "check=3 (--start); split=2, count=1 (min_processors)"
+    with pytest.raises(BadAllocation, match="max_processors is 4"):
+        first_allocation(topology, {"check": 5}, None)
+    with pytest.raises(BadAllocation, match="6 processors in all, and 5 are the most"):
+        first_allocation(topology, {"check": 3}, 5)
+
+
+def test_what_operators_had_last_is_kept_within_the_bounds_of_now(words):
+    topology = first_topology(words, {})
+    last = {"split": 1, "check": 9, "count": 3, "gone": 7}
+    begun = first_allocation(topology, {}, None, last)
+    assert begun.processors == {"split": 2, "check": 4, "count": 1}
+    assert begun.said == (
+        "split=2, check=4, count=1 (as in the run before, within the bounds of now)"
+    )
+
+
+@given(
+    last=st.dictionaries(st.sampled_from("abcd"), st.integers(1, 1000)),
+    asked=st.dictionaries(st.sampled_from("abc"), st.integers(1, 5)),
+    most=st.none() | st.integers(20, 2000),
+)
+def test_what_is_begun_with_never_breaks_a_bound(last, asked, most):
+    topology = Topology(
+        name="bounded",
+        arrivals=(Arrival(name="in", per_s=1.0, into="a"),),
+        operators=(
+            Operator(name="a", service_s=0.1, emits={"b": 1}),
+            Operator(name="b", service_s=0.1, min_processors=1, max_processors=50),
+            Operator(name="c", service_s=0.1, max_processors=5),
+        ),
+    )
+    begun = first_allocation(topology, asked, most, last).processors
+    assert begun | asked == begun
+    assert list(begun) == ["a", "b", "c"]
+    assert all(
+        o.min_processors <= begun[o.name] <= (o.max_processors or 1000)
+        for o in topology.operators
+    )
+    assert most is None or sum(begun.values()) <= most
+    if most is None:
+        assert begun["a"] == asked.get("a", last.get("a", 1))

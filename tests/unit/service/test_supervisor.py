@@ -1,0 +1,499 @@
+"""A running application that several threads command, on the simulator."""
+
+import json
+import threading
+from dataclasses import replace
+from functools import partial
+from itertools import count, islice
+
+import pytest
+
+import sojourn as sj
+from live_engine import Health, LiveSimulator
+from sojourn.act.policy import policy
+from sojourn.act.policy.static import Static
+from sojourn.errors import ApplicationStopped, BadAllocation, BadInput, BadTarget, EngineError
+from sojourn.knowledge import Decision
+from sojourn.loop import Loop
+from sojourn.service.orders import Beginning
+from sojourn.service.requests import answer
+from sojourn.service.status import LatestDecisions, status
+from sojourn.service.supervisor import Running
+
+CHAIN = sj.Topology(
+    name="chain",
+    arrivals=(sj.Arrival(name="in", per_s=50, into="a"),),
+    operators=(
+        sj.Operator(name="a", service_s=0.05, emits={"b": 1}, min_processors=2),
+        sj.Operator(name="b", service_s=0.02, max_processors=6),
+    ),
+)
+ENOUGH = {"a": 4, "b": 2}
+
+
+class Jump:
+    """A policy that wants one processor more for `a` at each turn."""
+
+    def __call__(self, knowledge, /):
+        before = dict(knowledge.allocation)
+        after = {**before, "a": before["a"] + 1}
+        return Decision(at_s=knowledge.at_s, before=before, after=after, reason="a test")
+
+
+class Broken:
+    """A policy that fails as often as it is told to."""
+
+    def __init__(self, times=10**9):
+        self.times = times
+
+    def __call__(self, knowledge, /):
+        if self.times > 0:
+            self.times -= 1
+            raise ZeroDivisionError("by zero")
+        return Static()(knowledge)
+
+
+def begun(decides=None, *, engine=None, **begins):
+    """Return the application with a policy that is always the same, or drs."""
+    engine = engine or LiveSimulator(look_s=0.0)
+    engine.start(CHAIN, ENOUGH)
+
+    def make(target, most):
+        said = f"{target}, {most}"
+        return decides or policy("drs", target=target, most=most), said
+
+    begins = {"target": sj.Target("mean", 0.2), "every_s": 1.0} | begins
+    return Running(engine, CHAIN, make, Beginning(**begins))
+
+
+def turned(running, number):
+    return list(islice(running.turns(), number))
+
+
+def looks(running, number):
+    """Return turns alone, without what was told by hand between them."""
+    passing = (episode for episode in running.turns() if episode.looked)
+    return list(islice(passing, number))
+
+
+def known(running):
+    """Return the turns that the loop remembers, with the target that they had."""
+    target = running.orders.target
+    return tuple(replace(episode, target=target) for episode in running.knowledge.episodes)
+
+
+def test_turns_are_those_of_the_loop():
+    running = begun(Jump())
+    first, second = turned(running, 2)
+    assert (first.running["a"], second.running["a"]) == (5, 6)
+    assert known(running) == (first, second)
+    assert running.changes == 2
+
+
+def test_it_ends_when_it_is_time():
+    assert len(list(begun(Static()).turns(until_s=5.0))) == 5
+
+
+def test_it_ends_after_the_turn_in_which_it_is_asked_to():
+    running = begun(Static())
+    for _ in running.turns():
+        running.end()
+    assert len(running.knowledge.episodes) == 1
+    assert not list(running.turns())
+
+
+# -- by hand -----------------------------------------------------------------------------------
+
+
+def test_a_change_by_hand_is_made_at_once_and_stays():
+    """The loop would undo it at its next turn, so it is paused."""
+    running = begun(Jump())
+    turned(running, 1)
+    said = running.scale({"b": 4})
+    assert said == (
+        "b 2 -> 4; the loop is paused, `sojourn resume` lets it decide again"
+    )  # what is printed
+    assert running.engine.allocation == {"a": 5, "b": 4}
+    assert running.knowledge.allocation == {"a": 5, "b": 4}
+    told, after = turned(running, 2)
+    assert told.decision.reason == "set by hand with `sojourn scale`"
+    assert (told.decision.before["b"], told.decision.after["b"]) == (2, 4)
+    assert told.cost.changed == {"b": (2, 4)}
+    assert after.decision.before == {"a": 5, "b": 4}
+    assert (after.cost, running.engine.allocation) == (None, {"a": 5, "b": 4})
+
+
+def test_what_was_done_by_hand_does_not_confuse_what_is_known():
+    """Policies look back on observations, and that was none."""
+    running = begun(Static())
+    running.scale({"b": 4})
+    turned(running, 3)
+    assert all(e.observation.lasted_s > 0 for e in running.knowledge.episodes)
+    assert running.knowledge.changed_at_s == 0.0
+    running.scale({"b": 3})
+    assert running.knowledge.changed_at_s == running.engine.now_s == 2.0
+
+
+def test_resumed_it_goes_on_from_there():
+    running = begun(Jump())
+    running.scale({"a": 9})
+    assert running.deciding.mode == "paused"
+    assert running.resume() == "the loop decides: mean ≤ 0.2 s, None"
+    _, told, episode = turned(running, 3)
+    assert told.decision.reason == "resumed with `sojourn resume`: mean ≤ 0.2 s, None"
+    assert (episode.decision.before["a"], episode.running["a"]) == (9, 10)
+
+
+def test_the_same_processors_again_are_no_change():
+    running = begun(Jump())
+    assert running.scale({"a": 4}).startswith("a=4 already; the loop is paused")
+    assert (running.changes, running.deciding.mode) == (0, "paused")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({}, "no operator is named"),
+        ({"c": 1}, "there is no operator 'c'; write some of a, b"),
+        ({"a": 0}, "a: 0 is no number of processors"),
+        ({"a": "3"}, "a: '3' is no number of processors"),
+        ({"a": True}, "a: True is no number of processors"),
+        ({"a": 1}, "a: 1 processors, and its min_processors is 2"),
+        ({"b": 7}, "b: 7 processors, and its max_processors is 6"),
+        ({"a": 7, "b": 6}, "13 processors in all, and 12 are the most .* --max-processors 13"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_changes_nothing(asked, said):
+    running = begun(Jump(), most=12)
+    with pytest.raises(BadAllocation, match=said):
+        running.scale(asked)
+    assert (running.engine.allocation, running.deciding.mode) == (ENOUGH, "active")
+
+
+def test_fewer_are_allowed_even_where_there_are_too_many():
+    running = begun(Static(), most=6)
+    running.set_goal(None, 4)
+    assert "a 4 -> 3" in running.scale({"a": 3})
+
+
+def test_what_the_engine_refuses_leaves_the_loop_deciding():
+    running = begun(Jump())
+
+    def refuse(_allocation):
+        raise EngineError("no processors to be had")
+
+    running.engine.apply = refuse
+    with pytest.raises(EngineError, match="no processors"):
+        running.scale({"a": 5})
+    assert (running.deciding.mode, running.knowledge.allocation) == ("active", ENOUGH)
+
+
+def test_a_decision_under_way_does_not_undo_what_is_set_by_hand():
+    """Somebody scales while the loop decides on what it saw before."""
+    deciding, scaled = threading.Event(), threading.Event()
+
+    class Slow(Jump):
+        def __call__(self, knowledge, /):
+            deciding.set()
+            scaled.wait(0.2)  # which it must not see happen
+            return super().__call__(knowledge)
+
+    running = begun(Slow())
+
+    def by_hand():
+        deciding.wait()
+        running.scale({"a": 9})
+        scaled.set()
+
+    thread = threading.Thread(target=by_hand, daemon=True)
+    thread.start()
+    turned(running, 1)
+    thread.join()
+    assert running.engine.allocation["a"] == 9
+    turned(running, 3)
+    assert running.engine.allocation["a"] == running.knowledge.allocation["a"] == 9
+
+
+def test_processors_are_changed_while_the_loop_looks():
+    """It may wait for a long time, and somebody wants them now."""
+    looking, scaled = threading.Event(), threading.Event()
+
+    def wait(_now_s):
+        looking.set()
+        scaled.wait()
+
+    running = begun(Static(), engine=LiveSimulator(look_s=0.0, raises=wait))
+    thread = threading.Thread(target=turned, args=(running, 1), daemon=True)
+    thread.start()
+    looking.wait()
+    running.scale({"a": 6})
+    assert running.engine.allocation["a"] == 6
+    scaled.set()
+    thread.join()
+    assert running.knowledge.allocation["a"] == 6
+
+
+def test_paused_it_recommends_only():
+    running = begun(Jump())
+    assert running.pause().startswith("the loop is paused: it looks and recommends")
+    episode = looks(running, 1)[0]
+    assert (episode.decision.kind, episode.cost) == ("up", None)
+    running.resume()
+    assert looks(running, 1)[0].cost is not None
+
+
+def test_started_passive_it_recommends_until_it_is_resumed():
+    running = begun(Jump(), active=False)
+    assert (running.deciding.mode, turned(running, 1)[0].cost) == ("passive", None)
+    running.resume()
+    assert looks(running, 1)[0].running["a"] == 5
+
+
+def test_another_target_is_gone_after_from_the_next_turn_on():
+    running = begun()
+    turned(running, 20)
+    assert running.engine.allocation == ENOUGH
+    assert running.set_goal(sj.Target("mean", 0.0751), 12) == (
+        "from now on mean ≤ 0.0751 s, 12"
+    )
+    turned(running, 1)
+    assert sum(running.engine.allocation.values()) > 6
+    assert running.orders.most == 12
+
+
+def test_orders_are_noticed_with_who_gave_them_and_turns_keep_their_target():
+    """So that a history tells them, and judges each turn by what was asked for then."""
+    running = begun()
+    old, new = running.orders.target, sj.Target("p95", 1.0)
+    running.pause("anna")
+    before = turned(running, 2)
+    running.set_goal(new, 12, "ben")
+    running.resume()
+    after = turned(running, 3)
+    assert [episode.looked for episode in (*before, *after)] == [
+        False,
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert [episode.decision.reason for episode in (before[0], *after[:2])] == [
+        "paused with `sojourn pause` by anna: it only recommends",
+        "set with `sojourn set` by ben: p95 ≤ 1 s, 12",
+        "resumed with `sojourn resume`: p95 ≤ 1 s, 12",
+    ]
+    assert [episode.target for episode in (*before, *after)] == [old, old, new, new, new]
+    assert {episode.decision.kind for episode in (before[0], *after[:2])} == {"hold"}
+
+
+def test_what_is_told_after_the_last_turn_is_not_lost():
+    running = begun()
+    turned(running, 1)
+    running.pause()
+    running.end()
+    assert not list(running.turns())
+    assert [e.decision.reason for e in running.untold()] == [
+        "paused with `sojourn pause`: it only recommends"
+    ]
+    assert not list(running.untold())
+
+
+def test_what_is_not_set_stays():
+    running = begun(most=20)
+    running.set_goal(sj.Target("p95", 1.0), None)
+    assert (running.orders.target, running.orders.most) == (sj.Target("p95", 1.0), 20)
+    assert running.set_goal(None, 9) == "from now on p95 ≤ 1 s, 9"
+    running.pause()
+    assert "9; the loop is paused" in running.set_goal(sj.Target("p95", 2.0), None)
+
+
+def test_a_goal_that_cannot_be_is_refused_and_the_old_one_stays():
+    running = begun(most=20)
+    with pytest.raises(BadTarget, match="at most 2 processors, but the operators have 3"):
+        running.set_goal(None, 2)
+    with pytest.raises(BadInput, match="nothing is to be set"):
+        running.set_goal(None, None)
+    assert running.orders.most == 20
+    with pytest.raises(BadTarget, match="at most 1 processors"):
+        begun(most=1)
+
+
+# -- failures ----------------------------------------------------------------------------------
+
+
+def test_a_loop_that_fails_is_started_again_and_takes_over():
+    """What runs, and what is known, are not its own."""
+    running = begun(Broken(times=2))
+    episodes = turned(running, 3)
+    assert [e.failure for e in episodes] == ["ZeroDivisionError: by zero"] * 2 + [""]
+    assert episodes[0].decision.reason == "the loop failed; a new one takes over"
+    assert running.deciding.mode == "active"
+    assert known(running) == (episodes[2],)
+    assert running.knowledge.allocation == ENOUGH
+
+
+def test_what_was_applied_before_it_failed_is_known_to_the_next(monkeypatch):
+    class Forgets(Loop):
+        def decide(self, observation):
+            super().decide(observation)
+            raise RuntimeError("after it has acted")
+
+    monkeypatch.setattr("sojourn.service.supervisor.Loop", Forgets)
+    running = begun(Jump())
+    turned(running, 1)
+    assert running.engine.allocation == running.knowledge.allocation == {"a": 5, "b": 2}
+
+
+def test_a_loop_that_fails_again_and_again_decides_no_more_but_all_goes_on():
+    running = begun(Broken())
+    episodes = turned(running, 15)
+    assert [bool(e.failure) for e in episodes] == [True] * 10 + [False] * 5
+    said = "the loop failed 10 times and decides no more; `sojourn resume` lets it decide again"
+    assert episodes[9].decision.reason == said
+    assert episodes[-1].decision.reason == f"{said}: ZeroDivisionError: by zero"
+    assert episodes[-1].observation.usable
+    assert running.deciding.mode == "failed"
+    assert "does not decide anyway" in running.pause()
+    assert "a 4 -> 5" in running.scale({"a": 5})
+    assert running.deciding.mode == "failed"
+
+
+def test_resumed_a_failed_loop_tries_again():
+    running = begun(Broken(times=10))
+    turned(running, 12)
+    assert running.deciding.mode == "failed"
+    running.resume()
+    assert looks(running, 1)[0].decision.reason == "what was started with stays"
+
+
+def test_failures_far_apart_are_no_reason_to_give_up(monkeypatch):
+    clock = iter(range(0, 10_000, 20))
+    monkeypatch.setattr("sojourn.service.supervisor.time.monotonic", lambda: next(clock))
+    running = begun(Broken())
+    assert all(e.failure for e in turned(running, 15))
+    assert running.deciding.mode == "active"
+
+
+def test_not_even_looking_may_work_and_all_goes_on():
+    looks = count()
+    engine = LiveSimulator(
+        look_s=0.0, raises=lambda _now_s: KeyError("a bug") if next(looks) < 13 else None
+    )
+    running = begun(Static(), engine=engine, every_s=0.01)
+    episodes = turned(running, 11)
+    assert [bool(e.failure) for e in episodes] == [True] * 10 + [False]
+    assert (next(looks), episodes[-1].observation.usable) == (14, True)
+
+
+def test_an_application_that_stopped_is_said_with_its_reason():
+    running = begun(Static(), engine=LiveSimulator(look_s=0.0, stops_at_s=2.0))
+    with pytest.raises(ApplicationStopped, match="a record failed: ValueError: seven"):
+        turned(running, 5)
+
+
+def test_a_failure_that_only_its_health_tells_ends_it_too():
+    running = begun(Static())
+    turned(running, 1)
+    running.engine.failure = "split: it cannot be imported"
+    with pytest.raises(ApplicationStopped, match="cannot be imported"):
+        turned(running, 1)
+
+
+def test_while_it_is_drained_nothing_can_be_changed():
+    running = begun(Jump())
+    progress = []
+    running.drain(progress.append)
+    assert progress[-1] == "drained"
+    for change in (running.pause, running.resume, lambda: running.scale({"a": 5})):
+        with pytest.raises(EngineError, match="nothing can be changed any more: it is being"):
+            change()
+    with pytest.raises(EngineError, match="nothing can be changed"):
+        running.set_goal(None, 9)
+
+
+# -- over the socket ---------------------------------------------------------------------------
+
+
+def test_requests_do_what_they_say():
+    running = begun(Jump())
+    ask = partial(answer, running, lambda: {"name": "chain"})
+    assert "a 4 -> 6" in ask({"ask": "scale", "allocation": {"a": 6}})["said"]
+    assert "decides" in ask({"ask": "resume"})["said"]
+    assert "paused" in ask({"ask": "pause"})["said"]
+    target = {"statistic": "p95", "seconds": 2.0}
+    assert "p95 ≤ 2 s, 9" in ask({"ask": "set", "target": target, "max_processors": 9})["said"]
+    assert ask({"ask": "status"}) == {"name": "chain"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ({}, "None cannot be asked; ask scale, pause"),
+        ({"ask": ["x"]}, "cannot be asked"),
+        ({"ask": "scale"}, "None is no allocation"),
+        ({"ask": "scale", "allocation": [1]}, "is no allocation"),
+        ({"ask": "scale", "allocation": {"a": 1.5}}, "1.5 is no number of processors"),
+        ({"ask": "set"}, "nothing is to be set"),
+        ({"ask": "set", "target": "p95"}, "is no target"),
+        ({"ask": "set", "target": {"statistic": "p95"}}, "is no target"),
+        ({"ask": "set", "target": {"statistic": ["p"], "seconds": 1}}, "cannot be a target"),
+        ({"ask": "set", "target": {"statistic": "p95", "seconds": "1"}}, "no latency"),
+        ({"ask": "set", "max_processors": 0}, "0 is no number of processors"),
+        ({"ask": "set", "max_processors": True}, "True is no number of processors"),
+        ({"ask": "set", "max_processors": "9"}, "'9' is no number of processors"),
+    ],
+)
+def test_any_other_request_is_refused(request_, said):
+    with pytest.raises(BadInput, match=said):
+        answer(begun(Jump()), dict, request_)
+
+
+def test_the_status_tells_all_that_is_shown():
+    running, decisions = begun(Jump(), most=30), LatestDecisions()
+    before = status(running)
+    assert before["operators"]["a"]["service_s"] is None
+    assert before["now"] == ""
+    for episode in turned(running, 3):
+        decisions.add(episode)
+    running.scale({"b": 3})
+    told = status(running, decisions.told())
+    assert (told["name"], told["policy"]) == ("chain", "mean ≤ 0.2 s, 30")
+    assert told["target"] == {"statistic": "mean", "seconds": 0.2}
+    assert (told["deciding"], told["why"]) == ("paused", "processors were set by hand")
+    assert told["allocation"] == {"a": 7, "b": 3}
+    assert (told["changes"], len(told["decisions"])) == (4, 3)
+    assert told["measured"]["target_statistic_s"] == told["measured"]["mean_s"] > 0
+    operator = told["operators"]["a"]
+    assert (operator["wanted"], operator["running"]) == (7, 7)
+    assert (operator["sends_to"], operator["min_processors"]) == (["b"], 2)
+    assert 0 < operator["utilisation"] < 2
+    assert told["health"]["dead_letters"] == 3
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_what_the_engine_does_not_know_was_measured(monkeypatch):
+    """The number of processors that run is in the reports as well, a look ago."""
+    running = begun(Static())
+    turned(running, 2)
+    monkeypatch.setattr(LiveSimulator, "health", lambda _engine: Health())
+    assert status(running)["operators"]["a"]["running"] == 4
+
+
+def test_where_the_last_look_failed_the_one_before_is_shown():
+    looks = count()
+    engine = LiveSimulator(
+        look_s=0.0, raises=lambda _now_s: EngineError("busy") if next(looks) >= 2 else None
+    )
+    running = begun(Static(), engine=engine)
+    turned(running, 4)
+    told = status(running)
+    assert (told["usable"], told["measured"]["at_s"]) == (False, 2.0)
+
+
+def test_a_wish_is_told_once_and_what_failed_each_time():
+    running, decisions = begun(Jump(), active=False), LatestDecisions()
+    assert [decisions.add(e) for e in turned(running, 3)] == [True, False, False]
+    assert not decisions.told()[0]["carried_out"]
+    held = turned(begun(Static()), 1)[0]
+    assert not decisions.add(held)
+    assert decisions.add(replace(held, failure="ZeroDivisionError: by zero"))

@@ -1,0 +1,142 @@
+"""What one start leaves for the next."""
+
+import json
+
+import pytest
+
+import sojourn as sj
+from sojourn.errors import BadFile, BadInput, EngineError
+from sojourn.spark.checkpoints import KeptState
+
+
+def shop(reads="lines", expression="count(*)"):
+    app = sj.App("shop")
+    streams = {name: app.source(name, schema="word string") for name in ("lines", "words")}
+
+    @app.operator(reads=streams[reads], emits="word string")
+    def split(word):
+        yield (word,)
+
+    app.aggregate("count", reads=split, by="word", columns={"n": expression})
+    return app
+
+
+def test_the_first_start_has_nothing_to_go_on_from_and_the_second_has(tmp_path):
+    kept = KeptState(tmp_path / "state")
+    assert not kept.check(shop(), "cluster-1")
+    assert not kept.check(shop(), "cluster-1")
+    kept.keep(shop(), "cluster-1")
+    assert kept.check(shop(), "cluster-1")
+
+
+@pytest.mark.parametrize(
+    ("app", "cluster", "why"),
+    [
+        (shop(reads="words"), "c", r"operator split was .*shop\.lines.* and is .*shop\.words"),
+        (shop(expression="max(word)"), "c", r"operator count was .*count\(\*\).*max\(word\)"),
+        (shop(), "d", "it is of the Kafka cluster c, this is d"),
+        (sj.App("other"), "c", "it is of the application shop, this is other"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_nothing_is_changed(tmp_path, app, cluster, why):
+    kept = KeptState(tmp_path)
+    kept.keep(shop(), "c")
+    before = (tmp_path / "application.json").read_text()
+    with pytest.raises(BadInput, match=why):
+        kept.check(app, cluster)
+    assert (tmp_path / "application.json").read_text() == before
+
+
+def test_an_operator_that_is_new_is_no_reason_to_refuse(tmp_path):
+    kept = KeptState(tmp_path)
+    kept.keep(shop(), "c")
+    app = shop()
+    app.project("more", reads=app.streams["split"], columns={"word": "word"})
+    assert kept.check(app, "c")
+
+
+def test_what_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "application.json").write_text("{")
+    with pytest.raises(BadFile, match=r"application\.json: cannot be read"):
+        KeptState(tmp_path).check(shop(), "c")
+
+
+def test_before_the_first_commit_it_begins_where_the_first_start_began(tmp_path):
+    """What a start had taken that was killed before it committed must come again."""
+    kept = KeptState(tmp_path)
+    kept.begin("split", {"lines": {0: 7, 1: 9}})
+    kept.begin("split", {"lines": {0: 50, 1: 60}})
+    assert kept.positions("split", {"lines": {0: 0, 1: 0}}) == {"lines": {0: 7, 1: 9}}
+
+
+def test_what_a_start_had_noted_that_failed_is_of_no_use_to_the_next(tmp_path):
+    kept = KeptState(tmp_path)
+    kept.begin("split", {"lines": {0: 7}}, anew=True)
+    kept.begin("split", {"lines": {0: 50}}, anew=True)
+    assert kept.positions("split", {"lines": {0: 0}}) == {"lines": {0: 50}}
+
+
+def test_after_a_commit_it_begins_there(tmp_path):
+    kept = KeptState(tmp_path)
+    kept.begin("split", {"lines": {0: 7}})
+    for number, offset in ((0, 10), (1, 20), (2, 30)):
+        offsets = kept.checkpoint("split") / "offsets" / str(number)
+        offsets.parent.mkdir(parents=True, exist_ok=True)
+        offsets.write_text(f'v1\n{{"conf":{{}}}}\n{json.dumps({"lines": {"0": offset}})}')
+    commits = kept.checkpoint("split") / "commits"
+    commits.mkdir()
+    for name in ("0", "1", ".1.crc"):
+        (commits / name).write_text("v1\n{}")
+    assert kept.positions("split", {"lines": {0: 99}}) == {"lines": {0: 20}}
+
+
+def test_a_partition_that_is_new_begins_where_it_is_asked_to(tmp_path):
+    kept = KeptState(tmp_path)
+    kept.begin("split", {"lines": {0: 7}})
+    assert kept.positions("split", {"lines": {0: 50, 1: 3}}) == {"lines": {0: 7, 1: 3}}
+
+
+def test_where_it_began_must_be_readable(tmp_path):
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "split.json").write_text("")
+    with pytest.raises(BadFile, match=r"split\.json: cannot be read"):
+        KeptState(tmp_path).positions("split", {"lines": {0: 0}})
+
+
+def test_processors_are_kept_for_the_next_start(tmp_path):
+    kept = KeptState(tmp_path / "state")
+    assert kept.allocation() == {}
+    kept.keep_allocation({"split": 3, "count": 1})
+    assert kept.allocation() == {"split": 3, "count": 1}
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"split": 0}', '{"split": "3"}', "\xff"])
+def test_processors_that_nobody_can_have_kept_are_not_known(tmp_path, text):
+    """The loop finds out in a moment; a start that fails would be worse."""
+    (tmp_path / "allocation.json").write_text(text, encoding="latin-1")
+    assert KeptState(tmp_path).allocation() == {}
+
+
+def test_a_full_disk_is_named_and_nothing_of_the_state_is_lost(small_disk):
+    kept = KeptState(small_disk / "state")
+    begin, new = {"lines": {0: 7}}, {"lines": {0: 0}}
+    kept.begin("split", begin)
+    kept.keep(shop(), "c")
+    kept.keep_allocation({"split": 3})
+    with pytest.raises(OSError, match="No space left"):
+        (small_disk / "filled").write_bytes(bytes(1 << 20))
+    for write in (
+        lambda: kept.keep_allocation({"split": 4}),
+        lambda: kept.begin("count", begin),
+        lambda: kept.keep(shop(expression="max(word)"), "c"),
+    ):
+        with pytest.raises(
+            EngineError, match=f"No space left on device; make room in {kept.folder}"
+        ):
+            write()
+    assert kept.check(shop(), "c")
+    assert kept.positions("split", new) == begin
+    assert kept.allocation() == {"split": 3}
+    (small_disk / "filled").unlink()
+    kept.keep_allocation({"split": 4})
+    assert kept.allocation() == {"split": 4}
