@@ -1,3 +1,5 @@
+import signal
+
 import pytest
 
 from sojourn.errors import NoJava
@@ -13,3 +15,11 @@ def jars():
     except NoJava as error:
         pytest.skip(f"planning and simulating need no Java, and there is none: {error}")
     return resolve_jars()
+
+
+def pytest_configure():
+    """Let commands that tests start hear Ctrl-C, also where a shell runs all this with `&`.
+
+    A shell has what it puts into the background ignore SIGINT, and its children inherit that.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology import Arrival, Operator, Topology
 from spark.loaded import Loaded, as_file, load_of
+from victims import found, running
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 120.0
@@ -37,7 +39,7 @@ def servers(jars):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def found():
+def importable():
     """Let hosts find the applications of these tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(HERE)
@@ -130,10 +132,11 @@ CHAIN = Topology(
     name="ending",
     arrivals=(Arrival(name="in", per_s=20.0, into="slow"),),
     operators=(
-        Operator(name="slow", service_s=0.2, emits={"quick": 1}),
+        Operator(name="slow", service_s=1.0, emits={"quick": 1}),
         Operator(name="quick", service_s=0.005),
     ),
 )
+PROCESSORS = {"slow": 30, "quick": 1}
 
 
 @pytest.fixture
@@ -165,13 +168,21 @@ def arrived_ids(servers, enough):
     raise AssertionError(sorted(roots))
 
 
+def all_ids(ending):
+    """Return the ids of all that arrives from the first root on, when it is there."""
+    last = at(ending.servers, "ending.in")
+    return arrived_ids(
+        ending.servers,
+        lambda roots: bool(roots) and set(range(min(roots), last)) <= roots,
+    )
+
+
 @pytest.mark.timeout(600)
 def test_a_long_batch_is_ended_early_and_nothing_is_lost_or_comes_twice(ending, tmp_path):
     """A batch of an hour would outlast the test."""
     settings = {"batch_s": 3600.0, "state": tmp_path / "state"}
-    allocation = {"slow": 8, "quick": 1}
     with ending.engine(**settings) as engine:
-        engine.start(CHAIN, allocation)
+        engine.start(CHAIN, PROCESSORS)
         eventually(lambda: at(ending.servers, "ending.quick") > 20, "records arrive")
         told = []
         engine.drain(told.append)
@@ -179,14 +190,34 @@ def test_a_long_batch_is_ended_early_and_nothing_is_lost_or_comes_twice(ending, 
         assert told[-1] == "drained"
         assert engine.uncommitted() == 0
     with ending.engine(**settings) as engine:
-        engine.start(CHAIN, allocation)
-        last = at(ending.servers, "ending.in")
-
-        def all_there(roots):
-            return bool(roots) and set(range(min(roots), last)) <= roots
-
-        ids = arrived_ids(ending.servers, all_there)
+        engine.start(CHAIN, PROCESSORS)
+        ids = all_ids(ending)
         assert len(ids) == len(set(ids))
+
+
+@pytest.mark.timeout(600)
+def test_a_query_that_fails_in_a_drain_works_on_what_it_had_taken(ending, tmp_path):
+    """Its batch begins anew, and must not end before it has read all of that again."""
+    settings = {"batch_s": 3600.0, "state": tmp_path / "state"}
+    killed = []
+
+    def kill_workers(_progress):
+        if not killed:
+            children = psutil.Process().children(recursive=True)
+            killed.extend(found([running(child) for child in children], "worker"))
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    with ending.engine(**settings) as engine:
+        engine.start(CHAIN, PROCESSORS)
+        eventually(lambda: at(ending.servers, "ending.quick") > 20, "records arrive")
+        engine.drain(kill_workers)
+        assert killed
+        assert sum(engine.health().restarts.values()) > 0
+        assert engine.uncommitted() == 0
+    with ending.engine(**settings) as engine:
+        engine.start(CHAIN, PROCESSORS)
+        assert all_ids(ending)
 
 
 def test_a_start_waits_for_java_of_one_that_was_killed_and_takes_over_its_state(servers):
