@@ -198,7 +198,7 @@ def test_a_long_batch_is_ended_early_and_nothing_is_lost_or_comes_twice(ending, 
 @pytest.mark.timeout(600)
 def test_a_query_that_fails_in_a_drain_works_on_what_it_had_taken(ending, tmp_path):
     """Its batch begins anew, and must not end before it has read all of that again."""
-    settings = {"batch_s": 3600.0, "state": tmp_path / "state"}
+    settings = {"batch_s": 20.0, "state": tmp_path / "state"}
     killed = []
 
     def kill_workers(_progress):

@@ -17,10 +17,10 @@ _SLACK_S = 5.0
 class Kept:
     """*command*, running in *folder*, with what it prints in *log*.
 
-    Between the two stands a watchdog (`watchdog.py`) that ends the command when this process ends.
-    Neither is hit by Ctrl-C in the terminal: the command ends when it is told to. *temporary*
-    says that the folder is of no use afterwards. The watchdog *inherits* these open files, and
-    has them until the command has ended.
+    Between the two stands a watchdog (`watchdog.py`), which ends the command when this process
+    ends. Neither is hit by Ctrl-C in the terminal: the command ends when it is told to.
+    *temporary* says that the folder is of no use afterwards. The watchdog *inherits* these open
+    files, and has them until the command has ended.
     """
 
     def __init__(
