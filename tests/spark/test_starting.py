@@ -195,6 +195,7 @@ def test_a_long_batch_is_ended_early_and_nothing_is_lost_or_comes_twice(ending, 
         assert len(ids) == len(set(ids))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_query_that_fails_in_a_drain_works_on_what_it_had_taken(ending, tmp_path):
     """Its batch begins anew, and must not end before it has read all of that again."""
