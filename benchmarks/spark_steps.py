@@ -19,7 +19,7 @@ from on_spark import load_of, sink_of
 from sojourn.act.aim import Goal, aim
 from sojourn.act.policy.drs import Drs
 from sojourn.app.loading import load
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.loop import Loop
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine

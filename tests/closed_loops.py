@@ -14,7 +14,7 @@ from sojourn.act.aim import Goal, aim
 from sojourn.act.caution import Caution
 from sojourn.act.holt import Holt
 from sojourn.act.policy.drs import Drs
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.engine import Engine
 from sojourn.errors import EngineError
 from sojourn.knowledge import Episode

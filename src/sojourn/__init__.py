@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from sojourn.decide.headroom import Headroom, headroom
     from sojourn.decide.minimise import minimise
     from sojourn.decide.neighbours import Neighbour, neighbours
-    from sojourn.decide.plan import Nodes, Plan, Target
+    from sojourn.decide.nodes import Nodes
+    from sojourn.decide.solution import Solution
+    from sojourn.decide.target import Target
     from sojourn.errors import SojournError
     from sojourn.model.calibration import Calibration, Pair, fit
     from sojourn.model.network import Prediction, predict
@@ -48,10 +50,10 @@ __all__ = [
     "OnError",
     "Operator",
     "Pair",
-    "Plan",
     "Prediction",
     "Schema",
     "SojournError",
+    "Solution",
     "StationLoad",
     "Target",
     "Topology",
@@ -94,11 +96,9 @@ _HOMES = {
         "Neighbour",
         "neighbours",
     ),
-    "sojourn.decide.plan": (
-        "Nodes",
-        "Plan",
-        "Target",
-    ),
+    "sojourn.decide.nodes": ("Nodes",),
+    "sojourn.decide.solution": ("Solution",),
+    "sojourn.decide.target": ("Target",),
     "sojourn.errors": ("SojournError",),
     "sojourn.topology.load": ("StationLoad",),
     "sojourn.model.calibration": (

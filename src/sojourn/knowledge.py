@@ -7,7 +7,7 @@ from math import isfinite
 from statistics import median
 from typing import Literal
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import BadInput, BadTopology
 from sojourn.measure.observation import Observation

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sojourn.act.aim import Aim, Goal, aim
 from sojourn.act.policy import Policy
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadWorkload
 from sojourn.knowledge import Episode, Knowledge
 from sojourn.loop import Loop

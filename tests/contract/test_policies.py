@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import sojourn as sj
 from sojourn.act.policy import names, policy
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import UnknownPolicy
 from sojourn.knowledge import Knowledge

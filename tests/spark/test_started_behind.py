@@ -13,7 +13,7 @@ from sojourn.act.aim import Goal
 from sojourn.act.caution import Caution
 from sojourn.act.policy.drs import Drs
 from sojourn.app.loading import load
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.loop import Loop
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster

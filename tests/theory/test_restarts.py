@@ -8,7 +8,7 @@ import pytest
 import sojourn as sj
 from sojourn.act.aim import Goal
 from sojourn.act.policy.drs import Drs
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.loop import Loop
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload

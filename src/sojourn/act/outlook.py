@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import ceil, inf, sqrt
 from statistics import fmean
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import EndlessLoop, HotKey, TooFewCores, UnstableStation
 from sojourn.knowledge import Expected, Knowledge
 from sojourn.measure.observation import Observation

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from sojourn.act.ration import bounded
-from sojourn.decide.plan import MOST_PROCESSORS
+from sojourn.decide.target import MOST_PROCESSORS
 from sojourn.errors import BadTopology
 from sojourn.knowledge import Decision, Knowledge, allocation_text
 from sojourn.measure.observation import Observation

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.knowledge import Decision, Episode, Expected
 from sojourn.measure.observation import Moments, Observation, ObservedOperator

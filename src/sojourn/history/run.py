@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import inf, isfinite
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.history.format import topology_text
 from sojourn.topology import Topology

@@ -8,7 +8,7 @@ from functools import reduce
 from math import isfinite, nan
 from statistics import fmean
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.knowledge import (
     Episode,
     Expected,

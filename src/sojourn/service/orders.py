@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sojourn.act.policy.base import Policy
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadAllocation, BadTarget
 from sojourn.knowledge import Decision, Knowledge
 from sojourn.model.network import check_allocation

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from math import inf
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import ApplicationStopped, BadInput, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge

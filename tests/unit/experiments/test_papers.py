@@ -7,7 +7,7 @@ import pytest
 
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadInput, SojournError
 from sojourn.experiments import experiment, names
 from sojourn.experiments.application import FPD, VLD, Application

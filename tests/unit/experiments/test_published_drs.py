@@ -7,7 +7,7 @@ import pytest
 from sojourn.act.aim import Goal
 from sojourn.act.caution import Caution
 from sojourn.act.policy.drs import Drs
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.experiments.application import VLD
 from sojourn.experiments.bench import Conditions
 from sojourn.experiments.on_simulator import simulated

@@ -9,7 +9,7 @@ from sojourn.act.aim import Goal, aim
 from sojourn.decide.assign import assign
 from sojourn.decide.headroom import headroom
 from sojourn.decide.minimise import minimise
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadNumber, HotKey
 from sojourn.model.network import mean_s
 from sojourn.simulate.simulator import Simulator

@@ -27,7 +27,7 @@ from sojourn.act.outlook import (
 from sojourn.act.recommendation import held
 from sojourn.act.situation import Situation, situation
 from sojourn.act.startable import startable
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadTarget
 from sojourn.knowledge import (
     Decision,

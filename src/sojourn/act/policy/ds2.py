@@ -15,7 +15,7 @@ from math import inf
 
 from sojourn.act.ration import bounded
 from sojourn.act.recommendation import Recommended, demand, held, listed, whole
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.knowledge import Decision, Knowledge, allocation_text
 from sojourn.measure.observation import Observation

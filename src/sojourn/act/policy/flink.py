@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from sojourn.act.ration import bounded
 from sojourn.act.recommendation import Recommended, demand, held, listed, recommended, whole
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.knowledge import Decision, Knowledge, allocation_text
 from sojourn.measure.observation import Observation

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.knowledge import Decision, Knowledge
 
 __all__ = ["Static", "policy"]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Any
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.history import Run
 from sojourn.knowledge import Decision, Expected, PredictionError

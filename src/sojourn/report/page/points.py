@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, isfinite, nan
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.knowledge import measured_s
 from sojourn.report.turns import Turn
 

@@ -5,7 +5,7 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.knowledge import Episode
 from sojourn.report.plot.explanation import figure, save

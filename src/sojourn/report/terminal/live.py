@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.knowledge import Episode, measured_s
 from sojourn.report.terminal.chart import columns, draw_columns
 from sojourn.report.terminal.history import clock, processors_text

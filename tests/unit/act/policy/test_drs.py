@@ -11,7 +11,8 @@ from sojourn.act.policy.drs import Drs
 from sojourn.act.quiet import QuietHours
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
-from sojourn.decide.plan import Nodes, Target
+from sojourn.decide.nodes import Nodes
+from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import BadTarget
 from sojourn.knowledge import Decision, Episode

@@ -1,5 +1,5 @@
 from sojourn.act.policy import policy
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from unit.act.policy.turns import CHAIN, Turns
 
 
