@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sojourn.errors import SojournError
     from sojourn.model.calibration import Calibration, Pair, fit
     from sojourn.model.network import Prediction, predict
+    from sojourn.plan import Plan
     from sojourn.topology import Arrival, Operator, Topology
     from sojourn.topology.file import parse_topology, read_topology, write_topology
     from sojourn.topology.load import StationLoad
@@ -50,6 +51,7 @@ __all__ = [
     "OnError",
     "Operator",
     "Pair",
+    "Plan",
     "Prediction",
     "Schema",
     "SojournError",
@@ -110,6 +112,7 @@ _HOMES = {
         "Prediction",
         "predict",
     ),
+    "sojourn.plan": ("Plan",),
     "sojourn.topology": (
         "Arrival",
         "Operator",

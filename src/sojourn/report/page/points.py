@@ -68,7 +68,7 @@ def point(turn: Turn, target: Target | None) -> Point:
         for name, o in seen.operators.items()
         if seen.usable
     }
-    running = [o.running for o in operators.values()] or decision.before.values()
+    running = [o.running for o in operators.values()] or decision.before.allocation.values()
     return Point(
         since_s=seen.since_s,
         at_s=seen.at_s,
