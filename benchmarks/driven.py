@@ -20,6 +20,7 @@ import psutil
 
 from sojourn.app.loading import load
 from sojourn.errors import ApplicationStopped, EngineError
+from sojourn.plan import Plan
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology
@@ -182,7 +183,7 @@ def topology_of(address, app):
 def _done(engine, what, *details):
     match what:
         case "scale":
-            changed = engine.apply({**engine.allocation, **details[0]}).changed
+            changed = engine.apply(Plan.here({**engine.plan.allocation, **details[0]})).changed
             return {name: list(numbers) for name, numbers in changed.items()}
         case "drain":
             try:
@@ -221,7 +222,9 @@ def main(folder, address, servers, batch_s, *allocation):
     ended = threading.Event()
     with SparkEngine(app, address, settings) as engine:
         processors = dict(told.split("=") for told in allocation)
-        engine.start(topology_of(address, app), {n: int(k) for n, k in processors.items()})
+        engine.start(
+            topology_of(address, app), Plan.here({n: int(k) for n, k in processors.items()})
+        )
         answers.write("{}\n")
         looking = threading.Thread(target=_observe, args=(engine, ended))
         looking.start()

@@ -106,7 +106,7 @@ def run(trial):
     """Return the score of a trial, and the seconds it took."""
     began, there = perf_counter(), stage(trial.load)
     chosen, per_s = built(trial, there.rates)
-    done = rehearse(there, chosen, start=there.allocation(per_s), seed=trial.seed)
+    done = rehearse(there, chosen, start=there.plan(per_s), seed=trial.seed)
     return done.score, perf_counter() - began
 
 

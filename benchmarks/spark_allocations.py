@@ -35,6 +35,7 @@ from sojourn.knowledge import allocation_text
 from sojourn.measure.observed import observed
 from sojourn.model.calibration import Pair, fit
 from sojourn.model.network import mean_s, predict
+from sojourn.plan import Plan
 from sojourn.spark.offered_load import payload
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
@@ -144,7 +145,7 @@ def measured(engine, topology, topic, asked):
         for allocation in order:
             name = allocation_text(allocation)
             sys.stderr.write(f"round {number + 1}: {name}\n")
-            engine.apply(allocation)
+            engine.apply(Plan.here(allocation))
             settled(engine)
             with Producing(
                 engine.servers, topic, due_s, lambda n, first=first: (payload(first + n), [])
@@ -318,7 +319,7 @@ def main():
             batch_s=_BATCH_S, trace_per_s=_TRACE_PER_S, broker_secured=False
         )
         with SparkEngine(app, address, settings) as engine:
-            engine.start(topology, dict(zip(topology.operator, SIX[0], strict=True)))
+            engine.start(topology, Plan.here(dict(zip(topology.operator, SIX[0], strict=True))))
             topic = app.topic(topology.arrivals[0].name)
             six = measured(engine, topology, topic, asked)
             restarts = sum(engine.health().restarts.values())

@@ -25,6 +25,7 @@ import throughput_app
 from on_spark import load_of, sink_of, watched
 from sojourn.app.loading import load
 from sojourn.app.operator import Hints
+from sojourn.plan import Plan
 from sojourn.spark import real_time
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
@@ -44,7 +45,7 @@ def run(asked, seed, *, carry_over):
     lasts_s = asked.batch * asked.batches
     settings = SparkSettings(batch_s=asked.batch, carry_over=carry_over, broker_secured=False)
     with SparkEngine(app, str(FILE), settings) as engine:
-        engine.start(topology, ALLOCATION)
+        engine.start(topology, Plan.here(ALLOCATION))
         with (
             sink_of(app, engine.servers) as sink,
             load_of(topology, app, engine.servers, lasts_s=lasts_s, seed=seed) as sending,
@@ -80,7 +81,7 @@ def pauses(batches, seed, *, asynchronous):
     real_time.OPTIONS = {ASYNC: "true" if asynchronous else "false"}
     settings = SparkSettings(batch_s=PASSED_BATCH_S, broker_secured=False)
     with SparkEngine(app, address, settings) as engine:
-        engine.start(topology, {"pass-0": 1})
+        engine.start(topology, Plan.here({"pass-0": 1}))
         sending = load_of(
             topology, app, engine.servers, lasts_s=lasts_s, seed=seed, gaps="constant"
         )

@@ -18,6 +18,7 @@ from confluent_kafka import Producer
 import chain
 import repartition
 from on_spark import Sink, load_of, percentiles_ms, sink_of, watched
+from sojourn.plan import Plan
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.jars import resolve_jars
@@ -41,7 +42,7 @@ def ours(servers, asked):
     topology = topology_of(asked.per_s)
     settings = SparkSettings(servers=servers, starting="latest")
     with SparkEngine(chain.app, "chain:app", settings) as engine:
-        engine.start(topology, dict.fromkeys(chain.app.operators, 2))
+        engine.start(topology, Plan.here(dict.fromkeys(chain.app.operators, 2)))
         lasts_s = asked.warm_up + asked.lasts
         with (
             sink_of(chain.app, servers) as sink,

@@ -22,6 +22,7 @@ from scipy.stats import chisquare
 from producing import Producing, poisson_s
 from sojourn.app.loading import load
 from sojourn.measure.report import Pull
+from sojourn.plan import Plan
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.settings import SparkSettings
@@ -104,7 +105,7 @@ def ran(number, per_s, *, photos=None, settings=None):
         return json.dumps({"number": root}), [(PHOTO, photo)] if photo is not None else []
 
     with SparkEngine(app, ADDRESS, SparkSettings(**told, broker_secured=False)) as engine:
-        engine.start(topology, ALLOCATION)
+        engine.start(topology, Plan.here(ALLOCATION))
         due_s = poisson_s(per_s, seed=1, number=number)
         pulls, steady = [], []
         with Producing(engine.servers, app.topic("roots"), due_s, made) as producing:

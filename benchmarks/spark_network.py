@@ -24,6 +24,7 @@ from producing import Producing, poisson_s
 from sojourn.app.loading import load
 from sojourn.measure.observed import observed
 from sojourn.model.network import mean_s
+from sojourn.plan import Plan
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 
@@ -153,7 +154,7 @@ def main():
     lasts_s = _SETTLING_S + asked.blocks * asked.block + _LOOK_S
     settings = SparkSettings(batch_s=_BATCH_S, trace_per_s=1e6, broker_secured=False)
     with SparkEngine(app, ADDRESS, settings) as engine:
-        engine.start(topology, ALLOCATION)
+        engine.start(topology, Plan.here(ALLOCATION))
         for number in range(-1, asked.rounds):  # in the first Java is slow; it does not count
             due_s = poisson_s(asked.per_s, seed=number, lasts_s=lasts_s)
             for case in cases[:1] if number < 0 else cases:

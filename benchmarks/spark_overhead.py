@@ -18,6 +18,7 @@ import psutil
 
 import chain
 from on_spark import load_of
+from sojourn.plan import Plan
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.offsets import Offsets
@@ -81,7 +82,7 @@ def main():
         servers = broker.bootstrap_servers
         settings = SparkSettings(servers=servers, starting="latest", batch_s=3600.0)
         with SparkEngine(chain.app, "chain:app", settings) as engine:
-            engine.start(topology, dict.fromkeys(chain.app.operators, 1))
+            engine.start(topology, Plan.here(dict.fromkeys(chain.app.operators, 1)))
             offsets = Offsets(Cluster(servers).client(), {chain.app.topic("third"): 1})
             with load_of(topology, chain.app, servers, gaps="constant"):
                 time.sleep(5 if asked.short else 20)

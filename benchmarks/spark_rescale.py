@@ -23,6 +23,7 @@ import repartition
 import rescale_app
 from on_spark import Sink, load_of
 from sojourn.app.operator import Hints
+from sojourn.plan import Plan
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.jars import resolve_jars
@@ -106,14 +107,14 @@ def ours(servers, changes):
     settings = SparkSettings(servers=servers, starting="latest")
     grown, changed = [], []
     with SparkEngine(app, "rescale_app:app", settings) as engine:
-        engine.start(topology, {"work": FEW})
+        engine.start(topology, Plan.here({"work": FEW}))
         sink = Worked(servers, app.topic("work"), of_json)
         with load_of(topology, app, servers):
             time.sleep(8)
             for _ in range(changes):
                 for wanted in (MANY, FEW):
                     at_s = time.time()
-                    engine.apply({"work": wanted})
+                    engine.apply(Plan.here({"work": wanted}))
                     changed.append(at_s)
                     if wanted == MANY:
                         grown.append((at_s, at_s + AROUND_S))

@@ -19,8 +19,9 @@ from on_spark import load_of, sink_of
 from sojourn.act.aim import Goal, aim
 from sojourn.act.policy.drs import Drs
 from sojourn.app.loading import load
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.loop import Loop
+from sojourn.plan import Plan
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology
@@ -104,7 +105,7 @@ def run(asked, topology, target):
     lasts_s = found[-1].until_s + 10
     turns = []
     with SparkEngine(app, str(FILE), SparkSettings(broker_secured=False)) as engine:
-        engine.start(topology, dict.fromkeys(app.operators, 1))
+        engine.start(topology, Plan.here(dict.fromkeys(app.operators, 1)))
         loop = Loop(engine, topology, drs, every_s=EVERY_S)
         with (
             sink_of(app, engine.servers) as sink,

@@ -17,6 +17,7 @@ from confluent_kafka import Consumer, Producer
 
 import repartition
 from sojourn.app.operator import Hints
+from sojourn.plan import Plan
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.jars import resolve_jars
@@ -67,7 +68,7 @@ def ours(servers, name, number, per_s):
     topology = app.topology({"source": per_s}, measured=measured)
     settings = SparkSettings(servers=servers, starting="earliest")
     with SparkEngine(app, f"throughput_app:{name}", settings) as engine:
-        engine.start(topology, dict.fromkeys(app.operators, 1))
+        engine.start(topology, Plan.here(dict.fromkeys(app.operators, 1)))
         (sink,) = app.sinks.values()
         return drained_per_s(servers, app.topic(sink.stream.name), number)
 

@@ -14,12 +14,13 @@ from sojourn.act.aim import Goal, aim
 from sojourn.act.caution import Caution
 from sojourn.act.holt import Holt
 from sojourn.act.policy.drs import Drs
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.engine import Engine
 from sojourn.errors import EngineError
 from sojourn.knowledge import Episode
 from sojourn.loop import Loop
 from sojourn.model.network import predict
+from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Gaps, Rates, Service, Workload
 from sojourn.topology import Arrival, Operator, Topology
@@ -55,11 +56,11 @@ class Run:
             loads = self.topology.scaled(per_s / self.topology.arrivals_per_s).loads
             full = [
                 name
-                for name, k in episode.decision.before.items()
+                for name, k in episode.decision.before.allocation.items()
                 if k * (1 + _unseen(loads[name])) < loads[name].erlangs
                 and k < (self.topology.operator[name].max_processors or inf)
             ]
-            free = sum(episode.decision.before.values()) < (self.policy.goal.most or inf)
+            free = episode.decision.before.processors < (self.policy.goal.most or inf)
             row = row + 1 if full and free else 0
             if row > MOST_UNSTABLE:
                 yield f"seed {self.seed}: {full} at {at_s} s: {episode.decision.reason}"
@@ -131,7 +132,7 @@ def play(seed: int) -> Run:
     episodes = []
     with simulator:
         start = topology.scaled(load.at(0.0) / topology.arrivals_per_s)
-        simulator.start(topology, aim(start, policy.goal).allocation)
+        simulator.start(topology, Plan.here(aim(start, policy.goal).allocation))
         loop = Loop(engine, topology, policy, every_s=EVERY_S)
         # what was last measured is not what was declared: the guess may be far off
         episodes = list(loop.run(LASTS_S))

@@ -50,11 +50,15 @@ class LiveSimulator:
         return self._simulator.now_s
 
     @property
-    def allocation(self):
-        return self._simulator.allocation
+    def nodes(self):
+        return self._simulator.nodes
 
-    def start(self, topology, allocation):
-        self._simulator.start(topology, allocation)
+    @property
+    def plan(self):
+        return self._simulator.plan
+
+    def start(self, topology, plan):
+        self._simulator.start(topology, plan)
 
     def observe(self, until_s):
         time.sleep(self._look_s)
@@ -66,13 +70,13 @@ class LiveSimulator:
         with self._lock:
             return self._simulator.observe(until_s)
 
-    def apply(self, allocation):
+    def apply(self, plan):
         with self._lock:
-            return self._simulator.apply(allocation)
+            return self._simulator.apply(plan)
 
     def health(self):
         return Health(
-            restarts={"extract": 2}, dead_letters=3, running=self.allocation,
+            restarts={"extract": 2}, dead_letters=3, running=self.plan.allocation,
             failure=self.failure,
         )  # fmt: skip
 

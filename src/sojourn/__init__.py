@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     from sojourn.decide.headroom import Headroom, headroom
     from sojourn.decide.minimise import minimise
     from sojourn.decide.neighbours import Neighbour, neighbours
-    from sojourn.decide.plan import Nodes, Plan, Target
+    from sojourn.decide.nodes import Nodes
+    from sojourn.decide.solution import Solution
+    from sojourn.decide.target import Target
     from sojourn.errors import SojournError
     from sojourn.model.calibration import Calibration, Pair, fit
     from sojourn.model.network import Prediction, predict
+    from sojourn.plan import Plan
     from sojourn.topology import Arrival, Operator, Topology
     from sojourn.topology.file import parse_topology, read_topology, write_topology
     from sojourn.topology.load import StationLoad
@@ -52,6 +55,7 @@ __all__ = [
     "Prediction",
     "Schema",
     "SojournError",
+    "Solution",
     "StationLoad",
     "Target",
     "Topology",
@@ -94,11 +98,9 @@ _HOMES = {
         "Neighbour",
         "neighbours",
     ),
-    "sojourn.decide.plan": (
-        "Nodes",
-        "Plan",
-        "Target",
-    ),
+    "sojourn.decide.nodes": ("Nodes",),
+    "sojourn.decide.solution": ("Solution",),
+    "sojourn.decide.target": ("Target",),
     "sojourn.errors": ("SojournError",),
     "sojourn.topology.load": ("StationLoad",),
     "sojourn.model.calibration": (
@@ -110,6 +112,7 @@ _HOMES = {
         "Prediction",
         "predict",
     ),
+    "sojourn.plan": ("Plan",),
     "sojourn.topology": (
         "Arrival",
         "Operator",

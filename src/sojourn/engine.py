@@ -1,19 +1,23 @@
 """What the loop drives: something that runs a topology and can be changed while it runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
+from sojourn.errors import BadAllocation
 from sojourn.measure.report import Pull
+from sojourn.model.network import check_allocation
+from sojourn.plan import Node, Plan
 from sojourn.topology import Topology
+from sojourn.topology.check import shown
 
-__all__ = ["Cost", "Engine"]
+__all__ = ["Cost", "Engine", "check_plan"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a change of the allocation cost: how long operators paused, what came again."""
+    """What a change of the plan cost: how long operators paused, what came again."""
 
     pause_s: float = 0.0
     replayed: int = 0
@@ -34,12 +38,21 @@ class Engine(Protocol):
         ...
 
     @property
-    def allocation(self) -> Mapping[str, int]:
-        """Processors that operators should have: what was started with, or applied last."""
+    def nodes(self) -> Sequence[Node]:
+        """The machines that processors can be on."""
         ...
 
-    def start(self, topology: Topology, allocation: Mapping[str, int]) -> None:
-        """Begin to run *topology*. Raise `EngineError` if it runs already."""
+    @property
+    def plan(self) -> Plan:
+        """What should run: what was started with, or applied last; empty before the start."""
+        ...
+
+    def start(self, topology: Topology, plan: Plan) -> None:
+        """Begin to run *topology* as *plan* has it.
+
+        Raise `EngineError` if it runs already, and `BadAllocation` if the plan is not for
+        these operators and nodes.
+        """
         ...
 
     def observe(self, until_s: float) -> Pull:
@@ -49,10 +62,11 @@ class Engine(Protocol):
         """
         ...
 
-    def apply(self, allocation: Mapping[str, int]) -> Cost:
+    def apply(self, plan: Plan) -> Cost:
         """Change the running application, and return what it cost.
 
-        Applying the same twice is applying it once. No record may be lost.
+        Applying the same twice is applying it once. No record may be lost. Raise
+        `BadAllocation`, and change nothing, if *plan* is not for these operators and nodes.
         """
         ...
 
@@ -68,3 +82,16 @@ class Engine(Protocol):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None: ...
+
+
+def check_plan(plan: Plan, topology: Topology, nodes: Sequence[Node]) -> None:
+    """Raise `BadAllocation` unless *plan* is for the operators of *topology* on *nodes*."""
+    check_allocation(topology, plan.allocation)
+    names = [node.name for node in nodes]
+    for operator, on in plan.placement.items():
+        for node in on:
+            if node not in names:
+                raise BadAllocation(
+                    f"{operator}: there is no node {shown(node)}; place it on "
+                    f"{' or '.join(names)}"
+                )

@@ -17,13 +17,14 @@ SojournError
 │   ├── BadApplication       an operator, a stream or a function that cannot be right
 │   │   └── BadSchema        a schema that Spark would not take
 │   ├── BadRecord            a record that does not fit its schema
-│   ├── BadAllocation        operators forgotten, unknown, or without processors
+│   ├── BadAllocation        operators forgotten, unknown, without processors, or nowhere
 │   ├── BadTarget            a target that is no positive time
 │   ├── BadTopic             a topic, or a number of partitions, that Kafka would refuse
 │   ├── BadCalibration       measurements that no calibration can be fitted to
 │   ├── BadWorkload          a shape of times, or a rate, that cannot be simulated
 │   ├── UnknownModel         no station model of that name
-│   └── UnknownPolicy        no policy of that name
+│   ├── UnknownPolicy        no policy of that name
+│   └── UnknownPlacer        no placer of that name
 ├── EngineError              the running system refused, or did not answer
 │   ├── ApplicationStopped   a record, or too many failures, ended the application
 │   ├── BrokerAway           no broker answers for a while; it is waited for
@@ -83,6 +84,7 @@ __all__ = [
     "UnknownField",
     "UnknownModel",
     "UnknownOperator",
+    "UnknownPlacer",
     "UnknownPolicy",
     "UnstableLoop",
     "UnstableStation",
@@ -260,7 +262,7 @@ class BadRecord(BadInput):
 
 
 class BadAllocation(BadInput):
-    """An allocation that forgets an operator, invents one, or gives it nothing."""
+    """An allocation or placement that forgets an operator, invents one, or gives it nothing."""
 
 
 class BadTarget(BadInput):
@@ -299,6 +301,17 @@ class UnknownPolicy(BadInput):
     def __str__(self) -> str:
         name, known = self.args
         return f"no policy is called {name!r}; there are {', '.join(known)}"
+
+
+class UnknownPlacer(BadInput):
+    """No placer of that name."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(name, known)
+
+    def __str__(self) -> str:
+        name, known = self.args
+        return f"no placer is called {name!r}; there are {', '.join(known)}"
 
 
 class UnstableStation(CannotBeDone):

@@ -7,22 +7,23 @@ from math import isfinite
 from statistics import median
 from typing import Literal
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import BadInput, BadTopology
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import observed
 from sojourn.measure.steady import timed_longer
 from sojourn.model.network import PERCENTILES
+from sojourn.plan import Expected, Plan
 from sojourn.topology import Topology
 
 __all__ = [
     "Decision",
     "Episode",
-    "Expected",
     "Kind",
     "Knowledge",
     "PredictionError",
+    "Wish",
     "allocation_text",
     "batch_ended",
     "measured_s",
@@ -37,47 +38,57 @@ _END_OF_BATCH = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
-    """What the model says of the time from a decision on: kept, to see whether it comes true.
-
-    *seconds* is the *statistic* that the target speaks of at a load of *arrivals_per_s*,
-    *sojourns_s* are the mean times a record waits and is served at each operator.
-    """
-
-    statistic: str
-    seconds: float
-    arrivals_per_s: float
-    sojourns_s: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """Processors from now on, and why. To change nothing is a decision too.
+class Wish:
+    """What a policy wants: processors from now on, and why. To change nothing is a wish too.
 
     *goal* is what was asked for, in words, *wanted* what the load calls for by itself to
     reach it, whether or not it is done now. *offered* are the processors that the load keeps
     busy at each operator, and *noise* by which part of itself that may be off by chance.
+    """
 
-    >>> Decision(at_s=60, before={"a": 2}, after={"a": 3}, reason="too slow").kind
-    'up'
+    allocation: Mapping[str, int]
+    reason: str
+    expected: Expected | None = None
+    goal: str = ""
+    wanted: Mapping[str, int] | None = None
+    offered: Mapping[str, float] = field(default_factory=dict)
+    noise: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The plan from now on, and the one it replaces; the rest is as in the `Wish` for it.
+
+    >>> before, after = Plan.here({"a": 2}), Plan.here({"a": 3}, reason="too slow")
+    >>> decision = Decision(at_s=60, before=before, after=after)
+    >>> decision.kind, decision.reason
+    ('up', 'too slow')
     """
 
     at_s: float
-    before: Mapping[str, int]
-    after: Mapping[str, int]
-    reason: str
+    before: Plan
+    after: Plan
     goal: str = ""
     wanted: Mapping[str, int] | None = None
-    expected: Expected | None = None
     offered: Mapping[str, float] = field(default_factory=dict)
     noise: Mapping[str, float] = field(default_factory=dict)
 
     @property
+    def reason(self) -> str:
+        """Why it was decided so."""
+        return self.after.reason
+
+    @property
+    def expected(self) -> Expected | None:
+        """What is expected from then on."""
+        return self.after.expected
+
+    @property
     def kind(self) -> Kind:
         """More processors, fewer, the same number elsewhere, or no change."""
-        if dict(self.before) == dict(self.after):
+        if self.before == self.after:
             return "hold"
-        more = sum(self.after.values()) - sum(self.before.values())
+        more = self.after.processors - self.before.processors
         return "up" if more > 0 else "down" if more < 0 else "move"
 
 
@@ -102,8 +113,8 @@ class Episode:
         return self.observation.lasted_s > 0
 
     @property
-    def running(self) -> Mapping[str, int]:
-        """The allocation from then on."""
+    def running(self) -> Plan:
+        """The plan from then on."""
         return self.decision.before if self.cost is None else self.decision.after
 
 
@@ -161,7 +172,7 @@ class Knowledge:
     """
 
     topology: Topology
-    allocation: Mapping[str, int]
+    plan: Plan
     episodes: tuple[Episode, ...] = ()
     seen: Observation | None = None
     changed_at_s: float = 0.0
@@ -171,6 +182,11 @@ class Knowledge:
     def __post_init__(self) -> None:
         if self.keep < 1:
             raise BadInput(f"a history of {self.keep} turns; keep 1 or more")
+
+    @property
+    def allocation(self) -> Mapping[str, int]:
+        """The processors of each operator now."""
+        return self.plan.allocation
 
     @property
     def at_s(self) -> float:
@@ -212,7 +228,7 @@ class Knowledge:
         changed = cost is not None and bool(cost.changed)
         return replace(
             self,
-            allocation=dict(episode.running),
+            plan=episode.running,
             episodes=(*self.episodes, episode)[-self.keep :],
             seen=None,
             changed_at_s=decision.at_s if changed else self.changed_at_s,
@@ -233,7 +249,7 @@ class Knowledge:
             if episode.decision.expected is not None
             and after.usable
             and not batch_ended([episode.observation, after])
-            and dict(episode.running) == dict(episode.decision.after)
+            and episode.running == episode.decision.after
             and (episode.cost is None or episode.cost.pause_s == 0)
         ]
 

@@ -1,14 +1,17 @@
 """The loop: look, decide, act, remember. The engine has the clock; decisions are pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from sojourn.act.policy.base import Policy
+from sojourn.decide.place import Placer
+from sojourn.decide.place.one_node import place as one_node
 from sojourn.engine import Cost, Engine
 from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observation import Observation
+from sojourn.plan import Placement, Plan
 from sojourn.topology import Topology
 from sojourn.topology.check import shown
 
@@ -19,21 +22,40 @@ _MOST_FAILURES = 10
 
 
 def step(
-    knowledge: Knowledge, observation: Observation, policy: Policy
+    knowledge: Knowledge,
+    observation: Observation,
+    policy: Policy,
+    place: Callable[[Mapping[str, int]], Placement],
 ) -> tuple[Knowledge, Decision]:
-    """Return what is known with *observation*, and what *policy* decides on it."""
+    """Return what is known with *observation*, and what is decided on it.
+
+    *policy* says how many processors operators should have, *place* on which nodes.
+    """
     seen = knowledge.saw(observation)
-    return seen, policy(seen)
+    wish = policy(seen)
+    after = seen.plan.rescaled(
+        wish.allocation, place, reason=wish.reason, expected=wish.expected
+    )
+    return seen, Decision(
+        at_s=seen.at_s,
+        before=seen.plan,
+        after=after,
+        goal=wish.goal,
+        wanted=wish.wanted,
+        offered=wish.offered,
+        noise=wish.noise,
+    )
 
 
 class Loop:
     """A running application, kept as *policy* says, looked at every *every_s*.
 
     *policy* and *active* may be changed between two turns: a target, a bound or the mode by
-    a new policy in place of the old one. A loop that is not active only recommends.
+    a new policy in place of the old one. A loop that is not active only recommends. *placer*
+    puts processors on the nodes of the engine.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a loop is told by name what differs from the usual
         self,
         engine: Engine,
         topology: Topology,
@@ -42,14 +64,13 @@ class Loop:
         every_s: float,
         active: bool = True,
         knowledge: Knowledge | None = None,
+        placer: Placer = one_node,
     ) -> None:
         if not 0 < every_s < float("inf"):
             raise BadInput(f"looking every {shown(every_s)} s cannot be; write more than 0")
         self._engine, self._topology, self._every_s = engine, topology, every_s
-        self.policy, self.active = policy, active
-        self.knowledge = knowledge or Knowledge(
-            topology=topology, allocation=dict(engine.allocation)
-        )
+        self.policy, self.active, self._placer = policy, active, placer
+        self.knowledge = knowledge or Knowledge(topology=topology, plan=engine.plan)
         self._last_s: float | None = None
         self._failures = 0
 
@@ -68,20 +89,22 @@ class Loop:
 
     def decide(self, observation: Observation) -> Episode:
         """Decide on what was seen, act, and return what happened."""
-        known, decision = step(self.knowledge, observation, self.policy)
+        known, decision = step(self.knowledge, observation, self.policy, self.place)
         cost, failure = self._act(decision)
         self.knowledge = known.did(decision, cost, failure)
         return self.knowledge.episodes[-1]
 
-    def set_from_outside(self, allocation: Mapping[str, int]) -> None:
+    def place(self, allocation: Mapping[str, int]) -> Placement:
+        """Return on which of the engine's nodes these processors should be."""
+        return self._placer(allocation, self._engine.nodes)
+
+    def set_from_outside(self, plan: Plan) -> None:
         """Take in what somebody else applied to the engine, between a look and a decision.
 
         It is what the next decision starts from, and counts as a change.
         """
-        if dict(allocation) != dict(self.knowledge.allocation):
-            self.knowledge = replace(
-                self.knowledge, allocation=dict(allocation), changed_at_s=self._engine.now_s
-            )
+        if plan != self.knowledge.plan:
+            self.knowledge = replace(self.knowledge, plan=plan, changed_at_s=self._engine.now_s)
 
     def look(self) -> Observation:
         """Wait until it is time, and return what was seen.

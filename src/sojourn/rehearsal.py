@@ -4,7 +4,7 @@ The score is taken from every root, not from what the loop saw of them, and a ro
 where it was born: a backlog makes those late that waited in it, whenever they are done.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import isfinite, nan, sqrt
@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from sojourn.act.aim import Aim, Goal, aim
 from sojourn.act.policy import Policy
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadWorkload
 from sojourn.knowledge import Episode, Knowledge
 from sojourn.loop import Loop
 from sojourn.model.network import PERCENTILES
+from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
 from sojourn.topology import Topology
@@ -90,9 +91,10 @@ class Stage:
         note = self._aimed(self.highest_per_s).note
         return f"at {self.highest_per_s:g} per s: {note}" if note else ""
 
-    def allocation(self, per_s: float) -> dict[str, int]:
-        """Return the fewest processors that meet the target at a load."""
-        return self._aimed(per_s).allocation
+    def plan(self, per_s: float) -> Plan:
+        """Return the plan of the fewest processors that meet the target at a load."""
+        reason = f"the fewest for {self.target} at {per_s:g} per s"
+        return Plan.here(self._aimed(per_s).allocation, reason=reason)
 
     def _aimed(self, per_s: float) -> Aim:
         load = self.topology.scaled(max(per_s, 1e-3) / self.topology.arrivals_per_s)
@@ -155,7 +157,7 @@ def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usu
     stage: Stage,
     policy: Policy,
     *,
-    start: Mapping[str, int] | None = None,
+    start: Plan | None = None,
     seed: int = 1,
     active: bool = True,
     turn: Callable[[Episode], None] = lambda _episode: None,
@@ -186,10 +188,8 @@ def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usu
     declared = stage.topology.scaled(max(first, 1e-3) / stage.topology.arrivals_per_s)
     episodes: list[Episode] = []
     with engine:
-        engine.start(declared, start or stage.allocation(first))
-        known = Knowledge(
-            topology=declared, allocation=engine.allocation, midnight_s=stage.midnight_s
-        )
+        engine.start(declared, start or stage.plan(first))
+        known = Knowledge(topology=declared, plan=engine.plan, midnight_s=stage.midnight_s)
         loop = Loop(
             engine, declared, policy, every_s=stage.every_s, active=active, knowledge=known
         )
@@ -264,7 +264,7 @@ def _score(
     unfinished: int,
 ) -> Score:
     told = windows_s[~np.isnan(windows_s)]
-    held = sum(sum(e.decision.before.values()) for e in episodes)
+    held = sum(e.decision.before.processors for e in episodes)
     return Score(
         seed=seed,
         outside=float((told > stage.target.seconds).mean()) if len(told) else 0.0,

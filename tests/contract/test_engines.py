@@ -9,6 +9,7 @@ import pytest
 import sojourn as sj
 from sojourn.engine import Engine
 from sojourn.errors import BadAllocation, EngineError
+from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 
 CHAIN = sj.Topology(
@@ -19,7 +20,7 @@ CHAIN = sj.Topology(
         sj.Operator(name="b", service_s=0.01),
     ),
 )
-ENOUGH = {"a": 3, "b": 2}
+ENOUGH = Plan.here({"a": 3, "b": 2})
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,12 @@ class Faster:
 
     @property
     def now_s(self):
-        return 10 * (self._engine.now_s - self._began_s) if self._engine.allocation else 0.0
+        return (
+            10 * (self._engine.now_s - self._began_s) if self._engine.plan.processors else 0.0
+        )
 
-    def start(self, topology, allocation):
-        self._engine.start(topology, allocation)
+    def start(self, topology, plan):
+        self._engine.start(topology, plan)
         self._load.start()
         entered = completed = 0
         # Java is cold, and the first records wait for it
@@ -125,7 +128,7 @@ def test_what_was_started_is_what_is_seen(engine):
     with engine.make() as running:
         running.start(CHAIN, ENOUGH)
         pull = running.observe(20.0)
-        assert running.allocation == ENOUGH
+        assert running.plan == ENOUGH
         assert (pull.since_s, pull.at_s) == (0.0, 20.0)
         assert {o.name: (o.wanted, o.running) for o in pull.operators} == {
             "a": (3, 3),
@@ -138,9 +141,9 @@ def test_observe_shows_the_plan_that_was_applied(engine):
     with engine.make() as running:
         running.start(CHAIN, ENOUGH)
         running.observe(10.0)
-        running.apply({"a": 6, "b": 1 + 1})
+        running.apply(Plan.here({"a": 6, "b": 1 + 1}))
         running.observe(20.0)
-        running.apply({"a": 2, "b": 4})
+        running.apply(Plan.here({"a": 2, "b": 4}))
         seen = running.observe(40.0)
         assert {o.name: o.wanted for o in seen.operators} == {"a": 2, "b": 4}
         assert {o.name: o.running for o in seen.operators} == {"a": 2, "b": 4}
@@ -151,8 +154,8 @@ def test_applying_twice_is_applying_once(engine):
     with engine.make() as running:
         running.start(CHAIN, ENOUGH)
         running.observe(10.0)
-        first = running.apply({"a": 5, "b": 2})
-        again = running.apply({"a": 5, "b": 2})
+        first = running.apply(Plan.here({"a": 5, "b": 2}))
+        again = running.apply(Plan.here({"a": 5, "b": 2}))
         assert first.changed == {"a": (3, 5)}
         assert not again.changed
         assert again.pause_s == 0
@@ -167,7 +170,7 @@ def test_nothing_is_lost_by_changing(engine):
             pull = running.observe(5.0 * turn)
             entered += pull.roots.entered
             completed += pull.roots.completed
-            running.apply({"a": 2 + turn % 4, "b": 2 + turn % 3})
+            running.apply(Plan.here({"a": 2 + turn % 4, "b": 2 + turn % 3}))
         for turn in range(21, 25):
             pull = running.observe(5.0 * turn)
             entered += pull.roots.entered
@@ -227,11 +230,23 @@ def test_time_does_not_go_back(engine):
 
 
 @every_engine_at_times
-def test_allocations_that_do_not_fit_are_refused_and_change_nothing(engine):
+def test_plans_that_do_not_fit_are_refused_and_change_nothing(engine):
+    elsewhere = Plan(placement={"a": {"the moon": 4}, "b": {"here": 2}})
+    unknown = "a: there is no node 'the moon'; place it on here"
     with engine.make() as running:
-        with pytest.raises(BadAllocation):
-            running.start(CHAIN, {"a": 1})
+        for plan, problem in ((Plan.here({"a": 1}), "nothing of b"), (elsewhere, unknown)):
+            with pytest.raises(BadAllocation, match=problem):
+                running.start(CHAIN, plan)
         running.start(CHAIN, ENOUGH)
-        with pytest.raises(BadAllocation):
-            running.apply({"a": 0, "b": 2})
-        assert running.allocation == ENOUGH
+        more = Plan.here({"a": 4, "b": 2, "c": 1})
+        for plan, problem in ((more, "there is no operator 'c'"), (elsewhere, unknown)):
+            with pytest.raises(BadAllocation, match=problem):
+                running.apply(plan)
+        assert running.plan == ENOUGH
+        assert {o.name: o.wanted for o in running.observe(5.0).operators} == {"a": 3, "b": 2}
+
+
+@every_engine
+def test_its_nodes_are_known_before_it_starts(engine):
+    """A first plan has to be placed on them."""
+    assert [node.name for node in engine.make().nodes] == ["here"]

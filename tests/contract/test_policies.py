@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 
 import sojourn as sj
 from sojourn.act.policy import names, policy
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import UnknownPolicy
 from sojourn.knowledge import Knowledge
 from sojourn.loop import Loop, step
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
+from sojourn.plan import Plan, here
 from sojourn.simulate.simulator import Simulator
 from strategies import topologies
 
@@ -97,15 +98,15 @@ def _allocations(draw, topology):
 
 def _check(decision, known, most):
     assert decision.at_s == known.at_s
-    assert decision.before == known.allocation
-    assert decision.after.keys() == known.topology.operator.keys()
+    assert decision.before == known.plan
+    assert decision.after.allocation.keys() == known.topology.operator.keys()
     assert decision.reason.strip()
-    for name, k in decision.after.items():
+    for name, k in decision.after.allocation.items():
         operator = known.topology.operator[name]
         assert isinstance(k, int)
         assert operator.min_processors <= k
         assert operator.max_processors is None or k <= operator.max_processors
-    assert most is None or sum(decision.after.values()) <= most
+    assert most is None or decision.after.processors <= most
     if not known.seen.usable:
         assert decision.kind == "hold"
         assert known.seen.reason in decision.reason
@@ -122,20 +123,18 @@ def test_whatever_is_measured_there_is_a_decision_within_all_bounds(name, data):
     pause_s = data.draw(st.sampled_from([0.0, 7.0]))
     decide = policy(name, target=TARGET, most=most)
     known = Knowledge(
-        topology=topology, allocation=allocation, keep=data.draw(st.integers(1, 4))
+        topology=topology, plan=Plan.here(allocation), keep=data.draw(st.integers(1, 4))
     )
     at_s = 0.0
     for _ in range(data.draw(st.integers(1, 5))):
         at_s += data.draw(st.sampled_from([EVERY_S, 1200.0, 5000.0]))
         observation = data.draw(_observations(known.allocation, at_s))
-        known, decision = step(known, observation, decide)
+        known, decision = step(known, observation, decide, here)
         _check(decision, known, most)
-        assert decide(known) == decision
-        changed = {
-            n: (k, decision.after[n])
-            for n, k in decision.before.items()
-            if decision.after[n] != k
-        }
+        wish = decide(known)
+        assert (wish.allocation, wish.reason) == (decision.after.allocation, decision.reason)
+        assert decide(known) == wish
+        changed = decision.before.changes(decision.after)
         cost = Cost(pause_s=pause_s, changed=changed) if changed else None
         known = known.did(decision, cost)
 
@@ -144,7 +143,7 @@ def test_whatever_is_measured_there_is_a_decision_within_all_bounds(name, data):
 
 
 def _loop(running, name, allocation, most=None):
-    running.start(CHAIN, allocation)
+    running.start(CHAIN, Plan.here(allocation))
     return Loop(running, CHAIN, policy(name, target=TARGET, most=most), every_s=EVERY_S)
 
 
@@ -154,8 +153,8 @@ def test_an_overload_gets_processors_within_the_turns_it_may_take(name):
         loop = _loop(running, name, {"a": 2, "b": 1})
         turns = [loop.turn() for _ in range(TURNS.get(name, MOST_TURNS))]
         assert "up" in [turn.decision.kind for turn in turns]
-        assert running.allocation["a"] > 2
-        assert running.allocation == loop.knowledge.allocation
+        assert running.plan.allocation["a"] > 2
+        assert running.plan.allocation == loop.knowledge.allocation
 
 
 @every_that_acts
@@ -165,7 +164,7 @@ def test_an_overload_is_worked_off_in_the_end(name):
         turns = [loop.turn() for _ in range(4 * MOST_TURNS)]
         # one that goes by a single interval has too few now and then
         for operator, needed in {"a": 4, "b": 2}.items():
-            assert max(turn.running[operator] for turn in turns[-20:]) >= needed
+            assert max(turn.running.allocation[operator] for turn in turns[-20:]) >= needed
         assert sum(o.backlog for o in turns[-1].observation.operators.values()) < 1000
 
 
@@ -175,7 +174,7 @@ def test_an_overload_beyond_what_there_may_be_is_borne(name):
         loop = _loop(running, name, {"a": 2, "b": 1}, most=4)
         for _ in range(MOST_TURNS + 2):
             turn = loop.turn()
-            assert sum(turn.running.values()) <= 4
+            assert turn.running.processors <= 4
             assert turn.decision.reason.strip()
 
 

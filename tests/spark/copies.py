@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import sojourn as sj
+from sojourn.plan import Plan
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 
@@ -23,7 +24,7 @@ def engine(servers, state, progress=lambda _line: None):
 
 if __name__ == "__main__":
     with engine(*sys.argv[1:]) as running:
-        running.start(app.topology({"numbers": 1}), ALLOCATION)
+        running.start(app.topology({"numbers": 1}), Plan.here(ALLOCATION))
         sys.stdout.write("started\n")
         sys.stdout.flush()
         while True:

@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, Producer
 import sojourn as sj
 from sojourn.app.operator import Hints
 from sojourn.errors import BadInput, EngineError
+from sojourn.plan import Plan
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.settings import SparkSettings
@@ -71,8 +72,8 @@ def topology(app):
 
 def test_an_application_does_what_it_says(servers, shop, tmp_path):
     with engine(shop, servers, starting=time.time(), state=tmp_path / "state") as running:
-        running.start(topology(shop), dict.fromkeys(shop.operators, 1))
-        running.apply({**running.allocation, "price": 3, "taxed": 2})
+        running.start(topology(shop), Plan.here(dict.fromkeys(shop.operators, 1)))
+        running.apply(Plan.here({**running.plan.allocation, "price": 3, "taxed": 2}))
         producer = Producer({"bootstrap.servers": servers})
         for number in range(ORDERS):
             order(producer, ITEMS[number % 2], 1)
@@ -127,7 +128,7 @@ def test_an_application_does_what_it_says(servers, shop, tmp_path):
         assert "prices tea" in (running.logs / "price.log").read_text()
         assert pulls[-1].cores > 0
         with pytest.raises(EngineError, match="sums is Spark's own"):
-            running.apply({**running.allocation, "sums": 2})
+            running.apply(Plan.here({**running.plan.allocation, "sums": 2}))
         said = []
         running.drain(said.append)
         assert said[-1] == "drained"
@@ -138,7 +139,7 @@ def test_too_few_slots_are_refused_with_the_number_needed(servers, shop):
         engine(shop, servers, slots=3) as idle,
         pytest.raises(BadInput, match=r"9 slots are needed .*, there are 3; give Spark 9"),
     ):
-        idle.start(topology(shop), dict.fromkeys(shop.operators, 1))
+        idle.start(topology(shop), Plan.here(dict.fromkeys(shop.operators, 1)))
 
 
 def test_brokers_that_do_not_answer_are_named(shop):
@@ -146,7 +147,7 @@ def test_brokers_that_do_not_answer_are_named(shop):
         engine(shop, "127.0.0.1:9") as idle,
         pytest.raises(EngineError, match=r"no broker answers at 127\.0\.0\.1:9; check"),
     ):
-        idle.start(topology(shop), dict.fromkeys(shop.operators, 1))
+        idle.start(topology(shop), Plan.here(dict.fromkeys(shop.operators, 1)))
 
 
 def test_a_sink_without_twins_takes_one_partition(servers):
@@ -159,4 +160,4 @@ def test_a_sink_without_twins_takes_one_partition(servers):
         SparkEngine(other, "nowhere:other", SparkSettings(servers=servers)) as idle,
         pytest.raises(BadInput, match=r"other\.taxed has 3 partitions"),
     ):
-        idle.start(other.topology({"taxed": 1}), {"same": 1})
+        idle.start(other.topology({"taxed": 1}), Plan.here({"same": 1}))

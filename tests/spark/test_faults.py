@@ -11,6 +11,7 @@ import spark_kills
 from kills import drawn
 from sojourn.app.loading import load
 from sojourn.errors import ApplicationStopped, BadInput
+from sojourn.plan import Plan
 from sojourn.spark.checkpoints import KeptState
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.settings import SparkSettings
@@ -98,7 +99,7 @@ def test_a_function_that_raises_stops_the_application_and_the_error_says_where(
     app = load("stumbling:app")
     engine = SparkEngine(app, "stumbling:app", SparkSettings(servers=loaded.servers, batch_s=5))
     with engine:
-        engine.start(app.topology({"numbers": 1.0}), {"halve": 1})
+        engine.start(app.topology({"numbers": 1.0}), Plan.here({"halve": 1}))
         producer = Producer({"bootstrap.servers": loaded.servers})
         for seed in (4, 7):
             producer.produce("stumbling.numbers", b'{"seed": %d}' % seed)
@@ -113,7 +114,7 @@ def test_a_function_that_raises_stops_the_application_and_the_error_says_where(
 def test_fewer_slots_than_queries_hold_are_refused(loaded):
     engine = loaded.engine(slots=2)
     with pytest.raises(BadInput, match=r"3 slots are needed .* there are 2; give Spark 3"):
-        engine.start(CHAIN, ALLOCATION)
+        engine.start(CHAIN, Plan.here(ALLOCATION))
     assert engine.now_s == 0
 
 

@@ -10,6 +10,7 @@ from sojourn.act.policy.static import Static
 from sojourn.app.loading import load
 from sojourn.errors import ApplicationStopped
 from sojourn.loop import Loop
+from sojourn.plan import Plan
 from sojourn.spark.broker import Broker
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
@@ -72,7 +73,7 @@ def test_an_outage_is_outlived_and_nothing_is_lost_until_patience_ends(jars, tmp
             patience_s=PATIENCE_S,
         )
         with SparkEngine(app, str(address), settings) as engine:
-            engine.start(topology, {"a": 1, "b": 1})
+            engine.start(topology, Plan.here({"a": 1, "b": 1}))
             loop = Loop(engine, topology, Static(), every_s=1)
             done = Done(broker, app.topic("b"))
             try:

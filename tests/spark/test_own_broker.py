@@ -17,6 +17,7 @@ from pyspark import SparkContext
 
 from sojourn.app.loading import load
 from sojourn.errors import BrokerAway, BrokerFailed
+from sojourn.plan import Plan
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.ports import free_ports
@@ -51,7 +52,7 @@ def engine(jars, port, steps, tmp_path_factory):  # noqa: ARG001 - they must be 
     address.write_text(json.dumps(CHAIN))
     settings = SparkSettings(batch_s=5, broker_port=port)
     with SparkEngine(load(str(address)), str(address), settings, steps.append) as running:
-        running.start(read_topology(address), {"a": 1, "b": 1})
+        running.start(read_topology(address), Plan.here({"a": 1, "b": 1}))
         yield running
 
 
@@ -262,7 +263,7 @@ def test_a_port_that_is_taken_is_refused_before_spark_is_started(engine, port, t
     assert engine.servers.endswith(f":{port}")
     other = SparkEngine(load(str(address)), str(address), SparkSettings(broker_port=port))
     with pytest.raises(BrokerFailed, match=f"port {port} is taken; choose another"):
-        other.start(read_topology(address), {"a": 1, "b": 1})
+        other.start(read_topology(address), Plan.here({"a": 1, "b": 1}))
 
 
 def test_an_open_broker_lets_in_everybody(jars):

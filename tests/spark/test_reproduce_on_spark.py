@@ -9,6 +9,7 @@ from sojourn.errors import EngineError
 from sojourn.experiments.bench import Conditions
 from sojourn.experiments.on_spark import on_spark
 from sojourn.measure.aggregate import aggregate
+from sojourn.plan import Plan
 from sojourn.simulate.workload import Rates, Workload
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
@@ -48,17 +49,17 @@ def run(jars):  # noqa: ARG001 - skips where there is no Java
     with engines(Conditions(workload=DOUBLES, seed=1)) as engine:
         with pytest.raises(EngineError, match="nothing runs"):
             engine.observe(1.0)
-        engine.start(CHAIN, STARTED)
+        engine.start(CHAIN, Plan.here(STARTED))
         assert engine.now_s == 0.0
         with pytest.raises(EngineError, match="chain runs already"):
-            engine.start(CHAIN, STARTED)
+            engine.start(CHAIN, Plan.here(STARTED))
         for number in range(1, 7):
             pulls.append(engine.observe(engine.now_s + MINUTE_S))
             assert engine.now_s == number * MINUTE_S
             if number == 3:
-                assert engine.allocation == STARTED
-                cost = engine.apply(THEN)
-                assert engine.allocation == THEN
+                assert engine.plan.allocation == STARTED
+                cost = engine.apply(Plan.here(THEN))
+                assert engine.plan.allocation == THEN
     assert len(looks) == 6
     assert folders() == before
     return pulls, cost

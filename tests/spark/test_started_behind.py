@@ -13,8 +13,9 @@ from sojourn.act.aim import Goal
 from sojourn.act.caution import Caution
 from sojourn.act.policy.drs import Drs
 from sojourn.app.loading import load
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.loop import Loop
+from sojourn.plan import Plan
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.settings import SparkSettings
@@ -91,13 +92,13 @@ def episodes(jars, tmp_path_factory):
             Producing(servers, topic, NESTED.arrivals_per_s) as producing,
             SparkEngine(app, str(FILE), settings) as engine,
         ):
-            engine.start(NESTED, dict.fromkeys(NESTED.operator, 1))
+            engine.start(NESTED, Plan.here(dict.fromkeys(NESTED.operator, 1)))
             producing.start()
             return list(Loop(engine, NESTED, policy, every_s=2.0).run(LASTS_S))
 
 
 def test_no_more_is_asked_for_than_works_off_what_waits(episodes):
-    asked = max(sum(e.decision.after.values()) for e in episodes)
+    asked = max(e.decision.after.processors for e in episodes)
     assert asked <= 1.5 * works_off()
     assert any(e.decision.kind == "up" for e in episodes)
 

@@ -17,6 +17,7 @@ from confluent_kafka import Consumer, Producer
 
 from sojourn.app.loading import load
 from sojourn.errors import EngineError
+from sojourn.plan import Plan
 from sojourn.spark.broker import Broker
 from sojourn.spark.checkpoints import KeptState
 from sojourn.spark.cluster import Cluster
@@ -114,18 +115,18 @@ def test_a_start_that_failed_has_begun_nothing(servers, tmp_path, monkeypatch):
     topology = starts.app.topology({"numbers": 1})
     with SparkEngine(starts.app, "starts:app", settings) as engine:
         with pytest.raises(EngineError, match=r"^first: "):
-            engine.start(topology, {"first": 1, "second": 1})
+            engine.start(topology, Plan.here({"first": 1, "second": 1}))
         assert not (state / "application.json").exists()
         ready.touch()
         send(servers, "starts.first", [902])
-        engine.start(topology, {"first": 1, "second": 1})
+        engine.start(topology, Plan.here({"first": 1, "second": 1}))
         send(servers, "starts.numbers", [1, 2, 3])
         assert arrived(servers, "starts.second", 3) == [1, 2, 3]
-        engine.apply({"first": 2, "second": 1})
+        engine.apply(Plan.here({"first": 2, "second": 1}))
         assert KeptState(state).allocation() == {"first": 2, "second": 1}
         other = SparkEngine(starts.app, "starts:app", settings)
         with pytest.raises(EngineError, match=f"a run that goes on, pid {os.getpid()}"):
-            other.start(topology, {"first": 1, "second": 1})
+            other.start(topology, Plan.here({"first": 1, "second": 1}))
 
 
 CHAIN = Topology(
@@ -182,7 +183,7 @@ def test_a_long_batch_is_ended_early_and_nothing_is_lost_or_comes_twice(ending, 
     """A batch of an hour would outlast the test."""
     settings = {"batch_s": 3600.0, "state": tmp_path / "state"}
     with ending.engine(**settings) as engine:
-        engine.start(CHAIN, PROCESSORS)
+        engine.start(CHAIN, Plan.here(PROCESSORS))
         eventually(lambda: at(ending.servers, "ending.quick") > 20, "records arrive")
         told = []
         engine.drain(told.append)
@@ -190,7 +191,7 @@ def test_a_long_batch_is_ended_early_and_nothing_is_lost_or_comes_twice(ending, 
         assert told[-1] == "drained"
         assert engine.uncommitted() == 0
     with ending.engine(**settings) as engine:
-        engine.start(CHAIN, PROCESSORS)
+        engine.start(CHAIN, Plan.here(PROCESSORS))
         ids = all_ids(ending)
         assert len(ids) == len(set(ids))
 
@@ -210,14 +211,14 @@ def test_a_query_that_fails_in_a_drain_works_on_what_it_had_taken(ending, tmp_pa
                 os.kill(pid, signal.SIGKILL)
 
     with ending.engine(**settings) as engine:
-        engine.start(CHAIN, PROCESSORS)
+        engine.start(CHAIN, Plan.here(PROCESSORS))
         eventually(lambda: at(ending.servers, "ending.quick") > 20, "records arrive")
         engine.drain(kill_workers)
         assert killed
         assert sum(engine.health().restarts.values()) > 0
         assert engine.uncommitted() == 0
     with ending.engine(**settings) as engine:
-        engine.start(CHAIN, PROCESSORS)
+        engine.start(CHAIN, Plan.here(PROCESSORS))
         assert all_ids(ending)
 
 
@@ -260,7 +261,7 @@ def test_a_start_waits_for_java_of_one_that_was_killed_and_takes_over_its_state(
 
             send(servers, "copies.numbers", [10])
             with copies.engine(servers, state, wait) as engine:
-                engine.start(copies.app.topology({"numbers": 1}), copies.ALLOCATION)
+                engine.start(copies.app.topology({"numbers": 1}), Plan.here(copies.ALLOCATION))
                 assert told[0] == "waiting for what the run before has left to end: Java, Kafka"
                 assert not is_there(java)
                 assert arrived(servers, "copies.copy", 10)[:3] == [7, 8, 9]

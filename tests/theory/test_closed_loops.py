@@ -10,6 +10,7 @@ import pytest
 
 from closed_loops import play
 from sojourn.engine import Cost
+from sojourn.plan import Plan
 
 BLOCK, DEFAULT, ALL = 25, 2, 40
 
@@ -31,7 +32,7 @@ def test_no_exception_no_unstable_allocation_kept_no_flapping(block):
 def test_the_judge_sees_an_unstable_allocation_that_is_kept():
     """Or the test above could not fail."""
     run = next(run for run in map(play, range(100)) if run.policy.goal.most is None)
-    few = dict.fromkeys(run.topology.operator, 1)
+    few = Plan.here(dict.fromkeys(run.topology.operator, 1))
     starved = [replace(e, decision=replace(e.decision, before=few)) for e in run.episodes]
     heavy = run.topology.scaled(20)
     assert list(

@@ -9,6 +9,7 @@ import sojourn as sj
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observed import observed
 from sojourn.measure.smooth import Window
+from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Gaps, Workload
 
@@ -19,7 +20,7 @@ EVERY_S = 60.0
 def looked_at(topology, allocation, *, times, **engine):
     """Return one observation a minute, of a simulation that has warmed up."""
     with Simulator(**engine) as running:
-        running.start(topology, allocation)
+        running.start(topology, Plan.here(allocation))
         running.observe(EVERY_S)
         pulls = [running.observe(EVERY_S * (turn + 2)) for turn in range(times)]
     seen = [aggregate(pull, topology, every_s=EVERY_S, last_s=pull.since_s) for pull in pulls]

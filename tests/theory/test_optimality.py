@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sojourn.decide.assign import assign
 from sojourn.decide.gains import least_allocation
 from sojourn.decide.minimise import minimise
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.model.network import PERCENTILES, mean_floor_s, mean_s, predict, stations
 from sojourn.model.station import names
 from strategies import topologies

@@ -11,7 +11,7 @@ import pytest
 from sojourn.decide.assign import assign
 from sojourn.decide.gains import Gains
 from sojourn.decide.minimise import minimise
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import TargetBelowFloor, TooFewProcessors
 from sojourn.model.network import mean_s, predict
 from sojourn.model.station import station

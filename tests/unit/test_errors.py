@@ -41,6 +41,7 @@ RAISED = [
     errors.BrokerFailed("port 9092 is taken", "name another", ("Address already in use",)),
     errors.UnknownModel("mm1", ("mmk", "gigk")),
     errors.UnknownPolicy("hpa", ("drs", "ds2")),
+    errors.UnknownPlacer("spread", ("one_node",)),
     errors.UnstableStation(3, 5, "match"),
     errors.HotKey("match", 1.3),
     errors.TooFewCores(2.3, 2),

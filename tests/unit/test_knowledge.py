@@ -5,24 +5,26 @@ import pytest
 
 from sojourn.engine import Cost
 from sojourn.errors import BadInput
-from sojourn.knowledge import Decision, Expected, Knowledge, PredictionError, measured_s
+from sojourn.knowledge import Decision, Knowledge, PredictionError, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
+from sojourn.plan import Expected, Plan
 from unit.act.policy.turns import CHAIN, seen
 
 START = {"a": 2, "b": 2}
 
 
 def knowledge(**fields):
-    return Knowledge(topology=CHAIN, allocation=START, **fields)
+    return Knowledge(topology=CHAIN, plan=Plan.here(START), **fields)
 
 
 def looked(at_s, per_s=1.0, **fields):
     return replace(seen(CHAIN, START, at_s=at_s, lasted_s=10, per_s=per_s), **fields)
 
 
-def decided(at_s, after=None, **fields):
-    return Decision(at_s=at_s, before=START, after=after or START, reason="a test", **fields)
+def decided(at_s, after=None, expected=None):
+    plan = Plan.here(after or START, reason="a test", expected=expected)
+    return Decision(at_s=at_s, before=Plan.here(START), after=plan)
 
 
 def after_turns(number, **fields):

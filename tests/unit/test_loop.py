@@ -9,8 +9,9 @@ from sojourn.act.policy.drs import Drs
 from sojourn.act.policy.static import Static
 from sojourn.engine import Cost
 from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, EngineError
-from sojourn.knowledge import Decision
+from sojourn.knowledge import Wish
 from sojourn.loop import Loop
+from sojourn.plan import Node, Plan
 from sojourn.simulate.simulator import Simulator
 
 ONE = sj.Topology(
@@ -26,13 +27,8 @@ class Jump:
     def __init__(self, k):
         self.k = k
 
-    def __call__(self, knowledge, /):
-        return Decision(
-            at_s=knowledge.at_s,
-            before=dict(knowledge.allocation),
-            after={"a": self.k},
-            reason="a test wants it",
-        )
+    def __call__(self, _knowledge, /):
+        return Wish(allocation={"a": self.k}, reason="a test wants it")
 
 
 class Stubborn:
@@ -46,11 +42,11 @@ class Stubborn:
     def __getattr__(self, name):
         return getattr(self._engine, name)
 
-    def apply(self, allocation):
+    def apply(self, plan):
         if self.refuses:
             self.refuses -= 1
             raise EngineError("no processors to be had")
-        return self._engine.apply(allocation)
+        return self._engine.apply(plan)
 
     def observe(self, until_s):
         if self.silent:
@@ -63,7 +59,7 @@ class Stubborn:
 @pytest.fixture
 def engine():
     with Simulator(sample_every=1) as simulator:
-        simulator.start(ONE, {"a": 7})
+        simulator.start(ONE, Plan.here({"a": 7}))
         yield simulator
 
 
@@ -84,7 +80,7 @@ def test_a_turn_looks_decides_acts_and_remembers(engine):
     assert episode.observation.at_s == 10
     assert episode.decision.kind == "up"
     assert episode.cost == Cost(changed={"a": (7, 9)})
-    assert engine.allocation == loop.knowledge.allocation == {"a": 9}
+    assert engine.plan.allocation == loop.knowledge.allocation == {"a": 9}
     assert loop.knowledge.episodes == (episode,)
     assert loop.knowledge.changed_at_s == 10
 
@@ -98,25 +94,25 @@ def test_it_runs_until_it_is_time(engine):
 def test_a_passive_loop_recommends_and_changes_nothing(engine):
     loop = Loop(engine, ONE, Jump(9), every_s=10, active=False)
     episode = loop.turn()
-    assert (episode.decision.after, episode.cost) == ({"a": 9}, None)
-    assert engine.allocation == {"a": 7}
+    assert (episode.decision.after.allocation, episode.cost) == ({"a": 9}, None)
+    assert engine.plan.allocation == {"a": 7}
     loop.active = True
     assert loop.turn().cost is not None
-    assert engine.allocation == {"a": 9}
+    assert engine.plan.allocation == {"a": 9}
 
 
 def test_the_policy_may_be_changed_while_it_runs(engine):
     loop = Loop(engine, ONE, Jump(9), every_s=10)
     loop.turn()
     loop.policy = Jump(5)
-    assert loop.turn().running == {"a": 5}
+    assert loop.turn().running.allocation == {"a": 5}
 
 
 def test_what_the_engine_refuses_is_remembered_and_tried_again(engine):
     loop = Loop(Stubborn(engine, refuses=2), ONE, Jump(9), every_s=10)
     first, second, third = (loop.turn() for _ in range(3))
     assert first.failure == second.failure == "no processors to be had"
-    assert (first.running, third.running) == ({"a": 7}, {"a": 9})
+    assert (str(first.running), str(third.running)) == ("7", "9")
     assert loop.knowledge.changed_at_s == 30
 
 
@@ -148,18 +144,54 @@ def test_an_application_that_stopped_is_not_waited_for(engine):
 def test_what_is_set_from_outside_is_what_the_next_decision_starts_from(engine):
     loop = Loop(engine, ONE, Jump(9), every_s=10)
     seen = loop.look()
-    engine.apply({"a": 5})
-    loop.set_from_outside({"a": 5})
+    engine.apply(Plan.here({"a": 5}))
+    loop.set_from_outside(engine.plan)
     assert (loop.knowledge.allocation, loop.knowledge.changed_at_s) == ({"a": 5}, 10)
     episode = loop.decide(seen)
-    assert (episode.decision.before, episode.cost.changed) == ({"a": 5}, {"a": (5, 9)})
+    assert (str(episode.decision.before), episode.cost.changed) == ("5", {"a": (5, 9)})
 
 
 def test_what_is_set_from_outside_and_was_so_before_is_no_change(engine):
     loop = Loop(engine, ONE, Static(), every_s=10)
     loop.turn()
-    loop.set_from_outside({"a": 7})
+    loop.set_from_outside(Plan.here({"a": 7}))
     assert loop.knowledge.changed_at_s == 0
+
+
+class TwoNodes:
+    """An engine with two nodes, which remembers what it was told."""
+
+    nodes = (Node("one"), Node("two"))
+
+    def __init__(self, engine):
+        self._engine, self.plan = engine, Plan(placement={"a": {"one": 3, "two": 4}})
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+    def apply(self, plan):
+        self.plan, changed = plan, self.plan.changes(plan)
+        return Cost(changed=changed)
+
+
+def on_the_last(allocation, nodes):
+    return {operator: {nodes[-1].name: k} for operator, k in allocation.items()}
+
+
+@pytest.mark.parametrize(("placer", "node"), [({}, "one"), ({"placer": on_the_last}, "two")])
+def test_what_is_wanted_is_placed_on_the_nodes_of_the_engine(engine, placer, node):
+    nodes = TwoNodes(engine)
+    episode = Loop(nodes, ONE, Jump(9), every_s=10, **placer).turn()
+    assert nodes.plan.placement == {"a": {node: 9}}
+    assert (nodes.plan, nodes.plan.reason) == (episode.running, "a test wants it")
+
+
+def test_to_change_nothing_moves_nothing(engine):
+    nodes = TwoNodes(engine)
+    episode = Loop(nodes, ONE, Jump(7), every_s=10).turn()
+    assert episode.decision.kind == "hold"
+    assert episode.decision.after.placement == {"a": {"one": 3, "two": 4}}
+    assert episode.decision.reason == "a test wants it"
 
 
 @pytest.mark.parametrize("jump_s", [-1e6, 1e6, nan])

@@ -5,6 +5,7 @@ import sojourn as sj
 from sojourn.act.policy import policy
 from sojourn.act.policy.static import Static
 from sojourn.errors import BadWorkload, UnknownPolicy
+from sojourn.plan import Plan
 from sojourn.rehearsal import Estimate, Stage, rehearse
 from sojourn.simulate.workload import Rates
 
@@ -21,7 +22,7 @@ def stage(*steps, **fields):
 
 
 def test_enough_processors_are_never_outside():
-    done = rehearse(stage((0, 50), (600, 50)), Static(), start={"a": 20})
+    done = rehearse(stage((0, 50), (600, 50)), Static(), start=Plan.here({"a": 20}))
     assert done.score.outside == 0
     assert done.score.processor_hours == pytest.approx(20 * 600 / 3600)
     assert (done.score.changes, done.score.unfinished) == (0, 0)
@@ -31,7 +32,9 @@ def test_enough_processors_are_never_outside():
 
 def test_roots_count_where_they_were_born():
     """Those that waited in a backlog are late, though they are done when all is well again."""
-    done = rehearse(stage((0, 20), (120, 100), (240, 20), (900, 20)), Static(), start={"a": 4})
+    done = rehearse(
+        stage((0, 20), (120, 100), (240, 20), (900, 20)), Static(), start=Plan.here({"a": 4})
+    )
     late = done.windows_s > TARGET.seconds
     assert not late[:2].any()
     assert late[2:4].all()
@@ -40,14 +43,14 @@ def test_roots_count_where_they_were_born():
 
 
 def test_what_never_completes_is_said():
-    done = rehearse(stage((0, 100), (300, 100)), Static(), start={"a": 1})
+    done = rehearse(stage((0, 100), (300, 100)), Static(), start=Plan.here({"a": 1}))
     assert done.score.outside == 1
     assert done.score.unfinished > 10_000
 
 
 def test_a_policy_starts_with_what_the_first_load_needs():
     done = rehearse(stage((0, 50), (300, 50)), policy("drs", target=TARGET))
-    assert done.episodes[0].decision.before == stage((0, 50), (300, 50)).allocation(50)
+    assert done.episodes[0].decision.before == stage((0, 50), (300, 50)).plan(50)
 
 
 def test_the_same_seed_is_the_same_run():
@@ -73,7 +76,9 @@ def test_every_turn_and_every_root_can_be_watched():
 
 
 def test_a_load_with_pauses_has_windows_without_roots():
-    done = rehearse(stage((0, 50), (60, 0), (180, 50), (240, 50)), Static(), start={"a": 9})
+    done = rehearse(
+        stage((0, 50), (60, 0), (180, 50), (240, 50)), Static(), start=Plan.here({"a": 9})
+    )
     assert list(np.isnan(done.windows_s)) == [False, True, True, False]
     assert done.score.outside == 0
 

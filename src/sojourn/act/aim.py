@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from sojourn.act.ration import ration
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
-from sojourn.decide.plan import Nodes, Target
+from sojourn.decide.nodes import Nodes
+from sojourn.decide.target import Target
 from sojourn.errors import (
     BoundTooLow,
     EndlessLoop,

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sojourn.act.policy.base import Policy
-from sojourn.knowledge import Decision, Knowledge, allocation_text
+from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.model.cores import computing
-from sojourn.topology import Topology
 
 __all__ = ["WithinCores", "within_cores"]
 
@@ -32,53 +31,49 @@ class WithinCores:
 
     policy: Policy
 
-    def __call__(self, knowledge: Knowledge, /) -> Decision:
+    def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return what should be done now."""
         return within_cores(self.policy(knowledge), knowledge)
 
 
-def within_cores(decision: Decision, knowledge: Knowledge) -> Decision:
-    """Return *decision* without processors for operators that compute, if cores are busy.
+def within_cores(wish: Wish, knowledge: Knowledge) -> Wish:
+    """Return *wish* without processors for operators that compute, if cores are busy.
 
     What others were to give up for them stays where it is. Where nothing is known of cores
-    the decision is what it was.
+    the wish is what it was.
     """
-    after = {name: _runs(knowledge.topology, decision, name) for name in decision.after}
-    idle = [name for name, k in after.items() if k < decision.after[name]]
+    after = {name: _runs(knowledge, name, k) for name, k in wish.allocation.items()}
+    idle = [name for name, k in after.items() if k < wish.allocation[name]]
     full = _full(knowledge) if idle else ""
     if not full:
-        return decision
-    kept = _kept(decision, after)
-    same = kept == dict(decision.before)
+        return wish
+    kept = _kept(wish, knowledge.allocation, after)
+    same = kept == knowledge.allocation
     # the processors that are told are those that there will be
-    told = decision.reason.replace(
-        f": {allocation_text(decision.after)}", "" if same else f": {allocation_text(kept)}"
+    told = wish.reason.replace(
+        f": {allocation_text(wish.allocation)}", "" if same else f": {allocation_text(kept)}"
     )
     reason = f"{told}; but {full}: processors for {', '.join(idle)} could not run"
     if _WAY_OUT not in reason:
         reason = f"{reason}; {_WAY_OUT}, or less load, will do"
     # what was expected was expected of other processors
-    return replace(decision, after=kept, reason=reason, expected=None)
+    return replace(wish, allocation=kept, reason=reason, expected=None)
 
 
-def _runs(topology: Topology, decision: Decision, name: str) -> int:
+def _runs(knowledge: Knowledge, name: str, after: int) -> int:
     """Return the processors of an operator without those that would find no core."""
-    operator, before, after = (
-        topology.operator[name],
-        decision.before[name],
-        decision.after[name],
-    )
+    operator, before = knowledge.topology.operator[name], knowledge.allocation[name]
     if after <= before or (operator.cpu_s or 0.0) <= _COMPUTES * operator.service_s:
         return after
     return max(before, min(operator.min_processors, after))
 
 
-def _kept(decision: Decision, after: Mapping[str, int]) -> dict[str, int]:
+def _kept(wish: Wish, before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
     """Return *after* with processors back where they were to be taken from, one for one."""
     kept = dict(after)
-    spare = sum(decision.after.values()) - sum(after.values())
-    for name, before in decision.before.items():
-        back = max(0, min(before - kept[name], spare))
+    spare = sum(wish.allocation.values()) - sum(after.values())
+    for name, k in before.items():
+        back = max(0, min(k - kept[name], spare))
         kept[name] += back
         spare -= back
     return kept

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from math import ceil, inf, sqrt
 from statistics import fmean
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import EndlessLoop, HotKey, TooFewCores, UnstableStation
-from sojourn.knowledge import Expected, Knowledge
+from sojourn.knowledge import Knowledge
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
 from sojourn.model.network import PERCENTILES, mean_s, operator_figures, predict, stations
+from sojourn.plan import Expected
 from sojourn.topology import Topology
 
 __all__ = ["Outlook", "at_least_s", "figures", "floor_s", "stricter", "underestimated"]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from math import ceil
 
 from sojourn.act.ration import bounded
-from sojourn.decide.plan import MOST_PROCESSORS
+from sojourn.decide.target import MOST_PROCESSORS
 from sojourn.errors import BadTopology
-from sojourn.knowledge import Decision, Knowledge, allocation_text
+from sojourn.knowledge import Decision, Knowledge, Wish, allocation_text
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import observed
 from sojourn.model.cores import slowed
@@ -76,14 +76,14 @@ def listed(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.3g}" for name, value in values.items())
 
 
-def held(knowledge: Knowledge) -> Decision:
+def held(knowledge: Knowledge) -> Wish:
     """Return that nothing is changed because nothing usable was seen, or it has just begun."""
-    seen, same = knowledge.seen, dict(knowledge.allocation)
+    seen = knowledge.seen
     reason = "nothing was observed yet" if seen is None else seen.reason
     reason = f"what was measured cannot be used: {reason}"
     if seen is not None and seen.usable and seen.warming:
         reason = "it has just started, and its times are not yet what they will be"
-    return Decision(at_s=knowledge.at_s, before=same, after=same, reason=reason)
+    return Wish(allocation=knowledge.allocation, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +98,11 @@ class Recommended:
     offered: Mapping[str, float]
     most: int | None
 
-    def hold(self, reason: str) -> Decision:
+    def hold(self, reason: str) -> Wish:
         """Return that nothing is changed."""
-        return self._decision(self.knowledge.allocation, reason)
+        return self._wish(self.knowledge.allocation, reason)
 
-    def change(self, after: Mapping[str, int], reason: str) -> Decision:
+    def change(self, after: Mapping[str, int], reason: str) -> Wish:
         """Return the change to *after*, or to what comes closest within *most*.
 
         The *reason* is told with the processors that there will be.
@@ -112,17 +112,10 @@ class Recommended:
         reason = f"{reason}: {allocation_text(within)}"
         if within != bounded(topology, after):
             reason = f"{reason}, as {self.most} processors are the most there may be"
-        return self._decision(within, reason)
+        return self._wish(within, reason)
 
-    def _decision(self, after: Mapping[str, int], reason: str) -> Decision:
-        return Decision(
-            at_s=self.knowledge.at_s,
-            before=dict(self.knowledge.allocation),
-            after=dict(after),
-            reason=reason,
-            wanted=self.wanted,
-            offered=self.offered,
-        )
+    def _wish(self, after: Mapping[str, int], reason: str) -> Wish:
+        return Wish(allocation=after, reason=reason, wanted=self.wanted, offered=self.offered)
 
 
 def recommended(knowledge: Knowledge, since_s: float) -> list[Decision]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import floor, sqrt
 
 from sojourn.act.holt import Holt
-from sojourn.decide.plan import MOST_PROCESSORS
+from sojourn.decide.target import MOST_PROCESSORS
 from sojourn.errors import BadTopology
 from sojourn.knowledge import Knowledge
 from sojourn.measure.observation import Observation

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from sojourn.cli.completion import models
-from sojourn.decide.plan import Nodes, Target
+from sojourn.decide.nodes import Nodes
+from sojourn.decide.target import Target
 from sojourn.errors import BadAllocation, BadTarget
 from sojourn.model.station import names
 from sojourn.topology.check import shown

@@ -21,7 +21,9 @@ from sojourn.cli.options import (
 )
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
-from sojourn.decide.plan import Nodes, Plan, Target
+from sojourn.decide.nodes import Nodes
+from sojourn.decide.solution import Solution
+from sojourn.decide.target import Target
 from sojourn.errors import BadCalibration, BadTarget
 from sojourn.model.calibration import Calibration
 from sojourn.model.network import predict
@@ -77,7 +79,7 @@ def make_plan(
     model: str,
     nodes: Nodes | None = None,
     calibration: Calibration | None = None,
-) -> Plan:
+) -> Solution:
     """Return the plan for a target, or for a number of processors without one."""
     if calibration is not None:
         topology = calibration.topology(topology)

@@ -11,7 +11,7 @@ from sojourn.act.policy import Policy, names, policy
 from sojourn.act.policy.drs import Drs
 from sojourn.act.quiet import QuietHours
 from sojourn.cli.completion import policies
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.topology.check import shown
 

@@ -1,6 +1,6 @@
 """`sojourn rehearse`: what a loop would do to a load, on the simulator."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,6 +41,7 @@ from sojourn.cli.stage import (
 )
 from sojourn.history import HistoryFile, Run
 from sojourn.knowledge import Episode
+from sojourn.plan import Plan
 from sojourn.report.json.plans import print_json
 from sojourn.report.terminal.history import clock
 from sojourn.report.terminal.live import View
@@ -191,7 +192,7 @@ def rehearse(
             decides,
             watch,
             turn,
-            start=run.allocation,
+            start=run.plan,
             seed=seed,
             active=not passive,
         )
@@ -215,7 +216,7 @@ def _begun(stage: "Stage", policy: str) -> Run:
     first = stage.rates.at(0.0)
     return Run(
         topology=stage.topology.scaled(max(first, 1e-3) / stage.topology.arrivals_per_s),
-        allocation=stage.allocation(first),
+        plan=stage.plan(first),
         started_at=datetime.now(UTC),
         every_s=stage.every_s,
         policy=policy,
@@ -230,7 +231,7 @@ def _played(
     watch: Watch,
     turn: Callable[[Episode], None],
     *,
-    start: Mapping[str, int],
+    start: Plan,
     seed: int,
     active: bool,
 ) -> "Rehearsal | None":

@@ -30,7 +30,7 @@ from sojourn.cli.stage import (
     read_required_target,
 )
 from sojourn.cli.steer import MaxProcessorsOption
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.report.run_output import AsJson, ForPeople
 from sojourn.service.first_plan import bounded, first_allocation, first_topology

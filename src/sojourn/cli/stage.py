@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sojourn.cli.options import read_duration_s, read_target
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadInput, BadTarget
 from sojourn.report.terminal.progress import working
 from sojourn.simulate.trace import read_rates

@@ -3,7 +3,9 @@
 from sojourn.decide.cores import settled, with_its_own
 from sojourn.decide.gains import Gains, least_allocation
 from sojourn.decide.neighbours import moved, moves_s
-from sojourn.decide.plan import Nodes, Plan, check_processors
+from sojourn.decide.nodes import Nodes
+from sojourn.decide.solution import Solution
+from sojourn.decide.target import check_processors
 from sojourn.errors import TooFewProcessors
 from sojourn.model.network import mean_floor_s, stations
 from sojourn.topology import Topology
@@ -16,7 +18,7 @@ _LEAST_GAIN = 1e-9
 
 def assign(
     topology: Topology, processors: int, *, model: str = "gigk", nodes: Nodes | None = None
-) -> Plan:
+) -> Solution:
     """Return the allocation of *processors* with the least mean sojourn time.
 
     With *nodes*, as many whole machines are used as *processors* allow. Some processors are
@@ -26,22 +28,24 @@ def assign(
     `TooFewCores` if no number of them could.
     """
     check_processors(processors)
-    plan = settled(topology, lambda shared: _assigned(shared, processors, model, nodes))
-    return plan if plan.computing is None else _moved(topology, plan)
+    found = settled(topology, lambda shared: _assigned(shared, processors, model, nodes))
+    return found if found.computing is None else _moved(topology, found)
 
 
-def _moved(topology: Topology, plan: Plan) -> Plan:
-    """Return *plan* with processors moved while that helps: gains take no notice of cores."""
-    allocation = dict(plan.allocation)
-    for _ in range(plan.processors):
-        moves = moves_s(topology, allocation, model=plan.model)
-        if not moves or moves[0][0] >= -_LEAST_GAIN * plan.mean_s:
+def _moved(topology: Topology, found: Solution) -> Solution:
+    """Return *found* with processors moved while that helps: gains take no notice of cores."""
+    allocation = dict(found.allocation)
+    for _ in range(found.processors):
+        moves = moves_s(topology, allocation, model=found.model)
+        if not moves or moves[0][0] >= -_LEAST_GAIN * found.mean_s:
             break
         allocation = moved(allocation, *moves[0][1:])
-    return plan if allocation == plan.allocation else with_its_own(topology, plan, allocation)
+    return (
+        found if allocation == found.allocation else with_its_own(topology, found, allocation)
+    )
 
 
-def _assigned(topology: Topology, processors: int, model: str, nodes: Nodes | None) -> Plan:
+def _assigned(topology: Topology, processors: int, model: str, nodes: Nodes | None) -> Solution:
     whole = nodes.within(processors) if nodes else None
     usable = nodes.processors(whole) if nodes and whole is not None else processors
     gains = Gains(topology, stations(topology, model))
@@ -49,7 +53,7 @@ def _assigned(topology: Topology, processors: int, model: str, nodes: Nodes | No
         raise TooFewProcessors(usable, least_allocation(topology))
     least = gains.processors
     gains.hand_out(usable - least)
-    return Plan(
+    return Solution(
         name=topology.name,
         model=model,
         allocation=gains.allocation,

@@ -6,7 +6,7 @@ from math import inf
 
 from sojourn.decide.headroom import Headroom, headroom
 from sojourn.decide.neighbours import Neighbour, neighbours
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import UnstableStation
 from sojourn.model.cores import stretched
 from sojourn.model.network import Prediction, mean_floor_s, mean_s, predict, stations

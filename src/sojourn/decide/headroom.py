@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 
-from sojourn.decide.plan import Target, reached_s
+from sojourn.decide.target import Target, reached_s
 from sojourn.errors import BadNumber, HotKey, TooFewCores, UnstableStation
 from sojourn.model.cores import computing, cores_headroom, slowed
 from sojourn.model.network import operator_figures, predict, stations

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from sojourn.decide.assign import assign
 from sojourn.decide.cores import settled
 from sojourn.decide.gains import Gains, least_allocation
+from sojourn.decide.nodes import Nodes
 from sojourn.decide.percentile import LOOKS, Fewest, fewest_for_percentile
-from sojourn.decide.plan import MOST_PROCESSORS, Nodes, Plan, Target, check_processors
+from sojourn.decide.solution import Solution
+from sojourn.decide.target import MOST_PROCESSORS, Target, check_processors
 from sojourn.errors import TargetBelowFloor, TargetOutOfReach
 from sojourn.model.network import mean_floor_s, mean_s, predict, stations
 from sojourn.topology import Topology
@@ -26,11 +28,11 @@ def minimise(
     most: int | None = None,
     nodes: Nodes | None = None,
     looks: int = LOOKS,
-) -> Plan:
+) -> Solution:
     """Return the fewest processors, at most *most*, that meet *target*.
 
-    With *nodes*, the fewest whole machines, with all their processors handed out. A plan for
-    a percentile is searched for with so many *looks* at operators at most.
+    With *nodes*, the fewest whole machines, with all their processors handed out. A solution
+    for a percentile is searched for with so many *looks* at operators at most.
 
     Raise `TargetBelowFloor` if no number of processors meets it, `TargetOutOfReach` if
     those allowed do not, `TooFewCores` if no number of them keeps up.
@@ -49,7 +51,7 @@ def _minimised(
     most: int | None,
     nodes: Nodes | None,
     looks: int,
-) -> Plan:
+) -> Solution:
     found = _fewest(topology, target, model, looks)
     allocation, whole = found.allocation, None
     if nodes is not None:
@@ -59,7 +61,7 @@ def _minimised(
     if most is not None and needed > most:
         reached_s = _reached_s(topology, target, most, model, nodes)
         raise TargetOutOfReach(str(target), reached_s, most, needed)
-    return Plan(
+    return Solution(
         name=topology.name,
         model=model,
         allocation=allocation,
@@ -99,10 +101,10 @@ def _reached_s(
     topology: Topology, target: Target, processors: int, model: str, nodes: Nodes | None = None
 ) -> float:
     """Return what *processors* handed out by gain reach of the target's statistic."""
-    plan = assign(topology, processors, model=model, nodes=nodes)
+    best = assign(topology, processors, model=model, nodes=nodes)
     if target.statistic == "mean":
-        return plan.mean_s
-    return predict(topology, plan.allocation, model=model).percentiles_s[target.statistic]
+        return best.mean_s
+    return predict(topology, best.allocation, model=model).percentiles_s[target.statistic]
 
 
 def _reason(

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.decide.gains import Gains, least_allocation
-from sojourn.decide.plan import MOST_PROCESSORS, Target
+from sojourn.decide.target import MOST_PROCESSORS, Target
 from sojourn.errors import TargetBelowFloor, TargetOutOfReach
 from sojourn.model.completion import Completion
 from sojourn.model.lattice import Lattice

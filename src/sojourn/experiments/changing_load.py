@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from sojourn.act.aim import Goal
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench, Conditions, Pauses
 from sojourn.experiments.published_drs import Minutes, published

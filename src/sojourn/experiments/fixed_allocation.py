@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench, Conditions
 from sojourn.measure.sketch import Sketch
+from sojourn.plan import Plan
 
 __all__ = ["Fixed", "Measured", "fixed"]
 
@@ -58,7 +59,7 @@ def fixed(
     """Return what *allocation* does in *lasts_s*."""
     workload = application.workload(lasts_s, bench.seed)
     with bench.engine(Conditions(workload=workload, seed=bench.seed)) as engine:
-        engine.start(application.running, allocation)
+        engine.start(application.running, Plan.here(allocation))
         engine.observe(_WARM_UP * lasts_s)
         batches = list[Sketch]()
         for batch in range(1, _BATCHES + 1):

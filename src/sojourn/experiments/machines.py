@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from sojourn.act.aim import Goal
-from sojourn.decide.plan import Nodes, Target
+from sojourn.decide.nodes import Nodes
+from sojourn.decide.target import Target
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench, Conditions, Pauses
 from sojourn.experiments.published_drs import Minutes, published

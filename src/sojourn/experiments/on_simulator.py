@@ -1,9 +1,8 @@
 """Engines for experiments: the simulator."""
 
-from collections.abc import Mapping
-
 from sojourn.engine import Cost, Engine
 from sojourn.experiments.bench import Conditions, Pauses
+from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Workload
 
@@ -22,8 +21,8 @@ class _Simulated(Simulator):
         super().__init__(workload=workload, seed=seed, sample_every=1)
         self._pauses = pauses
 
-    def apply(self, allocation: Mapping[str, int]) -> Cost:
+    def apply(self, plan: Plan) -> Cost:
         """Change processors now; how long operators pause depends on what is done."""
-        more = sum(allocation.values()) > sum(self.allocation.values())
+        more = plan.processors > self.plan.processors
         self._pause_s = self._pauses.adding_s if more else self._pauses.otherwise_s
-        return super().apply(allocation)
+        return super().apply(plan)

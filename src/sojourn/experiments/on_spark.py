@@ -5,7 +5,7 @@ faster. What is measured is scaled back, so that nobody above knows; only what t
 itself takes, some milliseconds per record, looks that much longer.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ from sojourn.experiments.bench import Conditions, EngineFactory
 from sojourn.experiments.sent_load import LEAD_S, Offered, sources
 from sojourn.experiments.time_scale import as_described, sped_up, write_topology
 from sojourn.measure.report import Pull
+from sojourn.plan import Node, Plan
 from sojourn.spark.offered_load import Load
 from sojourn.spark.producer import LoadProcess
 from sojourn.topology import Topology
@@ -89,11 +90,16 @@ class _Faster:
         return self._now_s
 
     @property
-    def allocation(self) -> Mapping[str, int]:
-        """What was started with, or applied last."""
-        return {} if self._engine is None else self._engine.allocation
+    def nodes(self) -> Sequence[Node]:
+        """The machines of the engine that it drives; none before it is started."""
+        return () if self._engine is None else self._engine.nodes
 
-    def start(self, topology: Topology, allocation: Mapping[str, int]) -> None:
+    @property
+    def plan(self) -> Plan:
+        """What was started with, or applied last."""
+        return Plan(placement={}) if self._engine is None else self._engine.plan
+
+    def start(self, topology: Topology, plan: Plan) -> None:
         """Start a stand-in for *topology* and its load; return when the clock does."""
         if self._engine is not None:
             raise EngineError(f"{topology.name} runs already; stop it before starting again")
@@ -108,7 +114,7 @@ class _Faster:
             app = load(str(address))
             offered = tuple(sources(app, topology, workload, self._times))
             engine = stack.enter_context(self.make(app, str(address), folder / "state"))
-            engine.start(running, allocation)
+            engine.start(running, plan)
             offer = Offered(
                 Load(
                     servers=engine.servers,
@@ -138,9 +144,9 @@ class _Faster:
         self.looked()
         return as_described(pull, self._times, self._zero_s)
 
-    def apply(self, allocation: Mapping[str, int]) -> Cost:
+    def apply(self, plan: Plan) -> Cost:
         """Change processors now. Nothing pauses, whatever the conditions are."""
-        return self._running().apply(allocation)
+        return self._running().apply(plan)
 
     def stop(self) -> None:
         """End the load and the application."""
@@ -170,7 +176,7 @@ def _warm_up(engine: Fed, offer: Offered) -> None:
     with LoadProcess(offer.steady):
         while engine.now_s < until_s:
             pull = engine.observe(engine.now_s + _WARM_S)
-            if _served(pull) > 0 and _waiting(pull) <= sum(engine.allocation.values()):
+            if _served(pull) > 0 and _waiting(pull) <= engine.plan.processors:
                 break
     until_s = engine.now_s + _PATIENCE_S
     while _served(pull) or _waiting(pull):

@@ -11,6 +11,7 @@ from sojourn.experiments.bench import Bench, Conditions
 from sojourn.experiments.record import About, Outcome, Table, Verdict
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.report import Pull
+from sojourn.plan import Plan
 from sojourn.report.panel import Panel, Series
 from sojourn.topology import Topology
 
@@ -80,7 +81,7 @@ class Overhead:
     def _pull(self, bench: Bench, allocation: Mapping[str, int]) -> Pull:
         workload = self.application.workload(_MINUTE_S, bench.seed)
         with bench.engine(Conditions(workload=workload, seed=bench.seed)) as engine:
-            engine.start(self.application.running, allocation)
+            engine.start(self.application.running, Plan.here(allocation))
             return engine.observe(_MINUTE_S)
 
     def _medians_ms(self, calls: Mapping[int, Callable[[], object]]) -> dict[int, float]:

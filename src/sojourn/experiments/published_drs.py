@@ -8,7 +8,7 @@ from sojourn.act.aim import Goal
 from sojourn.act.caution import Caution
 from sojourn.act.policy.base import Policy
 from sojourn.act.policy.drs import Drs
-from sojourn.knowledge import Decision, Knowledge
+from sojourn.knowledge import Knowledge, Wish
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.smooth import Window
@@ -61,7 +61,7 @@ class _WithoutBacklogs:
 
     policy: Policy
 
-    def __call__(self, knowledge: Knowledge, /) -> Decision:
+    def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return what should be done now."""
         seen = knowledge.seen
         if seen is not None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from sojourn.engine import Engine
 from sojourn.experiments.bench import Conditions, EngineFactory
+from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Workload
 from sojourn.topology import Topology
@@ -37,8 +38,8 @@ class _Alike(Simulator):
         super().__init__(workload=workload, seed=seed, sample_every=1)
         self._faster = faster
 
-    def start(self, topology: Topology, allocation: Mapping[str, int]) -> None:
+    def start(self, topology: Topology, plan: Plan) -> None:
         """Begin to run *topology*, with the way to operators that Spark has."""
         transfer_s = TRANSFER_S * self._faster[topology.name]
         operators = tuple(replace(o, transfer_s=transfer_s) for o in topology.operators)
-        super().start(replace(topology, operators=operators), allocation)
+        super().start(replace(topology, operators=operators), plan)

@@ -7,8 +7,8 @@ from sojourn.act.policy.base import Policy
 from sojourn.engine import Engine
 from sojourn.experiments.application import Application
 from sojourn.experiments.published_drs import EVERY_S
-from sojourn.knowledge import allocation_text
 from sojourn.loop import Loop
+from sojourn.plan import Plan
 
 __all__ = ["Change", "Minute", "Watched", "watch"]
 
@@ -59,7 +59,7 @@ def watch(  # noqa: PLR0913 - when what happens is told by name
     """Return what happened in so many *minutes*; from minute *active_from* on DRS may act."""
     seen, changes = list[Minute](), list[Change]()
     with engine:
-        engine.start(application.running, allocation)
+        engine.start(application.running, Plan.here(allocation))
         loop = Loop(engine, application.topology, policy, every_s=minute_s)
         for number in range(1, minutes + 1):
             loop.active = number >= active_from
@@ -71,7 +71,7 @@ def watch(  # noqa: PLR0913 - when what happens is told by name
                     mean_s=observation.mean_s,
                     completion_s=observation.completions.mean_s,
                     per_s=observation.arrivals_per_s,
-                    allocation=allocation_text(decision.before),
+                    allocation=str(decision.before),
                 )
             )
             if episode.cost is not None and episode.cost.changed:
@@ -79,8 +79,8 @@ def watch(  # noqa: PLR0913 - when what happens is told by name
                     Change(
                         minute=float(number),
                         kind=decision.kind,
-                        before=allocation_text(decision.before),
-                        after=allocation_text(decision.after),
+                        before=str(decision.before),
+                        after=str(decision.after),
                     )
                 )
     return Watched(minutes=tuple(seen), changes=tuple(changes))

@@ -10,8 +10,8 @@ from sojourn.errors import BadFile
 
 __all__ = ["FORMAT", "opened", "refusals", "transaction"]
 
-FORMAT = 1
-"""The version of the tables."""
+FORMAT = 2
+"""The version of the tables. Of 1, which has no placements, files are read, and appended to."""
 
 # How long to wait for another program that is writing.
 _WAIT_S = 5.0
@@ -27,7 +27,8 @@ _TABLES = (
         target_s REAL,
         midnight_s REAL NOT NULL,
         allocation TEXT NOT NULL,
-        topology TEXT NOT NULL
+        topology TEXT NOT NULL,
+        plan TEXT
     )""",
     # The columns are for questions; what is read back is `record` with the two sketches,
     # because SQLite has no NaN, and text that is no Unicode fits into JSON alone.
@@ -152,12 +153,22 @@ def _check(
         raise BadFile(str(path), *_OTHER) from error
     if meta.get("application") != _META["application"]:
         raise BadFile(str(path), *_OTHER)
-    if meta.get("format") != _META["format"]:
+    if meta.get("format") not in ("1", _META["format"]):
         raise BadFile(
             str(path),
             f"is a history of format {meta.get('format')}, and this version has {FORMAT}",
             "use the sojourn that wrote it, or another file",
         )
+    if to == "append":
+        _upgrade(connection)
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Make a file of format 1 one of this format, which earlier versions then refuse."""
+    with transaction(connection):
+        of_1 = "UPDATE meta SET value = ? WHERE key = 'format' AND value = '1'"
+        if connection.execute(of_1, (_META["format"],)).rowcount:
+            connection.execute("ALTER TABLE runs ADD COLUMN plan TEXT")
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:

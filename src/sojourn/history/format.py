@@ -14,15 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.engine import Cost
-from sojourn.knowledge import Decision, Episode, Expected
+from sojourn.knowledge import Decision, Episode
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
+from sojourn.plan import Expected, Plan, here
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology.file import FORMAT
 
-__all__ = ["episode_of", "episode_text", "sketch_bytes", "sketch_of", "topology_text"]
+__all__ = [
+    "episode_of",
+    "episode_text",
+    "plan_of",
+    "plan_text",
+    "sketch_bytes",
+    "sketch_of",
+    "topology_text",
+]
 
 # All buckets, those that are not empty, the sum and the sum of squares.
 _HEAD = struct.Struct("<IIdd")
@@ -30,7 +39,7 @@ _HEAD = struct.Struct("<IIdd")
 
 def episode_text(episode: Episode) -> str:
     """Return all of *episode* but its sketches."""
-    return json.dumps(_plain(episode), allow_nan=False, separators=(",", ":"))
+    return _json(episode)
 
 
 def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
@@ -39,8 +48,8 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
     Raise a ValueError, TypeError or KeyError if it was not written here.
     """
     turn = json.loads(text, object_hook=_number)
-    seen, decided, cost = turn["observation"], turn["decision"], turn["cost"]
-    expected, target = decided["expected"], turn.get("target")  # which old files do not have
+    seen, decided, cost = turn["observation"], _as_now(turn["decision"]), turn["cost"]
+    target = turn.get("target")  # which old files do not have
     return Episode(
         observation=Observation(
             **{
@@ -51,7 +60,13 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
                 "sums": sums,
             }
         ),
-        decision=Decision(**{**decided, "expected": expected and Expected(**expected)}),
+        decision=Decision(
+            **{
+                **decided,
+                "before": _plan(decided["before"]),
+                "after": _plan(decided["after"]),
+            }
+        ),
         cost=cost
         and Cost(
             **{**cost, "changed": {name: tuple(pair) for name, pair in cost["changed"].items()}}
@@ -59,6 +74,19 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
         failure=turn["failure"],
         target=target and Target(**target),
     )
+
+
+def plan_text(plan: Plan) -> str:
+    """Return all of *plan*."""
+    return _json(plan)
+
+
+def plan_of(text: str) -> Plan:
+    """Return the plan that *text* was written for.
+
+    Raise as `episode_of` does, or `BadAllocation`.
+    """
+    return _plan(json.loads(text, object_hook=_number))
 
 
 def sketch_bytes(sketch: Sketch) -> bytes:
@@ -96,6 +124,28 @@ def topology_text(topology: Topology) -> str:
     return json.dumps(document, allow_nan=False, ensure_ascii=False)
 
 
+def _as_now(decided: dict[str, Any]) -> dict[str, Any]:
+    """Return a decision of format 1, which had processors on one machine, as it is now."""
+    if "reason" not in decided:
+        return decided
+    now = {name: inside for name, inside in decided.items() if name != "reason"}
+    after = {
+        "placement": here(now["after"]),
+        "reason": decided["reason"],
+        "expected": now.pop("expected"),
+    }
+    return {**now, "before": {"placement": here(now["before"])}, "after": after}
+
+
+def _plan(found: dict[str, Any]) -> Plan:
+    expected = found.get("expected")
+    return Plan(**{**found, "expected": expected and Expected(**expected)})
+
+
+def _json(value: object) -> str:
+    return json.dumps(_plain(value), allow_nan=False, separators=(",", ":"))
+
+
 def _but_name(record: Arrival | Operator) -> dict[str, Any]:
     return {name: value for name, value in _plain(record).items() if name != "name"}
 
@@ -116,7 +166,8 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON takes
     if isinstance(value, tuple | list):
         return [_plain(inside) for inside in value]
     if is_dataclass(value):
-        inside = {field.name: getattr(value, field.name) for field in fields(value)}
+        given = [field.name for field in fields(value) if field.init]  # the rest is derived
+        inside = {name: getattr(value, name) for name in given}
         return {name: _plain(v) for name, v in inside.items() if not isinstance(v, Sketch)}
     return value
 

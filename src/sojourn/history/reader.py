@@ -32,7 +32,7 @@ def read(path: Path, *, run: int | None = None, keep: int = 240) -> Knowledge:
         number, begun = _run(connection, path, run)
         known = Knowledge(
             topology=begun.topology,
-            allocation=begun.allocation,
+            plan=begun.plan,
             midnight_s=begun.midnight_s,
             keep=keep,
         )

@@ -2,14 +2,14 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from math import inf, isfinite
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadInput
-from sojourn.history.format import topology_text
+from sojourn.history.format import plan_of, plan_text, topology_text
+from sojourn.plan import Plan
 from sojourn.topology import Topology
 from sojourn.topology.check import shown
 from sojourn.topology.file import parse_topology
@@ -21,12 +21,12 @@ __all__ = ["Run", "run_columns", "run_of"]
 class Run:
     """What a run of the loop began with.
 
-    *topology* is the declared one, *started_at* the time on the wall when the engine's clock
-    was 0, *policy* a line for people, *midnight_s* as in `Knowledge`.
+    *topology* is the declared one, *plan* what was started, *started_at* the time on the wall
+    when the engine's clock was 0, *policy* a line for people, *midnight_s* as in `Knowledge`.
     """
 
     topology: Topology
-    allocation: Mapping[str, int]
+    plan: Plan
     started_at: datetime
     every_s: float
     policy: str
@@ -55,7 +55,8 @@ def run_columns(run: Run) -> dict[str, str | float | None]:
         "target_statistic": None if target is None else target.statistic,
         "target_s": None if target is None else target.seconds,
         "midnight_s": run.midnight_s,
-        "allocation": json.dumps(dict(run.allocation), ensure_ascii=False),
+        "allocation": json.dumps(run.plan.allocation, ensure_ascii=False),
+        "plan": plan_text(run.plan),
         "topology": topology_text(run.topology),
     }
 
@@ -66,9 +67,10 @@ def run_of(row: sqlite3.Row, source: str) -> Run:
     Raise a ValueError, TypeError or KeyError, or a `SojournError`, if it was not written here.
     """
     aims = row["target_statistic"] is not None
+    plan = dict(row).get("plan")  # which format 1 does not have: it knew of one machine
     return Run(
         topology=parse_topology(row["topology"], source=source),
-        allocation=json.loads(row["allocation"]),
+        plan=plan_of(plan) if plan else Plan.here(json.loads(row["allocation"])),
         started_at=datetime.fromisoformat(row["started_at"]),
         every_s=row["every_s"],
         policy=row["policy"],

@@ -11,7 +11,7 @@ from sojourn.errors import BadInput
 from sojourn.history.file import opened, refusals, transaction
 from sojourn.history.format import episode_text, sketch_bytes
 from sojourn.history.run import Run, run_columns
-from sojourn.knowledge import Episode, allocation_text
+from sojourn.knowledge import Episode
 from sojourn.model.network import PERCENTILES
 
 __all__ = ["HistoryFile"]
@@ -89,10 +89,10 @@ def _columns(episode: Episode) -> dict[str, str | bytes | float | None]:
         "mean_s": seen.mean_s,
         "p95_s": seen.percentile_s(PERCENTILES["p95"]),
         "kind": decision.kind,
-        "processors_before": sum(decision.before.values()),
-        "processors_after": sum(decision.after.values()),
-        "allocation_before": allocation_text(decision.before),
-        "allocation_after": allocation_text(decision.after),
+        "processors_before": decision.before.processors,
+        "processors_after": decision.after.processors,
+        "allocation_before": str(decision.before),
+        "allocation_after": str(decision.after),
         "reason": _unicode(decision.reason),
         "expected_statistic": None if expected is None else _unicode(expected.statistic),
         "expected_s": None if expected is None else expected.seconds,

@@ -1,6 +1,6 @@
 """Policies on the same stage: what each came to over several seeds, and which are worth it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sojourn.act.policy import policy
 from sojourn.knowledge import Episode
+from sojourn.plan import Plan
 from sojourn.rehearsal import Estimate, Rehearsal, Score, Stage, rehearse
 from sojourn.report.parquet import roots_to_parquet
 
@@ -30,7 +31,7 @@ class Outcome:
     """
 
     policy: str
-    start: Mapping[str, int]
+    start: Plan
     starts_for: float
     scores: Sequence[Score]
     windows_s: Sequence[NDArray[np.float64]]
@@ -67,7 +68,7 @@ def outcomes(
     made = []
     for name, decides in chosen.items():
         starts_for = stage.highest_per_s if name == HIGHEST else stage.rates.at(0.0)
-        start = stage.allocation(starts_for)
+        start = stage.plan(starts_for)
         runs = []
         for seed in range(1, seeds + 1):
             path = None if export is None else export / f"{name}-{seed}.parquet"
@@ -116,7 +117,7 @@ def _means(outcome: Outcome) -> tuple[float, float]:
 
 
 def _processors(run: Rehearsal) -> list[tuple[float, int]]:
-    return [(e.observation.since_s, sum(e.decision.before.values())) for e in run.episodes]
+    return [(e.observation.since_s, e.decision.before.processors) for e in run.episodes]
 
 
 def _nothing(_part: float, _roots: NDArray[np.void]) -> None:

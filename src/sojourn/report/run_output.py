@@ -120,7 +120,7 @@ class AsJson:
                 "client_properties": client_properties and str(client_properties),
                 "state": entry.state,
                 "logs": entry.logs,
-                "allocation": dict(running.engine.allocation),
+                "allocation": dict(running.engine.plan.allocation),
                 "max_processors": running.orders.most,
                 "notes": list(notes),
                 "begins_with": self._begins_with,
@@ -143,8 +143,8 @@ class AsJson:
             {
                 "at_s": decision.at_s,
                 "kind": decision.kind,
-                "before": dict(decision.before),
-                "after": dict(decision.after),
+                "before": dict(decision.before.allocation),
+                "after": dict(decision.after.allocation),
                 "carried_out": episode.cost is not None,
                 "reason": decision.reason,
                 "failure": episode.failure,
@@ -161,7 +161,7 @@ class AsJson:
 
     def end(self, tally: Tally, running: Running) -> None:
         """Say what it came to."""
-        allocation = dict(running.engine.allocation)
+        allocation = dict(running.engine.plan.allocation)
         changes = running.changes
         self._say("end", {"turns": tally.turns, "changes": changes, "allocation": allocation})
 

@@ -8,15 +8,10 @@ from functools import reduce
 from math import isfinite, nan
 from statistics import fmean
 
-from sojourn.decide.plan import Target
-from sojourn.knowledge import (
-    Episode,
-    Expected,
-    Knowledge,
-    PredictionError,
-    measured_s,
-)
+from sojourn.decide.target import Target
+from sojourn.knowledge import Episode, Knowledge, PredictionError, measured_s
 from sojourn.measure.observation import Observation
+from sojourn.plan import Expected
 from sojourn.topology import Topology
 
 __all__ = ["Judged", "Line", "Tally", "Turn", "failed_text", "lines", "turns"]
@@ -68,7 +63,7 @@ def turns(episodes: Iterable[Episode], statistic: str = "mean") -> Iterator[Turn
         known = said or decision.expected
         statistic = known.statistic if known else statistic
         yield Turn(episode=episode, expected=said, statistic=statistic)
-        carried_out = dict(episode.running) == dict(decision.after)
+        carried_out = episode.running == decision.after
         expected = decision.expected if carried_out else None
 
 
@@ -120,7 +115,7 @@ class _Fold:
         known = isfinite(seen.arrivals_per_s)
         reason = _reason(turn.episode)
         self.last, self.number = turn, 1
-        self.state = (turn.done, turn.statistic, dict(turn.episode.running))
+        self.state = (turn.done, turn.statistic, dict(turn.episode.running.allocation))
         self.reasons = {_NUMBER.sub("#", reason): (1, reason)}
         self.lasted_s = seen.lasted_s if known else 0.0
         self.roots = seen.arrivals_per_s * seen.lasted_s if known else 0.0
@@ -154,7 +149,7 @@ class _Fold:
             statistic=statistic,
             measured_s=measured_s(whole, statistic),
             expected_s=fmean(self.expected_s) if self.expected_s else nan,
-            allocation=episode.running,
+            allocation=episode.running.allocation,
             done=self.last.done,
             reason=self._why(),
         )
@@ -249,7 +244,9 @@ class Tally:
         before, self._before = self._before, episode
         if before is None:
             return
-        two = Knowledge(topology=self._topology, allocation={}, episodes=(before, episode))
+        two = Knowledge(
+            topology=self._topology, plan=episode.running, episodes=(before, episode)
+        )
         if (error := two.prediction_error()) is not None:
             self.error = error if self.error is None else self.error + error
         for name, each in two.prediction_errors().items():

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sojourn.app.application import App
+from sojourn.plan import Plan
 from sojourn.service.orders import checked_allocation
 from sojourn.topology import Topology
 
@@ -73,6 +74,11 @@ class FirstAllocation:
 
     processors: dict[str, int]
     said: str
+
+    @property
+    def plan(self) -> Plan:
+        """What the engine is started with."""
+        return Plan.here(self.processors, reason=self.said)
 
 
 def first_allocation(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import inf
 
 from sojourn.act.outlook import floor_s
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import TargetBelowFloor
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import LEAST_SAMPLES

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sojourn.act.policy.base import Policy
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadAllocation, BadTarget
-from sojourn.knowledge import Decision, Knowledge
+from sojourn.knowledge import Knowledge, Wish
 from sojourn.model.network import check_allocation
 from sojourn.topology import Topology
 
@@ -79,10 +79,9 @@ class Held:
 
     why: str
 
-    def __call__(self, knowledge: Knowledge, /) -> Decision:
+    def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return that nothing is done."""
-        same = dict(knowledge.allocation)
-        return Decision(at_s=knowledge.at_s, before=same, after=same, reason=self.why)
+        return Wish(allocation=knowledge.allocation, reason=self.why)
 
 
 def checked_allocation(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadAllocation, BadInput, BadTarget
 from sojourn.service.supervisor import Running
 from sojourn.topology.check import shown

@@ -91,7 +91,7 @@ def run_it(start: Start, says: ForPeople | AsJson) -> int:
                 state.forget()
             with engine, interrupts.deaf_afterwards():
                 says.starting(name, start.allocation.said)
-                engine.start(start.topology, start.allocation.processors)
+                engine.start(start.topology, start.allocation.plan)
                 file.begin(_begun(start))
                 running = Running(engine, start.topology, start.make, start.begins)
                 ran = _Ran(running, says, file, decisions)
@@ -228,7 +228,7 @@ def _begun(start: Start) -> Run:
     passive = "" if start.begins.active else ", only recommending"
     return Run(
         topology=start.topology,
-        allocation=start.allocation.processors,
+        plan=start.allocation.plan,
         started_at=datetime.now(UTC),
         every_s=start.begins.every_s,
         policy=f"{start.make(start.begins.target, start.begins.most)[1]}{passive}",

@@ -26,7 +26,7 @@ class LatestDecisions:
     def add(self, episode: Episode) -> bool:
         """Take in the next turn, and tell whether it is news: a wish is so only once."""
         decision, changed = episode.decision, episode.cost is not None
-        wish = (decision.kind, dict(decision.after))
+        wish = (decision.kind, dict(decision.after.allocation))
         again, self._wish = wish == self._wish, wish
         if decision.kind == "hold":
             news = bool(episode.failure) or not episode.looked
@@ -39,8 +39,8 @@ class LatestDecisions:
                 "at": datetime.now(UTC).isoformat(timespec="seconds"),
                 "at_s": decision.at_s,
                 "kind": decision.kind,
-                "before": dict(decision.before),
-                "after": dict(decision.after),
+                "before": dict(decision.before.allocation),
+                "after": dict(decision.after.allocation),
                 "reason": decision.reason,
                 "carried_out": changed,
                 "failure": episode.failure,
@@ -69,7 +69,7 @@ def status(running: Running, decisions: Iterable[dict[str, Any]] = ()) -> dict[s
         "warning": running.warning,
         "every_s": running.every_s,
         "at_s": running.engine.now_s,
-        "allocation": dict(running.engine.allocation),
+        "allocation": dict(running.engine.plan.allocation),
         "measured": {
             "at_s": seen.at_s,
             "arrivals_per_s": seen.arrivals_per_s,
@@ -113,7 +113,7 @@ def _last_usable(known: Knowledge) -> Observation:
 def _operator(running: Running, name: str, seen: Observation, health: Health) -> dict[str, Any]:
     operator, measured = running.topology.operator[name], seen.operators.get(name)
     told: dict[str, Any] = {
-        "wanted": running.engine.allocation.get(name),
+        "wanted": running.engine.plan.allocation.get(name),
         "running": health.running.get(name),
         "min_processors": operator.min_processors,
         "max_processors": operator.max_processors,

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from math import inf
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import ApplicationStopped, BadInput, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge
 from sojourn.loop import Loop
 from sojourn.measure.observation import Observation
+from sojourn.plan import Plan
 from sojourn.service.engine import LiveEngine
 from sojourn.service.floor import Floor
 from sojourn.service.orders import (
@@ -66,11 +67,7 @@ class Running:
         self._failures: deque[float] = deque(maxlen=_MOST_FAILURES)
         self._notices: deque[Episode] = deque(maxlen=_MOST_NOTICES)
         self._loop = self._new_loop(
-            Knowledge(
-                topology=topology,
-                allocation=dict(engine.allocation),
-                midnight_s=begins.midnight_s,
-            )
+            Knowledge(topology=topology, plan=engine.plan, midnight_s=begins.midnight_s)
         )
 
     @property
@@ -111,8 +108,11 @@ class Running:
         """
         with self._lock:
             self._check_open()
-            before = dict(self.engine.allocation)
-            after = checked_allocation(self.topology, before, asked, self.orders.most)
+            before, reason = self.engine.plan, f"set by hand with `sojourn scale`{_by(by)}"
+            wanted = checked_allocation(
+                self.topology, before.allocation, asked, self.orders.most
+            )
+            after = before.rescaled(wanted, self._loop.place, reason=reason)
             cost = self.engine.apply(after)
             self._loop.set_from_outside(after)
             if self.deciding.mode != "failed":
@@ -121,7 +121,7 @@ class Running:
                 self._told(f"paused with `sojourn scale`{_by(by)}: it only recommends")
                 return f"{_pairs(asked)} already; the loop is paused, {RESUMES}"
             self.changes += 1
-            self._notice(f"set by hand with `sojourn scale`{_by(by)}", before, after, cost)
+            self._notice(before, after, cost)
         done = ", ".join(f"{name} {was} -> {now}" for name, (was, now) in cost.changed.items())
         return f"{done}; the loop is paused, {RESUMES}"
 
@@ -214,9 +214,10 @@ class Running:
             if often and now_s - self._failures[0] <= _WITHIN_S:
                 said = f"the loop failed {_MOST_FAILURES} times and decides no more; {RESUMES}"
                 self.deciding = Deciding(mode="failed", why=f"{said}: {failure}")
-            same = dict(self.engine.allocation)
-            self._loop = self._new_loop(replace(self.knowledge, allocation=same, seen=None))
-            self._notice(said, same, same, None, failure=failure)
+            self._loop = self._new_loop(
+                replace(self.knowledge, plan=self.engine.plan, seen=None)
+            )
+            self._told(said, failure=failure)
 
     def _new_loop(self, knowledge: Knowledge) -> Loop:
         failed = self.deciding.mode == "failed"
@@ -239,23 +240,16 @@ class Running:
         if self.deciding.mode == "ending":
             raise EngineError(f"nothing can be changed any more: {self.deciding.why}")
 
-    def _told(self, reason: str) -> None:
+    def _told(self, reason: str, failure: str = "") -> None:
         """Keep what the loop was told, where processors stay as they are."""
-        same = dict(self.engine.allocation)
-        self._notice(reason, same, same, None)
+        same = self.engine.plan
+        self._notice(same, replace(same, reason=reason, expected=None), None, failure)
 
-    def _notice(
-        self,
-        reason: str,
-        before: Mapping[str, int],
-        after: Mapping[str, int],
-        cost: Cost | None,
-        failure: str = "",
-    ) -> None:
+    def _notice(self, before: Plan, after: Plan, cost: Cost | None, failure: str = "") -> None:
         """Keep what happened outside of turns for those who watch and write the history."""
         at_s = self.engine.now_s
         seen = Observation.unusable(at_s, at_s, "this is not a look of the loop")
-        decision = Decision(at_s=at_s, before=before, after=after, reason=reason)
+        decision = Decision(at_s=at_s, before=before, after=after)
         self._notices.append(
             Episode(
                 observation=seen,

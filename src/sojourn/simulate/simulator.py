@@ -1,6 +1,6 @@
 """The simulator as an engine: the loop drives it as it drives a running application."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from math import ceil
 from types import TracebackType
 from typing import Self
@@ -8,12 +8,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.engine import Cost
+from sojourn.engine import Cost, check_plan
 from sojourn.errors import EngineError
 from sojourn.measure.aggregate import LEAST_BINS
 from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
 from sojourn.measure.sketch import Sketch
-from sojourn.model.network import check_allocation
+from sojourn.plan import HERE, Node, Plan
 from sojourn.simulate.draws import ABSENT
 from sojourn.simulate.simulation import Simulation
 from sojourn.simulate.workload import Workload
@@ -49,7 +49,7 @@ class Simulator:
         self._each = each
         self._run: Simulation | None = None
         self._topology: Topology | None = None
-        self._allocation: dict[str, int] = {}
+        self._plan = Plan(placement={})
         self._since_s = 0.0
         self._entered = self._done = 0
 
@@ -59,19 +59,24 @@ class Simulator:
         return 0.0 if self._run is None else self._run.now_s
 
     @property
-    def allocation(self) -> Mapping[str, int]:
-        """What was started with, or applied last."""
-        return dict(self._allocation)
+    def nodes(self) -> Sequence[Node]:
+        """The one machine that is simulated, with the cores of the topology."""
+        return (Node(HERE, None if self._topology is None else self._topology.cores),)
 
-    def start(self, topology: Topology, allocation: Mapping[str, int]) -> None:
+    @property
+    def plan(self) -> Plan:
+        """What was started with, or applied last."""
+        return self._plan
+
+    def start(self, topology: Topology, plan: Plan) -> None:
         """Begin at time 0."""
         if self._run is not None:
             raise EngineError(f"{topology.name} runs already; stop it before starting again")
-        check_allocation(topology, allocation)
-        self._topology, self._allocation = topology, dict(allocation)
+        check_plan(plan, topology, self.nodes)
+        self._topology, self._plan = topology, plan
         self._run = Simulation(
             topology,
-            allocation,
+            plan.allocation,
             workload=self._workload,
             seed=self._seed,
             sample_every=self._sample_every,
@@ -105,17 +110,13 @@ class Simulator:
         self._since_s, self._entered, self._done = until_s, entered, completed
         return pull
 
-    def apply(self, allocation: Mapping[str, int]) -> Cost:
+    def apply(self, plan: Plan) -> Cost:
         """Change processors now; operators that change pause."""
         run, topology = self._running()
-        check_allocation(topology, allocation)
-        changed = {
-            name: (self._allocation[name], processors)
-            for name, processors in allocation.items()
-            if self._allocation[name] != processors
-        }
+        check_plan(plan, topology, self.nodes)
+        changed = self._plan.changes(plan)
         run.resize({name: after for name, (_, after) in changed.items()}, pause_s=self._pause_s)
-        self._allocation = dict(allocation)
+        self._plan = plan
         return Cost(pause_s=self._pause_s if changed else 0.0, changed=changed)
 
     def stop(self) -> None:
@@ -143,7 +144,7 @@ class Simulator:
         slots = run.processors(name)
         return OperatorReport(
             name=name,
-            wanted=self._allocation[name],
+            wanted=self._plan.allocation[name],
             running=int((slots["state"] != ABSENT).sum()),
             processors=tuple(
                 ProcessorReport(

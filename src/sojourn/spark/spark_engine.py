@@ -1,10 +1,11 @@
 """Spark as an engine: the loop drives a running application as it drives the simulator."""
 
+import os
 import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -16,13 +17,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.app.application import App
-from sojourn.engine import Cost
+from sojourn.engine import Cost, check_plan
 from sojourn.errors import ApplicationStopped, BrokerAway, EngineError
 from sojourn.host.controller import Controller
 from sojourn.host.counting import Tally
 from sojourn.host.server import Settings
 from sojourn.measure.report import Pull
-from sojourn.model.network import check_allocation
+from sojourn.plan import HERE, Node, Plan
 from sojourn.spark.append_times import TimedOffsets
 from sojourn.spark.batches import Batches, end_early, end_in_time
 from sojourn.spark.broker import Broker
@@ -73,7 +74,7 @@ class SparkEngine:
         self._lock = threading.Lock()
         self._stack: ExitStack | None = None
         self._topology: Topology | None = None
-        self._allocation: dict[str, int] = {}
+        self._plan = Plan(placement={})
         self._began_s = 0.0
         self._looked_s = 0.0
         self._failure = self._unkept = ""
@@ -90,9 +91,14 @@ class SparkEngine:
         return 0.0 if self._stack is None else time.monotonic() - self._began_s
 
     @property
-    def allocation(self) -> Mapping[str, int]:
+    def nodes(self) -> Sequence[Node]:
+        """This machine, with the cores that this process may use."""
+        return (Node(HERE, float(len(os.sched_getaffinity(0)))),)
+
+    @property
+    def plan(self) -> Plan:
         """What was started with, or applied last."""
-        return dict(self._allocation)
+        return self._plan
 
     @property
     def servers(self) -> str:
@@ -117,13 +123,13 @@ class SparkEngine:
         self._running()
         return self._state.logs
 
-    def start(self, topology: Topology, allocation: Mapping[str, int]) -> None:
+    def start(self, topology: Topology, plan: Plan) -> None:
         """Start all that it takes, and return when every operator can take records."""
         if self._stack is not None:
             raise EngineError(f"{topology.name} runs already; stop it before starting again")
-        check_allocation(topology, allocation)
+        check_plan(plan, topology, self.nodes)
         self._layout.app.check()
-        self._topology, self._allocation = topology, dict(allocation)
+        self._topology, self._plan = topology, plan
         self._failure, self._draining = "", False
         self._stopping.clear()
         with ExitStack() as stack:
@@ -153,7 +159,7 @@ class SparkEngine:
             pull = self._pulls.taken(
                 self._controller.tallies(),
                 ends,
-                wanted=self._allocation,
+                wanted=self._plan.allocation,
                 running={name: self._controller.running(name) for name in self._hosts},
                 clock_s=(self._looked_s, until_s),
                 until_s=time.monotonic(),
@@ -162,23 +168,19 @@ class SparkEngine:
         self._looked_s = until_s
         return pull
 
-    def apply(self, allocation: Mapping[str, int]) -> Cost:
+    def apply(self, plan: Plan) -> Cost:
         """Tell hosts how many processors they should have; nothing pauses."""
         _, topology = self._running()
-        check_allocation(topology, allocation)
+        check_plan(plan, topology, self.nodes)
         with self._lock:
-            changed = {
-                name: (self._allocation[name], processors)
-                for name, processors in allocation.items()
-                if self._allocation[name] != processors
-            }
+            changed = self._plan.changes(plan)
             fixed = [name for name in changed if name not in self._hosts]
             if fixed:
                 raise EngineError(
                     f"{fixed[0]} is Spark's own, and cannot be changed while it runs; leave it"
                 )
             # of a host that is being started again the new number is kept for its start
-            self._allocation = dict(allocation)
+            self._plan = plan
             for name, (_, processors) in changed.items():
                 self._controller.scale(name, processors)
         if changed:
@@ -348,7 +350,7 @@ class SparkEngine:
             Controller(folder / "hosts", logs=self._state.logs)
         )
         self._hosts = {
-            name: self._layout.host(name, folder, self._allocation[name])
+            name: self._layout.host(name, folder, self._plan.allocation[name])
             for name in self._layout.functions
         }
         self._progress(f"starting {len(self._hosts)} hosts and Spark")
@@ -451,14 +453,14 @@ class SparkEngine:
         if self._settings.state is None:
             return
         try:
-            self._state.keep_allocation(self._allocation)
+            self._state.keep_allocation(self._plan.allocation)
         except EngineError as error:
             self._unkept = str(error)  # a full disk is no reason to end what runs
         else:
             self._unkept = ""
 
     def _wanted(self, name: str) -> Settings:
-        return replace(self._hosts[name], processors=self._allocation[name])
+        return replace(self._hosts[name], processors=self._plan.allocation[name])
 
     def _failed(self, reason: str) -> None:
         self._failure = reason

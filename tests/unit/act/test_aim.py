@@ -8,7 +8,7 @@ from sojourn.act.aim import Goal, aim
 from sojourn.act.ration import bounded, ration
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.topology import Arrival, Operator, Topology
 from strategies import topologies
 

@@ -6,13 +6,15 @@ import sojourn as sj
 from sojourn.act.aim import Goal, aim
 from sojourn.act.cores import WithinCores, within_cores
 from sojourn.act.policy import policy
+from sojourn.act.policy.static import Static
 from sojourn.act.recommendation import demand as demanded
 from sojourn.act.situation import situation
 from sojourn.engine import Cost
-from sojourn.knowledge import Decision, Expected, Knowledge
+from sojourn.knowledge import Knowledge, Wish
 from sojourn.loop import step
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.model.cores import demand, slowed
+from sojourn.plan import Expected, Plan, here
 
 # match computes, fetch waits for something else
 PAIR = sj.Topology(
@@ -62,28 +64,26 @@ def seen(running, per_s, *, at_s=10.0, others=0.0, cores=CORES, backlog=0):
 
 
 def known(*observations, allocation=None):
-    knowledge = Knowledge(topology=PAIR, allocation=allocation or START)
+    knowledge = Knowledge(topology=PAIR, plan=Plan.here(allocation or START))
     for observation in observations[:-1]:
-        knowledge = knowledge.saw(observation)
-        knowledge = knowledge.did(decided(knowledge.allocation, knowledge.allocation))
+        seen, decision = step(knowledge, observation, Static(), here)
+        knowledge = seen.did(decision)
     return knowledge.saw(observations[-1])
 
 
-def decided(before, after):
+def wished(allocation):
     expected = Expected(statistic="mean", seconds=1.0, arrivals_per_s=20)
-    return Decision(
-        at_s=10.0, before=before, after=after, reason="more is needed", expected=expected
-    )
+    return Wish(allocation=allocation, reason="more is needed", expected=expected)
 
 
 BUSY = known(seen(START, 33))
 FREE = known(seen(START, 10))
-MORE = decided(START, {"match": 9, "fetch": 8})
+MORE = wished({"match": 9, "fetch": 8})
 
 
 def test_processors_that_compute_are_not_added_where_cores_are_busy():
     done = within_cores(MORE, BUSY)
-    assert done.after == {"match": 3, "fetch": 8}
+    assert done.allocation == {"match": 3, "fetch": 8}
     assert done.reason == (
         "more is needed; but the 2 cores are busy (2.31 of 2): processors for match could not "
         "run; only more cores, or less load, will do"
@@ -106,29 +106,28 @@ def test_where_nothing_is_known_of_cores_nothing_changes():
 
 
 def test_what_computes_is_still_taken_away():
-    fewer = decided(START, {"match": 2, "fetch": 6})
+    fewer = wished({"match": 2, "fetch": 6})
     assert within_cores(fewer, BUSY) is fewer
 
 
 def test_nobody_gives_up_what_could_not_run_elsewhere():
-    moved = decided({"match": 3, "fetch": 9}, {"match": 5, "fetch": 7})
+    moved = wished({"match": 5, "fetch": 7})
     full = known(seen({"match": 3, "fetch": 9}, 33), allocation={"match": 3, "fetch": 9})
     done = within_cores(moved, full)
-    assert done.after == done.before
-    assert done.kind == "hold"
+    assert done.allocation == full.allocation
 
 
 def test_no_more_is_given_back_than_was_held_back():
-    down = decided({"match": 3, "fetch": 9}, {"match": 4, "fetch": 4})
+    down = wished({"match": 4, "fetch": 4})
     full = known(seen({"match": 3, "fetch": 9}, 33), allocation={"match": 3, "fetch": 9})
-    assert within_cores(down, full).after == {"match": 3, "fetch": 5}
+    assert within_cores(down, full).allocation == {"match": 3, "fetch": 5}
 
 
 def test_an_operator_has_its_least_also_where_cores_are_busy():
     match, fetch = PAIR.operators
     bound = replace(PAIR, operators=(replace(match, min_processors=5), fetch))
     done = within_cores(MORE, replace(BUSY, topology=replace(bound, cores=0.5)))
-    assert done.after["match"] == 5
+    assert done.allocation["match"] == 5
 
 
 @pytest.mark.parametrize(("turns", "after"), [(1, 9), (2, 3), (3, 3)])
@@ -140,13 +139,13 @@ def test_a_machine_that_others_keep_busy_takes_two_observations(turns, after):
         for i in range(1, turns + 1)
     ]
     told = replace(known(quiet, *loud), topology=replace(PAIR.scaled(0.2), cores=2))
-    assert within_cores(MORE, told).after["match"] == after
+    assert within_cores(MORE, told).allocation["match"] == after
 
 
 def test_any_policy_can_be_kept_within_the_cores():
     grows = WithinCores(policy=lambda _: MORE)
-    assert grows(BUSY).after == {"match": 3, "fetch": 8}
-    assert grows(FREE).after == MORE.after
+    assert grows(BUSY).allocation == {"match": 3, "fetch": 8}
+    assert grows(FREE) is MORE
 
 
 # -- what policies make of it ------------------------------------------------------------------
@@ -154,15 +153,11 @@ def test_any_policy_can_be_kept_within_the_cores():
 
 def turns(number, per_s, decide, allocation=START, **load):
     """Yield what is decided, turn by turn, by what the machine can do."""
-    knowledge = Knowledge(topology=PAIR, allocation=allocation)
+    knowledge = Knowledge(topology=PAIR, plan=Plan.here(allocation))
     for i in range(1, number + 1):
         observation = seen(knowledge.allocation, per_s, at_s=10.0 * i, **load)
-        knowledge, decision = step(knowledge, observation, decide)
-        changed = {
-            name: (k, decision.after[name])
-            for name, k in decision.before.items()
-            if decision.after[name] != k
-        }
+        knowledge, decision = step(knowledge, observation, decide, here)
+        changed = decision.before.changes(decision.after)
         knowledge = knowledge.did(decision, Cost(changed=changed) if changed else None)
         yield decision
 
@@ -172,21 +167,23 @@ DRS = policy("drs", target=sj.Target("mean", 0.45))
 
 def test_an_overload_of_the_cores_gets_no_more_processors_that_compute():
     decisions = list(turns(12, 40, DRS, backlog=500))
-    assert max(d.after["match"] for d in decisions) == START["match"]
+    assert max(d.after.allocation["match"] for d in decisions) == START["match"]
     assert "only more cores" in decisions[-1].reason
 
 
 def test_an_overload_of_processors_gets_more():
     """Two cores could carry it, three processors that mostly wait could not."""
     decisions = list(turns(12, 18, DRS, {"match": 2, "fetch": 3}, backlog=50))
-    assert decisions[-1].after["fetch"] > 3
+    assert decisions[-1].after.allocation["fetch"] > 3
 
 
 def test_others_on_the_machine_count():
     """Without them the load would be 70 % of the cores; with them it is all there is."""
     alone, beside = (list(turns(12, 21, DRS, others=others)) for others in (0.0, 0.55))
     assert all("cores are busy" not in d.reason for d in alone)
-    assert max(d.after["match"] for d in beside) <= max(d.after["match"] for d in alone)
+    assert max(d.after.allocation["match"] for d in beside) <= max(
+        d.after.allocation["match"] for d in alone
+    )
 
 
 def test_a_steady_load_holds_still():

@@ -3,10 +3,11 @@ from dataclasses import replace
 import pytest
 
 from sojourn.act.recommendation import Recommended, demand, held, recommended
-from sojourn.knowledge import Decision, Knowledge
+from sojourn.knowledge import Knowledge, Wish
+from sojourn.plan import Plan
 from unit.act.policy.turns import CHAIN, Turns, seen
 
-KNOWN = Knowledge(topology=CHAIN, allocation={"a": 2, "b": 2})
+KNOWN = Knowledge(topology=CHAIN, plan=Plan.here({"a": 2, "b": 2}))
 
 
 def look(per_s, *, running=100, **told):
@@ -30,17 +31,17 @@ def test_when_nothing_arrives_there_is_no_demand():
 
 
 def test_of_nothing_seen_nothing_is_changed():
-    decision = held(KNOWN)
-    assert decision.kind == "hold"
-    assert decision.reason == "what was measured cannot be used: nothing was observed yet"
+    wish = held(KNOWN)
+    assert wish.allocation == KNOWN.allocation
+    assert wish.reason == "what was measured cannot be used: nothing was observed yet"
 
 
 def test_a_change_keeps_to_the_most_there_may_be_and_says_so():
     now = Recommended(knowledge=KNOWN, wanted={"a": 9, "b": 9}, offered={}, most=8)
-    decision = now.change({"a": 9, "b": 9}, "busy")
-    assert decision.after == {"a": 4, "b": 4}
-    assert decision.wanted == {"a": 9, "b": 9}
-    assert decision.reason == "busy: 4:4, as 8 processors are the most there may be"
+    wish = now.change({"a": 9, "b": 9}, "busy")
+    assert wish.allocation == {"a": 4, "b": 4}
+    assert wish.wanted == {"a": 9, "b": 9}
+    assert wish.reason == "busy: 4:4, as 8 processors are the most there may be"
 
 
 def test_a_change_keeps_to_the_bounds_of_operators():
@@ -50,17 +51,14 @@ def test_a_change_keeps_to_the_bounds_of_operators():
     now = Recommended(
         knowledge=replace(KNOWN, topology=bound), wanted={"a": 5, "b": 9}, offered={}, most=None
     )
-    assert now.change({"a": 9, "b": 0}, "busy").after == {"a": 5, "b": 1}
+    assert now.change({"a": 9, "b": 0}, "busy").allocation == {"a": 5, "b": 1}
 
 
 def test_what_was_recommended_comes_back_newest_first_without_what_was_not():
     def wanting(known):
         number = len(known.episodes)
-        same = known.allocation
-        return Decision(
-            at_s=known.at_s,
-            before=same,
-            after=same,
+        return Wish(
+            allocation=known.allocation,
             reason="a test",
             wanted=None if number == 2 else {"a": number, "b": 1},
         )

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import sojourn as sj
 from sojourn.cli import app
 from sojourn.errors import BadFile
+from sojourn.plan import Plan
 from sojourn.rehearsal import Score, Stage
 from sojourn.report.comparison import Outcome, dominating, outcomes
 from sojourn.report.plot.comparison import draw_comparison
@@ -64,7 +65,7 @@ def outcome(name, *, outside=0.0, hours=1.0):
     score = Score(seed=1, outside=outside, processor_hours=hours, changes=0, worst_s=nan)
     return Outcome(
         policy=name,
-        start={"a": 1},
+        start=Plan.here({"a": 1}),
         starts_for=1.0,
         scores=[score],
         windows_s=[np.array([nan])],

@@ -12,6 +12,7 @@ import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.act.policy import policy
 from sojourn.cli import app
+from sojourn.plan import Plan
 from sojourn.service.claim import Claim
 from sojourn.service.folders import state_folder
 from sojourn.service.orders import Beginning
@@ -45,7 +46,7 @@ def offered(*words):
 def listening(tmp_path, name="vld"):
     """Let an application of that name be there for commands."""
     engine = LiveSimulator(look_s=0.0)
-    engine.start(VLD, {"extract": 1, "match": 1, "aggregate": 1})
+    engine.start(VLD, Plan.here({"extract": 1, "match": 1, "aggregate": 1}))
 
     def make(target, most):
         return policy("drs", target=target, most=most), ""

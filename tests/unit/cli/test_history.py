@@ -21,10 +21,11 @@ from sojourn.cli import app
 from sojourn.engine import Cost
 from sojourn.errors import BadInput
 from sojourn.history import HistoryFile, Run, read
-from sojourn.knowledge import Decision, Episode, Expected
+from sojourn.knowledge import Decision, Episode
 from sojourn.loop import Loop
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
+from sojourn.plan import Expected, Plan
 from sojourn.report.plot.history import draw_history
 from sojourn.report.turns import Tally, lines, turns
 from sojourn.service.claim import Claim
@@ -61,8 +62,12 @@ def turn(number, *, after=2, before=2, expected_s=None, cost=None, failure="", r
         name="a", wanted=before, running=before, backlog=1, arrivals_per_s=2.0 * number,
         served_per_s=2.0, served=20.0, service=timed, wait=timed,
     )  # fmt: skip
-    expected = expected_s and Expected(
-        statistic="p95", seconds=expected_s, arrivals_per_s=2.0, sojourns_s={"a": 5.0}
+    expected = (
+        None
+        if expected_s is None
+        else Expected(
+            statistic="p95", seconds=expected_s, arrivals_per_s=2.0, sojourns_s={"a": 5.0}
+        )
     )
     return Episode(
         observation=Observation(
@@ -70,8 +75,8 @@ def turn(number, *, after=2, before=2, expected_s=None, cost=None, failure="", r
             completed_per_s=2.0, completions=times_s, sums=times_s,
         ),
         decision=Decision(
-            at_s=at_s, before={"a": before}, after={"a": after}, reason=reason,
-            expected=expected,
+            at_s=at_s, before=Plan.here({"a": before}),
+            after=Plan.here({"a": after}, reason=reason, expected=expected),
         ),
         cost=cost,
         failure=failure,
@@ -89,7 +94,7 @@ def written(path, episodes, *, topology=ONE, target=TARGET):
         history.begin(
             Run(
                 topology=topology,
-                allocation=dict.fromkeys(topology.operator, 2),
+                plan=Plan.here(dict.fromkeys(topology.operator, 2)),
                 started_at=NOON,
                 every_s=10,
                 policy="drs for p95 ≤ 3 s",
@@ -120,7 +125,7 @@ def ran(tmp_path_factory):
     rates = Rates.steps((0, 6), (300, 12), (700, 6))
     engine = Simulator(workload=Workload(rates={"frames": rates}), seed=1, sample_every=1)
     with engine:
-        engine.start(VLD, {"extract": 5, "match": 5, "aggregate": 1})
+        engine.start(VLD, Plan.here({"extract": 5, "match": 5, "aggregate": 1}))
         loop = Loop(engine, VLD, policy(TARGET, None), every_s=10)
         return written(path, loop.run(1500), topology=VLD)
 
@@ -174,7 +179,7 @@ def test_between_changes_each_kind_of_reason_is_told_once():
 
 
 def test_of_many_operators_the_processors_are_added_up(tmp_path):
-    many = {f"op{n}": n for n in range(1, 10)}
+    many = Plan.here({f"op{n}": n for n in range(1, 10)})
     decision = replace(turn(1).decision, before=many, after=many)
     path = written(tmp_path / "h", [replace(turn(1), decision=decision)])
     assert "45" in rows(run(path).stdout)[0]
@@ -217,10 +222,8 @@ def test_the_last_lines_are_shown_and_the_summary_is_of_all(tmp_path):
 
 def test_a_fold_ends_where_the_statistic_or_what_runs_changes(tmp_path):
     by_mean = turn(2)
-    other = replace(
-        by_mean.decision,
-        expected=Expected(statistic="mean", seconds=1.0, arrivals_per_s=2.0),
-    )
+    expected = Expected(statistic="mean", seconds=1.0, arrivals_per_s=2.0)
+    other = replace(by_mean.decision, after=Plan.here({"a": 2}, expected=expected))
     path = written(
         tmp_path / "h", [turn(1), replace(by_mean, decision=other), turn(3, before=3, after=3)]
     )
@@ -260,10 +263,10 @@ def test_a_run_without_a_turn_is_said_to_have_none(tmp_path):
 
 def told(at_s, reason, target):
     """Return an order by hand between two turns."""
-    same = {"a": 2}
+    same = Plan.here({"a": 2}, reason=reason)
     return Episode(
         observation=Observation.unusable(at_s, at_s, "this is not a look of the loop"),
-        decision=Decision(at_s=at_s, before=same, after=same, reason=reason),
+        decision=Decision(at_s=at_s, before=same, after=same),
         target=target,
     )
 
@@ -500,7 +503,7 @@ def test_latencies_far_apart_are_drawn_by_powers_of_ten(tmp_path):
 
 
 def test_of_many_operators_the_largest_are_told_apart(tmp_path):
-    many = {f"op{n}": n + 1 for n in range(20)}
+    many = Plan.here({f"op{n}": n + 1 for n in range(20)})
     decision = replace(turn(1).decision, before=many, after=many)
     text = picture(tmp_path, [replace(turn(1), decision=decision)])
     assert "<!-- 13 others -->" in text

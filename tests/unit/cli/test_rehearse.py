@@ -30,6 +30,7 @@ from sojourn.history import read_episodes, read_run
 from sojourn.knowledge import Decision, Episode
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
+from sojourn.plan import Plan
 from sojourn.report.terminal.chart import columns, draw_columns
 from sojourn.report.terminal.live import View
 from sojourn.report.terminal.watch import Picture
@@ -73,7 +74,8 @@ def turn(number, *, after=2, before=2, cost=None, failure="", operator="a", busy
             completed_per_s=2.0, completions=times_s, sums=times_s,
         ),
         decision=Decision(
-            at_s=at_s, before={operator: before}, after={operator: after}, reason="too slow",
+            at_s=at_s, before=Plan.here({operator: before}),
+            after=Plan.here({operator: after}, reason="too slow"),
         ),
         cost=cost,
         failure=failure,
@@ -151,7 +153,7 @@ def test_every_turn_is_written_to_the_history(trace, tmp_path):
     printed = run_json(VLD, "--trace", trace, *QUICK, "--history", path)
     number, begun = read_run(path)
     assert (number, begun.policy) == (1, "threshold, p95 ≤ 3 s")
-    assert dict(begun.allocation) == printed["allocation"]
+    assert dict(begun.plan.allocation) == printed["allocation"]
     assert [e.observation.at_s for e in read_episodes(path)] == [
         t["at_s"] for t in printed["turns"]
     ]
@@ -314,7 +316,7 @@ def test_of_many_operators_the_largest_are_shown():
     )
     view = View(topology, TARGET, 100.0)
     seen = turn(1, operator="op0")
-    running = {name: n + 1 for n, name in enumerate(names)}
+    running = Plan.here({name: n + 1 for n, name in enumerate(names)})
     decision = replace(seen.episode.decision, before=running, after=running)
     view.add(replace(seen, episode=replace(seen.episode, decision=decision)), told=False)
     shown = drawn(view)

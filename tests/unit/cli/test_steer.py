@@ -26,6 +26,7 @@ from sojourn.cli.letters import opened
 from sojourn.cli.logs import Tail
 from sojourn.cli.policy import DrsOptions, read_policy
 from sojourn.errors import BadFile, EngineError
+from sojourn.plan import Plan
 from sojourn.report.prometheus import Metrics, exposition
 from sojourn.report.terminal.status import status_view
 from sojourn.service.claim import Claim
@@ -63,7 +64,7 @@ def make(target, most):
 def listening(tmp_path, name="vld"):
     """Let an application of that name be there for commands."""
     engine = LiveSimulator(look_s=0.0)
-    engine.start(VLD, START)
+    engine.start(VLD, Plan.here(START))
     begins = Beginning(target=sj.Target("mean", 2.0), most=25)
     running, decisions = Running(engine, VLD, make, begins), LatestDecisions()
 
@@ -120,13 +121,13 @@ def test_of_one_that_has_ended_it_has_to_be_said(tmp_path):
 
 
 def test_processors_are_set_by_hand_and_the_loop_is_paused(vld):
-    before = vld.engine.allocation
+    before = vld.engine.plan.allocation
     printed = said("scale", "match=12", "extract=9")
     assert printed == (
         f"vld: extract {before['extract']} -> 9, match {before['match']} -> 12; "
         "the loop is paused, `sojourn resume` lets it decide again\n"
     )
-    assert vld.engine.allocation == {"extract": 9, "match": 12, "aggregate": 1}
+    assert vld.engine.plan.allocation == {"extract": 9, "match": 12, "aggregate": 1}
     assert "paused" in said("top", "--once")
 
 
@@ -222,7 +223,7 @@ def test_top_shows_operators_the_latency_and_the_last_decisions():
 
 def test_top_as_json_is_the_status(vld):
     told = json.loads(said("top", "--json"))
-    assert told["allocation"] == vld.engine.allocation
+    assert told["allocation"] == vld.engine.plan.allocation
     assert told["measured"]["target_statistic_s"] > 0
     assert list(told["operators"]) == ["extract", "match", "aggregate"]
 
@@ -311,7 +312,7 @@ def test_ps_lists_all_that_run(tmp_path, vld):
         assert "active" in rows[2]
         told = json.loads(said("ps", "--json"))["applications"]
     assert [row["name"] for row in told] == ["vld", "votes"]
-    assert told[0]["allocation"] == vld.engine.allocation
+    assert told[0]["allocation"] == vld.engine.plan.allocation
     assert told[0]["address"] == "apps:app"
 
 
@@ -505,7 +506,7 @@ def test_prometheus_gets_what_is_measured(vld):
     text = exposition(status(vld))
     values = [line for line in text.splitlines() if not line.startswith("#")]
     assert all(LINE.fullmatch(line) for line in values), values
-    k = vld.engine.allocation["match"]
+    k = vld.engine.plan.allocation["match"]
     assert f'sojourn_processors{{app="vld",operator="match"}} {k}\n' in text
     assert 'sojourn_target_seconds{app="vld",statistic="mean"} 2.0\n' in text
     assert 'sojourn_dead_letters_total{app="vld"} 3\n' in text

@@ -14,6 +14,7 @@ from sojourn.act.policy import policy
 from sojourn.cli import app
 from sojourn.history import HistoryFile, Run, read
 from sojourn.loop import Loop
+from sojourn.plan import Plan
 from sojourn.service.folders import state_folder
 from sojourn.simulate.simulator import Simulator
 from sojourn.topology.file import parse_topology
@@ -162,11 +163,11 @@ def played(path, topology, *, lasts_s=60.0, really=None):
     """Let a loop run that believes *topology*, on operators that really are otherwise."""
     start = {"extract": 10, "match": 11, "aggregate": 1}
     with Simulator(sample_every=1) as engine, HistoryFile(path) as history:
-        engine.start(really or topology, start)
+        engine.start(really or topology, Plan.here(start))
         target = sj.Target("p95", 3.0)
         loop = Loop(engine, topology, policy("static", target=target), every_s=10)
         history.begin(
-            Run(topology=topology, allocation=start, started_at=datetime.now(UTC), every_s=10,
+            Run(topology=topology, plan=engine.plan, started_at=datetime.now(UTC), every_s=10,
                 policy="static", target=target)
         )  # fmt: skip
         for episode in loop.run(lasts_s):

@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 
 from sojourn.decide.assign import assign
 from sojourn.decide.gains import least_allocation
-from sojourn.decide.plan import MOST_PROCESSORS, Nodes
+from sojourn.decide.nodes import Nodes
+from sojourn.decide.target import MOST_PROCESSORS
 from sojourn.errors import BadTarget, BoundTooLow, TooFewProcessors, UnknownModel
 from sojourn.model.network import mean_s
 from sojourn.model.station import names

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from sojourn.decide.assign import assign
 from sojourn.decide.gains import least_allocation
 from sojourn.decide.minimise import minimise
-from sojourn.decide.plan import Nodes, Target
+from sojourn.decide.nodes import Nodes
+from sojourn.decide.target import Target
 from sojourn.errors import (
     BadTarget,
     BoundTooLow,

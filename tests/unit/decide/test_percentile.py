@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sojourn.decide.gains import least_allocation
 from sojourn.decide.minimise import minimise
 from sojourn.decide.percentile import fewest_for_percentile
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import TargetBelowFloor, TargetOutOfReach
 from sojourn.model.network import PERCENTILES, predict
 from sojourn.topology import Arrival, Operator, Topology

@@ -7,7 +7,7 @@ import pytest
 
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadInput, SojournError
 from sojourn.experiments import experiment, names
 from sojourn.experiments.application import FPD, VLD, Application
@@ -15,6 +15,7 @@ from sojourn.experiments.bench import Bench, Conditions, Pauses
 from sojourn.experiments.on_simulator import simulated
 from sojourn.knowledge import allocation_text
 from sojourn.model.network import mean_s
+from sojourn.plan import Plan
 from sojourn.simulate.workload import Workload
 from sojourn.topology import Arrival, Operator, Topology
 
@@ -146,10 +147,10 @@ def test_adding_pauses_for_longer_than_moving_and_removing():
     pauses = Pauses(adding_s=7.0, otherwise_s=1.0)
     chain = experiment("drs15-fig8").chain(0.01)
     with simulated(Conditions(workload=Workload(), seed=1, pauses=pauses)) as engine:
-        engine.start(chain.topology, chain.allocation(9, 9, 9))
-        assert engine.apply(chain.allocation(9, 9, 10)).pause_s == 7.0
-        assert engine.apply(chain.allocation(9, 10, 9)).pause_s == 1.0
-        assert engine.apply(chain.allocation(9, 9, 9)).pause_s == 1.0
+        engine.start(chain.topology, Plan.here(chain.allocation(9, 9, 9)))
+        assert engine.apply(Plan.here(chain.allocation(9, 9, 10))).pause_s == 7.0
+        assert engine.apply(Plan.here(chain.allocation(9, 10, 9))).pause_s == 1.0
+        assert engine.apply(Plan.here(chain.allocation(9, 9, 9))).pause_s == 1.0
 
 
 # -- small runs: that they run, not what comes out --------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from sojourn.act.aim import Goal
 from sojourn.act.caution import Caution
 from sojourn.act.policy.drs import Drs
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.experiments.application import VLD
 from sojourn.experiments.bench import Conditions
 from sojourn.experiments.on_simulator import simulated
@@ -17,6 +17,7 @@ from sojourn.knowledge import Knowledge
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
+from sojourn.plan import Plan
 
 ENOUGH = VLD.allocation(10, 11, 1)
 
@@ -24,7 +25,7 @@ ENOUGH = VLD.allocation(10, 11, 1)
 @pytest.fixture(scope="module")
 def seen():
     with simulated(Conditions(workload=VLD.workload(180, 1), seed=1)) as engine:
-        engine.start(VLD.topology, ENOUGH)
+        engine.start(VLD.topology, Plan.here(ENOUGH))
         pulls = [engine.observe(60.0 * minute) for minute in (1, 2, 3)]
     return [aggregate(pull, VLD.topology, every_s=60) for pull in pulls]
 
@@ -67,11 +68,14 @@ def test_passive_until_it_may_act_and_then_at_once():
 def test_a_backlog_does_not_keep_processors_where_they_are(seen):
     """Our own policy works it off first; the published scheduler does not know of it."""
     full = {name: replace(o, backlog=10_000) for name, o in seen[0].operators.items()}
-    knowledge = Knowledge(topology=VLD.topology, allocation=VLD.allocation(8, 12, 2))
+    knowledge = Knowledge(topology=VLD.topology, plan=Plan.here(VLD.allocation(8, 12, 2)))
     told = knowledge.saw(replace(seen[0], operators=full))
     goal = Goal(most=22, model="mmk")
-    assert published(goal, smooth=Minutes(1))(told).kind == "move"
-    assert Drs(goal=goal, caution=Caution(t_ra_s=0, confirm=1))(told).kind == "hold"
+    moved = published(goal, smooth=Minutes(1))(told).allocation
+    assert moved != told.allocation
+    assert sum(moved.values()) == told.plan.processors
+    ours = Drs(goal=goal, caution=Caution(t_ra_s=0, confirm=1))
+    assert ours(told).allocation == told.allocation
 
 
 def test_processors_are_taken_away_only_below_t_min():

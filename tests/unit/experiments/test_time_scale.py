@@ -13,6 +13,7 @@ from sojourn.measure.aggregate import aggregate
 from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
 from sojourn.measure.sketch import Sketch
 from sojourn.model.network import mean_s
+from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
 from sojourn.topology import Arrival, Operator, Topology
@@ -100,7 +101,7 @@ def test_what_ran_faster_looks_as_if_it_had_not(faster):
 
     def seen(topology, times):
         with Simulator(workload=Workload(), seed=3, sample_every=1) as engine:
-            engine.start(topology, FPD.allocation(6, 13, 3))
+            engine.start(topology, Plan.here(FPD.allocation(6, 13, 3)))
             pull = as_described(engine.observe(60.0 / times), times)
         return aggregate(pull, FPD.topology, every_s=60.0)
 

@@ -9,9 +9,10 @@ from sojourn.act.aim import Goal, aim
 from sojourn.decide.assign import assign
 from sojourn.decide.headroom import headroom
 from sojourn.decide.minimise import minimise
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadNumber, HotKey
 from sojourn.model.network import mean_s
+from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Keys, Workload
 from sojourn.topology.file import parse_topology
@@ -95,7 +96,7 @@ def test_a_simulation_of_keys_keeps_up_as_long_as_the_bound_says(per_s, keeps_up
     workload = Workload(dispatch={"count": "by_key"}, keys={"count": keys})
     topology = hot(max(keys.weights), per_s)
     with Simulator(workload=workload, seed=5) as simulator:
-        simulator.start(topology, {"read": 10, "count": 30})
+        simulator.start(topology, Plan.here({"read": 10, "count": 30}))
         waiting = {o.name: o.backlog for o in simulator.observe(600.0).operators}
     assert (waiting["count"] < 100) is keeps_up
     if keeps_up:

@@ -15,9 +15,10 @@ from sojourn.cli import app
 from sojourn.engine import Cost
 from sojourn.errors import BadFile
 from sojourn.history import HistoryFile, Run
-from sojourn.knowledge import Decision, Episode, Expected
+from sojourn.knowledge import Decision, Episode
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
+from sojourn.plan import Expected, Plan
 from sojourn.report.page.curves import Scale, joined, plain, steps, time_ticks
 from sojourn.report.page.page import page, write_page
 from sojourn.report.page.points import thinned
@@ -37,7 +38,7 @@ def topology(*names):
 def run(*names, target=("p95", 3.0), **changes):
     begun = Run(
         topology=topology(*names or ("a",)),
-        allocation=dict.fromkeys(names or ("a",), 2),
+        plan=Plan.here(dict.fromkeys(names or ("a",), 2)),
         started_at=datetime(2026, 3, 1, 12, 0, tzinfo=UTC),
         every_s=10,
         policy="drs",
@@ -60,15 +61,18 @@ def turn(
         )
         for name in names
     }  # fmt: skip
-    said = expected_s and Expected(statistic="p95", seconds=expected_s, arrivals_per_s=2.0)
+    said = None
+    if expected_s is not None:
+        said = Expected(statistic="p95", seconds=expected_s, arrivals_per_s=2.0)
     return Episode(
         observation=Observation(
             since_s=at_s - 10, at_s=at_s, operators=seen, arrivals_per_s=2.0,
             completed_per_s=2.0, completions=times, sums=times, commits=commits,
         ),
         decision=Decision(
-            at_s=at_s, before=dict.fromkeys(names, before), after=dict.fromkeys(names, after),
-            reason=reason, expected=said, wanted=wanted,
+            at_s=at_s, before=Plan.here(dict.fromkeys(names, before)),
+            after=Plan.here(dict.fromkeys(names, after), reason=reason, expected=said),
+            wanted=wanted,
         ),
         cost=cost,
         failure=failure,
@@ -229,7 +233,11 @@ def test_each_turn_is_judged_by_its_own_target_and_orders_are_marked():
     p95, mean = sj.Target("p95", 3.0), sj.Target("mean", 1.0)
     order = Episode(
         observation=Observation.unusable(25.0, 25.0, "this is not a look of the loop"),
-        decision=Decision(at_s=25.0, before={"a": 2}, after={"a": 2}, reason="set by anna"),
+        decision=Decision(
+            at_s=25.0,
+            before=Plan.here({"a": 2}),
+            after=Plan.here({"a": 2}, reason="set by anna"),
+        ),
         target=mean,
     )
     tree = made(

@@ -7,6 +7,7 @@ import pytest
 import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.act.policy import policy
+from sojourn.plan import Plan
 from sojourn.service.first_plan import bounded
 from sojourn.service.floor import floor_warning
 from sojourn.service.orders import Beginning
@@ -26,7 +27,7 @@ CHAIN = sj.Topology(
 
 def begun(target_s):
     engine = LiveSimulator(look_s=0.0)
-    engine.start(CHAIN, {"a": 4, "b": 2})
+    engine.start(CHAIN, Plan.here({"a": 4, "b": 2}))
 
     def make(target, most):
         return policy("drs", target=target, most=most), f"{target}, {most}"

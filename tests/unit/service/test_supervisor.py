@@ -13,8 +13,9 @@ from live_engine import Health, LiveSimulator
 from sojourn.act.policy import policy
 from sojourn.act.policy.static import Static
 from sojourn.errors import ApplicationStopped, BadAllocation, BadInput, BadTarget, EngineError
-from sojourn.knowledge import Decision
+from sojourn.knowledge import Wish
 from sojourn.loop import Loop
+from sojourn.plan import Plan
 from sojourn.service.orders import Beginning
 from sojourn.service.requests import answer
 from sojourn.service.status import LatestDecisions, status
@@ -35,9 +36,8 @@ class Jump:
     """A policy that wants one processor more for `a` at each turn."""
 
     def __call__(self, knowledge, /):
-        before = dict(knowledge.allocation)
-        after = {**before, "a": before["a"] + 1}
-        return Decision(at_s=knowledge.at_s, before=before, after=after, reason="a test")
+        before = knowledge.allocation
+        return Wish(allocation={**before, "a": before["a"] + 1}, reason="a test")
 
 
 class Broken:
@@ -56,7 +56,7 @@ class Broken:
 def begun(decides=None, *, engine=None, **begins):
     """Return the application with a policy that is always the same, or drs."""
     engine = engine or LiveSimulator(look_s=0.0)
-    engine.start(CHAIN, ENOUGH)
+    engine.start(CHAIN, Plan.here(ENOUGH))
 
     def make(target, most):
         said = f"{target}, {most}"
@@ -85,7 +85,7 @@ def known(running):
 def test_turns_are_those_of_the_loop():
     running = begun(Jump())
     first, second = turned(running, 2)
-    assert (first.running["a"], second.running["a"]) == (5, 6)
+    assert (first.running.allocation["a"], second.running.allocation["a"]) == (5, 6)
     assert known(running) == (first, second)
     assert running.changes == 2
 
@@ -113,14 +113,14 @@ def test_a_change_by_hand_is_made_at_once_and_stays():
     assert said == (
         "b 2 -> 4; the loop is paused, `sojourn resume` lets it decide again"
     )  # what is printed
-    assert running.engine.allocation == {"a": 5, "b": 4}
+    assert running.engine.plan.allocation == {"a": 5, "b": 4}
     assert running.knowledge.allocation == {"a": 5, "b": 4}
     told, after = turned(running, 2)
     assert told.decision.reason == "set by hand with `sojourn scale`"
-    assert (told.decision.before["b"], told.decision.after["b"]) == (2, 4)
+    assert told.decision.before.changes(told.decision.after)["b"] == (2, 4)
     assert told.cost.changed == {"b": (2, 4)}
-    assert after.decision.before == {"a": 5, "b": 4}
-    assert (after.cost, running.engine.allocation) == (None, {"a": 5, "b": 4})
+    assert after.decision.before.allocation == {"a": 5, "b": 4}
+    assert (after.cost, running.engine.plan.allocation) == (None, {"a": 5, "b": 4})
 
 
 def test_what_was_done_by_hand_does_not_confuse_what_is_known():
@@ -141,7 +141,7 @@ def test_resumed_it_goes_on_from_there():
     assert running.resume() == "the loop decides: mean ≤ 0.2 s, None"
     _, told, episode = turned(running, 3)
     assert told.decision.reason == "resumed with `sojourn resume`: mean ≤ 0.2 s, None"
-    assert (episode.decision.before["a"], episode.running["a"]) == (9, 10)
+    assert episode.decision.before.changes(episode.running)["a"] == (9, 10)
 
 
 def test_the_same_processors_again_are_no_change():
@@ -167,7 +167,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(asked, said):
     running = begun(Jump(), most=12)
     with pytest.raises(BadAllocation, match=said):
         running.scale(asked)
-    assert (running.engine.allocation, running.deciding.mode) == (ENOUGH, "active")
+    assert (running.engine.plan.allocation, running.deciding.mode) == (ENOUGH, "active")
 
 
 def test_fewer_are_allowed_even_where_there_are_too_many():
@@ -209,9 +209,9 @@ def test_a_decision_under_way_does_not_undo_what_is_set_by_hand():
     thread.start()
     turned(running, 1)
     thread.join()
-    assert running.engine.allocation["a"] == 9
+    assert running.engine.plan.allocation["a"] == 9
     turned(running, 3)
-    assert running.engine.allocation["a"] == running.knowledge.allocation["a"] == 9
+    assert running.engine.plan.allocation["a"] == running.knowledge.allocation["a"] == 9
 
 
 def test_processors_are_changed_while_the_loop_looks():
@@ -227,7 +227,7 @@ def test_processors_are_changed_while_the_loop_looks():
     thread.start()
     looking.wait()
     running.scale({"a": 6})
-    assert running.engine.allocation["a"] == 6
+    assert running.engine.plan.allocation["a"] == 6
     scaled.set()
     thread.join()
     assert running.knowledge.allocation["a"] == 6
@@ -246,18 +246,18 @@ def test_started_passive_it_recommends_until_it_is_resumed():
     running = begun(Jump(), active=False)
     assert (running.deciding.mode, turned(running, 1)[0].cost) == ("passive", None)
     running.resume()
-    assert looks(running, 1)[0].running["a"] == 5
+    assert looks(running, 1)[0].running.allocation["a"] == 5
 
 
 def test_another_target_is_gone_after_from_the_next_turn_on():
     running = begun()
     turned(running, 20)
-    assert running.engine.allocation == ENOUGH
+    assert running.engine.plan.allocation == ENOUGH
     assert running.set_goal(sj.Target("mean", 0.0751), 12) == (
         "from now on mean ≤ 0.0751 s, 12"
     )
     turned(running, 1)
-    assert sum(running.engine.allocation.values()) > 6
+    assert sum(running.engine.plan.allocation.values()) > 6
     assert running.orders.most == 12
 
 
@@ -341,7 +341,7 @@ def test_what_was_applied_before_it_failed_is_known_to_the_next(monkeypatch):
     monkeypatch.setattr("sojourn.service.supervisor.Loop", Forgets)
     running = begun(Jump())
     turned(running, 1)
-    assert running.engine.allocation == running.knowledge.allocation == {"a": 5, "b": 2}
+    assert running.engine.plan.allocation == running.knowledge.allocation == {"a": 5, "b": 2}
 
 
 def test_a_loop_that_fails_again_and_again_decides_no_more_but_all_goes_on():

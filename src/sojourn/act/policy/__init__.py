@@ -5,7 +5,7 @@ from pkgutil import iter_modules
 from typing import cast
 
 from sojourn.act.policy.base import Policy
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import UnknownPolicy
 
 __all__ = ["Policy", "names", "policy"]

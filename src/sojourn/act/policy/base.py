@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from sojourn.knowledge import Decision, Knowledge
+from sojourn.knowledge import Knowledge, Wish
 
 __all__ = ["Policy"]
 
@@ -11,8 +11,8 @@ class Policy(Protocol):
     """Decides, from what is known, how many processors each operator has from now on.
 
     - It is asked once for every observation, which is `knowledge.seen`, usable or not.
-    - Its decision's `before` is `knowledge.allocation`, its reason is never empty: to change
-      nothing is explained like any other decision.
+    - Its reason is never empty: to change nothing, which is to wish for
+      `knowledge.allocation`, is explained like any other wish.
     - Every operator gets at least one processor, and its bounds are kept.
     - Where the observation is not usable it changes nothing, and its reason is that of the
       observation.
@@ -20,6 +20,6 @@ class Policy(Protocol):
     - It raises nothing, whatever was measured.
     """
 
-    def __call__(self, knowledge: Knowledge, /) -> Decision:
-        """Return what should be done now."""
+    def __call__(self, knowledge: Knowledge, /) -> Wish:
+        """Return what there should be from now on."""
         ...

@@ -27,12 +27,11 @@ from sojourn.act.outlook import (
 from sojourn.act.recommendation import held
 from sojourn.act.situation import Situation, situation
 from sojourn.act.startable import startable
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadTarget
 from sojourn.knowledge import (
-    Decision,
-    Expected,
     Knowledge,
+    Wish,
     allocation_text,
     batch_ended,
     measured_s,
@@ -40,6 +39,7 @@ from sojourn.knowledge import (
 from sojourn.measure.smooth import Smoother
 from sojourn.measure.steady import Steady
 from sojourn.model.cores import cores_headroom, slowed
+from sojourn.plan import Expected
 from sojourn.topology import Topology
 from sojourn.topology.load import StationLoad
 
@@ -85,7 +85,7 @@ class Drs:
         if not 0 < self.drain_s < inf:
             raise BadTarget(f"a backlog worked off in {self.drain_s} s; write more than 0")
 
-    def __call__(self, knowledge: Knowledge, /) -> Decision:
+    def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return what should be done now."""
         seen = self.smooth(knowledge.observations)
         if not seen.usable or seen.warming:
@@ -135,7 +135,7 @@ class _Turn:
             asked=drs.goal.target,
         )
 
-    def decision(self) -> Decision:
+    def decision(self) -> Wish:
         """Return what to do."""
         if self._short:
             return self._more(self._short)
@@ -182,7 +182,7 @@ class _Turn:
         loads = self._loads(runs)
         return [name for name, k in runs.items() if k < loads[name].min_processors]
 
-    def _more(self, short: str) -> Decision:
+    def _more(self, short: str) -> Wish:
         wanted, most = self._wanted.allocation, self._goal.most
         after = {name: max(k, wanted[name]) for name, k in self._current.items()}
         if (most is not None and sum(after.values()) > most) or self._goal.nodes is not None:
@@ -245,7 +245,7 @@ class _Turn:
     def _below_t_min(self) -> bool:
         return self._drs.low_s is None or self._measured_s < self._drs.low_s
 
-    def _less(self) -> Decision:
+    def _less(self) -> Wish:
         wanted = self._drs.caution.confirmed(self._knowledge, self._wanted.allocation)
         after = None if wanted is None else self._shrunk(wanted)
         if after is None or sum(after.values()) >= sum(self._current.values()):
@@ -280,7 +280,7 @@ class _Turn:
 
     # -- in the wrong place -----------------------------------------------------------------
 
-    def _moved(self) -> Decision:
+    def _moved(self) -> Wish:
         total = sum(self._current.values())
         if self._goal.target is None and self._goal.most is not None:
             total = self._goal.most
@@ -389,15 +389,15 @@ class _Turn:
             str(self._goal),
         )
 
-    def _change(self, after: Mapping[str, int], reason: str) -> Decision:
+    def _change(self, after: Mapping[str, int], reason: str) -> Wish:
         if quiet := self._drs.caution.quiet_now(self._knowledge):
             return self._hold(f"{reason}, but the hours {quiet} are quiet")
         return self._decided(after, reason)
 
-    def _hold(self, reason: str) -> Decision:
+    def _hold(self, reason: str) -> Wish:
         return self._decided(self._current, reason)
 
-    def _decided(self, after: Mapping[str, int], reason: str) -> Decision:
+    def _decided(self, after: Mapping[str, int], reason: str) -> Wish:
         if self._startable.running:
             # what does not start stays wanted, and all else is planned without it
             after = {**after, **{name: self._current[name] for name in self._startable.running}}
@@ -407,14 +407,12 @@ class _Turn:
         # The model speaks of queues in balance, not of those being worked off.
         balanced = then is not None and not self._now.behind
         expected = self._expectation(then) if balanced and then else None
-        return Decision(
-            at_s=self._knowledge.at_s,
-            before=self._current,
-            after=dict(after),
+        return Wish(
+            allocation=after,
             reason=reason,
+            expected=expected,
             goal=str(self._goal),
             wanted=self._wanted.allocation,
-            expected=expected,
             offered=self._now.offered,
             noise=self._now.offered_noise,
         )

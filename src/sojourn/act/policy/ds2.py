@@ -15,9 +15,9 @@ from math import inf
 
 from sojourn.act.ration import bounded
 from sojourn.act.recommendation import Recommended, demand, held, listed, whole
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadInput
-from sojourn.knowledge import Decision, Knowledge, allocation_text
+from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.measure.observation import Observation
 
 __all__ = ["Ds2", "policy"]
@@ -57,7 +57,7 @@ class Ds2:
             ratio = self.target_rate_ratio
             raise BadInput(f"ds2: target_rate_ratio is {ratio}; write 1 or more")
 
-    def __call__(self, knowledge: Knowledge, /) -> Decision:
+    def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return the processors that the rates call for, unless it is too soon to tell."""
         seen, before = knowledge.seen, dict(knowledge.allocation)
         if seen is None or not seen.usable:

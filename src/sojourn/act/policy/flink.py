@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 from sojourn.act.ration import bounded
 from sojourn.act.recommendation import Recommended, demand, held, listed, recommended, whole
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadInput
-from sojourn.knowledge import Decision, Knowledge, allocation_text
+from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.measure.observation import Observation
 from sojourn.measure.smooth import Window
 from sojourn.topology.traffic import rates
@@ -112,7 +112,7 @@ class Flink:
     most: int | None = None
     settings: FlinkSettings = field(default_factory=FlinkSettings)
 
-    def __call__(self, knowledge: Knowledge, /) -> Decision:
+    def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return what operators should have, once one of them is out of bounds."""
         if knowledge.seen is None or not knowledge.seen.usable:
             return held(knowledge)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from sojourn.decide.plan import Target
-from sojourn.knowledge import Decision, Knowledge
+from sojourn.decide.target import Target
+from sojourn.knowledge import Knowledge, Wish
 
 __all__ = ["Static", "policy"]
 
@@ -17,13 +17,10 @@ def policy(_target: Target, _most: int | None) -> "Static":
 class Static:
     """Changes nothing, ever."""
 
-    def __call__(self, knowledge: Knowledge, /) -> Decision:
+    def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return that nothing is done."""
-        same, seen = dict(knowledge.allocation), knowledge.observations[-1]
+        seen = knowledge.observations[-1]
         unusable = "" if seen.usable else f"; what was measured cannot be used: {seen.reason}"
-        return Decision(
-            at_s=knowledge.at_s,
-            before=same,
-            after=same,
-            reason=f"what was started with stays{unusable}",
+        return Wish(
+            allocation=knowledge.allocation, reason=f"what was started with stays{unusable}"
         )

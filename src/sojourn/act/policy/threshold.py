@@ -11,9 +11,9 @@ from math import ceil, inf
 
 from sojourn.act.ration import bounded
 from sojourn.act.recommendation import Recommended, held, listed, recommended
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadInput
-from sojourn.knowledge import Decision, Knowledge, allocation_text
+from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.measure.observation import Moments, Observation
 
 __all__ = ["Threshold", "policy"]
@@ -56,7 +56,7 @@ class Threshold:
         if not 1 <= self.up_times < inf:
             raise BadInput(f"threshold: up_times is {self.up_times}; write 1 or more")
 
-    def __call__(self, knowledge: Knowledge, /) -> Decision:
+    def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return processors by how busy those are that there are."""
         seen, before = knowledge.seen, dict(knowledge.allocation)
         if seen is None or not seen.usable:
@@ -105,8 +105,9 @@ class Threshold:
         lately = [past.wanted or {} for past in recommended(knowledge, since_s)]
         all_remembered = len(knowledge.episodes) < knowledge.keep
         if all_remembered and knowledge.observations[0].since_s > since_s:
-            first = knowledge.episodes[0].decision.before if knowledge.episodes else {}
-            lately.append(first)
+            past = knowledge.episodes
+            begun = past[0].decision.before if past else knowledge.plan
+            lately.append(begun.allocation)
         return lately
 
     def _grown_from(self, knowledge: Knowledge) -> Mapping[str, int]:
@@ -114,7 +115,7 @@ class Threshold:
         since_s = knowledge.at_s - self.up_period_s
         for episode in knowledge.episodes:
             if episode.cost is not None and episode.decision.at_s > since_s:
-                return episode.decision.before
+                return episode.decision.before.allocation
         return knowledge.allocation
 
 

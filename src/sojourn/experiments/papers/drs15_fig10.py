@@ -1,6 +1,6 @@
 """DRS-15, Fig. 10: machines for a target, and back."""
 
-from sojourn.decide.plan import Nodes
+from sojourn.decide.nodes import Nodes
 from sojourn.experiments.application import Application, vld
 from sojourn.experiments.bench import Pauses
 from sojourn.experiments.machines import Machines, Trial

@@ -35,7 +35,7 @@ def compare_report(stage: Stage, outcomes: Sequence[Outcome], note: str) -> dict
 def _policy(outcome: Outcome, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     estimates = {field: outcome.estimate(field) for field in _ESTIMATED}
     return {
-        "allocation": dict(outcome.start),
+        "allocation": dict(outcome.start.allocation),
         "starts_for_per_s": outcome.starts_for,
         **{name: {"mean": e.mean, "half_width": e.half} for name, e in estimates.items()},
         "dominated_by": dominating(outcome, outcomes),

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Any
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.history import Run
-from sojourn.knowledge import Decision, Expected, PredictionError
+from sojourn.knowledge import Decision, PredictionError
 from sojourn.measure.observation import Observation, ObservedOperator
 from sojourn.model.network import PERCENTILES
+from sojourn.plan import Expected
 from sojourn.report.turns import Tally, Turn
 
 __all__ = ["history_report", "nulled"]
@@ -28,7 +29,7 @@ def history_report(
         "every_s": run.every_s,
         "policy": run.policy,
         "target": target and _target(target),
-        "allocation": run.allocation,
+        "allocation": run.plan.allocation,
         "summary": _summary(tally),
         "turns": every,
     }
@@ -114,8 +115,8 @@ def _decision(decision: Decision) -> dict[str, Any]:
         "kind": decision.kind,
         "reason": decision.reason,
         "goal": decision.goal,
-        "before": decision.before,
-        "after": decision.after,
+        "before": decision.before.allocation,
+        "after": decision.after.allocation,
         "wanted": decision.wanted,
         "expects": _expected(decision.expected),
         "offered": decision.offered,

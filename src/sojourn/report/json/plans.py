@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from sojourn.decide.explain import Explanation
-from sojourn.decide.plan import Plan, Target
+from sojourn.decide.solution import Solution
+from sojourn.decide.target import Target
 from sojourn.model.calibration import Calibration
 from sojourn.model.network import OperatorFigures, Prediction
 
@@ -96,7 +97,9 @@ def _operators(
     }
 
 
-def plan_report(plan: Plan, prediction: Prediction, target: Target | None) -> dict[str, Any]:
+def plan_report(
+    plan: Solution, prediction: Prediction, target: Target | None
+) -> dict[str, Any]:
     """Return what `plan` prints."""
     report = prediction_report(prediction)
     report["target"] = (

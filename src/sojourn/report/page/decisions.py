@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Mapping
 from math import isfinite, isnan
 
-from sojourn.knowledge import allocation_text, measured_s
+from sojourn.knowledge import measured_s
 from sojourn.measure.observation import Observation
 from sojourn.report.page.curves import plain
 from sojourn.report.terminal.history import clock
@@ -57,7 +57,7 @@ class Decided:
 
     def same(self, turn: Turn) -> bool:
         """Tell whether *turn* wishes for the same once more."""
-        wished = dict(turn.episode.decision.after) == dict(self.decision.after)
+        wished = turn.episode.decision.after == self.decision.after
         return not self.carried_out and self.done == turn.done and wished
 
     def then(self, seen: Observation) -> None:
@@ -129,14 +129,14 @@ def _row(each: Decided) -> str:
     times = f", {each.turns} turns" if each.turns > 1 else ""
     cells = (
         f"{each.glyph} {each.done}{times}",
-        _changed(decision.before, decision.after),
+        _changed(decision.before.allocation, decision.after.allocation),
         each.reason,
         _seconds(expected.statistic, expected.seconds) if expected else "",
         _seconds(each.statistic, each.next_s),
         _after(each),
         _cost(each),
     )
-    whole = plain(f"{allocation_text(decision.before)} → {allocation_text(decision.after)}")
+    whole = plain(f"{decision.before} → {decision.after}")
     short = ' class="short"'
     looks = (short, f' title="{whole}"', "", short, short, "", "")
     told = "".join(

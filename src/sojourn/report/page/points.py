@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, isfinite, nan
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.knowledge import measured_s
 from sojourn.report.turns import Turn
 
@@ -68,7 +68,7 @@ def point(turn: Turn, target: Target | None) -> Point:
         for name, o in seen.operators.items()
         if seen.usable
     }
-    running = [o.running for o in operators.values()] or decision.before.values()
+    running = [o.running for o in operators.values()] or decision.before.allocation.values()
     return Point(
         since_s=seen.since_s,
         at_s=seen.at_s,

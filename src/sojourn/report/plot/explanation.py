@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn.decide.assign import assign
 from sojourn.decide.explain import Explanation
 from sojourn.decide.gains import least_allocation
-from sojourn.decide.plan import Target, reached_s
+from sojourn.decide.target import Target, reached_s
 from sojourn.errors import BadFile, BadInput, UnstableStation
 from sojourn.model.network import PERCENTILES, predict
 from sojourn.topology import Topology

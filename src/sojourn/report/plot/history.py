@@ -5,7 +5,7 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.knowledge import Episode
 from sojourn.report.plot.explanation import figure, save
@@ -96,8 +96,8 @@ class _Series:
             self.measured.append(turn.measured_s)
             said = turn.expected
             self.expected.append(said.seconds if said and isfinite(said.seconds) else nan)
-            self.running.append(dict(decision.before))
-            wish = (turn.done, dict(decision.after))
+            self.running.append(dict(decision.before.allocation))
+            wish = (turn.done, dict(decision.after.allocation))
             # what is not done is wished for again at each turn
             if turn.done in _KINDS or (turn.done != "hold" and wish != wished):
                 self.marks.append((seen.at_s, turn.done))

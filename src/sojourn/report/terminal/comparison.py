@@ -61,7 +61,7 @@ def trade_off(outcomes: Sequence[Outcome]) -> str:
 
 def _cells(outcome: Outcome) -> list[str]:
     outside, hours = outcome.estimate("outside"), outcome.estimate("processor_hours")
-    starts = processors_text(outcome.start)
+    starts = processors_text(outcome.start.allocation)
     worst_s = outcome.worst_s
     return [
         outcome.policy,

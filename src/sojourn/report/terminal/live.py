@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from sojourn.knowledge import Episode, measured_s
 from sojourn.report.terminal.chart import columns, draw_columns
 from sojourn.report.terminal.history import clock, processors_text
@@ -63,7 +63,7 @@ class View:
         self._lately.append(turn)
         self._load.append((seen.at_s, seen.arrivals_per_s))
         self._latency.append((seen.at_s, measured_s(seen, self._target.statistic)))
-        self._processors.append((seen.at_s, float(sum(episode.running.values()))))
+        self._processors.append((seen.at_s, float(episode.running.processors)))
         for points in (self._load, self._latency, self._processors):
             while points and points[0][0] < self._begin_s:
                 points.popleft()
@@ -117,7 +117,7 @@ class View:
         table.add_column("sends to", no_wrap=True)
         names = list(self._topology.operator)
         if self._last is not None and len(names) > _MOST_OPERATORS:
-            most = self._last.running
+            most = self._last.running.allocation
             names = sorted(names, key=lambda name: -most[name])
         for name in names[:_MOST_OPERATORS]:
             table.add_row(*self._cells(name))
@@ -129,7 +129,7 @@ class View:
         sends = Text(", ".join(self._topology.operator[name].emits))
         if self._last is None:
             return [Text(name), Text(), Text(), Text(), Text(), sends]
-        processors = self._last.running[name]
+        processors = self._last.running.allocation[name]
         seen = self._last.observation.operators.get(name)
         busy = self._busy(name)
         return [
@@ -199,9 +199,10 @@ def change_text(turn: Turn) -> Text:
     failed = failed_text(turn.episode)
     if turn.done == "told":
         return _line(f"{clock(decision.at_s)}  told  {_printable(decision.reason)}")
+    before, after = decision.before.allocation, decision.after.allocation
     text = (
-        f"{clock(decision.at_s)}  {turn.done:<4}  {processors_text(decision.before)} -> "
-        f"{processors_text(decision.after)}  {decision.reason}{failed}"
+        f"{clock(decision.at_s)}  {turn.done:<4}  {processors_text(before)} -> "
+        f"{processors_text(after)}  {decision.reason}{failed}"
     )
     return _line(_printable(text))
 

@@ -24,7 +24,7 @@ def show_begin(stage: Stage, run: Run, console: Console) -> None:
     _say(
         console,
         f"{clock(stage.lasts_s)} of load, from {stage.rates.at(0.0):.4g} per s and "
-        f"{processors_text(run.allocation)} on",
+        f"{processors_text(run.plan.allocation)} on",
     )
     if note := stage.unmet:
         _say(console, f"note        {note}")

@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sojourn.decide.explain import Explanation
-from sojourn.decide.plan import Plan, Target, reached_s
+from sojourn.decide.solution import Solution
+from sojourn.decide.target import Target, reached_s
 from sojourn.errors import UnstableStation
 from sojourn.model.network import OperatorFigures, Prediction, predict
 from sojourn.topology import Topology
@@ -98,7 +99,7 @@ def show_simulated(topology: Topology, simulated: "Simulated", console: Console)
 
 
 def show_plan(
-    plan: Plan, prediction: Prediction, target: Target | None, console: Console
+    plan: Solution, prediction: Prediction, target: Target | None, console: Console
 ) -> None:
     """Print a plan, what it would do and why."""
     show_prediction(prediction, console)

@@ -108,7 +108,7 @@ class _News:
 
     def __call__(self, turn: Turn) -> bool:
         """Tell whether the turn has something new to say."""
-        wish = turn.done, dict(turn.episode.decision.after)
+        wish = turn.done, dict(turn.episode.decision.after.allocation)
         again, self._wished = wish == self._wished, wish
         if turn.done == "told":
             return True

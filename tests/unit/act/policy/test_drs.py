@@ -11,7 +11,8 @@ from sojourn.act.policy.drs import Drs
 from sojourn.act.quiet import QuietHours
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
-from sojourn.decide.plan import Nodes, Target
+from sojourn.decide.nodes import Nodes
+from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import BadTarget
 from sojourn.knowledge import Decision, Episode
@@ -19,6 +20,7 @@ from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.smooth import Window
 from sojourn.model.network import mean_s
+from sojourn.plan import Plan
 from sojourn.topology import Arrival, Operator, Topology
 from unit.act.policy.turns import Turns, seen
 
@@ -44,7 +46,8 @@ def drs(*, target=TARGET, most=None, model="gigk", **fields):
 def _paused(allocation, *, pause_s):
     """Return a turn long ago in which a change cost *pause_s*."""
     observation = Observation.unusable(-1e6, -1e6 + 10, "long ago")
-    decision = Decision(at_s=-1e6, before=allocation, after=allocation, reason="long ago")
+    plan = Plan.here(allocation, reason="long ago")
+    decision = Decision(at_s=-1e6, before=plan, after=plan)
     cost = Cost(pause_s=pause_s, changed={})
     return Episode(observation=observation, decision=decision, cost=cost)
 
@@ -76,13 +79,13 @@ def test_up_promptly():
 def test_an_up_goes_to_what_the_load_and_some_margin_need():
     app = running()
     app.turns(6, 100)
-    assert app.turn(200).after == planned(200)
+    assert app.turn(200).after.allocation == planned(200)
 
 
 def test_nobody_loses_processors_when_others_get_more():
     app = running(allocation={**planned(100), "b": 20})
     app.turns(1, 100)
-    assert app.turn(200).after["b"] == 20
+    assert app.turn(200).after.allocation["b"] == 20
 
 
 def test_down_lazily_and_only_when_confirmed():
@@ -90,8 +93,8 @@ def test_down_lazily_and_only_when_confirmed():
     decisions = app.turns(6, 100)
     assert [d.kind for d in decisions] == ["hold"] * 5 + ["down"]
     assert "if the next observations say so too" in decisions[0].reason
-    assert mean_s(BUSY.scaled(1.1), decisions[-1].after) <= TARGET.seconds
-    assert sum(decisions[-1].after.values()) <= sum(planned(100, margin=0.25).values())
+    assert mean_s(BUSY.scaled(1.1), decisions[-1].after.allocation) <= TARGET.seconds
+    assert decisions[-1].after.processors <= sum(planned(100, margin=0.25).values())
 
 
 def test_one_observation_that_disagrees_keeps_the_processors():
@@ -117,7 +120,9 @@ def test_never_down_while_catching_up():
 def test_a_backlog_is_worked_off_within_the_time_that_is_given(drain_s):
     app = running(drs(drain_s=drain_s))
     decision = app.turn(100, backlog={"a": 3000})
-    capacity_per_s = {n: k / BUSY.operator[n].service_s for n, k in decision.after.items()}
+    capacity_per_s = {
+        n: k / BUSY.operator[n].service_s for n, k in decision.after.allocation.items()
+    }
     assert capacity_per_s["a"] - 100 >= 0.95 * 3000 / drain_s
     # what waits at a will reach b, twice
     assert capacity_per_s["b"] - 200 >= 0.95 * 2 * 3000 / drain_s
@@ -205,16 +210,16 @@ def test_bounds_of_operators_are_kept():
     app = Turns(drs(), bound, {"a": 7, "b": 6}, every_s=EVERY_S)
     app.turns(2, 100)
     decision = app.turn(400)
-    assert decision.after["a"] == 8
+    assert decision.after.allocation["a"] == 8
     assert "max_processors is 8" in decision.reason
-    assert {d.after["a"] for d in app.turns(20, 400)} == {8}
+    assert {d.after.allocation["a"] for d in app.turns(20, 400)} == {8}
 
 
 def test_all_there_are_are_used_when_they_do_not_suffice():
     app = running(drs(most=20))
     app.turns(2, 100)
     decision = app.turn(600)
-    assert decision.after == {"a": 11, "b": 9}
+    assert decision.after.allocation == {"a": 11, "b": 9}
     assert "20 processors cannot keep up" in decision.reason
     assert app.turn(600).kind == "hold"
 
@@ -256,8 +261,8 @@ def test_where_there_once_were_too_few_is_not_gone_back_to():
     """Long after, when the time in which nothing is undone is over."""
     app = running(drs(caution={"calm": 0.0, "margin": 0.2, "sigmas": 0.0}))
     app.turns(6, 100)
-    before = app.turn(125).before
-    after = [d.after for d in app.turns(60, 105)]
+    before = app.turn(125).before.allocation
+    after = [d.after.allocation for d in app.turns(60, 105)]
     assert all(k["a"] > before["a"] or k["b"] > before["b"] for k in after)
 
 
@@ -269,8 +274,8 @@ def test_and_what_came_on_top_of_it_at_another_load_is_given_up():
     app.turns(3, 1000)
     unsure = Caution(calm=0.0, sigmas=20.0)  # of 200 and 100, not of 1000 and 100
     offered = {name: erlangs / 2 for name, erlangs in up.offered.items()}
-    undone = unsure.undone(app.knowledge, up.before, offered, up.noise, up.goal)
-    assert undone == up.after
+    undone = unsure.undone(app.knowledge, up.before.allocation, offered, up.noise, up.goal)
+    assert undone == up.after.allocation
     assert sum(app.knowledge.allocation.values()) > 4 * sum(undone.values())
 
 
@@ -331,7 +336,7 @@ def test_the_number_may_be_changed_while_it_runs():
     app.turns(10, 100)
     app.policy = fixed(20)
     decision = app.turn(100)
-    assert (decision.kind, sum(decision.after.values())) == ("up", 20)
+    assert (decision.kind, decision.after.processors) == ("up", 20)
     app.policy = fixed(14)
     assert [d.kind for d in app.turns(6, 100)] == ["hold"] * 5 + ["down"]
     assert sum(app.knowledge.allocation.values()) == 14
@@ -410,7 +415,7 @@ def test_whole_nodes_come_and_go_as_wholes():
     policy = replace(drs(), goal=Goal(target=TARGET, nodes=machines))
     app = Turns(policy, BUSY, {"a": 7, "b": 5}, every_s=EVERY_S)
     app.turns(3, 100)
-    after = app.turn(300).after
+    after = app.turn(300).after.allocation
     assert (sum(after.values()) + 3) % 5 == 0
 
 
@@ -425,7 +430,7 @@ def test_waits_that_are_longer_than_expected_are_learned():
     decisions = [measured(app, 100, floor_s + 4 * wait_s) for _ in range(10)]
     up = next(d for d in decisions if d.kind == "up")
     assert "times as long as the model says" in up.reason
-    assert mean_s(BUSY, up.after) - floor_s < (TARGET.seconds - floor_s) / 3
+    assert mean_s(BUSY, up.after.allocation) - floor_s < (TARGET.seconds - floor_s) / 3
 
 
 def test_a_forecast_is_planned_for_before_it_comes_true():
@@ -498,7 +503,7 @@ def test_what_cannot_be_started_stays_wanted_and_is_said():
     first = app.turns(2, 100, **told)
     assert not any("processors of a run" in d.reason for d in first)
     later = app.turns(8, 100, **told)
-    assert {d.after["a"] for d in later} == {12}
+    assert {d.after.allocation["a"] for d in later} == {12}
     assert later[-1].reason.endswith("; only 7 of 12 processors of a run (out of memory)")
     # what is expected, is expected of those that run
     assert later[-1].expected.seconds == pytest.approx(mean_s(BUSY, {"a": 7, "b": 7}), rel=0.1)
@@ -510,9 +515,9 @@ def test_others_make_up_for_what_cannot_be_started():
     assert mean_s(BUSY, whole) < 0.13 < mean_s(BUSY, short)
     app = running(allocation=whole)
     decisions = app.turns(4, 100, runs={"a": 7})
-    assert decisions[1].after == whole
-    assert decisions[-1].after["a"] == 9
-    assert decisions[-1].after["b"] > 5
+    assert decisions[1].after.allocation == whole
+    assert decisions[-1].after.allocation["a"] == 9
+    assert decisions[-1].after.allocation["b"] > 5
 
 
 def test_an_overload_for_want_of_processors_that_start_names_no_bound_that_nobody_set():
@@ -540,8 +545,8 @@ def test_the_number_that_would_do_is_the_number_that_is_kept():
     app = running(allocation=planned(400))
     decisions = [*app.turns(3, 140), *app.turns(40, 100)]
     down = next(d for d in decisions if d.kind == "down")
-    kept, before = sum(down.after.values()), sum(down.before.values())
-    text = ":".join(str(k) for k in down.after.values())
+    kept, before = down.after.processors, down.before.processors
+    text = ":".join(str(k) for k in down.after.allocation.values())
     assert down.reason == f"{kept} of {before} processors would do: {text}"
 
 

@@ -1,5 +1,5 @@
 from sojourn.act.policy import policy
-from sojourn.decide.plan import Target
+from sojourn.decide.target import Target
 from unit.act.policy.turns import CHAIN, Turns
 
 
@@ -10,7 +10,7 @@ def test_nothing_is_ever_changed_whatever_happens():
     loads = (0.0, 1.0, 1000.0)
     for decision in [turns.turn(per_s, backlog={"a": 10**9}) for per_s in loads]:
         assert decision.kind == "hold"
-        assert decision.after == {"a": 2, "b": 3}
+        assert decision.after.allocation == {"a": 2, "b": 3}
         assert decision.reason == "what was started with stays"
 
 

@@ -4,6 +4,7 @@ from sojourn.engine import Cost
 from sojourn.knowledge import Knowledge
 from sojourn.loop import step
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
+from sojourn.plan import Plan, here
 from sojourn.topology import Arrival, Operator, Topology
 
 __all__ = ["CHAIN", "ONE", "Turns", "seen"]
@@ -84,7 +85,7 @@ class Turns:
 
     def __init__(self, policy, topology, allocation, *, every_s, pause_s=0.0, keep=240):
         self.policy, self.every_s, self.pause_s, self.at_s = policy, every_s, pause_s, 0.0
-        self.knowledge = Knowledge(topology=topology, allocation=allocation, keep=keep)
+        self.knowledge = Knowledge(topology=topology, plan=Plan.here(allocation), keep=keep)
 
     def turn(self, per_s, **told):
         """Return the decision on *every_s* more of this load."""
@@ -117,14 +118,10 @@ class Turns:
         return self.turn(per_s, **told)
 
     def _on(self, observation):
-        known, decision = step(self.knowledge, observation, self.policy)
+        known, decision = step(self.knowledge, observation, self.policy, here)
         cost = None
         if decision.kind != "hold":
-            changed = {
-                name: (k, decision.after[name])
-                for name, k in decision.before.items()
-                if decision.after[name] != k
-            }
+            changed = decision.before.changes(decision.after)
             cost = Cost(pause_s=self.pause_s, changed=changed)
         self.knowledge = known.did(decision, cost)
         return decision

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
+from contextlib import closing
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from math import nan
@@ -21,20 +22,21 @@ from sojourn.act.policy.drs import policy
 from sojourn.engine import Cost
 from sojourn.errors import BadFile, BadInput
 from sojourn.history import HistoryFile, Run, read, read_episodes, read_run, read_runs
-from sojourn.knowledge import Decision, Episode, Expected, Knowledge
+from sojourn.knowledge import Decision, Episode, Knowledge
 from sojourn.loop import Loop
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
+from sojourn.plan import Expected, Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
 from strategies import topologies
 
-VLD = sj.read_topology(Path(__file__).parents[2] / "examples" / "vld.yaml").scaled(6 / 13)
+VLD = sj.read_topology(Path(__file__).parents[3] / "examples" / "vld.yaml").scaled(6 / 13)
 TARGET = sj.Target("p95", 3.0)
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 RUN = Run(
     topology=VLD,
-    allocation={"extract": 5, "match": 5, "aggregate": 1},
+    plan=Plan.here({"extract": 5, "match": 5, "aggregate": 1}, reason="by hand"),
     started_at=NOON,
     every_s=10,
     policy="drs, p95 ≤ 3 s",
@@ -81,11 +83,16 @@ expectations = st.builds(
     arrivals_per_s=numbers,
     sojourns_s=mappings(numbers),
 )
+plans = st.builds(
+    Plan,
+    placement=mappings(st.dictionaries(names, st.integers(1, 10**9), min_size=1, max_size=3)),
+    admission=mappings(st.floats(0, 1)),
+    reason=st.text(),
+    expected=st.none() | expectations,
+)
 decisions = st.builds(
     Decision,
-    at_s=numbers, before=mappings(whole), after=mappings(whole), reason=st.text(),
-    goal=st.text(),
-    wanted=st.none() | mappings(whole), expected=st.none() | expectations,
+    at_s=numbers, before=plans, after=plans, goal=st.text(), wanted=st.none() | mappings(whole),
     offered=mappings(numbers), noise=mappings(numbers),
 )  # fmt: skip
 costs = st.builds(
@@ -131,13 +138,11 @@ def test_turns_come_back_exactly_as_they_were(drawn):
 @given(topology=topologies())
 @settings(max_examples=40)
 def test_a_topology_comes_back_as_it_was_declared(topology):
-    run = replace(RUN, topology=topology, allocation=dict.fromkeys(topology.operator, 3))
+    run = replace(RUN, topology=topology, plan=Plan.here(dict.fromkeys(topology.operator, 3)))
     with tempfile.TemporaryDirectory() as folder:
         path = written(Path(folder) / "h.db", [], run)
         assert read_runs(path) == {1: run}
-        assert read(path) == Knowledge(
-            topology=topology, allocation=run.allocation, midnight_s=43200
-        )
+        assert read(path) == Knowledge(topology=topology, plan=run.plan, midnight_s=43200)
 
 
 def test_cores_of_a_topology_come_back(tmp_path):
@@ -145,6 +150,50 @@ def test_cores_of_a_topology_come_back(tmp_path):
     computing = replace(VLD, operators=(replace(extract, cpu_s=0.2), *others), cores=3.5)
     path = written(tmp_path / "h.db", [], replace(RUN, topology=computing))
     assert read_run(path)[1].topology == computing
+
+
+@pytest.fixture
+def of_format_1(tmp_path):
+    """Return a history that was written before plans had placements."""
+    path = tmp_path / "old.history"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((Path(__file__).parent / "format_1.sql").read_text())
+    return path
+
+
+def test_a_history_of_format_1_is_read_as_it_was(of_format_1):
+    before = of_format_1.read_bytes()
+    number, run = read_run(of_format_1)
+    assert (number, run) == (1, RUN)
+    turns = list(read_episodes(of_format_1))
+    assert [e.decision.kind for e in turns] == ["hold", "hold", "hold", "up", "hold"]
+    up = turns[3]
+    assert up.decision.before == RUN.plan
+    assert up.decision.after == Plan.here({"extract": 9, "match": 9, "aggregate": 1})
+    assert up.decision.reason == "extract, match cannot keep up: 9:9:1"
+    assert up.decision.expected is None
+    assert up.cost.changed == {"extract": (5, 9), "match": (5, 9)}
+    first = turns[0].decision
+    assert first.wanted == {"extract": 5, "match": 6, "aggregate": 1}
+    assert (first.goal, first.expected.statistic) == ("p95 ≤ 3 s", "p95")
+    assert first.expected.seconds == pytest.approx(2.3866, abs=1e-4)
+    known = read(of_format_1)
+    assert (known.plan, known.changed_at_s) == (up.decision.after, 40)
+    assert known.prediction_error().number == 3
+    assert of_format_1.read_bytes() == before
+
+
+def test_a_history_of_format_1_goes_on_in_the_format_of_now(of_format_1):
+    old = [exactly(episode) for episode in read_episodes(of_format_1)]
+    two = Plan(placement={"a": {"node-1": 2, "node-2": 1}})
+    for number in (2, 3):
+        written(of_format_1, [turn(1, after=two)], replace(RUN, plan=two))
+        assert ask(of_format_1, "SELECT value FROM meta WHERE key = 'format'") == [("2",)]
+        assert list(read_runs(of_format_1)) == list(range(1, number + 1))
+    assert list(map(exactly, read_episodes(of_format_1, run=1))) == old
+    assert exactly(read_run(of_format_1, 1)[1].plan) == exactly(replace(RUN.plan, reason=""))
+    assert exactly(read_run(of_format_1)[1].plan) == exactly(two)
+    assert [exactly(e) for e in read_episodes(of_format_1)] == [exactly(turn(1, after=two))]
 
 
 def test_turns_and_topologies_from_before_cores_were_counted_still_open(tmp_path):
@@ -170,9 +219,10 @@ def test_turns_and_topologies_from_before_cores_were_counted_still_open(tmp_path
 
 
 def test_what_was_counted_with_numpy_comes_back_as_plain_numbers(tmp_path):
-    counted = turn(1, after={"a": np.int64(3)}, cost=Cost(changed={"a": (2, np.int64(3))}))
+    three = np.int64(3)
+    counted = turn(1, after=Plan.here({"a": three}), cost=Cost(changed={"a": (2, three)}))
     (back,) = read_episodes(written(tmp_path / "h.db", [counted]))
-    assert type(back.decision.after["a"]) is int
+    assert type(back.decision.after.allocation["a"]) is int
     assert back.cost == counted.cost
 
 
@@ -188,15 +238,14 @@ def test_text_that_is_no_unicode_comes_back_too(tmp_path):
 
 def turn(number, *, after=None, cost=None, usable=True, **decided):
     """Return a turn of ten seconds, of an application with one operator."""
-    since_s, at_s, before = 10.0 * (number - 1), 10.0 * number, {"a": 2}
+    since_s, at_s, before = 10.0 * (number - 1), 10.0 * number, Plan.here({"a": 2})
     seen = (
         Observation(since_s=since_s, at_s=at_s, arrivals_per_s=6.0, sums=Sketch.of([1.0, 2.0]))
         if usable
         else Observation.unusable(since_s, at_s, "no reports")
     )
-    decision = Decision(
-        at_s=at_s, before=before, after=after or before, reason=f"turn {number}", **decided
-    )
+    plan = replace(after or before, reason=f"turn {number}")
+    decision = Decision(at_s=at_s, before=before, after=plan, **decided)
     return Episode(observation=seen, decision=decision, cost=cost)
 
 
@@ -215,7 +264,7 @@ def ran(tmp_path_factory):
         workload=Workload(rates={"frames": rates}), seed=1, sample_every=1, pause_s=2.0
     )
     with engine, HistoryFile(path) as history:
-        engine.start(VLD, RUN.allocation)
+        engine.start(VLD, RUN.plan)
         loop = Loop(engine, VLD, policy(TARGET, None), every_s=10)
         history.begin(replace(RUN, midnight_s=0.0))
         turns = []
@@ -229,7 +278,7 @@ def test_a_loop_can_go_on_with_what_was_read(ran):
     found, known = read(ran.path), ran.loop.knowledge
     assert {e.decision.kind for e in ran.episodes} >= {"hold", "up"}
     assert len(found.episodes) == len(ran.episodes) == 150
-    for field in ("topology", "allocation", "seen", "changed_at_s", "midnight_s", "keep"):
+    for field in ("topology", "plan", "seen", "changed_at_s", "midnight_s", "keep"):
         assert getattr(found, field) == getattr(known, field), field
     assert exactly(found.episodes) == exactly(known.episodes)
     assert found.prediction_error() == known.prediction_error()
@@ -248,7 +297,7 @@ def test_no_more_turns_are_read_than_are_kept(ran):
 
 def test_a_run_without_a_turn_is_as_it_began(tmp_path):
     found = read(written(tmp_path / "h.db", []))
-    assert (found.topology, found.allocation, found.episodes) == (VLD, RUN.allocation, ())
+    assert (found.topology, found.plan, found.episodes) == (VLD, RUN.plan, ())
 
 
 def ask(path, question):
@@ -270,8 +319,8 @@ def test_anyone_can_ask_the_file(ran):
     assert len(changes) == sum(e.cost is not None for e in ran.episodes)
     assert changes[0] == (
         seen.at_s, 1, seen.arrivals_per_s, seen.mean_s, seen.percentile_s(0.95),
-        decision.kind, sum(decision.before.values()), sum(decision.after.values()),
-        ":".join(map(str, decision.after.values())), decision.reason,
+        decision.kind, decision.before.processors, decision.after.processors,
+        str(decision.after), decision.reason,
         expected and expected.statistic, expected and expected.seconds, 2.0,
     )  # fmt: skip
     backlogs = ask(
@@ -464,9 +513,9 @@ def test_a_history_of_another_format_is_refused(tmp_path, way):
     path = written(tmp_path / "h.db", [turn(1)])
     connection = sqlite3.connect(path)
     with connection:
-        connection.execute("UPDATE meta SET value = '2' WHERE key = 'format'")
+        connection.execute("UPDATE meta SET value = '3' WHERE key = 'format'")
     connection.close()
-    with pytest.raises(BadFile, match="format 2, and this version has 1; use the sojourn that"):
+    with pytest.raises(BadFile, match="format 3, and this version has 2; use the sojourn that"):
         everyway(path)[way]()
 
 

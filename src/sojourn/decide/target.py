@@ -1,0 +1,54 @@
+"""What is asked for: a latency, or a number of processors."""
+
+from dataclasses import dataclass
+
+from sojourn.errors import BadTarget
+from sojourn.model.network import PERCENTILES, Prediction
+from sojourn.topology.check import shown
+
+__all__ = ["MOST_PROCESSORS", "Target", "check_processors", "reached_s"]
+
+MOST_PROCESSORS = 10_000_000
+"""More than this is a slip, or a target no sane number of processors reaches."""
+
+_LONGEST_S = 1e18
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A latency that the mean, or a percentile of completion, must not exceed.
+
+    >>> print(Target("p95", 1.0))
+    p95 ≤ 1 s
+    """
+
+    statistic: str
+    seconds: float
+
+    def __post_init__(self) -> None:
+        if self.statistic not in ("mean", *PERCENTILES):
+            known = ", ".join(("mean", *PERCENTILES))
+            raise BadTarget(f"{shown(self.statistic)} cannot be a target; write one of {known}")
+        time = isinstance(self.seconds, int | float) and not isinstance(self.seconds, bool)
+        if not time or not 0 < self.seconds <= _LONGEST_S:
+            raise BadTarget(
+                f"{shown(self.seconds)} is no latency in seconds to aim at; write more than 0"
+            )
+
+    def __str__(self) -> str:
+        return f"{self.statistic} ≤ {self.seconds:g} s"
+
+
+def check_processors(processors: int) -> None:
+    """Raise `BadTarget` unless *processors* is a number of processors."""
+    if isinstance(processors, bool) or not isinstance(processors, int) or processors < 1:
+        raise BadTarget(f"{shown(processors)} is no number of processors; write 1 or more")
+    if processors > MOST_PROCESSORS:
+        raise BadTarget(
+            f"{processors} processors are too many; write {MOST_PROCESSORS} at most"
+        )
+
+
+def reached_s(prediction: Prediction, target: Target) -> float:
+    """Return what is predicted of the statistic that *target* speaks of."""
+    return {"mean": prediction.mean_s, **prediction.percentiles_s}[target.statistic]

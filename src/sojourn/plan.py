@@ -1,0 +1,156 @@
+"""What should run where: all that policy, loop, engine and history say of processors."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import TypeAlias
+
+from sojourn.errors import BadAllocation
+from sojourn.topology.check import shown
+
+__all__ = ["HERE", "Expected", "Node", "Placement", "Plan", "here"]
+
+HERE = "here"
+"""The name of the node where there is one machine."""
+
+Placement: TypeAlias = Mapping[str, Mapping[str, int]]
+"""Processors by operator and node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine that processors can be on; *cores* is None where that is not known."""
+
+    name: str
+    cores: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What the model says of the time from a decision on: kept, to see whether it comes true.
+
+    *seconds* is the *statistic* that the target speaks of at a load of *arrivals_per_s*,
+    *sojourns_s* are the mean times a record waits and is served at each operator.
+    """
+
+    statistic: str
+    seconds: float
+    arrivals_per_s: float
+    sojourns_s: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The processors of each operator on each node, why, and what is expected of it.
+
+    *admission* is the part of its records that an arrival lets in, where that is not all.
+    Plans are equal if the same is to run, whatever was the reason.
+
+    >>> plan = Plan(placement={"split": {"node-1": 2, "node-2": 1}, "count": {"node-2": 4}})
+    >>> plan.allocation, plan.processors
+    ({'split': 3, 'count': 4}, 7)
+    >>> Plan.here({"split": 3}, reason="too slow") == Plan.here({"split": 3})
+    True
+
+    Raise `BadAllocation` where an operator has no processor, or a number is none.
+
+    >>> Plan.here({"split": 0})
+    Traceback (most recent call last):
+    ...
+    sojourn.errors.BadAllocation: split has no processor; give it 1 or more
+    """
+
+    placement: Placement
+    admission: Mapping[str, float] = field(default_factory=dict)
+    reason: str = field(default="", compare=False)
+    expected: Expected | None = field(default=None, compare=False)
+    allocation: Mapping[str, int] = field(init=False, repr=False, compare=False)
+    """Processors per operator."""
+
+    def __post_init__(self) -> None:
+        for arrival, part in self.admission.items():
+            if not 0 <= part <= 1:
+                raise BadAllocation(
+                    f"{arrival} lets in {shown(part)} of its records; write a part of 1"
+                )
+        # a node without processors is a node that is not mentioned
+        placement = {
+            operator: {node: int(k) for node, k in on.items() if _checked(operator, node, k)}
+            for operator, on in self.placement.items()
+        }
+        allocation = {operator: sum(on.values()) for operator, on in placement.items()}
+        for operator, k in allocation.items():
+            if k < 1:
+                raise BadAllocation(f"{operator} has no processor; give it 1 or more")
+        object.__setattr__(self, "placement", placement)
+        # kept, because policies look it up for every operator and turn
+        object.__setattr__(self, "allocation", allocation)
+
+    @classmethod
+    def here(
+        cls,
+        allocation: Mapping[str, int],
+        *,
+        reason: str = "",
+        expected: Expected | None = None,
+    ) -> "Plan":
+        """Return the plan of these processors on one machine.
+
+        >>> Plan.here({"split": 3, "count": 4}).placement
+        {'split': {'here': 3}, 'count': {'here': 4}}
+        """
+        return cls(placement=here(allocation), reason=reason, expected=expected)
+
+    @property
+    def processors(self) -> int:
+        """All processors."""
+        return sum(self.allocation.values())
+
+    def __str__(self) -> str:
+        """Return the processors in the order of the topology, such as 10:11:1."""
+        return ":".join(map(str, self.allocation.values()))
+
+    def changes(self, after: "Plan") -> dict[str, tuple[int, int]]:
+        """Return the processors now and *after*, of the operators that have others then.
+
+        >>> Plan.here({"split": 3, "count": 4}).changes(Plan.here({"split": 5, "count": 4}))
+        {'split': (3, 5)}
+        """
+        now = self.allocation
+        return {name: (now[name], k) for name, k in after.allocation.items() if now[name] != k}
+
+    def rescaled(
+        self,
+        allocation: Mapping[str, int],
+        place: Callable[[Mapping[str, int]], Placement],
+        *,
+        reason: str,
+        expected: Expected | None = None,
+    ) -> "Plan":
+        """Return the plan with this *allocation*, put where *place* says.
+
+        Where the numbers are what they were, all stays where it is.
+        """
+        same = dict(allocation) == self.allocation
+        return Plan(
+            placement=self.placement if same else place(allocation),
+            admission=self.admission,
+            reason=reason,
+            expected=expected,
+        )
+
+
+def here(allocation: Mapping[str, int]) -> Placement:
+    """Return the placement of these processors on one machine."""
+    return {operator: {HERE: processors} for operator, processors in allocation.items()}
+
+
+def _checked(operator: str, node: str, processors: int) -> bool:
+    """Tell whether there are any; an engine may have counted them with numpy."""
+    number = isinstance(processors, Integral) and not isinstance(processors, bool)
+    if not number or processors < 0:
+        raise BadAllocation(
+            f"{operator}: {shown(processors)} is no number of processors on {node}; "
+            "write 0 or more"
+        )
+    return processors > 0
