@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from sojourn.act.policy.base import Policy
 from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.model.cores import computing
+from sojourn.topology import Operator, Topology
 
 __all__ = ["WithinCores", "within_cores"]
 
@@ -33,18 +34,20 @@ class WithinCores:
 
     def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return what should be done now."""
-        return within_cores(self.policy(knowledge), knowledge)
+        return within_cores(self.policy(knowledge), knowledge, knowledge.topology)
 
 
-def within_cores(wish: Wish, knowledge: Knowledge) -> Wish:
+def within_cores(wish: Wish, knowledge: Knowledge, topology: Topology) -> Wish:
     """Return *wish* without processors for operators that compute, if cores are busy.
 
-    What others were to give up for them stays where it is. Where nothing is known of cores
-    the wish is what it was.
+    They are busy with the load of *topology*, for which it was decided, or with what else
+    runs on the machine. What others were to give up for them stays where it is. Where
+    nothing is known of cores the wish is what it was.
     """
-    after = {name: _runs(knowledge, name, k) for name, k in wish.allocation.items()}
+    before = knowledge.allocation
+    after = {n: _runs(topology.operator[n], before[n], k) for n, k in wish.allocation.items()}
     idle = [name for name, k in after.items() if k < wish.allocation[name]]
-    full = _full(knowledge) if idle else ""
+    full = _full(knowledge, topology) if idle else ""
     if not full:
         return wish
     kept = _kept(wish, knowledge.allocation, after)
@@ -60,9 +63,8 @@ def within_cores(wish: Wish, knowledge: Knowledge) -> Wish:
     return replace(wish, allocation=kept, reason=reason, expected=None)
 
 
-def _runs(knowledge: Knowledge, name: str, after: int) -> int:
+def _runs(operator: Operator, before: int, after: int) -> int:
     """Return the processors of an operator without those that would find no core."""
-    operator, before = knowledge.topology.operator[name], knowledge.allocation[name]
     if after <= before or (operator.cpu_s or 0.0) <= _COMPUTES * operator.service_s:
         return after
     return max(before, min(operator.min_processors, after))
@@ -79,9 +81,9 @@ def _kept(wish: Wish, before: Mapping[str, int], after: Mapping[str, int]) -> di
     return kept
 
 
-def _full(knowledge: Knowledge) -> str:
+def _full(knowledge: Knowledge, topology: Topology) -> str:
     """Return which cores are busy; nothing where some are free, or it is not known."""
-    shared = computing(knowledge.topology)
+    shared = computing(topology)
     if shared is not None and shared.demand >= _FULL * shared.cores:
         return _text(shared.cores, shared.demand)
     usable = [o for o in knowledge.observations if o.usable][-_IN_A_ROW:]

@@ -8,7 +8,6 @@ from sojourn.act.cores import WithinCores, within_cores
 from sojourn.act.policy import policy
 from sojourn.act.policy.static import Static
 from sojourn.act.recommendation import demand as demanded
-from sojourn.act.situation import situation
 from sojourn.engine import Cost
 from sojourn.knowledge import Knowledge, Wish
 from sojourn.loop import step
@@ -76,13 +75,17 @@ def wished(allocation):
     return Wish(allocation=allocation, reason="more is needed", expected=expected)
 
 
+def limited(decision, knowledge):
+    return within_cores(decision, knowledge, knowledge.topology)
+
+
 BUSY = known(seen(START, 33))
 FREE = known(seen(START, 10))
 MORE = wished({"match": 9, "fetch": 8})
 
 
 def test_processors_that_compute_are_not_added_where_cores_are_busy():
-    done = within_cores(MORE, BUSY)
+    done = limited(MORE, BUSY)
     assert done.allocation == {"match": 3, "fetch": 8}
     assert done.reason == (
         "more is needed; but the 2 cores are busy (2.31 of 2): processors for match could not "
@@ -91,42 +94,42 @@ def test_processors_that_compute_are_not_added_where_cores_are_busy():
 
 
 def test_what_was_expected_of_other_processors_is_not_expected_any_more():
-    assert within_cores(MORE, BUSY).expected is None
-    assert within_cores(MORE, FREE) is MORE
+    assert limited(MORE, BUSY).expected is None
+    assert limited(MORE, FREE) is MORE
 
 
 def test_one_core_is_one_core():
     full = known(seen(START, 17, cores=1.0))
-    assert "but the 1 core is busy (1.19 of 1)" in within_cores(MORE, full).reason
+    assert "but the 1 core is busy (1.19 of 1)" in limited(MORE, full).reason
 
 
 def test_where_nothing_is_known_of_cores_nothing_changes():
     unknown = replace(BUSY, topology=replace(PAIR, cores=None), seen=None)
-    assert within_cores(MORE, unknown) is MORE
+    assert limited(MORE, unknown) is MORE
 
 
 def test_what_computes_is_still_taken_away():
     fewer = wished({"match": 2, "fetch": 6})
-    assert within_cores(fewer, BUSY) is fewer
+    assert limited(fewer, BUSY) is fewer
 
 
 def test_nobody_gives_up_what_could_not_run_elsewhere():
     moved = wished({"match": 5, "fetch": 7})
     full = known(seen({"match": 3, "fetch": 9}, 33), allocation={"match": 3, "fetch": 9})
-    done = within_cores(moved, full)
+    done = limited(moved, full)
     assert done.allocation == full.allocation
 
 
 def test_no_more_is_given_back_than_was_held_back():
     down = wished({"match": 4, "fetch": 4})
     full = known(seen({"match": 3, "fetch": 9}, 33), allocation={"match": 3, "fetch": 9})
-    assert within_cores(down, full).allocation == {"match": 3, "fetch": 5}
+    assert limited(down, full).allocation == {"match": 3, "fetch": 5}
 
 
 def test_an_operator_has_its_least_also_where_cores_are_busy():
     match, fetch = PAIR.operators
     bound = replace(PAIR, operators=(replace(match, min_processors=5), fetch))
-    done = within_cores(MORE, replace(BUSY, topology=replace(bound, cores=0.5)))
+    done = limited(MORE, replace(BUSY, topology=replace(bound, cores=0.5)))
     assert done.allocation["match"] == 5
 
 
@@ -139,7 +142,7 @@ def test_a_machine_that_others_keep_busy_takes_two_observations(turns, after):
         for i in range(1, turns + 1)
     ]
     told = replace(known(quiet, *loud), topology=replace(PAIR.scaled(0.2), cores=2))
-    assert within_cores(MORE, told).allocation["match"] == after
+    assert limited(MORE, told).allocation["match"] == after
 
 
 def test_any_policy_can_be_kept_within_the_cores():
@@ -207,14 +210,3 @@ def test_policies_that_know_nothing_of_cores_go_by_the_time_records_take():
     service_s = demanded(PAIR, observation).service_s
     for name, operator in observation.operators.items():
         assert service_s[name] == pytest.approx(operator.service_s, rel=1e-6)
-
-
-@pytest.mark.parametrize("cores", [2.0, 4.0, 500.0])
-def test_no_more_of_a_backlog_is_worked_off_at_once_than_there_are_cores_for(cores):
-    knowledge = known(seen(START, 10, backlog=5000, cores=cores))
-    needs = situation(knowledge, knowledge.seen, drain_s=10.0).needs
-    computing = sum(
-        (k - 1) * o.cpu_s / o.service_s for o in PAIR.operators for k in (needs[o.name],)
-    )
-    assert computing <= cores
-    assert needs["match"] == {2.0: 2, 4.0: 3, 500.0: 31}[cores]
