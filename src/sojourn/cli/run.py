@@ -37,7 +37,7 @@ from sojourn.service.first_plan import bounded, first_allocation, first_topology
 from sojourn.service.floor import floor_warning
 from sojourn.service.folders import state_folder
 from sojourn.service.offered_load import OfferedLoad, offered_load
-from sojourn.service.orders import Beginning, Orders
+from sojourn.service.orders import LoopSettings, Orders
 from sojourn.service.run import Start, run_it
 from sojourn.service.spark import SparkOptions
 from sojourn.simulate.trace import read_rates
@@ -208,7 +208,7 @@ def run(
     hinted = [name for name, o in app.operators.items() if o.hints.service_s is not None]
     notes += [floor_warning(topology, target, hinted)]
     now = datetime.now().astimezone()
-    begins = Beginning(
+    begins = LoopSettings(
         target=target,
         most=most,
         every_s=every_s,

@@ -14,7 +14,7 @@ from sojourn.report.terminal.live import View
 from sojourn.report.terminal.watch import Lines, Picture, Unseen, Watch
 from sojourn.report.turns import Tally
 from sojourn.service.entry import Entry
-from sojourn.service.supervisor import Running
+from sojourn.service.supervisor import Supervisor
 
 __all__ = ["AsJson", "ForPeople"]
 
@@ -39,14 +39,14 @@ class ForPeople:
     def ready(
         self,
         entry: Entry,
-        running: Running,
+        running: Supervisor,
         servers: str,
         client_properties: Path | None,
         notes: Sequence[str] = (),
     ) -> None:
         """Say that it runs, and how Kafka's tools reach a broker of its own."""
         self._say(f"{entry.name} · {running.orders.said}", "bold")
-        passive = "" if running.deciding.mode == "active" else f"; {running.deciding.why}"
+        passive = "" if running.mode.active else f"; {running.mode.why}"
         self._say(f"runs, pid {entry.pid}; Kafka at {servers}; state in {entry.state}{passive}")
         if client_properties is not None:
             self._say(f"client properties for Kafka's tools: {client_properties}")
@@ -54,19 +54,19 @@ class ForPeople:
             self._say(f"note: {note}")
         self._say("Ctrl-C ends it when all that was begun is done, twice at once\n")
 
-    def watch(self, running: Running) -> Watch:
+    def watch(self, running: Supervisor) -> Watch:
         """Return what turns are shown to."""
         if not self._live:
             return Lines()
         self._view = View(running.topology, running.orders.target, _WINDOW_S, rolling=True)
         return Picture(self._view, 0.0, self._console)
 
-    def turn(self, running: Running) -> None:
+    def turn(self, running: Supervisor) -> None:
         """Draw from now on what may have been changed by hand."""
         if self._view is not None:
             self._view.aim_at(running.orders.target)
-            deciding = running.deciding
-            idle = [] if deciding.mode == "active" else [f"{deciding.mode}: {deciding.why}"]
+            mode = running.mode
+            idle = [] if mode.active else [f"{mode.name}: {mode.why}"]
             self._view.note = "; ".join([*running.engine.health().notices, *idle])
 
     def change(self, episode: Episode) -> None:
@@ -81,7 +81,7 @@ class ForPeople:
         """Say how far the start, or the end, has come."""
         typer.echo("".join(c if c.isprintable() else " " for c in text), err=True)
 
-    def end(self, tally: Tally, running: Running) -> None:  # noqa: ARG002 - as below
+    def end(self, tally: Tally, running: Supervisor) -> None:  # noqa: ARG002 - as below
         """Say what it came to."""
         console = self._console if self._console.is_terminal else Console(width=_WIDEST)
         console.print()
@@ -104,7 +104,7 @@ class AsJson:
     def ready(
         self,
         entry: Entry,
-        running: Running,
+        running: Supervisor,
         servers: str,
         client_properties: Path | None,
         notes: Sequence[str] = (),
@@ -127,11 +127,11 @@ class AsJson:
             },
         )
 
-    def watch(self, running: Running) -> Watch:  # noqa: ARG002 - as above
+    def watch(self, running: Supervisor) -> Watch:  # noqa: ARG002 - as above
         """Return what shows nothing."""
         return Unseen()
 
-    def turn(self, running: Running) -> None:
+    def turn(self, running: Supervisor) -> None:
         """Draw nothing."""
 
     def change(self, episode: Episode) -> None:
@@ -159,7 +159,7 @@ class AsJson:
         """Say how far the start, or the end, has come."""
         self._say("progress", {"text": text})
 
-    def end(self, tally: Tally, running: Running) -> None:
+    def end(self, tally: Tally, running: Supervisor) -> None:
         """Say what it came to."""
         allocation = dict(running.engine.allocation)
         changes = running.changes

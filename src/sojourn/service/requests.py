@@ -5,7 +5,7 @@ from typing import Any
 
 from sojourn.decide.plan import Target
 from sojourn.errors import BadAllocation, BadInput, BadTarget
-from sojourn.service.supervisor import Running
+from sojourn.service.supervisor import Supervisor
 from sojourn.topology.check import shown
 
 __all__ = ["REQUESTS", "answer"]
@@ -17,7 +17,7 @@ _LONGEST_NAME = 64
 
 
 def answer(
-    running: Running,
+    running: Supervisor,
     status: Callable[[], Mapping[str, object]],
     request: Mapping[str, Any],
 ) -> Mapping[str, object]:

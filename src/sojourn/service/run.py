@@ -20,13 +20,13 @@ from sojourn.service.entry import Entry
 from sojourn.service.first_plan import FirstAllocation
 from sojourn.service.interrupts import Interrupts
 from sojourn.service.offered_load import OfferedLoad
-from sojourn.service.orders import Beginning, MakePolicy
+from sojourn.service.orders import LoopSettings, MakePolicy
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
 from sojourn.service.spark import SparkOptions, await_unused, spark_engine
 from sojourn.service.state import State
 from sojourn.service.status import LatestDecisions, status
-from sojourn.service.supervisor import Running
+from sojourn.service.supervisor import Supervisor
 from sojourn.topology import Topology
 
 __all__ = ["INTERRUPTED", "STOPPED", "Start", "run_it"]
@@ -47,7 +47,7 @@ class Start:
     topology: Topology
     allocation: FirstAllocation
     make: MakePolicy
-    begins: Beginning
+    begins: LoopSettings
     until_s: float
     spark: SparkOptions
     state: Path
@@ -62,7 +62,7 @@ def run_it(start: Start, says: ForPeople | AsJson) -> int:
     """Run it until it ends or is ended, and return the exit status."""
     name, state = start.app.name, State(start.state, start.app.name)
     history = state.history if start.history is None else start.history
-    running: Running | None = None
+    running: Supervisor | None = None
     decisions, again = LatestDecisions(), 0
 
     def told() -> dict[str, Any]:
@@ -93,7 +93,7 @@ def run_it(start: Start, says: ForPeople | AsJson) -> int:
                 says.starting(name, start.allocation.said)
                 engine.start(start.topology, start.allocation.processors)
                 file.begin(_begun(start))
-                running = Running(engine, start.topology, start.make, start.begins)
+                running = Supervisor(engine, start.topology, start.make, start.begins)
                 ran = _Ran(running, says, file, decisions)
                 interrupts.breaks = ran.asked_to_end
                 interrupts.listen()  # Spark has taken Ctrl-C for itself
@@ -127,7 +127,7 @@ class _Ran:
 
     def __init__(
         self,
-        running: Running,
+        running: Supervisor,
         says: ForPeople | AsJson,
         file: HistoryFile,
         decisions: LatestDecisions,
@@ -140,7 +140,7 @@ class _Ran:
 
     def asked_to_end(self) -> bool:
         """End after this turn, or now if nothing would be cut in two: then it is true."""
-        again = self._running.deciding.mode == "ending"
+        again = self._running.mode.name == "ending"
         self._running.end()
         return again or (self._watching and not self._running.acting)
 

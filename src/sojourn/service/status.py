@@ -9,7 +9,7 @@ from sojourn.knowledge import Episode, Knowledge, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.model.network import PERCENTILES
 from sojourn.service.engine import Health
-from sojourn.service.supervisor import Running
+from sojourn.service.supervisor import Supervisor
 
 __all__ = ["LatestDecisions", "status"]
 
@@ -53,9 +53,9 @@ class LatestDecisions:
         return list(self._told)
 
 
-def status(running: Running, decisions: Iterable[dict[str, Any]] = ()) -> dict[str, Any]:
+def status(running: Supervisor, decisions: Iterable[dict[str, Any]] = ()) -> dict[str, Any]:
     """Return how it is; what is not known is NaN or None."""
-    orders, deciding, known = running.orders, running.deciding, running.knowledge
+    orders, mode, known = running.orders, running.mode, running.knowledge
     seen = _last_usable(known)
     health = running.engine.health()
     last = known.episodes[-1] if known.episodes else None
@@ -64,8 +64,8 @@ def status(running: Running, decisions: Iterable[dict[str, Any]] = ()) -> dict[s
         "policy": orders.said,
         "target": {"statistic": orders.target.statistic, "seconds": orders.target.seconds},
         "max_processors": orders.most,
-        "deciding": deciding.mode,
-        "why": deciding.why,
+        "deciding": mode.name,
+        "why": mode.why,
         "warning": running.warning,
         "every_s": running.every_s,
         "at_s": running.engine.now_s,
@@ -110,7 +110,9 @@ def _last_usable(known: Knowledge) -> Observation:
     return Observation.unusable(0.0, 0.0, "nothing was seen yet")
 
 
-def _operator(running: Running, name: str, seen: Observation, health: Health) -> dict[str, Any]:
+def _operator(
+    running: Supervisor, name: str, seen: Observation, health: Health
+) -> dict[str, Any]:
     operator, measured = running.topology.operator[name], seen.operators.get(name)
     told: dict[str, Any] = {
         "wanted": running.engine.allocation.get(name),

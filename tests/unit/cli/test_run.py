@@ -24,7 +24,7 @@ from sojourn.cli.kafka import read_kafka_options
 from sojourn.errors import BadFile, BadInput
 from sojourn.history import read_episodes, read_run
 from sojourn.service.spark import SparkOptions, spark_engine
-from sojourn.service.supervisor import Running
+from sojourn.service.supervisor import Supervisor
 from sojourn.spark.checkpoints import KeptState
 
 TESTS = Path(__file__).parents[2]
@@ -235,7 +235,7 @@ def test_what_somebody_should_know_is_said_once(monkeypatch):
         return Health(notices=next(notices, ()))
 
     monkeypatch.setattr(LiveSimulator, "health", health)
-    monkeypatch.setattr(Running, "_look", lambda self: self._loop.look())
+    monkeypatch.setattr(Supervisor, "_look", lambda self: self._loop.look())
     monkeypatch.setattr(LiveSimulator, "client_properties", Path("client.properties"))
     done = run("--for", "8s")
     assert done.stderr.count("no broker answers") == 1

@@ -29,11 +29,11 @@ from sojourn.errors import BadFile, EngineError
 from sojourn.report.prometheus import Metrics, exposition
 from sojourn.report.terminal.status import status_view
 from sojourn.service.claim import Claim
-from sojourn.service.orders import Beginning
+from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
 from sojourn.service.status import LatestDecisions, status
-from sojourn.service.supervisor import Running
+from sojourn.service.supervisor import Supervisor
 
 VLD = sj.read_topology(Path(__file__).parents[3] / "examples" / "vld.yaml")
 START = {"extract": 1, "match": 1, "aggregate": 1}
@@ -64,8 +64,8 @@ def listening(tmp_path, name="vld"):
     """Let an application of that name be there for commands."""
     engine = LiveSimulator(look_s=0.0)
     engine.start(VLD, START)
-    begins = Beginning(target=sj.Target("mean", 2.0), most=25)
-    running, decisions = Running(engine, VLD, make, begins), LatestDecisions()
+    begins = LoopSettings(target=sj.Target("mean", 2.0), most=25)
+    running, decisions = Supervisor(engine, VLD, make, begins), LatestDecisions()
 
     def told():
         return status(running, decisions.told())
@@ -132,11 +132,11 @@ def test_processors_are_set_by_hand_and_the_loop_is_paused(vld):
 
 def test_the_loop_is_paused_and_resumed(vld):
     assert said("pause").startswith("vld: the loop is paused")
-    assert vld.deciding.mode == "paused"
+    assert vld.mode.name == "paused"
     assert said("resume") == (
         "vld: the loop decides: drs, mean ≤ 2 s, at most 25 processors, with a forecast\n"
     )
-    assert vld.deciding.mode == "active"
+    assert vld.mode.name == "active"
 
 
 def test_orders_are_told_with_the_name_of_who_gave_them(vld, monkeypatch):
@@ -198,7 +198,7 @@ def test_of_several_one_is_named(tmp_path, vld):
         assert done.exit_code == 2
         assert "2 applications run, vld, votes; say which: --app vld" in done.stderr
         said("pause", "--app", "votes")
-        assert (vld.deciding.mode, votes.deciding.mode) == ("active", "paused")
+        assert (vld.mode.name, votes.mode.name) == ("active", "paused")
 
 
 # -- top and ps --------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ from live_engine import LiveSimulator
 from sojourn.act.policy import policy
 from sojourn.service.first_plan import bounded
 from sojourn.service.floor import floor_warning
-from sojourn.service.orders import Beginning
+from sojourn.service.orders import LoopSettings
 from sojourn.service.status import status
-from sojourn.service.supervisor import Running
+from sojourn.service.supervisor import Supervisor
 
 BELOW = "no number of processors reaches mean ≤ 0.06 s: without any waiting it is still 0.07 s"
 CHAIN = sj.Topology(
@@ -31,7 +31,9 @@ def begun(target_s):
     def make(target, most):
         return policy("drs", target=target, most=most), f"{target}, {most}"
 
-    return Running(engine, CHAIN, make, Beginning(target=sj.Target("mean", target_s), most=20))
+    return Supervisor(
+        engine, CHAIN, make, LoopSettings(target=sj.Target("mean", target_s), most=20)
+    )
 
 
 def test_a_target_below_what_operators_take_is_warned_of():

@@ -15,10 +15,10 @@ from sojourn.act.policy.static import Static
 from sojourn.errors import ApplicationStopped, BadAllocation, BadInput, BadTarget, EngineError
 from sojourn.knowledge import Decision
 from sojourn.loop import Loop
-from sojourn.service.orders import Beginning
+from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.status import LatestDecisions, status
-from sojourn.service.supervisor import Running
+from sojourn.service.supervisor import Supervisor
 
 CHAIN = sj.Topology(
     name="chain",
@@ -63,7 +63,7 @@ def begun(decides=None, *, engine=None, **begins):
         return decides or policy("drs", target=target, most=most), said
 
     begins = {"target": sj.Target("mean", 0.2), "every_s": 1.0} | begins
-    return Running(engine, CHAIN, make, Beginning(**begins))
+    return Supervisor(engine, CHAIN, make, LoopSettings(**begins))
 
 
 def turned(running, number):
@@ -137,7 +137,7 @@ def test_what_was_done_by_hand_does_not_confuse_what_is_known():
 def test_resumed_it_goes_on_from_there():
     running = begun(Jump())
     running.scale({"a": 9})
-    assert running.deciding.mode == "paused"
+    assert running.mode.name == "paused"
     assert running.resume() == "the loop decides: mean ≤ 0.2 s, None"
     _, told, episode = turned(running, 3)
     assert told.decision.reason == "resumed with `sojourn resume`: mean ≤ 0.2 s, None"
@@ -147,7 +147,7 @@ def test_resumed_it_goes_on_from_there():
 def test_the_same_processors_again_are_no_change():
     running = begun(Jump())
     assert running.scale({"a": 4}).startswith("a=4 already; the loop is paused")
-    assert (running.changes, running.deciding.mode) == (0, "paused")
+    assert (running.changes, running.mode.name) == (0, "paused")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(asked, said):
     running = begun(Jump(), most=12)
     with pytest.raises(BadAllocation, match=said):
         running.scale(asked)
-    assert (running.engine.allocation, running.deciding.mode) == (ENOUGH, "active")
+    assert (running.engine.allocation, running.mode.name) == (ENOUGH, "active")
 
 
 def test_fewer_are_allowed_even_where_there_are_too_many():
@@ -185,7 +185,7 @@ def test_what_the_engine_refuses_leaves_the_loop_deciding():
     running.engine.apply = refuse
     with pytest.raises(EngineError, match="no processors"):
         running.scale({"a": 5})
-    assert (running.deciding.mode, running.knowledge.allocation) == ("active", ENOUGH)
+    assert (running.mode.name, running.knowledge.allocation) == ("active", ENOUGH)
 
 
 def test_a_decision_under_way_does_not_undo_what_is_set_by_hand():
@@ -244,7 +244,7 @@ def test_paused_it_recommends_only():
 
 def test_started_passive_it_recommends_until_it_is_resumed():
     running = begun(Jump(), active=False)
-    assert (running.deciding.mode, turned(running, 1)[0].cost) == ("passive", None)
+    assert (running.mode.name, turned(running, 1)[0].cost) == ("passive", None)
     running.resume()
     assert looks(running, 1)[0].running["a"] == 5
 
@@ -327,7 +327,7 @@ def test_a_loop_that_fails_is_started_again_and_takes_over():
     episodes = turned(running, 3)
     assert [e.failure for e in episodes] == ["ZeroDivisionError: by zero"] * 2 + [""]
     assert episodes[0].decision.reason == "the loop failed; a new one takes over"
-    assert running.deciding.mode == "active"
+    assert running.mode.name == "active"
     assert known(running) == (episodes[2],)
     assert running.knowledge.allocation == ENOUGH
 
@@ -352,16 +352,16 @@ def test_a_loop_that_fails_again_and_again_decides_no_more_but_all_goes_on():
     assert episodes[9].decision.reason == said
     assert episodes[-1].decision.reason == f"{said}: ZeroDivisionError: by zero"
     assert episodes[-1].observation.usable
-    assert running.deciding.mode == "failed"
+    assert running.mode.name == "failed"
     assert "does not decide anyway" in running.pause()
     assert "a 4 -> 5" in running.scale({"a": 5})
-    assert running.deciding.mode == "failed"
+    assert running.mode.name == "failed"
 
 
 def test_resumed_a_failed_loop_tries_again():
     running = begun(Broken(times=10))
     turned(running, 12)
-    assert running.deciding.mode == "failed"
+    assert running.mode.name == "failed"
     running.resume()
     assert looks(running, 1)[0].decision.reason == "what was started with stays"
 
@@ -371,7 +371,7 @@ def test_failures_far_apart_are_no_reason_to_give_up(monkeypatch):
     monkeypatch.setattr("sojourn.service.supervisor.time.monotonic", lambda: next(clock))
     running = begun(Broken())
     assert all(e.failure for e in turned(running, 15))
-    assert running.deciding.mode == "active"
+    assert running.mode.name == "active"
 
 
 def test_not_even_looking_may_work_and_all_goes_on():
