@@ -1,6 +1,5 @@
 """`sojourn ps`: the applications that run."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,9 @@ from sojourn.cli.options import JsonOption
 from sojourn.errors import EngineError
 from sojourn.report.json.plans import print_json
 from sojourn.report.terminal.history import clock, processors_text
-from sojourn.service.client import ask
+from sojourn.service.client import ask_status
 from sojourn.service.entry import Entry, running
+from sojourn.service.status import Status
 
 __all__ = ["ps"]
 
@@ -49,27 +49,27 @@ def ps(json: JsonOption = False) -> None:
 
 
 def _row(folder: Path, entry: Entry) -> dict[str, Any]:
+    status, silent = None, ""
     try:
-        told = ask(folder, entry, {"ask": "status"})
+        status = ask_status(folder, entry)
     except EngineError as error:
-        told = {"deciding": f"does not answer: {error}"}
+        silent = f"does not answer: {error}"
     return {
         "name": entry.name,
         "pid": entry.pid,
         "address": entry.address,
         "started_at": entry.started_at,
         "state": entry.state,
-        "allocation": told.get("allocation", {}),
-        "deciding": told.get("deciding", ""),
-        "policy": told.get("policy", ""),
-        "notices": _notices(told),
+        "allocation": {} if status is None else dict(status.allocation),
+        "deciding": silent if status is None else status.deciding,
+        "policy": "" if status is None else status.policy,
+        "notices": [] if status is None else _notices(status),
     }
 
 
-def _notices(told: Mapping[str, Any]) -> list[str]:
-    """Return what somebody should know; an earlier version may not tell all of it."""
-    health = told.get("health") or {}
-    away_s = health.get("no_broker_s")
+def _notices(status: Status) -> list[str]:
+    """Return what somebody should know."""
+    health, away_s = status.health, status.health.no_broker_s
     away = "" if away_s is None else f"no broker answers since {clock(away_s)}"
-    known = (health.get("failure"), away, *(health.get("notices") or ()), told.get("warning"))
+    known = (health.failure, away, *health.notices, status.warning)
     return [notice for notice in known if notice]

@@ -3,17 +3,16 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import inf
 
 from sojourn.decide.plan import Target
-from sojourn.engine import Cost
+from sojourn.engine import Cost, Engine, Progress, drain, health
 from sojourn.errors import ApplicationStopped, BadInput, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge
 from sojourn.loop import ACTIVE, PASSIVE, Loop, Mode
 from sojourn.measure.observation import Observation
-from sojourn.service.engine import LiveEngine
 from sojourn.service.floor import Floor
 from sojourn.service.orders import (
     LoopSettings,
@@ -44,7 +43,7 @@ class Supervisor:
 
     def __init__(
         self,
-        engine: LiveEngine,
+        engine: Engine,
         topology: Topology,
         make: MakePolicy,
         settings: LoopSettings,
@@ -162,11 +161,11 @@ class Supervisor:
             idle = "" if self.mode.active else f"; the loop is paused, {RESUMES}"
             return f"from now on {self.orders.said}{idle}{warned}"
 
-    def drain(self, progress: Callable[[str], None]) -> None:
+    def drain(self, progress: Progress) -> None:
         """End what was begun; nobody can change anything from now on."""
         with self._lock:
             self._follow(Mode("ending", "it is being drained"))
-        self.engine.drain(progress)
+        drain(self.engine, progress)
 
     def _turn(self) -> Iterator[Episode]:
         """Yield the orders that were given, and what the loop did."""
@@ -184,7 +183,7 @@ class Supervisor:
 
     def _look(self) -> Observation:
         observation = self._loop.look()
-        if failure := self.engine.health().failure:
+        if failure := health(self.engine).failure:
             raise ApplicationStopped(failure)
         return observation
 

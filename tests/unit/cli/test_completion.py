@@ -17,7 +17,7 @@ from sojourn.service.folders import state_folder
 from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
-from sojourn.service.status import status
+from sojourn.service.status import status, to_json
 from sojourn.service.supervisor import Supervisor
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -44,7 +44,7 @@ def offered(*words):
 @contextmanager
 def listening(tmp_path, name="vld"):
     """Let an application of that name be there for commands."""
-    engine = LiveSimulator(look_s=0.0)
+    engine = LiveSimulator()
     engine.start(VLD, {"extract": 1, "match": 1, "aggregate": 1})
 
     def make(target, most):
@@ -55,7 +55,11 @@ def listening(tmp_path, name="vld"):
     )
     with (
         Claim(name, address="apps:app", state=tmp_path, logs=tmp_path / "logs") as claim,
-        Server(claim.socket, claim.token, partial(answer, running, partial(status, running))),
+        Server(
+            claim.socket,
+            claim.token,
+            partial(answer, running, lambda: to_json(status(running))),
+        ),
     ):
         yield running
 

@@ -25,7 +25,7 @@ CHAIN = sj.Topology(
 
 
 def begun(target_s):
-    engine = LiveSimulator(look_s=0.0)
+    engine = LiveSimulator()
     engine.start(CHAIN, {"a": 4, "b": 2})
 
     def make(target, most):
@@ -55,7 +55,7 @@ def test_what_was_measured_tells_once_that_the_target_is_too_low():
     told = [e for e in episodes if not e.looked]
     assert len(told) == 1
     assert "no number of processors reaches mean ≤ 0.03 s" in told[0].decision.reason
-    assert running.warning == status(running)["warning"] != ""
+    assert running.warning == status(running).warning != ""
 
 
 def test_another_target_is_judged_at_once():
@@ -66,7 +66,7 @@ def test_another_target_is_judged_at_once():
     assert said.startswith("from now on mean ≤ 0.03 s, 20; but no number of processors reaches")
     assert [e.decision.reason.split("; but ")[1] for e in running.untold()] == [running.warning]
     assert "but" not in running.set_goal(sj.Target("mean", 0.2), None)
-    assert status(running)["warning"] == ""
+    assert status(running).warning == ""
 
 
 @pytest.mark.parametrize(

@@ -1,73 +1,17 @@
 """A running application that several threads command, on the simulator."""
 
-import json
 import threading
 from dataclasses import replace
-from functools import partial
 from itertools import count, islice
 
 import pytest
 
 import sojourn as sj
-from live_engine import Health, LiveSimulator
-from sojourn.act.policy import policy
+from chain import ENOUGH, Broken, Jump, begun, turned
+from live_engine import LiveSimulator
 from sojourn.act.policy.static import Static
 from sojourn.errors import ApplicationStopped, BadAllocation, BadInput, BadTarget, EngineError
-from sojourn.knowledge import Decision
 from sojourn.loop import Loop
-from sojourn.service.orders import LoopSettings
-from sojourn.service.requests import answer
-from sojourn.service.status import LatestDecisions, status
-from sojourn.service.supervisor import Supervisor
-
-CHAIN = sj.Topology(
-    name="chain",
-    arrivals=(sj.Arrival(name="in", per_s=50, into="a"),),
-    operators=(
-        sj.Operator(name="a", service_s=0.05, emits={"b": 1}, min_processors=2),
-        sj.Operator(name="b", service_s=0.02, max_processors=6),
-    ),
-)
-ENOUGH = {"a": 4, "b": 2}
-
-
-class Jump:
-    """A policy that wants one processor more for `a` at each turn."""
-
-    def __call__(self, knowledge, /):
-        before = dict(knowledge.allocation)
-        after = {**before, "a": before["a"] + 1}
-        return Decision(at_s=knowledge.at_s, before=before, after=after, reason="a test")
-
-
-class Broken:
-    """A policy that fails as often as it is told to."""
-
-    def __init__(self, times=10**9):
-        self.times = times
-
-    def __call__(self, knowledge, /):
-        if self.times > 0:
-            self.times -= 1
-            raise ZeroDivisionError("by zero")
-        return Static()(knowledge)
-
-
-def begun(decides=None, *, engine=None, **begins):
-    """Return the application with a policy that is always the same, or drs."""
-    engine = engine or LiveSimulator(look_s=0.0)
-    engine.start(CHAIN, ENOUGH)
-
-    def make(target, most):
-        said = f"{target}, {most}"
-        return decides or policy("drs", target=target, most=most), said
-
-    begins = {"target": sj.Target("mean", 0.2), "every_s": 1.0} | begins
-    return Supervisor(engine, CHAIN, make, LoopSettings(**begins))
-
-
-def turned(running, number):
-    return list(islice(running.turns(), number))
 
 
 def looks(running, number):
@@ -222,7 +166,7 @@ def test_processors_are_changed_while_the_loop_looks():
         looking.set()
         scaled.wait()
 
-    running = begun(Static(), engine=LiveSimulator(look_s=0.0, raises=wait))
+    running = begun(Static(), engine=LiveSimulator(raises=wait))
     thread = threading.Thread(target=turned, args=(running, 1), daemon=True)
     thread.start()
     looking.wait()
@@ -377,7 +321,7 @@ def test_failures_far_apart_are_no_reason_to_give_up(monkeypatch):
 def test_not_even_looking_may_work_and_all_goes_on():
     looks = count()
     engine = LiveSimulator(
-        look_s=0.0, raises=lambda _now_s: KeyError("a bug") if next(looks) < 13 else None
+        raises=lambda _now_s: KeyError("a bug") if next(looks) < 13 else None
     )
     running = begun(Static(), engine=engine, every_s=0.01)
     episodes = turned(running, 11)
@@ -386,7 +330,7 @@ def test_not_even_looking_may_work_and_all_goes_on():
 
 
 def test_an_application_that_stopped_is_said_with_its_reason():
-    running = begun(Static(), engine=LiveSimulator(look_s=0.0, stops_at_s=2.0))
+    running = begun(Static(), engine=LiveSimulator(stops_at_s=2.0))
     with pytest.raises(ApplicationStopped, match="a record failed: ValueError: seven"):
         turned(running, 5)
 
@@ -409,91 +353,3 @@ def test_while_it_is_drained_nothing_can_be_changed():
             change()
     with pytest.raises(EngineError, match="nothing can be changed"):
         running.set_goal(None, 9)
-
-
-# -- over the socket ---------------------------------------------------------------------------
-
-
-def test_requests_do_what_they_say():
-    running = begun(Jump())
-    ask = partial(answer, running, lambda: {"name": "chain"})
-    assert "a 4 -> 6" in ask({"ask": "scale", "allocation": {"a": 6}})["said"]
-    assert "decides" in ask({"ask": "resume"})["said"]
-    assert "paused" in ask({"ask": "pause"})["said"]
-    target = {"statistic": "p95", "seconds": 2.0}
-    assert "p95 ≤ 2 s, 9" in ask({"ask": "set", "target": target, "max_processors": 9})["said"]
-    assert ask({"ask": "status"}) == {"name": "chain"}
-
-
-@pytest.mark.parametrize(
-    ("request_", "said"),
-    [
-        ({}, "None cannot be asked; ask scale, pause"),
-        ({"ask": ["x"]}, "cannot be asked"),
-        ({"ask": "scale"}, "None is no allocation"),
-        ({"ask": "scale", "allocation": [1]}, "is no allocation"),
-        ({"ask": "scale", "allocation": {"a": 1.5}}, "1.5 is no number of processors"),
-        ({"ask": "set"}, "nothing is to be set"),
-        ({"ask": "set", "target": "p95"}, "is no target"),
-        ({"ask": "set", "target": {"statistic": "p95"}}, "is no target"),
-        ({"ask": "set", "target": {"statistic": ["p"], "seconds": 1}}, "cannot be a target"),
-        ({"ask": "set", "target": {"statistic": "p95", "seconds": "1"}}, "no latency"),
-        ({"ask": "set", "max_processors": 0}, "0 is no number of processors"),
-        ({"ask": "set", "max_processors": True}, "True is no number of processors"),
-        ({"ask": "set", "max_processors": "9"}, "'9' is no number of processors"),
-    ],
-)
-def test_any_other_request_is_refused(request_, said):
-    with pytest.raises(BadInput, match=said):
-        answer(begun(Jump()), dict, request_)
-
-
-def test_the_status_tells_all_that_is_shown():
-    running, decisions = begun(Jump(), most=30), LatestDecisions()
-    before = status(running)
-    assert before["operators"]["a"]["service_s"] is None
-    assert before["now"] == ""
-    for episode in turned(running, 3):
-        decisions.add(episode)
-    running.scale({"b": 3})
-    told = status(running, decisions.told())
-    assert (told["name"], told["policy"]) == ("chain", "mean ≤ 0.2 s, 30")
-    assert told["target"] == {"statistic": "mean", "seconds": 0.2}
-    assert (told["deciding"], told["why"]) == ("paused", "processors were set by hand")
-    assert told["allocation"] == {"a": 7, "b": 3}
-    assert (told["changes"], len(told["decisions"])) == (4, 3)
-    assert told["measured"]["target_statistic_s"] == told["measured"]["mean_s"] > 0
-    operator = told["operators"]["a"]
-    assert (operator["wanted"], operator["running"]) == (7, 7)
-    assert (operator["sends_to"], operator["min_processors"]) == (["b"], 2)
-    assert 0 < operator["utilisation"] < 2
-    assert told["health"]["dead_letters"] == 3
-    assert json.loads(json.dumps(told)) == told
-
-
-def test_what_the_engine_does_not_know_was_measured(monkeypatch):
-    """The number of processors that run is in the reports as well, a look ago."""
-    running = begun(Static())
-    turned(running, 2)
-    monkeypatch.setattr(LiveSimulator, "health", lambda _engine: Health())
-    assert status(running)["operators"]["a"]["running"] == 4
-
-
-def test_where_the_last_look_failed_the_one_before_is_shown():
-    looks = count()
-    engine = LiveSimulator(
-        look_s=0.0, raises=lambda _now_s: EngineError("busy") if next(looks) >= 2 else None
-    )
-    running = begun(Static(), engine=engine)
-    turned(running, 4)
-    told = status(running)
-    assert (told["usable"], told["measured"]["at_s"]) == (False, 2.0)
-
-
-def test_a_wish_is_told_once_and_what_failed_each_time():
-    running, decisions = begun(Jump(), active=False), LatestDecisions()
-    assert [decisions.add(e) for e in turned(running, 3)] == [True, False, False]
-    assert not decisions.told()[0]["carried_out"]
-    held = turned(begun(Static()), 1)[0]
-    assert not decisions.add(held)
-    assert decisions.add(replace(held, failure="ZeroDivisionError: by zero"))
