@@ -42,7 +42,7 @@ from sojourn.spark.root_marks import kept_epoch, root_marks
 from sojourn.spark.session import end_session, new_session, remove_with_java
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.state_lock import StateLock
-from sojourn.spark.supervisor import STATE_PARTITIONS, Plumbing, Start
+from sojourn.spark.supervisor import STATE_PARTITIONS, Plumbing, StartQuery
 from sojourn.topology import Topology
 
 __all__ = ["SparkEngine"]
@@ -412,7 +412,7 @@ class SparkEngine:
             remove_with_java(session, folder)  # hosts would do it
         return session
 
-    def _begin(self, start: Start) -> StreamingQuery:
+    def _begin(self, start: StartQuery) -> StreamingQuery:
         """Start a query, or start it again."""
         if self._draining:
             end_in_time(self._spark)
