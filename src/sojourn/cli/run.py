@@ -1,6 +1,6 @@
 """`sojourn run`: an application, kept inside its target for as long as it runs."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -49,6 +49,7 @@ from sojourn.service.floor import floor_warning
 from sojourn.service.folders import state_folder
 from sojourn.service.orders import LoopSettings, Orders
 from sojourn.service.run import RunSettings, run_application
+from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Rates, Workload
 from sojourn.spark.settings import SparkSettings
@@ -240,7 +241,8 @@ def run(
             load={} if load is None else _sent(address, load),
         )
     elif engine == "simulator":
-        settings = _simulated(what.topology, load)
+        rates = {} if load is None else _shared(load, what.topology.arrivals)
+        settings = SimulatorSettings(workload=Workload(rates=rates))
     elif load is not None:
         raise BadInput(f"--trace is sent by spark and simulator, and the engine is {engine}")
     begin = read_allocation(",".join(start)) if start else {}
@@ -310,10 +312,9 @@ def _application(address: str, engine: str, rates: dict[str, float]) -> _Applica
         )
     app = load_here(address)
     if not is_application(address):
-        rates = {
-            arrival.name: arrival.per_s for arrival in read_topology(Path(address)).arrivals
-        }
-    if unknown := rates.keys() - app.sources.keys():
+        arrivals = entrances(read_topology(Path(address)))
+        rates = {arrival.name: arrival.per_s for arrival in arrivals}
+    elif unknown := rates.keys() - app.sources.keys():
         sources = ", ".join(app.sources)
         raise BadInput(f"--rate {min(unknown)}: there is no such source; there are {sources}")
     known = (name for name, o in app.operators.items() if o.hints.service_s is not None)
@@ -348,19 +349,8 @@ def _sent(address: str, load: Rates) -> dict[str, tuple[tuple[float, float], ...
     return {name: rates.points for name, rates in _shared(load, arrivals).items()}
 
 
-def _simulated(topology: Topology, load: Rates | None) -> object:
-    """Return what is simulated: rates as *topology* has them, or those of *load*."""
-    try:
-        from sojourn.simulate.real_time import SimulatorSettings  # noqa: PLC0415 - optional
-    except ImportError:
-        return None  # which is refused where the engine is made
-    rates = {} if load is None else _shared(load, topology.arrivals)
-    return SimulatorSettings(workload=Workload(rates=rates))
-
-
-def _shared(load: Rates, arrivals: Iterable[Arrival]) -> dict[str, Rates]:
+def _shared(load: Rates, arrivals: Sequence[Arrival]) -> dict[str, Rates]:
     """Return *load* as *arrivals* share it."""
-    arrivals = tuple(arrivals)
     all_per_s = sum(arrival.per_s for arrival in arrivals)
     return {arrival.name: load.times(arrival.per_s / all_per_s) for arrival in arrivals}
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from sojourn.app.application import App
 from sojourn.engine import Progress
-from sojourn.simulate.real_time import RealTimeSimulator, SimulatorSettings
+from sojourn.simulate.real_time import RealTimeSimulator
+from sojourn.simulate.settings import SimulatorSettings
 
 __all__ = ["launch"]
 

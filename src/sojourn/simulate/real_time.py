@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -12,11 +11,11 @@ from sojourn.engine import Cost, Health, Progress
 from sojourn.errors import EngineError
 from sojourn.last_allocation import keep_allocation
 from sojourn.measure.report import Pull
+from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.simulator import Simulator
-from sojourn.simulate.workload import Workload
 from sojourn.topology import Topology
 
-__all__ = ["Clock", "InstantClock", "RealTimeSimulator", "SimulatorSettings", "WallClock"]
+__all__ = ["Clock", "InstantClock", "RealTimeSimulator", "WallClock"]
 
 _LOOK_S = 0.1
 
@@ -58,20 +57,6 @@ class InstantClock:
     def wait_until(self, at_s: float) -> None:
         """Let it be then."""
         self._now_s = max(self._now_s, at_s)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatorSettings:
-    """What is simulated beside the topology: its *workload*, drawn from *seed*.
-
-    A change stops the operators that change for *pause_s*; one record in *sample_every* is
-    timed.
-    """
-
-    workload: Workload = field(default_factory=Workload)
-    seed: int = 1
-    pause_s: float = 0.0
-    sample_every: int = 1
 
 
 class RealTimeSimulator:

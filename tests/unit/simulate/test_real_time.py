@@ -9,12 +9,8 @@ import sojourn as sj
 from sojourn.engine import Drains, HasHealth, HasKafka
 from sojourn.errors import EngineError
 from sojourn.last_allocation import last_allocation
-from sojourn.simulate.real_time import (
-    InstantClock,
-    RealTimeSimulator,
-    SimulatorSettings,
-    WallClock,
-)
+from sojourn.simulate.real_time import InstantClock, RealTimeSimulator, WallClock
+from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.workload import Rates, Workload
 
 ONE = sj.Topology(
