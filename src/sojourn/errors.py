@@ -22,6 +22,7 @@ SojournError
 │   ├── BadTopic             a topic, or a number of partitions, that Kafka would refuse
 │   ├── BadCalibration       measurements that no calibration can be fitted to
 │   ├── BadWorkload          a shape of times, or a rate, that cannot be simulated
+│   ├── UnknownEngine        no engine of that name
 │   ├── UnknownModel         no station model of that name
 │   ├── UnknownPolicy        no policy of that name
 │   └── UnknownPlacer        no placer of that name
@@ -81,6 +82,7 @@ __all__ = [
     "TargetOutOfReach",
     "TooFewCores",
     "TooFewProcessors",
+    "UnknownEngine",
     "UnknownField",
     "UnknownModel",
     "UnknownOperator",
@@ -279,6 +281,20 @@ class BadCalibration(BadInput):
 
 class BadWorkload(BadInput):
     """A shape of times, or a rate, that cannot be simulated."""
+
+
+class UnknownEngine(BadInput):
+    """No engine of that name."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(name, known)
+
+    def __str__(self) -> str:
+        name, known = self.args
+        return (
+            f"no engine is called {name!r}; there are {', '.join(known)}, and yours as "
+            "package.module:name"
+        )
 
 
 class UnknownModel(BadInput):

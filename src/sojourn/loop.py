@@ -1,7 +1,9 @@
 """The loop: look, decide, act, remember. The engine has the clock; decisions are pure."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Literal
 
 from sojourn.act.policy.base import Policy
 from sojourn.decide.place import Placer
@@ -15,7 +17,7 @@ from sojourn.plan import Placement, Plan
 from sojourn.topology import Topology
 from sojourn.topology.check import shown
 
-__all__ = ["Loop", "step"]
+__all__ = ["ACTIVE", "PASSIVE", "Loop", "Mode", "step"]
 
 # An engine that cannot be asked so many times in a row is gone.
 _MOST_FAILURES = 10
@@ -47,12 +49,27 @@ def step(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """Whether decisions are carried out, and if not, *why*."""
+
+    name: Literal["active", "passive", "paused", "failed", "ending"]
+    why: str = ""
+
+    @property
+    def active(self) -> bool:
+        """Whether they are."""
+        return self.name == "active"
+
+
+ACTIVE, PASSIVE = Mode("active"), Mode("passive", "it was started to recommend only")
+
+
 class Loop:
     """A running application, kept as *policy* says, looked at every *every_s*.
 
-    *policy* and *active* may be changed between two turns: a target, a bound or the mode by
-    a new policy in place of the old one. A loop that is not active only recommends. *placer*
-    puts processors on the nodes of the engine.
+    In any *mode* but an active one it only recommends. `follow` changes both between turns.
+    *placer* puts processors on the nodes of the engine.
     """
 
     def __init__(  # noqa: PLR0913 - a loop is told by name what differs from the usual
@@ -62,26 +79,43 @@ class Loop:
         policy: Policy,
         *,
         every_s: float,
-        active: bool = True,
+        mode: Mode = ACTIVE,
         knowledge: Knowledge | None = None,
         placer: Placer = one_node,
     ) -> None:
-        if not 0 < every_s < float("inf"):
+        if not 0 < every_s < inf:
             raise BadInput(f"looking every {shown(every_s)} s cannot be; write more than 0")
         self._engine, self._topology, self._every_s = engine, topology, every_s
-        self.policy, self.active, self._placer = policy, active, placer
+        self._policy, self._mode, self._placer = policy, mode, placer
         self.knowledge = knowledge or Knowledge(topology=topology, plan=engine.plan)
         self._last_s: float | None = None
         self._failures = 0
+        self._ended = False
 
-    def run(self, until_s: float) -> Iterator[Episode]:
-        """Yield each turn of the loop, until the engine's clock has reached *until_s*.
+    @property
+    def mode(self) -> Mode:
+        """Whether it acts."""
+        return self._mode
 
-        Raise `EngineError` if the engine cannot be looked at many times in a row.
+    def follow(self, policy: Policy, mode: Mode = ACTIVE) -> None:
+        """Decide by *policy* from the next turn on."""
+        self._policy, self._mode = policy, mode
+
+    def run(
+        self, until_s: float = inf, turn: Callable[[], Iterable[Episode]] | None = None
+    ) -> Iterator[Episode]:
+        """Yield each turn, until the engine's clock has reached *until_s* or `end` is called.
+
+        *turn* makes one, and what belongs to it, where `turn` alone is not enough. Raise
+        `EngineError` if the engine cannot be looked at many times in a row.
         """
         # not `until_s` itself: a last turn of a hair's breadth measures nothing
-        while self._engine.now_s < until_s - 0.5 * self._every_s:
-            yield self.turn()
+        while not self._ended and self._engine.now_s < until_s - 0.5 * self._every_s:
+            yield from (self.turn(),) if turn is None else turn()
+
+    def end(self) -> None:
+        """Turn no more after the turn that is under way."""
+        self._ended = True
 
     def turn(self) -> Episode:
         """Look once, decide, act, and return what happened."""
@@ -89,7 +123,7 @@ class Loop:
 
     def decide(self, observation: Observation) -> Episode:
         """Decide on what was seen, act, and return what happened."""
-        known, decision = step(self.knowledge, observation, self.policy, self.place)
+        known, decision = step(self.knowledge, observation, self._policy, self.place)
         cost, failure = self._act(decision)
         self.knowledge = known.did(decision, cost, failure)
         return self.knowledge.episodes[-1]
@@ -105,6 +139,11 @@ class Loop:
         """
         if plan != self.knowledge.plan:
             self.knowledge = replace(self.knowledge, plan=plan, changed_at_s=self._engine.now_s)
+
+    def start_over(self) -> None:
+        """Go on with what runs and what is known after a turn that failed half way."""
+        self.knowledge = replace(self.knowledge, plan=self._engine.plan, seen=None)
+        self._last_s, self._failures = None, 0
 
     def look(self) -> Observation:
         """Wait until it is time, and return what was seen.
@@ -136,7 +175,7 @@ class Loop:
         return replace(observation, since_s=until_s - lasted_s, at_s=until_s)
 
     def _act(self, decision: Decision) -> tuple[Cost | None, str]:
-        if decision.kind == "hold" or not self.active:
+        if decision.kind == "hold" or not self._mode.active:
             return None, ""
         try:
             return self._engine.apply(decision.after), ""

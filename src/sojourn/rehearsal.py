@@ -18,7 +18,7 @@ from sojourn.act.policy import Policy
 from sojourn.decide.target import Target
 from sojourn.errors import BadWorkload
 from sojourn.knowledge import Episode, Knowledge
-from sojourn.loop import Loop
+from sojourn.loop import ACTIVE, PASSIVE, Loop
 from sojourn.model.network import PERCENTILES
 from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
@@ -190,9 +190,8 @@ def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usu
     with engine:
         engine.start(declared, start or stage.plan(first))
         known = Knowledge(topology=declared, plan=engine.plan, midnight_s=stage.midnight_s)
-        loop = Loop(
-            engine, declared, policy, every_s=stage.every_s, active=active, knowledge=known
-        )
+        mode = ACTIVE if active else PASSIVE
+        loop = Loop(engine, declared, policy, every_s=stage.every_s, mode=mode, knowledge=known)
         for episode in loop.run(stage.lasts_s):
             episodes.append(episode)
             turn(episode)

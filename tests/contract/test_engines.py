@@ -10,6 +10,7 @@ import sojourn as sj
 from sojourn.engine import Engine
 from sojourn.errors import BadAllocation, EngineError
 from sojourn.plan import Plan
+from sojourn.simulate.real_time import InstantClock, RealTimeSimulator
 from sojourn.simulate.simulator import Simulator
 
 CHAIN = sj.Topology(
@@ -29,6 +30,11 @@ class Kind:
 
     make: Callable[[], Engine]
     per_s: float = 50.0
+
+
+def instant_simulator():
+    """Return the simulator that `sojourn run` has, on a clock that nobody waits for."""
+    return RealTimeSimulator(clock=InstantClock())
 
 
 class Faster:
@@ -109,6 +115,7 @@ def engines(*marks):
         "engine",
         [
             pytest.param(Simulator, id="simulator"),
+            pytest.param(instant_simulator, id="real-time-simulator"),
             pytest.param(
                 partial(Simulator, pause_s=0.5, sample_every=1), id="simulator-that-pauses"
             ),

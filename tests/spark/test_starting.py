@@ -17,9 +17,9 @@ from confluent_kafka import Consumer, Producer
 
 from sojourn.app.loading import load
 from sojourn.errors import EngineError
+from sojourn.last_allocation import last_allocation
 from sojourn.plan import Plan
 from sojourn.spark.broker import Broker
-from sojourn.spark.checkpoints import KeptState
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.settings import SparkSettings
@@ -123,7 +123,7 @@ def test_a_start_that_failed_has_begun_nothing(servers, tmp_path, monkeypatch):
         send(servers, "starts.numbers", [1, 2, 3])
         assert arrived(servers, "starts.second", 3) == [1, 2, 3]
         engine.apply(Plan.here({"first": 2, "second": 1}))
-        assert KeptState(state).allocation() == {"first": 2, "second": 1}
+        assert last_allocation(state) == {"first": 2, "second": 1}
         other = SparkEngine(starts.app, "starts:app", settings)
         with pytest.raises(EngineError, match=f"a run that goes on, pid {os.getpid()}"):
             other.start(topology, Plan.here({"first": 1, "second": 1}))

@@ -39,6 +39,7 @@ RAISED = [
     errors.NoJava("java is not on the PATH", 17),
     errors.JarsMissing(("org.apache.kafka:kafka_2.13:3.9.2",), "not found"),
     errors.BrokerFailed("port 9092 is taken", "name another", ("Address already in use",)),
+    errors.UnknownEngine("flink", ("spark", "simulator")),
     errors.UnknownModel("mm1", ("mmk", "gigk")),
     errors.UnknownPolicy("hpa", ("drs", "ds2")),
     errors.UnknownPlacer("spread", ("one_node",)),

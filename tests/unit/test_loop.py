@@ -10,7 +10,7 @@ from sojourn.act.policy.static import Static
 from sojourn.engine import Cost
 from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, EngineError
 from sojourn.knowledge import Wish
-from sojourn.loop import Loop
+from sojourn.loop import PASSIVE, Loop
 from sojourn.plan import Node, Plan
 from sojourn.simulate.simulator import Simulator
 
@@ -92,11 +92,11 @@ def test_it_runs_until_it_is_time(engine):
 
 
 def test_a_passive_loop_recommends_and_changes_nothing(engine):
-    loop = Loop(engine, ONE, Jump(9), every_s=10, active=False)
+    loop = Loop(engine, ONE, Jump(9), every_s=10, mode=PASSIVE)
     episode = loop.turn()
     assert (episode.decision.after.allocation, episode.cost) == ({"a": 9}, None)
     assert engine.plan.allocation == {"a": 7}
-    loop.active = True
+    loop.follow(Jump(9))
     assert loop.turn().cost is not None
     assert engine.plan.allocation == {"a": 9}
 
@@ -104,7 +104,7 @@ def test_a_passive_loop_recommends_and_changes_nothing(engine):
 def test_the_policy_may_be_changed_while_it_runs(engine):
     loop = Loop(engine, ONE, Jump(9), every_s=10)
     loop.turn()
-    loop.policy = Jump(5)
+    loop.follow(Jump(5))
     assert loop.turn().running.allocation == {"a": 5}
 
 

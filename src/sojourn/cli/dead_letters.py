@@ -1,14 +1,8 @@
 """`sojourn dead-letters`: the records that operators could not do, and why."""
 
-import base64
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from sojourn.cli.letters import (
     KafkaOption,
@@ -23,14 +17,9 @@ from sojourn.cli.options import JsonOption
 from sojourn.cli.steer import AppOption
 from sojourn.errors import BadInput
 from sojourn.report.json.plans import print_json
-
-if TYPE_CHECKING:  # Kafka's client is optional
-    from sojourn.spark.dead_letters import DeadLetter
+from sojourn.report.terminal.dead_letters import letter_json, print_letter, print_letters
 
 __all__ = ["dead_letters"]
-
-_WIDEST = 200
-_COLUMNS = ("position", "at", "operator", "stream", "tries", "came from", "error")
 
 
 def dead_letters(
@@ -64,90 +53,19 @@ def dead_letters(
                 f"there is no dead letter at {show}, or it was put back in; "
                 "`sojourn dead-letters` lists them"
             )
-        _print_one(one, as_json=json)
+        if json:
+            print_json(letter_json(one))
+        else:
+            print_letter(one)
         return
     shown = found[-limit:]
     if json:
-        listed = [_report(letter) for letter in shown]
+        listed = [letter_json(letter) for letter in shown]
         print_json({"topic": letters.topic, "number": len(found), "dead_letters": listed})
         return
     if not found:
         typer.echo(f"no dead letters in {letters.topic}")
         return
-    _print_table(shown)
+    print_letters(shown)
     if len(shown) < len(found):
         typer.echo(f"the last {len(shown)} of {len(found)}; --limit shows more")
-
-
-def _print_table(letters: "list[DeadLetter]") -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in _COLUMNS:
-        table.add_column(name, no_wrap=name != "error")
-    for letter in letters:
-        cells = (letter.position, _time(letter.at_s), letter.operator, letter.stream,
-                 letter.tries, letter.came_from, _first_line(letter.error))  # fmt: skip
-        table.add_row(*(Text(_printable(str(cell))) for cell in cells))
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDEST)
-    console.print(table)
-
-
-def _print_one(letter: "DeadLetter", *, as_json: bool) -> None:
-    report = _report(letter)
-    if as_json:
-        print_json(report)
-        return
-    for name in ("position", "at", "operator", "stream", "tries", "came_from", "record", "key"):
-        typer.echo(f"{name.replace('_', ' '):<10} {_printable(str(report[name]))}")
-    for name, value in report["headers"].items():
-        typer.echo(f"{'header':<10} {_printable(f'{name}: {value}')}")
-    typer.echo(f"{'error':<10} {_printable(letter.error)}")
-    for line in letter.traceback.splitlines():
-        typer.echo(f"    {_printable(line)}")
-    cut = ", its beginning" if letter.cut else ""
-    typer.echo(f"{'payload':<10} {_printable(str(report['payload']))}{cut}")
-
-
-def _report(letter: "DeadLetter") -> dict[str, Any]:
-    return {
-        "position": letter.position,
-        "at": _time(letter.at_s),
-        "operator": letter.operator,
-        "stream": letter.stream,
-        "tries": letter.tries,
-        "came_from": letter.came_from,
-        "record": letter.record,
-        "error": letter.error,
-        "traceback": letter.traceback,
-        "key": _content(letter.key),
-        "payload": _content(letter.value),
-        "cut": letter.cut,
-        "headers": {
-            name: _content(value)
-            for name, value in letter.headers
-            if name not in ("sojourn-error", "sojourn-traceback")
-        },
-    }
-
-
-def _content(value: bytes | None) -> str | None:
-    """Return what is text as it is, and else in base64."""
-    if value is None:
-        return None
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return f"base64:{base64.b64encode(value).decode()}"
-
-
-def _time(at_s: float) -> str:
-    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")
-
-
-def _first_line(text: str) -> str:
-    return next(iter(text.splitlines()), "")
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

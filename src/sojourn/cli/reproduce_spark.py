@@ -18,7 +18,7 @@ from sojourn.experiments.bench import Bench, EngineFactory
 from sojourn.experiments.pace import WITHIN_S, Pace
 from sojourn.experiments.runner import Reproduced, reproduce, write_page
 from sojourn.experiments.span import reallocating
-from sojourn.service.spark import SparkOptions, spark_engine
+from sojourn.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
     from sojourn.spark.spark_engine import SparkEngine
@@ -101,5 +101,6 @@ def _alike(pace: Pace) -> EngineFactory | None:
 
 def _engine(app: App, address: str, state: Path) -> "SparkEngine":
     """Return an engine with a broker of its own."""
-    options = SparkOptions(servers=None, kafka={}, batch_s=_BATCH_S, starting="earliest")
-    return spark_engine(app, address, options, state)
+    from sojourn.spark.launch import launch  # noqa: PLC0415 - optional, and there by now
+
+    return launch(app, address, SparkSettings(batch_s=_BATCH_S), state)

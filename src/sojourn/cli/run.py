@@ -1,16 +1,26 @@
-"""`sojourn run`: an application on Spark, kept inside its target for as long as it runs."""
+"""`sojourn run`: an application, kept inside its target for as long as it runs."""
 
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sojourn.act.policy import Policy
 from sojourn.app.application import App
-from sojourn.cli.address import load_here
+from sojourn.app.stand_in import entrances
+from sojourn.cli.address import (
+    RateOption,
+    is_application,
+    load_here,
+    read_rate_options,
+    with_rates,
+)
 from sojourn.cli.completion import topologies
 from sojourn.cli.kafka import read_kafka_options, read_starting
 from sojourn.cli.options import (
@@ -33,26 +43,39 @@ from sojourn.cli.steer import MaxProcessorsOption
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.report.run_output import AsJson, ForPeople
-from sojourn.service.first_plan import bounded, first_allocation, first_topology
+from sojourn.service.engines import launcher, names
+from sojourn.service.first_plan import bounded, first_allocation, first_topology, guesses
 from sojourn.service.floor import floor_warning
 from sojourn.service.folders import state_folder
-from sojourn.service.offered_load import OfferedLoad, offered_load
-from sojourn.service.orders import Beginning, Orders
-from sojourn.service.run import Start, run_it
-from sojourn.service.spark import SparkOptions
+from sojourn.service.orders import LoopSettings, Orders
+from sojourn.service.run import RunSettings, run_application
+from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.trace import read_rates
-from sojourn.spark.checkpoints import KeptState
-from sojourn.topology import Topology
+from sojourn.simulate.workload import Rates, Workload
+from sojourn.spark.settings import SparkSettings
+from sojourn.topology import Arrival, Topology
 from sojourn.topology.file import read_topology
 
 __all__ = ["run"]
 
-_FILES = (".yaml", ".yml", ".json")
+# Options that only one engine has: given with another they are refused.
+_ONLY = {
+    "spark": (
+        "bootstrap_servers", "kafka_option", "kafka_options", "kafka_patience", "broker_port",
+        "starting_offsets", "batch",
+    ),
+    "simulator": ("rate",),
+}  # fmt: skip
 # So many looks are between two changes that can wait, and a backlog is worked off in as many.
 _SOON = 5
 
 
+def _engines(incomplete: str) -> list[str]:
+    return [name for name in names() if name.startswith(incomplete)]
+
+
 def run(
+    ctx: typer.Context,
     address: Annotated[
         str,
         typer.Argument(
@@ -62,6 +85,15 @@ def run(
             autocompletion=topologies,
         ),
     ],
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help=f"What it runs on: {', '.join(names())} (in real time, without Java and "
+            "Kafka), or yours, package.module:name.",
+            autocompletion=_engines,
+        ),
+    ] = "spark",
     target_mean: TargetMeanOption = None,
     target_p50: TargetP50Option = None,
     target_p90: TargetP90Option = None,
@@ -157,11 +189,12 @@ def run(
         Path | None,
         typer.Option(
             metavar="CSV",
-            help="Of a topology file: send it this load over time, as timestamp,rate.",
+            help="Send this load over time, as timestamp,rate; on Spark of a topology file.",
         ),
     ] = None,
     times: TimesOption = 1.0,
     faster: FasterOption = 1.0,
+    rate: RateOption = None,
     lasts: Annotated[
         str | None, typer.Option("--for", metavar="TIME", help="End after so much time.")
     ] = None,
@@ -169,14 +202,16 @@ def run(
         bool, typer.Option("--json", help="Say in lines of JSON what happens.")
     ] = False,
 ) -> None:
-    """Run an application on Spark, and keep it inside its target.
+    """Run an application on Spark, or on the simulator, and keep it inside its target.
 
     Ctrl-C, SIGTERM and --for let it end what was begun; a second Ctrl-C stops it at once. From
     another terminal: sojourn top, scale, pause, resume, set, logs, ps. Exit status: 0 ended
     in order, 1 the application stopped by itself, 130 stopped at once.
 
-    Example: sojourn run shop.orders:app --target-p95 1s --max-processors 22
+    Examples: sojourn run shop.orders:app --target-p95 1s --max-processors 22 ·
+    sojourn run vld.yaml --engine simulator --target-p95 3s
     """
+    _refuse_options_of_others(ctx, engine)
     every_s = _positive_s(every, "--every")
     # nothing pauses for a change, so there is no reason to wait for long with the next
     soon_s = _SOON * every_s if policy == "drs" else None
@@ -191,55 +226,62 @@ def run(
             f"--broker-port {broker_port} is for a broker of its own, and --bootstrap-servers "
             f"{bootstrap_servers} has others; leave out one of them"
         )
-    spark = SparkOptions(
-        servers=bootstrap_servers,
-        kafka=read_kafka_options(kafka_option or (), kafka_options),
-        batch_s=read_duration_s(batch),
-        starting=read_starting(starting_offsets),
-        patience_s=read_duration_s(kafka_patience),
-        broker_port=broker_port,
-    )
-    app, topology = _application(address)
+    kafka = read_kafka_options(kafka_option or (), kafka_options)
+    what = _application(address, engine, read_rate_options(rate))
+    load = None if trace is None else read_rates(trace, times=times, faster=faster)
+    settings: object = None
+    if engine == "spark":
+        settings = SparkSettings(
+            servers=bootstrap_servers,
+            kafka=kafka,
+            batch_s=read_duration_s(batch),
+            starting=read_starting(starting_offsets),
+            patience_s=read_duration_s(kafka_patience),
+            broker_port=broker_port,
+            load={} if load is None else _sent(address, load),
+        )
+    elif engine == "simulator":
+        rates = {} if load is None else _shared(load, what.topology.arrivals)
+        settings = SimulatorSettings(workload=Workload(rates=rates))
+    elif load is not None:
+        raise BadInput(f"--trace is sent by spark and simulator, and the engine is {engine}")
     begin = read_allocation(",".join(start)) if start else {}
     target = read_required_target(
         mean=target_mean, p50=target_p50, p90=target_p90, p95=target_p95, p99=target_p99
     )
-    most, notes = bounded(topology, begin, max_processors)
-    hinted = [name for name, o in app.operators.items() if o.hints.service_s is not None]
-    notes += [floor_warning(topology, target, hinted)]
+    most, notes = bounded(what.topology, begin, max_processors)
+    first_allocation(what.topology, begin, most)  # refused before anything is started
+    notes += [*what.guesses, floor_warning(what.topology, target, what.known)]
     now = datetime.now().astimezone()
-    begins = Beginning(
+    loop = LoopSettings(
         target=target,
         most=most,
         every_s=every_s,
         active=not passive,
         midnight_s=3600.0 * now.hour + 60.0 * now.minute + now.second,
     )
-    offered = None if trace is None else _offered(address, trace, times, faster)
-    until_s = inf if offered is None else offered.lasts_s
+    until_s = inf if load is None else load.points[-1][0]
     if lasts is not None:
         until_s = _positive_s(lasts, "--for")
     # a policy that cannot be should be refused before anything is started
     make = partial(_policy, policy, options)
-    Orders.of(make, topology, begins.target, begins.most)
-    folder = state_folder(app.name) if state is None else state
-    status_code = run_it(
-        Start(
-            app=app,
+    Orders.of(make, what.topology, loop.target, loop.most)
+    name = what.app.name
+    status_code = run_application(
+        RunSettings(
+            name=name,
             address=address,
-            topology=topology,
-            allocation=first_allocation(
-                topology, begin, most, {} if fresh else KeptState(folder).allocation()
-            ),
+            topology=what.topology,
+            engine=engine,
+            launch=partial(launcher(engine), what.app, address, settings),
             make=make,
-            begins=begins,
+            loop=loop,
             until_s=until_s,
-            state=folder,
+            state=_state(name, engine) if state is None else state,
+            start=begin,
             fresh=fresh,
             history=history,
-            prometheus=prometheus,
-            spark=spark,
-            offered=offered,
+            metrics=None if prometheus is None else partial(_metrics, prometheus),
             notes=tuple(filter(None, notes)),
         ),
         AsJson() if json else ForPeople(live=live),
@@ -248,27 +290,82 @@ def run(
         raise typer.Exit(status_code)
 
 
-def _application(address: str) -> tuple[App, Topology]:
-    """Return the application, and what is assumed of it before anything is measured."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Application:
+    """An application, and what is assumed of it before anything is measured.
+
+    Of the operators that are *known* somebody said how long they take.
+    """
+
+    app: App
+    topology: Topology
+    known: frozenset[str]
+    guesses: tuple[str, ...] = ()
+
+
+def _application(address: str, engine: str, rates: dict[str, float]) -> _Application:
+    """Return the application at *address*, a module's or a topology file's."""
+    if not is_application(address) and engine == "simulator":
+        topology = with_rates(read_topology(Path(address)), rates)
+        return _Application(
+            app=App(topology.name), topology=topology, known=frozenset(topology.operator)
+        )
     app = load_here(address)
-    rates: dict[str, float] = {}
-    if address.lower().endswith(_FILES):
-        rates = {
-            arrival.name: arrival.per_s for arrival in read_topology(Path(address)).arrivals
-        }
-    return app, first_topology(app, rates)
+    if not is_application(address):
+        arrivals = entrances(read_topology(Path(address)))
+        rates = {arrival.name: arrival.per_s for arrival in arrivals}
+    elif unknown := rates.keys() - app.sources.keys():
+        sources = ", ".join(app.sources)
+        raise BadInput(f"--rate {min(unknown)}: there is no such source; there are {sources}")
+    known = (name for name, o in app.operators.items() if o.hints.service_s is not None)
+    return _Application(
+        app=app,
+        topology=first_topology(app, rates),
+        known=frozenset(known),
+        # what runs is measured in a moment, and what is simulated is as it is guessed
+        guesses=tuple(guesses(app, rates)) if engine == "simulator" else (),
+    )
 
 
-def _offered(address: str, trace: Path, times: float, faster: float) -> OfferedLoad:
-    """Return the load of a topology file's stand-in."""
-    if not address.lower().endswith(_FILES):
+def _refuse_options_of_others(ctx: typer.Context, engine: str) -> None:
+    for owner, parameters in _ONLY.items():
+        for name in parameters:
+            source = ctx.get_parameter_source(name)
+            if source is not None and source.name == "COMMANDLINE" and owner != engine:
+                raise BadInput(
+                    f"--{name.replace('_', '-')} is for the engine {owner}, and this is "
+                    f"{engine}; leave it out"
+                )
+
+
+def _sent(address: str, load: Rates) -> dict[str, tuple[tuple[float, float], ...]]:
+    """Return what is sent to the sources of a topology file's stand-in."""
+    if is_application(address):
         raise BadInput(
             f"--trace sends what a topology file's operators read, and {address} is none; "
             "let others write to its topics"
         )
-    return offered_load(
-        read_topology(Path(address)), read_rates(trace, times=times, faster=faster)
-    )
+    arrivals = entrances(read_topology(Path(address)))
+    return {name: rates.points for name, rates in _shared(load, arrivals).items()}
+
+
+def _shared(load: Rates, arrivals: Sequence[Arrival]) -> dict[str, Rates]:
+    """Return *load* as *arrivals* share it."""
+    all_per_s = sum(arrival.per_s for arrival in arrivals)
+    return {arrival.name: load.times(arrival.per_s / all_per_s) for arrival in arrivals}
+
+
+def _state(name: str, engine: str) -> Path:
+    """Return the folder of an application: what an engine keeps is of no use to another."""
+    return state_folder(name if engine == "spark" else f"{name}.{engine}")
+
+
+def _metrics(
+    port: int, status: Callable[[], Mapping[str, Any]]
+) -> AbstractContextManager[object]:
+    from sojourn.report.prometheus import Metrics  # noqa: PLC0415 - slow to import
+
+    return Metrics(port, status)
 
 
 def _policy(

@@ -2,10 +2,10 @@
 
 from contextlib import suppress
 from time import sleep
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
 
 from sojourn.cli.options import JsonOption
@@ -13,7 +13,7 @@ from sojourn.cli.steer import AppOption
 from sojourn.errors import EngineError
 from sojourn.report.json.plans import print_json
 from sojourn.report.terminal.status import status_view
-from sojourn.service.client import ask
+from sojourn.service.client import ask, ask_status
 from sojourn.service.entry import find
 
 __all__ = ["top"]
@@ -36,29 +36,30 @@ def top(
     """
     folder, entry = find(app)
 
-    def told() -> dict[str, Any]:
-        return ask(folder, entry, {"ask": "status"}) | {"pid": entry.pid, "logs": entry.logs}
+    def view() -> RenderableType:
+        return status_view(ask_status(folder, entry), entry.pid)
 
     if json:
-        print_json(told())
+        told = ask(folder, entry, {"ask": "status"})
+        print_json(told | {"pid": entry.pid, "logs": entry.logs})
         return
     console = Console()
     if once or not console.is_terminal:
         wide = console if console.is_terminal else Console(width=_WIDEST)
-        wide.print(status_view(told()))
+        wide.print(view())
         return
     with (
         suppress(KeyboardInterrupt),
-        Live(status_view(told()), console=console, auto_refresh=False, screen=False) as live,
+        Live(view(), console=console, auto_refresh=False, screen=False) as live,
     ):
         while True:
             sleep(_EVERY_S)
             try:
-                now = told()
+                now = view()
             except EngineError:
                 if entry.answers:
                     raise
                 break
-            live.update(status_view(now), refresh=True)
+            live.update(now, refresh=True)
     if not entry.answers:
         typer.echo(f"{entry.name} has ended")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 from sojourn.app.application import App
 from sojourn.app.loading import load
@@ -74,6 +74,7 @@ def on_spark(
 class _Faster:
     """An engine whose clock runs faster; as in a simulation, it stands between two looks."""
 
+    name: ClassVar[str] = "Spark"
     make: MakeEngine
     faster: Mapping[str, float]
     looked: Callable[[], None]

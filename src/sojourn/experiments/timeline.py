@@ -7,7 +7,7 @@ from sojourn.act.policy.base import Policy
 from sojourn.engine import Engine
 from sojourn.experiments.application import Application
 from sojourn.experiments.published_drs import EVERY_S
-from sojourn.loop import Loop
+from sojourn.loop import ACTIVE, PASSIVE, Loop
 from sojourn.plan import Plan
 
 __all__ = ["Change", "Minute", "Watched", "watch"]
@@ -62,7 +62,7 @@ def watch(  # noqa: PLR0913 - when what happens is told by name
         engine.start(application.running, Plan.here(allocation))
         loop = Loop(engine, application.topology, policy, every_s=minute_s)
         for number in range(1, minutes + 1):
-            loop.active = number >= active_from
+            loop.follow(policy, ACTIVE if number >= active_from else PASSIVE)
             episode = loop.turn()
             observation, decision = episode.observation, episode.decision
             seen.append(

@@ -1,20 +1,20 @@
 """What `sojourn run` says as it goes: lines for people, a picture, or lines of JSON."""
 
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Generator, Iterable, Mapping, Sequence
 
 import typer
 from rich.console import Console
 
+from sojourn.engine import KafkaAccess, health
 from sojourn.knowledge import Episode
 from sojourn.report.json.history import nulled
 from sojourn.report.terminal.history import show_tally
 from sojourn.report.terminal.live import View
-from sojourn.report.terminal.watch import Lines, Picture, Unseen, Watch
-from sojourn.report.turns import Tally
+from sojourn.report.terminal.watch import Lines, Picture, Watch
+from sojourn.report.turns import Tally, turns
 from sojourn.service.entry import Entry
-from sojourn.service.supervisor import Running
+from sojourn.service.supervisor import Supervisor
 
 __all__ = ["AsJson", "ForPeople"]
 
@@ -31,61 +31,78 @@ class ForPeople:
         self._console = Console()
         self._live = self._console.is_terminal if live is None else live
         self._view: View | None = None
+        self._tally: Tally | None = None
 
-    def starting(self, name: str, begins_with: str) -> None:
+    def starting(self, name: str, engine: str, begins_with: str) -> None:
         """Say that it is started, and with what: Spark takes its time."""
-        typer.echo(f"starting {name} on Spark with {begins_with} …", err=True)
+        typer.echo(f"starting {name} on {engine} with {begins_with} …", err=True)
 
     def ready(
         self,
         entry: Entry,
-        running: Running,
-        servers: str,
-        client_properties: Path | None,
-        notes: Sequence[str] = (),
+        supervisor: Supervisor,
+        kafka: KafkaAccess | None,
+        notes: Sequence[str],
     ) -> None:
         """Say that it runs, and how Kafka's tools reach a broker of its own."""
-        self._say(f"{entry.name} · {running.orders.said}", "bold")
-        passive = "" if running.deciding.mode == "active" else f"; {running.deciding.why}"
-        self._say(f"runs, pid {entry.pid}; Kafka at {servers}; state in {entry.state}{passive}")
-        if client_properties is not None:
-            self._say(f"client properties for Kafka's tools: {client_properties}")
+        self._say(f"{entry.name} · {supervisor.orders.said}", "bold")
+        passive = "" if supervisor.mode.active else f"; {supervisor.mode.why}"
+        at = f"on {supervisor.engine.name}" if kafka is None else f"Kafka at {kafka.servers}"
+        self._say(f"runs, pid {entry.pid}; {at}; state in {entry.state}{passive}")
+        if kafka is not None and kafka.client_properties is not None:
+            self._say(f"client properties for Kafka's tools: {kafka.client_properties}")
         for note in notes:
             self._say(f"note: {note}")
         self._say("Ctrl-C ends it when all that was begun is done, twice at once\n")
 
-    def watch(self, running: Running) -> Watch:
-        """Return what turns are shown to."""
-        if not self._live:
-            return Lines()
-        self._view = View(running.topology, running.orders.target, _WINDOW_S, rolling=True)
-        return Picture(self._view, 0.0, self._console)
-
-    def turn(self, running: Running) -> None:
-        """Draw from now on what may have been changed by hand."""
-        if self._view is not None:
-            self._view.aim_at(running.orders.target)
-            deciding = running.deciding
-            idle = [] if deciding.mode == "active" else [f"{deciding.mode}: {deciding.why}"]
-            self._view.note = "; ".join([*running.engine.health().notices, *idle])
+    def shown(self, passing: Iterable[Episode], supervisor: Supervisor) -> Generator[Episode]:
+        """Yield each turn, having printed or drawn it."""
+        target = supervisor.orders.target
+        self._tally = Tally(supervisor.topology, target)
+        with self._watch(supervisor) as watch:
+            for turn in self._tally.counting(turns(passing, target.statistic)):
+                self._aim(supervisor)
+                watch.turn(turn.episode)
+                yield turn.episode
 
     def change(self, episode: Episode) -> None:
         """Say nothing: it was shown."""
+
+    def end(self, supervisor: Supervisor) -> None:  # noqa: ARG002 - as below
+        """Say what it came to."""
+        console = self._console if self._console.is_terminal else Console(width=_WIDEST)
+        console.print()
+        if self._tally is not None:
+            show_tally(console, self._tally)
+
+    def progress(self, text: str) -> None:
+        """Say how far the start, or the end, has come."""
+        typer.echo("".join(c if c.isprintable() else " " for c in text), err=True)
 
     def notice(self, text: str) -> None:
         """Say what somebody should know, where no picture shows it."""
         if self._view is None:
             self.progress(text)
 
-    def progress(self, text: str) -> None:
-        """Say how far the start, or the end, has come."""
-        typer.echo("".join(c if c.isprintable() else " " for c in text), err=True)
+    def error(self, text: str) -> None:
+        """Say what failed."""
+        typer.echo(text, err=True)
 
-    def end(self, tally: Tally, running: Running) -> None:  # noqa: ARG002 - as below
-        """Say what it came to."""
-        console = self._console if self._console.is_terminal else Console(width=_WIDEST)
-        console.print()
-        show_tally(console, tally)
+    def _watch(self, supervisor: Supervisor) -> Watch:
+        if not self._live:
+            return Lines()
+        self._view = View(
+            supervisor.topology, supervisor.orders.target, _WINDOW_S, rolling=True
+        )
+        return Picture(self._view, 0.0, self._console)
+
+    def _aim(self, supervisor: Supervisor) -> None:
+        """Draw from now on what may have been changed by hand."""
+        if self._view is not None:
+            self._view.aim_at(supervisor.orders.target)
+            mode = supervisor.mode
+            idle = [] if mode.active else [f"{mode.name}: {mode.why}"]
+            self._view.note = "; ".join([*health(supervisor.engine).notices, *idle])
 
     def _say(self, text: str, style: str | None = None) -> None:
         self._console.print(text, soft_wrap=True, highlight=False, markup=False, style=style)
@@ -96,18 +113,18 @@ class AsJson:
 
     def __init__(self) -> None:
         self._begins_with = ""
+        self._turns = 0
 
-    def starting(self, name: str, begins_with: str) -> None:  # noqa: ARG002 - as above
+    def starting(self, name: str, engine: str, begins_with: str) -> None:  # noqa: ARG002 - as above
         """Say nothing yet."""
         self._begins_with = begins_with
 
     def ready(
         self,
         entry: Entry,
-        running: Running,
-        servers: str,
-        client_properties: Path | None,
-        notes: Sequence[str] = (),
+        supervisor: Supervisor,
+        kafka: KafkaAccess | None,
+        notes: Sequence[str],
     ) -> None:
         """Say that it runs."""
         self._say(
@@ -115,24 +132,23 @@ class AsJson:
             {
                 "name": entry.name,
                 "pid": entry.pid,
-                "policy": running.orders.said,
-                "bootstrap_servers": servers,
-                "client_properties": client_properties and str(client_properties),
+                "policy": supervisor.orders.said,
+                "bootstrap_servers": None if kafka is None else kafka.servers,
+                "client_properties": None if kafka is None else kafka.client_properties,
                 "state": entry.state,
                 "logs": entry.logs,
-                "allocation": dict(running.engine.plan.allocation),
-                "max_processors": running.orders.most,
+                "allocation": dict(supervisor.engine.plan.allocation),
+                "max_processors": supervisor.orders.most,
                 "notes": list(notes),
                 "begins_with": self._begins_with,
             },
         )
 
-    def watch(self, running: Running) -> Watch:  # noqa: ARG002 - as above
-        """Return what shows nothing."""
-        return Unseen()
-
-    def turn(self, running: Running) -> None:
-        """Draw nothing."""
+    def shown(self, passing: Iterable[Episode], supervisor: Supervisor) -> Generator[Episode]:  # noqa: ARG002 - as above
+        """Yield each turn, having counted it."""
+        for episode in passing:
+            self._turns += episode.looked
+            yield episode
 
     def change(self, episode: Episode) -> None:
         """Say what was changed, or would have been, and what the loop was told."""
@@ -151,19 +167,22 @@ class AsJson:
             },
         )
 
-    def notice(self, text: str) -> None:
-        """Say what somebody should know."""
-        self._say("notice", {"text": text})
+    def end(self, supervisor: Supervisor) -> None:
+        """Say what it came to."""
+        allocation, changes = dict(supervisor.engine.plan.allocation), supervisor.changes
+        self._say("end", {"turns": self._turns, "changes": changes, "allocation": allocation})
 
     def progress(self, text: str) -> None:
         """Say how far the start, or the end, has come."""
         self._say("progress", {"text": text})
 
-    def end(self, tally: Tally, running: Running) -> None:
-        """Say what it came to."""
-        allocation = dict(running.engine.plan.allocation)
-        changes = running.changes
-        self._say("end", {"turns": tally.turns, "changes": changes, "allocation": allocation})
+    def notice(self, text: str) -> None:
+        """Say what somebody should know."""
+        self._say("notice", {"text": text})
+
+    def error(self, text: str) -> None:
+        """Say what failed, beside the events."""
+        typer.echo(text, err=True)
 
     @staticmethod
     def _say(event: str, told: Mapping[str, object]) -> None:

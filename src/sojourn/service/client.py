@@ -10,8 +10,9 @@ from sojourn.errors import BadInput, EngineError
 from sojourn.service.entry import TOKEN, Entry
 from sojourn.service.folders import refuse_others
 from sojourn.service.protocol import ANSWER_BYTES, peer_uid, read_line, send_line
+from sojourn.service.status import Status, from_json
 
-__all__ = ["ask"]
+__all__ = ["ask", "ask_status"]
 
 # A change of processors may wait for those that are being started.
 _PATIENCE_S = 120.0
@@ -45,3 +46,8 @@ def ask(folder: Path, entry: Entry, request: Mapping[str, object]) -> dict[str, 
         return answer["answer"]
     kind = BadInput if answer.get("kind") == "bad input" else EngineError
     raise kind(f"{entry.name}: {answer.get('error', 'it gave no answer')}")
+
+
+def ask_status(folder: Path, entry: Entry) -> Status:
+    """Return how the application is. Raise `EngineError` where it does not answer."""
+    return from_json(ask(folder, entry, {"ask": "status"}))

@@ -9,7 +9,7 @@ from sojourn.plan import Plan
 from sojourn.service.orders import checked_allocation
 from sojourn.topology import Topology
 
-__all__ = ["FirstAllocation", "bounded", "first_allocation", "first_topology"]
+__all__ = ["FirstAllocation", "bounded", "first_allocation", "first_topology", "guesses"]
 
 # Where nobody says how many processors there may be.
 _PER_CORE, _LEAST_MOST = 16, 32
@@ -44,6 +44,24 @@ def first_topology(app: App, rates: Mapping[str, float]) -> Topology:
         for operator in topology.operators
     )
     return replace(topology, operators=operators)
+
+
+def guesses(app: App, rates: Mapping[str, float]) -> list[str]:
+    """Return what `first_topology` assumes that nobody said, and where to say it."""
+    unknown = [name for name, o in app.operators.items() if o.hints.service_s is None]
+    unrated = [name for name in app.sources if name not in rates]
+    return [
+        *(
+            f"nobody said how long {name} takes for a record, so {1000 * _SERVICE_S:g} ms are "
+            "assumed; give service_s= to its @app.operator"
+            for name in unknown
+        ),
+        *(
+            f"nobody said how many records {name} sends, so {_PER_S:g} per second is assumed; "
+            f"write --rate {name}=40"
+            for name in unrated
+        ),
+    ]
 
 
 def bounded(

@@ -1,8 +1,8 @@
-"""What the loop of a running application was told, and whether it decides."""
+"""What the loop of a running application is told: a goal, and processors by hand."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from sojourn.act.policy.base import Policy
 from sojourn.decide.target import Target
@@ -11,24 +11,14 @@ from sojourn.knowledge import Knowledge, Wish
 from sojourn.model.network import check_allocation
 from sojourn.topology import Topology
 
-__all__ = [
-    "Beginning",
-    "Deciding",
-    "Held",
-    "MakePolicy",
-    "Mode",
-    "Orders",
-    "checked_allocation",
-]
+__all__ = ["LoopSettings", "MakePolicy", "NoChange", "Orders", "checked_allocation"]
 
 MakePolicy: TypeAlias = Callable[[Target, int | None], tuple[Policy, str]]
 """A policy for a target and the most processors, and a line that says what it was told."""
 
-Mode: TypeAlias = Literal["active", "passive", "paused", "failed", "ending"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
+class LoopSettings:
     """What a loop begins with: its goal, how often it looks, whether it may act.
 
     *midnight_s* is the time of the day when the engine's clock is 0.
@@ -39,14 +29,6 @@ class Beginning:
     every_s: float = 1.0
     active: bool = True
     midnight_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deciding:
-    """Whether decisions are carried out, and if not, *why*."""
-
-    mode: Mode
-    why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +56,14 @@ class Orders:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class NoChange:
     """A policy that changes nothing, because deciding failed."""
 
-    why: str
+    reason: str
 
     def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return that nothing is done."""
-        return Wish(allocation=knowledge.allocation, reason=self.why)
+        return Wish(allocation=knowledge.allocation, reason=self.reason)
 
 
 def checked_allocation(

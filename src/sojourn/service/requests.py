@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sojourn.decide.target import Target
+from sojourn.engine import kafka
 from sojourn.errors import BadAllocation, BadInput, BadTarget
-from sojourn.service.supervisor import Running
+from sojourn.service.supervisor import Supervisor
 from sojourn.topology.check import shown
 
 __all__ = ["REQUESTS", "answer"]
@@ -17,7 +18,7 @@ _LONGEST_NAME = 64
 
 
 def answer(
-    running: Running,
+    supervisor: Supervisor,
     status: Callable[[], Mapping[str, object]],
     request: Mapping[str, Any],
 ) -> Mapping[str, object]:
@@ -25,18 +26,20 @@ def answer(
     by = _who(request.get("by"))
     match request.get("ask"):
         case "scale":
-            return {"said": running.scale(_allocation(request.get("allocation")), by)}
+            return {"said": supervisor.scale(_allocation(request.get("allocation")), by)}
         case "pause":
-            return {"said": running.pause(by)}
+            return {"said": supervisor.pause(by)}
         case "resume":
-            return {"said": running.resume(by)}
+            return {"said": supervisor.resume(by)}
         case "set":
             most = request.get("max_processors")
-            return {"said": running.set_goal(_target(request.get("target")), _most(most), by)}
+            return {
+                "said": supervisor.set_goal(_target(request.get("target")), _most(most), by)
+            }
         case "status":
             return status()
         case "kafka":
-            return {"clients": dict(running.engine.clients)}
+            return {"clients": dict(kafka(supervisor.engine).clients)}
         case other:
             raise BadInput(f"{shown(other)} cannot be asked; ask {', '.join(REQUESTS)}")
 

@@ -1,35 +1,34 @@
 """One run of an application, from its claim on the name until everything is stopped."""
 
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-import typer
-
-from sojourn.app.application import App
+from sojourn import engine as capability
+from sojourn.engine import Engine, HasKafka, LeavesProcesses, Progress
 from sojourn.errors import EngineError, SojournError
 from sojourn.history import HistoryFile, Run
 from sojourn.knowledge import Episode
-from sojourn.report.run_output import AsJson, ForPeople
-from sojourn.report.turns import Tally, turns
+from sojourn.last_allocation import last_allocation
+from sojourn.plan import Plan
 from sojourn.service.claim import Claim
 from sojourn.service.entry import Entry
-from sojourn.service.first_plan import FirstAllocation
+from sojourn.service.first_plan import first_allocation
 from sojourn.service.interrupts import Interrupts
-from sojourn.service.offered_load import OfferedLoad
-from sojourn.service.orders import Beginning, MakePolicy
+from sojourn.service.orders import LoopSettings, MakePolicy
+from sojourn.service.output import Output
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
-from sojourn.service.spark import SparkOptions, await_unused, spark_engine
-from sojourn.service.state import State
-from sojourn.service.status import LatestDecisions, status
-from sojourn.service.supervisor import Running
+from sojourn.service.state_folder import StateFolder
+from sojourn.service.status import LatestDecisions, status, to_json
+from sojourn.service.supervisor import Supervisor
 from sojourn.topology import Topology
 
-__all__ = ["INTERRUPTED", "STOPPED", "Start", "run_it"]
+__all__ = ["INTERRUPTED", "STOPPED", "RunSettings", "run_application"]
 
 STOPPED, INTERRUPTED = 1, 130
 """Exit status where the application stopped by itself, and where it was stopped at once."""
@@ -37,201 +36,188 @@ STOPPED, INTERRUPTED = 1, 130
 # Of a history that nobody asked for: a day and more of turns of a second, some 300 MB.
 _MOST_TURNS = 100_000
 
+_Metrics: TypeAlias = Callable[
+    [Callable[[], Mapping[str, Any]]], AbstractContextManager[object]
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """What is to be run, all of it read and checked."""
+class RunSettings:
+    """What is to be run, all of it read and checked.
 
-    app: App
+    *launch* makes *engine*, given the folder of its state and whom to tell of progress.
+    Operators begin with the processors in *start*, others with those of the run before. The
+    loop goes by *make* and *loop* *until_s*. Turns are written to *history*, or else into the
+    state; *metrics* serves the status to others while it runs, *notes* are said at the start.
+    """
+
+    name: str
     address: str
     topology: Topology
-    allocation: FirstAllocation
+    engine: str
+    launch: Callable[[Path, Progress], Engine]
     make: MakePolicy
-    begins: Beginning
+    loop: LoopSettings
     until_s: float
-    spark: SparkOptions
     state: Path
+    start: Mapping[str, int] = field(default_factory=dict)
     fresh: bool = False
     history: Path | None = None
-    prometheus: int | None = None
-    offered: OfferedLoad | None = None
+    metrics: _Metrics | None = None
     notes: tuple[str, ...] = ()
 
 
-def run_it(start: Start, says: ForPeople | AsJson) -> int:
+def run_application(settings: RunSettings, output: Output) -> int:
     """Run it until it ends or is ended, and return the exit status."""
-    name, state = start.app.name, State(start.state, start.app.name)
-    history = state.history if start.history is None else start.history
-    running: Running | None = None
+    name = settings.name
+    state = StateFolder(settings.state, name, settings.engine)
+    path = state.history if settings.history is None else settings.history
+    supervisor: Supervisor | None = None
     decisions, again = LatestDecisions(), 0
 
     def told() -> dict[str, Any]:
-        if running is None:
+        if supervisor is None:
             return {"name": name}
-        return status(running, decisions.told()) | {"history": str(history.absolute())}
+        return to_json(status(supervisor, decisions.told(), str(path.absolute())))
 
     try:
         with (
-            Claim(name, address=start.address, state=state.path, logs=state.logs) as claim,
+            Claim(name, address=settings.address, state=state.path, logs=state.logs) as claim,
             state,
             Interrupts() as interrupts,
             ExitStack() as opened,
         ):
-            # what cannot be had should be refused before Spark has started
-            if start.prometheus is not None:
-                from sojourn.report.prometheus import Metrics  # noqa: PLC0415 - slow to import
-
-                opened.enter_context(Metrics(start.prometheus, told))
-            file = opened.enter_context(_history(start, state))
-            engine = spark_engine(
-                start.app, start.address, start.spark, state.path, says.progress
-            )
-            if start.fresh:
-                await_unused(state.path, says.progress)
+            # what cannot be had should be refused before an engine has started
+            if settings.metrics is not None:
+                opened.enter_context(settings.metrics(told))
+            most_turns = _MOST_TURNS if settings.history is None else None
+            history = opened.enter_context(HistoryFile(path, most_turns=most_turns))
+            engine = settings.launch(state.path, output.progress)
+            if settings.fresh:
+                if isinstance(engine, LeavesProcesses):
+                    engine.await_unused()
                 state.forget()
+            first = first_allocation(
+                settings.topology,
+                settings.start,
+                settings.loop.most,
+                last_allocation(state.path),
+            )
             with engine, interrupts.deaf_afterwards():
-                says.starting(name, start.allocation.said)
-                engine.start(start.topology, start.allocation.plan)
-                file.begin(_begun(start))
-                running = Running(engine, start.topology, start.make, start.begins)
-                ran = _Ran(running, says, file, decisions)
-                interrupts.breaks = ran.asked_to_end
-                interrupts.listen()  # Spark has taken Ctrl-C for itself
-                with Server(claim.socket, claim.token, partial(answer, running, told)):
-                    says.ready(
+                output.starting(name, engine.name, first.said)
+                engine.start(settings.topology, first.plan)
+                history.begin(_begun(settings, first.plan))
+                supervisor = Supervisor(engine, settings.topology, settings.make, settings.loop)
+                watch = _Watch(supervisor, output, history, decisions)
+                interrupts.breaks = watch.asked_to_end
+                interrupts.listen()  # an engine may have taken Ctrl-C for itself
+                with Server(claim.socket, claim.token, partial(answer, supervisor, told)):
+                    output.ready(
                         Entry.read(claim.folder),
-                        running,
-                        engine.servers,
-                        engine.client_properties,
-                        start.notes,
+                        supervisor,
+                        engine.kafka() if isinstance(engine, HasKafka) else None,
+                        settings.notes,
                     )
-                    for line in _remembered(start.app, start.spark.batch_s):
-                        says.progress(line)
-                    if start.offered is not None:
-                        opened.enter_context(
-                            start.offered.sending(start.app, engine.servers, engine.clients)
-                        )
                     try:
-                        return ran.watched(start.until_s, interrupts) or ran.drained()
+                        return watch.until(settings.until_s, interrupts) or watch.drained()
                     except KeyboardInterrupt:
-                        again = engine.uncommitted()
+                        again = capability.uncommitted(engine)
                         raise
     except KeyboardInterrupt:
         begun = f"; {again} records that were begun come again at the next start" * (again > 0)
-        typer.echo(f"{name} was stopped at once{begun}", err=True)
+        output.error(f"{name} was stopped at once{begun}")
         return INTERRUPTED
 
 
-class _Ran:
-    """A run that is shown, and written down."""
+class _Watch:
+    """Shows the turns of a supervisor, and writes them down."""
 
     def __init__(
         self,
-        running: Running,
-        says: ForPeople | AsJson,
-        file: HistoryFile,
+        supervisor: Supervisor,
+        output: Output,
+        history: HistoryFile,
         decisions: LatestDecisions,
     ) -> None:
-        self._running, self._says, self._decisions = running, says, decisions
-        self._file: HistoryFile | None = file
-        self._tally = Tally(running.topology, running.orders.target)
+        self._supervisor, self._output, self._decisions = supervisor, output, decisions
+        self._history: HistoryFile | None = history
         self._watching = False
+        self._noticed: set[str] = set()
         self._unkept = ""
 
     def asked_to_end(self) -> bool:
         """End after this turn, or now if nothing would be cut in two: then it is true."""
-        again = self._running.deciding.mode == "ending"
-        self._running.end()
-        return again or (self._watching and not self._running.acting)
+        again = self._supervisor.mode.name == "ending"
+        self._supervisor.end()
+        return again or (self._watching and not self._supervisor.acting)
 
-    def watched(self, until_s: float, interrupts: Interrupts) -> int:
+    def until(self, until_s: float, interrupts: Interrupts) -> int:
         """Turn the loop until somebody wants it to end; return the exit status if it failed."""
-        statistic = self._running.orders.target.statistic
-        passing = turns(self._running.turns(until_s), statistic)
+        passing = self._output.shown(self._supervisor.turns(until_s), self._supervisor)
         try:
             self._watching = True
-            with self._says.watch(self._running) as watch:
-                noticed: set[str] = set()
-                for turn in self._tally.counting(passing):
-                    self._says.turn(self._running)
-                    noticed = self._notice(noticed)
-                    watch.turn(turn.episode)
-                    if self._decisions.add(turn.episode):
-                        self._says.change(turn.episode)
-                    self._write(turn.episode)
-                    self._say_unkept()
+            with closing(passing):
+                for episode in passing:
+                    self._tell_health()
+                    if self._decisions.add(episode):
+                        self._output.change(episode)
+                    self._write(episode)
             self._watching = False
         except KeyboardInterrupt:
             self._watching = False
             if interrupts.times > 1:
                 raise
         except EngineError as error:
-            self._says.end(self._tally, self._running)
-            name = self._running.topology.name
-            typer.echo(f"sojourn: {name} stopped: {error}", err=True)
+            self._output.end(self._supervisor)
+            name = self._supervisor.topology.name
+            self._output.error(f"sojourn: {name} stopped: {error}")
             return STOPPED
         return 0
-
-    def _notice(self, before: set[str]) -> set[str]:
-        """Say what is new of what somebody should know, and return all of it."""
-        now = set(self._running.engine.health().notices)
-        for notice in sorted(now - before):
-            self._says.notice(notice)
-        return now
 
     def drained(self) -> int:
         """Let it end what was begun, and return the exit status."""
-        for episode in self._running.untold():
+        for episode in self._supervisor.untold():
             self._write(episode)
         try:
-            self._running.drain(self._says.progress)
+            self._supervisor.drain(self._output.progress)
         except EngineError as error:
-            typer.echo(f"sojourn: not all that was begun is done: {error}", err=True)
+            self._output.error(f"sojourn: not all that was begun is done: {error}")
             return STOPPED
-        self._says.end(self._tally, self._running)
+        self._output.end(self._supervisor)
         return 0
 
+    def _tell_health(self) -> None:
+        """Say what is new of what somebody should know."""
+        health = capability.health(self._supervisor.engine)
+        now = set(health.notices)
+        for notice in sorted(now - self._noticed):
+            self._output.notice(notice)
+        self._noticed = now
+        if health.unkept and health.unkept != self._unkept:
+            said = "sojourn: the next start will not know of this"
+            self._output.error(f"{said}: {health.unkept}")
+        self._unkept = health.unkept
+
     def _write(self, episode: Episode) -> None:
-        if self._file is None:
+        if self._history is None:
             return
         try:
-            self._file.append(episode)
+            self._history.append(episode)
         except SojournError as error:
             # a full disk is no reason to end what runs
-            self._file = None
-            typer.echo(f"sojourn: the history ends here: {error}", err=True)
-
-    def _say_unkept(self) -> None:
-        unkept = self._running.engine.health().unkept
-        if unkept and unkept != self._unkept:
-            typer.echo(f"sojourn: the next start will not know of this: {unkept}", err=True)
-        self._unkept = unkept
+            self._history = None
+            self._output.error(f"sojourn: the history ends here: {error}")
 
 
-def _remembered(app: App, batch_s: float) -> list[str]:
-    """Return how far back sinks know what is there: less than a batch would be too little."""
-    return [
-        f"sink {sink.name} remembers its last {sink.window:,} records, which is a batch of "
-        f"{batch_s:g} s at {sink.window / batch_s:,.0f} per second"
-        for sink in app.sinks.values()
-        if sink.deduplicate
-    ]
-
-
-def _history(start: Start, state: State) -> HistoryFile:
-    if start.history is not None:
-        return HistoryFile(start.history)
-    return HistoryFile(state.history, most_turns=_MOST_TURNS)
-
-
-def _begun(start: Start) -> Run:
-    passive = "" if start.begins.active else ", only recommending"
+def _begun(settings: RunSettings, plan: Plan) -> Run:
+    loop = settings.loop
+    passive = "" if loop.active else ", only recommending"
     return Run(
-        topology=start.topology,
-        plan=start.allocation.plan,
+        topology=settings.topology,
+        plan=plan,
         started_at=datetime.now(UTC),
-        every_s=start.begins.every_s,
-        policy=f"{start.make(start.begins.target, start.begins.most)[1]}{passive}",
-        target=start.begins.target,
-        midnight_s=start.begins.midnight_s,
+        every_s=loop.every_s,
+        policy=f"{settings.make(loop.target, loop.most)[1]}{passive}",
+        target=loop.target,
+        midnight_s=loop.midnight_s,
     )

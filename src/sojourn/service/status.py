@@ -1,26 +1,116 @@
-"""How a running application is, as JSON can say it: what `top`, `ps` and Prometheus show."""
+"""How a running application is: what `top`, `ps` and Prometheus show, and its JSON."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
-from typing import Any
+from math import isfinite
+from typing import Any, TypeVar
 
+from sojourn.decide.target import Target
+from sojourn.engine import Health, health
 from sojourn.knowledge import Episode, Knowledge, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.model.network import PERCENTILES
-from sojourn.service.engine import Health
-from sojourn.service.supervisor import Running
+from sojourn.service.supervisor import Supervisor
 
-__all__ = ["LatestDecisions", "status"]
+__all__ = [
+    "DecisionStatus",
+    "LatestDecisions",
+    "Measured",
+    "OperatorStatus",
+    "Status",
+    "from_json",
+    "status",
+    "to_json",
+]
 
 _MOST_DECISIONS = 10
+_Record = TypeVar("_Record")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What the last look that can be used saw of all roots; None is not known."""
+
+    at_s: float
+    arrivals_per_s: float | None = None
+    completed_per_s: float | None = None
+    target_statistic_s: float | None = None
+    mean_s: float | None = None
+    percentiles_s: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorStatus:
+    """An operator: its processors, its bounds, and what was measured of it."""
+
+    wanted: int | None = None
+    running: int | None = None
+    min_processors: int = 1
+    max_processors: int | None = None
+    sends_to: Sequence[str] = ()
+    restarts: int = 0
+    backlog: int | None = None
+    arrivals_per_s: float | None = None
+    served_per_s: float | None = None
+    service_s: float | None = None
+    wait_s: float | None = None
+    utilisation: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionStatus:
+    """A decision, or an order by hand, and *at* which time of the day."""
+
+    at: str
+    at_s: float
+    kind: str
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+    reason: str
+    carried_out: bool
+    failure: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """A running application. *deciding* is the mode of its loop, and *why* it is that.
+
+    *warning* is why the target cannot be met; *now* what the last turn said. *history* is
+    where its turns are written.
+    """
+
+    name: str
+    policy: str
+    target: Target
+    max_processors: int | None
+    deciding: str
+    why: str
+    every_s: float
+    at_s: float
+    allocation: Mapping[str, int]
+    measured: Measured
+    operators: Mapping[str, OperatorStatus]
+    now: str
+    usable: bool
+    changes: int
+    decisions: Sequence[DecisionStatus]
+    health: Health
+    warning: str = ""
+    history: str | None = None
+
+    @property
+    def processors(self) -> int:
+        """How many there should be in all."""
+        return sum(self.allocation.values())
 
 
 class LatestDecisions:
     """The last decisions that changed something, would have, or failed; and orders by hand."""
 
     def __init__(self) -> None:
-        self._told: deque[dict[str, Any]] = deque(maxlen=_MOST_DECISIONS)
+        self._told: deque[DecisionStatus] = deque(maxlen=_MOST_DECISIONS)
         self._wish: tuple[str, dict[str, int]] | None = None
 
     def add(self, episode: Episode) -> bool:
@@ -32,61 +122,84 @@ class LatestDecisions:
             news = bool(episode.failure) or not episode.looked
         else:
             news = changed or not again
-        if not news:
-            return False
-        self._told.append(
-            {
-                "at": datetime.now(UTC).isoformat(timespec="seconds"),
-                "at_s": decision.at_s,
-                "kind": decision.kind,
-                "before": dict(decision.before.allocation),
-                "after": dict(decision.after.allocation),
-                "reason": decision.reason,
-                "carried_out": changed,
-                "failure": episode.failure,
-            }
-        )
-        return True
+        if news:
+            self._told.append(
+                DecisionStatus(
+                    at=datetime.now(UTC).isoformat(timespec="seconds"),
+                    at_s=decision.at_s,
+                    kind=decision.kind,
+                    before=dict(decision.before.allocation),
+                    after=dict(decision.after.allocation),
+                    reason=decision.reason,
+                    carried_out=changed,
+                    failure=episode.failure,
+                )
+            )
+        return news
 
-    def told(self) -> list[dict[str, Any]]:
+    def told(self) -> list[DecisionStatus]:
         """Return them, the oldest first."""
         return list(self._told)
 
 
-def status(running: Running, decisions: Iterable[dict[str, Any]] = ()) -> dict[str, Any]:
-    """Return how it is; what is not known is NaN or None."""
-    orders, deciding, known = running.orders, running.deciding, running.knowledge
-    seen = _last_usable(known)
-    health = running.engine.health()
+def status(
+    supervisor: Supervisor,
+    decisions: Sequence[DecisionStatus] = (),
+    history: str | None = None,
+) -> Status:
+    """Return how it is."""
+    orders, mode, known = supervisor.orders, supervisor.mode, supervisor.knowledge
+    seen, state = _last_usable(known), health(supervisor.engine)
+    allocation = dict(supervisor.engine.plan.allocation)
     last = known.episodes[-1] if known.episodes else None
-    return {
-        "name": running.topology.name,
-        "policy": orders.said,
-        "target": {"statistic": orders.target.statistic, "seconds": orders.target.seconds},
-        "max_processors": orders.most,
-        "deciding": deciding.mode,
-        "why": deciding.why,
-        "warning": running.warning,
-        "every_s": running.every_s,
-        "at_s": running.engine.now_s,
-        "allocation": dict(running.engine.plan.allocation),
-        "measured": {
-            "at_s": seen.at_s,
-            "arrivals_per_s": seen.arrivals_per_s,
-            "completed_per_s": seen.completed_per_s,
-            "target_statistic_s": measured_s(seen, orders.target.statistic),
-            "mean_s": seen.mean_s,
-            "percentiles_s": {
-                name: seen.percentile_s(ratio) for name, ratio in PERCENTILES.items()
-            },
+    return Status(
+        name=supervisor.topology.name,
+        policy=orders.said,
+        target=orders.target,
+        max_processors=orders.most,
+        deciding=mode.name,
+        why=mode.why,
+        warning=supervisor.warning,
+        every_s=supervisor.every_s,
+        at_s=supervisor.engine.now_s,
+        allocation=allocation,
+        measured=_measured(seen, orders.target),
+        operators={
+            name: _operator(supervisor, name, allocation.get(name), seen, state)
+            for name in supervisor.topology.operator
         },
+        now="" if last is None else last.decision.reason,
+        usable=last is None or last.observation.usable,
+        changes=supervisor.changes,
+        decisions=tuple(decisions),
+        health=state,
+        history=history,
+    )
+
+
+def to_json(status: Status) -> dict[str, Any]:
+    """Return what goes over the socket, and what `top --json` prints."""
+    health = status.health
+    told = {
+        "name": status.name,
+        "policy": status.policy,
+        "target": {"statistic": status.target.statistic, "seconds": status.target.seconds},
+        "max_processors": status.max_processors,
+        "deciding": status.deciding,
+        "why": status.why,
+        "warning": status.warning,
+        "every_s": status.every_s,
+        "at_s": status.at_s,
+        "allocation": dict(status.allocation),
+        "measured": asdict(status.measured),
         "operators": {
-            name: _operator(running, name, seen, health) for name in running.topology.operator
+            name: asdict(operator) | {"sends_to": list(operator.sends_to)}
+            for name, operator in status.operators.items()
         },
-        "now": "" if last is None else last.decision.reason,
-        "usable": last is None or last.observation.usable,
-        "changes": running.changes,
-        "decisions": list(decisions),
+        "now": status.now,
+        "usable": status.usable,
+        "changes": status.changes,
+        "decisions": [asdict(decision) for decision in status.decisions],
         "health": {
             "restarts": dict(health.restarts),
             "replayed": health.replayed,
@@ -96,11 +209,43 @@ def status(running: Running, decisions: Iterable[dict[str, Any]] = ()) -> dict[s
             "no_broker_s": health.no_broker_s,
             "notices": list(health.notices),
         },
-        "inner_topics": {
-            "records": health.held_records,
-            "bytes": health.held_bytes,
-        },
+        "inner_topics": {"records": health.held_records, "bytes": health.held_bytes},
     }
+    return told if status.history is None else told | {"history": status.history}
+
+
+def from_json(told: Mapping[str, Any]) -> Status:
+    """Return the status that *told* is the JSON of.
+
+    An application of an earlier version may not tell all of it, one of a later version more.
+    """
+    held = told.get("inner_topics") or {}
+    health = {
+        **told["health"],
+        "notices": tuple(told["health"].get("notices", ())),
+        "held_records": held.get("records"),
+        "held_bytes": held.get("bytes"),
+    }
+    return _record(
+        Status,
+        {
+            **told,
+            "target": Target(told["target"]["statistic"], told["target"]["seconds"]),
+            "measured": _record(Measured, told["measured"]),
+            "operators": {
+                name: _record(OperatorStatus, operator)
+                for name, operator in told["operators"].items()
+            },
+            "decisions": tuple(_record(DecisionStatus, each) for each in told["decisions"]),
+            "health": _record(Health, health),
+        },
+    )
+
+
+def _record(kind: type[_Record], told: Mapping[str, Any]) -> _Record:
+    """Return a record of those of its fields that are told."""
+    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    return kind(**{name: told[name] for name in names if name in told})
 
 
 def _last_usable(known: Knowledge) -> Observation:
@@ -110,20 +255,44 @@ def _last_usable(known: Knowledge) -> Observation:
     return Observation.unusable(0.0, 0.0, "nothing was seen yet")
 
 
-def _operator(running: Running, name: str, seen: Observation, health: Health) -> dict[str, Any]:
-    operator, measured = running.topology.operator[name], seen.operators.get(name)
-    told: dict[str, Any] = {
-        "wanted": running.engine.plan.allocation.get(name),
-        "running": health.running.get(name),
-        "min_processors": operator.min_processors,
-        "max_processors": operator.max_processors,
-        "sends_to": list(operator.emits),
-        "restarts": health.restarts.get(name, 0),
-    }
-    fields = (
-        "backlog", "arrivals_per_s", "served_per_s", "service_s", "wait_s", "utilisation",
-    )  # fmt: skip
-    told |= {field: getattr(measured, field, None) for field in fields}
-    if told["running"] is None and measured is not None:
-        told["running"] = measured.running
-    return told
+def _measured(seen: Observation, target: Target) -> Measured:
+    return Measured(
+        at_s=seen.at_s,
+        arrivals_per_s=_known(seen.arrivals_per_s),
+        completed_per_s=_known(seen.completed_per_s),
+        target_statistic_s=_known(measured_s(seen, target.statistic)),
+        mean_s=_known(seen.mean_s),
+        percentiles_s={
+            name: _known(seen.percentile_s(ratio)) for name, ratio in PERCENTILES.items()
+        },
+    )
+
+
+def _operator(
+    supervisor: Supervisor, name: str, wanted: int | None, seen: Observation, health: Health
+) -> OperatorStatus:
+    operator, measured = supervisor.topology.operator[name], seen.operators.get(name)
+    known = OperatorStatus(
+        wanted=wanted,
+        running=health.running.get(name),
+        min_processors=operator.min_processors,
+        max_processors=operator.max_processors,
+        sends_to=tuple(operator.emits),
+        restarts=health.restarts.get(name, 0),
+    )
+    if measured is None:
+        return known
+    return replace(
+        known,
+        running=measured.running if known.running is None else known.running,
+        backlog=measured.backlog,
+        arrivals_per_s=_known(measured.arrivals_per_s),
+        served_per_s=_known(measured.served_per_s),
+        service_s=_known(measured.service_s),
+        wait_s=_known(measured.wait_s),
+        utilisation=_known(measured.utilisation),
+    )
+
+
+def _known(value: float | None) -> float | None:
+    return value if value is not None and isfinite(value) else None

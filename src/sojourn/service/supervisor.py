@@ -1,32 +1,30 @@
-"""A running application with its loop: one thread turns it, others tell it what to do."""
+"""Keeps the loop of a running application going: one thread turns it, others give orders."""
 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import inf
 
 from sojourn.decide.target import Target
-from sojourn.engine import Cost
+from sojourn.engine import Cost, Engine, Progress, drain, health
 from sojourn.errors import ApplicationStopped, BadInput, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge
-from sojourn.loop import Loop
+from sojourn.loop import ACTIVE, PASSIVE, Loop, Mode
 from sojourn.measure.observation import Observation
 from sojourn.plan import Plan
-from sojourn.service.engine import LiveEngine
 from sojourn.service.floor import Floor
 from sojourn.service.orders import (
-    Beginning,
-    Deciding,
-    Held,
+    LoopSettings,
     MakePolicy,
+    NoChange,
     Orders,
     checked_allocation,
 )
 from sojourn.topology import Topology
 
-__all__ = ["RESUMES", "Running"]
+__all__ = ["RESUMES", "Supervisor"]
 
 RESUMES = "`sojourn resume` lets it decide again"
 """What is said wherever the loop was paused."""
@@ -36,7 +34,7 @@ _MOST_FAILURES, _WITHIN_S = 10, 60.0
 _MOST_NOTICES = 100
 
 
-class Running:
+class Supervisor:
     """A started engine, and the loop that keeps it at a goal.
 
     `turns` belongs to one thread; everything else may be called by any. A change by hand is
@@ -46,28 +44,29 @@ class Running:
 
     def __init__(
         self,
-        engine: LiveEngine,
+        engine: Engine,
         topology: Topology,
         make: MakePolicy,
-        begins: Beginning,
+        settings: LoopSettings,
     ) -> None:
-        self.engine, self.topology, self.every_s = engine, topology, begins.every_s
+        self.engine, self.topology, self.every_s = engine, topology, settings.every_s
         self._make = make
-        self.orders = Orders.of(make, topology, begins.target, begins.most)
-        self.deciding = (
-            Deciding(mode="active")
-            if begins.active
-            else Deciding(mode="passive", why="it was started to recommend only")
-        )
+        self.orders = Orders.of(make, topology, settings.target, settings.most)
         self.changes = 0
         self.acting = False
-        self._ended = False
         self._floor = Floor()
         self._lock = threading.Lock()
         self._failures: deque[float] = deque(maxlen=_MOST_FAILURES)
         self._notices: deque[Episode] = deque(maxlen=_MOST_NOTICES)
-        self._loop = self._new_loop(
-            Knowledge(topology=topology, plan=engine.plan, midnight_s=begins.midnight_s)
+        self._loop = Loop(
+            engine,
+            topology,
+            self.orders.policy,
+            every_s=settings.every_s,
+            mode=ACTIVE if settings.active else PASSIVE,
+            knowledge=Knowledge(
+                topology=topology, plan=engine.plan, midnight_s=settings.midnight_s
+            ),
         )
 
     @property
@@ -76,25 +75,25 @@ class Running:
         return self._loop.knowledge
 
     @property
+    def mode(self) -> Mode:
+        """Whether the loop acts, and if not, why."""
+        return self._loop.mode
+
+    @property
     def warning(self) -> str:
         """Why the target cannot be met, as far as operators were measured; or nothing."""
         return self._floor.warning
 
     def end(self) -> None:
         """Turn no more after the turn that is under way."""
-        self._ended = True
+        self._loop.end()
 
     def turns(self, until_s: float = inf) -> Iterator[Episode]:
-        """Yield each turn, and what was done by hand between two, until it is *until_s*.
+        """Return each turn, and what was done by hand between two, until it is *until_s*.
 
         Raise `EngineError` when the application is gone.
         """
-        # not `until_s` itself: a last turn of a hair's breadth measures nothing
-        while not self._ended and self.engine.now_s < until_s - 0.5 * self.every_s:
-            turned = self._turn()
-            yield from self.untold()
-            if turned is not None:
-                yield turned
+        return self._loop.run(until_s, self._turn)
 
     def untold(self) -> Iterator[Episode]:
         """Yield what was done by hand since the last turn."""
@@ -115,8 +114,8 @@ class Running:
             after = before.rescaled(wanted, self._loop.place, reason=reason)
             cost = self.engine.apply(after)
             self._loop.set_from_outside(after)
-            if self.deciding.mode != "failed":
-                self._decide(Deciding(mode="paused", why="processors were set by hand"))
+            if self.mode.name != "failed":
+                self._follow(Mode("paused", "processors were set by hand"))
             if not cost.changed:
                 self._told(f"paused with `sojourn scale`{_by(by)}: it only recommends")
                 return f"{_pairs(asked)} already; the loop is paused, {RESUMES}"
@@ -129,9 +128,9 @@ class Running:
         """Let the loop recommend only, and say so."""
         with self._lock:
             self._check_open()
-            if self.deciding.mode == "failed":
-                return f"the loop does not decide anyway: {self.deciding.why}"
-            self._decide(Deciding(mode="paused", why="it was paused by hand"))
+            if self.mode.name == "failed":
+                return f"the loop does not decide anyway: {self.mode.why}"
+            self._follow(Mode("paused", "it was paused by hand"))
             self._told(f"paused with `sojourn pause`{_by(by)}: it only recommends")
         return f"the loop is paused: it looks and recommends; {RESUMES}"
 
@@ -140,7 +139,7 @@ class Running:
         with self._lock:
             self._check_open()
             self._failures.clear()
-            self._decide(Deciding(mode="active"))
+            self._follow(ACTIVE)
             self._told(f"resumed with `sojourn resume`{_by(by)}: {self.orders.said}")
             return f"the loop decides: {self.orders.said}"
 
@@ -157,33 +156,36 @@ class Running:
                 now.target if target is None else target,
                 now.most if most is None else most,
             )
-            self._decide(self.deciding)
+            self._follow(self.mode)
             self._floor.judge(self.knowledge.topology, self.orders.target)
             warned = f"; but {self.warning}" if self.warning else ""
             self._told(f"set with `sojourn set`{_by(by)}: {self.orders.said}{warned}")
-            idle = "" if self.deciding.mode == "active" else f"; the loop is paused, {RESUMES}"
+            idle = "" if self.mode.active else f"; the loop is paused, {RESUMES}"
             return f"from now on {self.orders.said}{idle}{warned}"
 
-    def drain(self, progress: Callable[[str], None]) -> None:
+    def drain(self, progress: Progress) -> None:
         """End what was begun; nobody can change anything from now on."""
         with self._lock:
-            self.deciding = Deciding(mode="ending", why="it is being drained")
-        self.engine.drain(progress)
+            self._follow(Mode("ending", "it is being drained"))
+        drain(self.engine, progress)
 
-    def _turn(self) -> Episode | None:
+    def _turn(self) -> Iterator[Episode]:
+        """Yield the orders that were given, and what the loop did."""
+        turned: tuple[Episode, ...] = ()
         try:
-            episode = self._decided(self._look())
+            turned = (self._decided(self._look()),)
         except EngineError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the application goes on
-            self._start_again(error)
-            return None
-        self._failures.clear()
-        return episode
+            self._start_over(error)
+        else:
+            self._failures.clear()
+        yield from self.untold()
+        yield from turned
 
     def _look(self) -> Observation:
         observation = self._loop.look()
-        if failure := self.engine.health().failure:
+        if failure := health(self.engine).failure:
             raise ApplicationStopped(failure)
         return observation
 
@@ -200,9 +202,9 @@ class Running:
                 self.acting = False
         return replace(episode, target=target)
 
-    def _start_again(self, error: Exception) -> None:
-        """Replace the loop by a new one, which takes over what runs and what is known."""
-        if self.deciding.mode == "failed":
+    def _start_over(self, error: Exception) -> None:
+        """Let the loop go on after *error*, or only look if there were too many."""
+        if self.mode.name == "failed":
             time.sleep(self.every_s)  # not even looking works, and nobody is told again
             return
         failure = f"{type(error).__name__}: {error}"
@@ -213,35 +215,21 @@ class Running:
             often = len(self._failures) == _MOST_FAILURES
             if often and now_s - self._failures[0] <= _WITHIN_S:
                 said = f"the loop failed {_MOST_FAILURES} times and decides no more; {RESUMES}"
-                self.deciding = Deciding(mode="failed", why=f"{said}: {failure}")
-            self._loop = self._new_loop(
-                replace(self.knowledge, plan=self.engine.plan, seen=None)
-            )
-            self._told(said, failure=failure)
+                self._follow(Mode("failed", f"{said}: {failure}"))
+            self._loop.start_over()
+            self._told(said, failure)
 
-    def _new_loop(self, knowledge: Knowledge) -> Loop:
-        failed = self.deciding.mode == "failed"
-        return Loop(
-            self.engine,
-            self.topology,
-            Held(self.deciding.why) if failed else self.orders.policy,
-            every_s=self.every_s,
-            active=self.deciding.mode == "active",
-            knowledge=knowledge,
-        )
-
-    def _decide(self, deciding: Deciding) -> None:
-        self.deciding = deciding
-        self._loop.active = deciding.mode == "active"
-        if deciding.mode != "failed":
-            self._loop.policy = self.orders.policy
+    def _follow(self, mode: Mode) -> None:
+        """Let the loop go after the orders of now in *mode*."""
+        failed = mode.name == "failed"
+        self._loop.follow(NoChange(mode.why) if failed else self.orders.policy, mode)
 
     def _check_open(self) -> None:
-        if self.deciding.mode == "ending":
-            raise EngineError(f"nothing can be changed any more: {self.deciding.why}")
+        if self.mode.name == "ending":
+            raise EngineError(f"nothing can be changed any more: {self.mode.why}")
 
     def _told(self, reason: str, failure: str = "") -> None:
-        """Keep what the loop was told, where processors stay as they are."""
+        """Keep what the loop was told, or how it failed, where processors stay as they are."""
         same = self.engine.plan
         self._notice(same, replace(same, reason=reason, expected=None), None, failure)
 

@@ -6,7 +6,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.simulate.kernel import MORE_ROOM, REACHED, advance
+from sojourn.simulate.kernel import ARRIVE, MORE_ROOM, REACHED, advance
 from sojourn.simulate.layout import Tally
 from sojourn.simulate.rescale import pause, resize
 from sojourn.simulate.room import with_room
@@ -94,6 +94,17 @@ class Simulation:
             if int(self._world.operators[operator]["processors"]) != processors:
                 self._world = pause(self._world, operator, pause_s)
                 self._world = resize(self._world, operator, processors)
+
+    def close(self) -> None:
+        """Let nothing more in: what has entered goes on."""
+        world = self._world
+        number = int(world.tally[Tally.EVENTS])
+        stays = np.flatnonzero(world.event[:number] & 3 != ARRIVE)
+        # in the order of their times they are a heap as well
+        stays = stays[np.argsort(world.event_s[stays], kind="stable")]
+        world.event[: len(stays)] = world.event[stays]
+        world.event_s[: len(stays)] = world.event_s[stays]
+        world.tally[Tally.EVENTS] = len(stays)
 
     def watch(self, *, bin_s: float, bins: int) -> None:
         """Begin to count anew: per processor, and arrivals in *bins* of *bin_s* each."""

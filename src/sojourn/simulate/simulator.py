@@ -34,6 +34,8 @@ class Simulator:
     good until it returns.
     """
 
+    name = "the simulator"
+
     def __init__(
         self,
         *,
@@ -50,8 +52,9 @@ class Simulator:
         self._run: Simulation | None = None
         self._topology: Topology | None = None
         self._plan = Plan(placement={})
-        self._since_s = 0.0
+        self._since_s = self._until_s = self._bin_width_s = 0.0
         self._entered = self._done = 0
+        self._completions = self._sums = Sketch.empty()
 
     @property
     def now_s(self) -> float:
@@ -85,29 +88,45 @@ class Simulator:
 
     def observe(self, until_s: float) -> Pull:
         """Let time pass until then, and return what was counted."""
-        run, topology = self._running()
+        self.look_until(until_s)
+        return self.pull()
+
+    def look_until(self, until_s: float) -> None:
+        """Begin a look that ends then; `advance` lets time pass meanwhile."""
+        run, _ = self._running()
         if not until_s > run.now_s:
             raise EngineError(f"{until_s} s is not after {run.now_s} s, which it is already")
-        bin_s = min(self._bin_s, (until_s - run.now_s) / LEAST_BINS)
-        run.watch(bin_s=bin_s, bins=ceil((until_s - run.now_s) / bin_s - _ROUNDING))
-        completions = sums = Sketch.empty()
+        self._until_s = until_s
+        self._bin_width_s = min(self._bin_s, (until_s - run.now_s) / LEAST_BINS)
+        bins = ceil((until_s - run.now_s) / self._bin_width_s - _ROUNDING)
+        run.watch(bin_s=self._bin_width_s, bins=bins)
+        self._completions = self._sums = Sketch.empty()
+
+    def advance(self, until_s: float) -> None:
+        """Let time pass until then."""
+        run, _ = self._running()
         for done in run.advance(until_s=until_s):
-            completions += Sketch.of(done["completion_s"])
-            sums += Sketch.of(done["sum_s"])
+            self._completions += Sketch.of(done["completion_s"])
+            self._sums += Sketch.of(done["sum_s"])
             self._each(done)
+
+    def pull(self) -> Pull:
+        """Let time pass until the look ends, and return what was counted."""
+        self.advance(self._until_s)
+        run, topology = self._running()
         entered, completed = run.roots_entered, run.roots_done
         pull = Pull(
             since_s=self._since_s,
-            at_s=until_s,
-            operators=tuple(self._operator(name, bin_s) for name in topology.operator),
+            at_s=self._until_s,
+            operators=tuple(self._operator(name) for name in topology.operator),
             roots=RootReport(
                 entered=entered - self._entered,
                 completed=completed - self._done,
-                completions=completions,
-                sums=sums,
+                completions=self._completions,
+                sums=self._sums,
             ),
         )
-        self._since_s, self._entered, self._done = until_s, entered, completed
+        self._since_s, self._entered, self._done = self._until_s, entered, completed
         return pull
 
     def apply(self, plan: Plan) -> Cost:
@@ -118,6 +137,21 @@ class Simulator:
         run.resize({name: after for name, (_, after) in changed.items()}, pause_s=self._pause_s)
         self._plan = plan
         return Cost(pause_s=self._pause_s if changed else 0.0, changed=changed)
+
+    def close(self) -> None:
+        """Let nothing more in: what has entered goes on."""
+        self._running()[0].close()
+
+    def running(self) -> dict[str, int]:
+        """Return the processors that are there; some of those that should go may be busy."""
+        _, topology = self._running()
+        return {name: self._present(name) for name in topology.operator}
+
+    @property
+    def in_flight(self) -> int:
+        """Roots that have come in and are not complete."""
+        run, _ = self._running()
+        return run.roots_entered - run.roots_done
 
     def stop(self) -> None:
         """Forget the run."""
@@ -139,13 +173,17 @@ class Simulator:
             raise EngineError("nothing runs; start it first")
         return self._run, self._topology
 
-    def _operator(self, name: str, bin_s: float) -> OperatorReport:
+    def _present(self, name: str) -> int:
+        run, _ = self._running()
+        return int((run.processors(name)["state"] != ABSENT).sum())
+
+    def _operator(self, name: str) -> OperatorReport:
         run, _ = self._running()
         slots = run.processors(name)
         return OperatorReport(
             name=name,
             wanted=self._plan.allocation[name],
-            running=int((slots["state"] != ABSENT).sum()),
+            running=self._present(name),
             processors=tuple(
                 ProcessorReport(
                     processor=f"{name}-{i}",
@@ -160,6 +198,6 @@ class Simulator:
                 if slot["state"] != ABSENT or slot["served"] > 0
             ),
             arrivals=tuple(run.arrivals(name).tolist()),
-            bin_s=bin_s,
+            bin_s=self._bin_width_s,
             backlog=run.waiting(name),
         )

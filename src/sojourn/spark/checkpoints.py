@@ -16,7 +16,7 @@ __all__ = ["KeptState", "Positions"]
 Positions = Mapping[str, Mapping[int, int]]
 """The offsets that come next, by topic and partition."""
 
-_APPLICATION, _ALLOCATION = "application.json", "allocation.json"
+_APPLICATION = "application.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,22 +118,6 @@ class KeptState:
             for line in offsets.read_text(encoding="utf-8").splitlines()[2:]:
                 known |= _parsed(line)
         return {topic: dict(new[topic]) | known.get(topic, {}) for topic in new}
-
-    def keep_allocation(self, allocation: Mapping[str, int]) -> None:
-        """Note the processors that the next start begins with."""
-        write_durably(self.folder / _ALLOCATION, json.dumps(dict(allocation)).encode())
-
-    def allocation(self) -> dict[str, int]:
-        """Return the processors that operators had last; of what is not known, nothing."""
-        try:
-            told = json.loads((self.folder / _ALLOCATION).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}  # the loop finds out in a moment what it takes
-        return {
-            name: processors
-            for name, processors in (told.items() if isinstance(told, dict) else ())
-            if isinstance(processors, int) and processors > 0
-        }
 
     def _first(self, query: str) -> Path:
         return self.folder / "first" / f"{query}.json"

@@ -35,6 +35,8 @@ class SparkSettings:
     - *slots* are the tasks that Spark runs at once; if None as many as needed, and some for
       partitions that are added while it runs
     - *trace_per_s* is how many roots are followed in a second; 0 of none
+    - *load* is sent to sources once all runs: points of time and rate, by source; none where
+      others write to the topics
     """
 
     servers: str | None = None
@@ -49,6 +51,7 @@ class SparkSettings:
     broker_secured: bool = True
     slots: int | None = None
     trace_per_s: float = 100.0
+    load: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.batch_s >= _SHORTEST_BATCH_S:

@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -17,11 +17,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.app.application import App
-from sojourn.engine import Cost, check_plan
+from sojourn.engine import Cost, Health, KafkaAccess, Progress, check_plan
 from sojourn.errors import ApplicationStopped, BrokerAway, EngineError
 from sojourn.host.controller import Controller
 from sojourn.host.counting import Tally
 from sojourn.host.server import Settings
+from sojourn.last_allocation import keep_allocation
 from sojourn.measure.report import Pull
 from sojourn.plan import HERE, Node, Plan
 from sojourn.spark.append_times import TimedOffsets
@@ -30,18 +31,19 @@ from sojourn.spark.broker import Broker
 from sojourn.spark.broker_watch import BrokerWatch
 from sojourn.spark.checkpoints import KeptState
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.health import Health
 from sojourn.spark.jars import resolve_jars
 from sojourn.spark.layout import Layout, check_slots, spare_slots
 from sojourn.spark.log_rotation import LogRotation
 from sojourn.spark.notices import kafka_notices
+from sojourn.spark.offered_load import Load, Source
+from sojourn.spark.producer import LoadProcess
 from sojourn.spark.pulls import Pulls
 from sojourn.spark.queries import Queries
 from sojourn.spark.root_marks import kept_epoch, root_marks
 from sojourn.spark.session import end_session, new_session, remove_with_java
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.state_lock import StateLock
-from sojourn.spark.supervisor import STATE_PARTITIONS, Plumbing, Start
+from sojourn.spark.supervisor import STATE_PARTITIONS, Plumbing, StartQuery
 from sojourn.topology import Topology
 
 __all__ = ["SparkEngine"]
@@ -62,12 +64,14 @@ class SparkEngine:
     *progress* is told what a start is at, and what it waits for.
     """
 
+    name = "Spark"
+
     def __init__(
         self,
         app: App,
         address: str,
         settings: SparkSettings | None = None,
-        progress: Callable[[str], None] = lambda _line: None,
+        progress: Progress = lambda _line: None,
     ) -> None:
         self._layout, self._progress = Layout(app, address), progress
         self._settings = settings or SparkSettings()
@@ -134,6 +138,7 @@ class SparkEngine:
         self._stopping.clear()
         with ExitStack() as stack:
             self._start(stack, topology)
+            self._send(stack)
             self._stack = stack.pop_all()
         # with the first look at offsets: what comes after it is counted, and nothing else
         self._began_s = self._pulls.since_s
@@ -208,7 +213,7 @@ class SparkEngine:
 
     # -- beside it ------------------------------------------------------------------------
 
-    def drain(self, progress: Callable[[str], None] = lambda _line: None) -> None:
+    def drain(self, progress: Progress = lambda _line: None) -> None:
         """Let every batch that has begun end and be committed: nothing of it comes again.
 
         A batch ends at the next record that reaches it, or in its time. What lies between
@@ -228,6 +233,21 @@ class SparkEngine:
         """Return how many records were begun that Spark has not committed: they come again."""
         self._running()
         return self._batches.uncommitted()
+
+    def kafka(self) -> KafkaAccess:
+        """Return how its Kafka is reached."""
+        properties = self.client_properties
+        return KafkaAccess(
+            servers=self.servers,
+            clients=self.clients,
+            client_properties=None if properties is None else str(properties),
+        )
+
+    def await_unused(self) -> None:
+        """Return when nothing uses the state that a run before has left: Java, a broker."""
+        if self._settings.state is not None:
+            with StateLock(self._settings.state, self._progress):
+                pass
 
     def health(self) -> Health:
         """Return what went wrong so far."""
@@ -345,6 +365,21 @@ class SparkEngine:
             batch_s=self._settings.batch_s,
         )
 
+    def _send(self, stack: ExitStack) -> None:
+        """Let a process send the load that was chosen, until all is stopped."""
+        if not (rates := self._settings.load):
+            return
+        app = self._layout.app
+        load = Load(
+            servers=self._cluster.servers,
+            sources=tuple(
+                Source(topic=app.topic(name), points=points) for name, points in rates.items()
+            ),
+            lasts_s=max(points[-1][0] for points in rates.values()),
+            kafka=dict(self._cluster.for_clients),
+        )
+        stack.enter_context(LoadProcess(load))
+
     def _launch_hosts(self, stack: ExitStack, folder: Path) -> None:
         self._controller = stack.enter_context(
             Controller(folder / "hosts", logs=self._state.logs)
@@ -379,7 +414,7 @@ class SparkEngine:
             remove_with_java(session, folder)  # hosts would do it
         return session
 
-    def _begin(self, start: Start) -> StreamingQuery:
+    def _begin(self, start: StartQuery) -> StreamingQuery:
         """Start a query, or start it again."""
         if self._draining:
             end_in_time(self._spark)
@@ -453,7 +488,7 @@ class SparkEngine:
         if self._settings.state is None:
             return
         try:
-            self._state.keep_allocation(self._plan.allocation)
+            keep_allocation(self._state.folder, self._plan.allocation)
         except EngineError as error:
             self._unkept = str(error)  # a full disk is no reason to end what runs
         else:

@@ -20,7 +20,7 @@ from sojourn.spark.native import Native, start_misfits, start_native
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.settings import SparkSettings
 
-__all__ = ["STATE_PARTITIONS", "Plumbing", "Start", "records_per_transfer"]
+__all__ = ["STATE_PARTITIONS", "Plumbing", "StartQuery", "records_per_transfer"]
 
 STATE_PARTITIONS = 1
 """Of Spark's own aggregations: on one machine more only cost slots."""
@@ -29,7 +29,7 @@ STATE_PARTITIONS = 1
 _FILLS_S = 0.005
 _MOST_PER_TRANSFER = 64
 
-Start = Callable[[], StreamingQuery]
+StartQuery = Callable[[], StreamingQuery]
 """Starts a query, for the first time or again."""
 
 
@@ -78,7 +78,7 @@ class Plumbing:
             for name in self.layout.app.operators
         }
 
-    def operator(self, name: str, starting: Positions, per_s: float) -> Start:
+    def operator(self, name: str, starting: Positions, per_s: float) -> StartQuery:
         """Return what starts the query of an operator that gets about *per_s* records."""
         layout, settings = self.layout, self.settings
         if name in layout.functions:
@@ -101,9 +101,9 @@ class Plumbing:
             return partial(start_feed, self.session, feed)
         return partial(start_native, self.session, self._native(name, name, starting))
 
-    def misfits(self, starting: Mapping[str, Positions]) -> dict[str, Start]:
+    def misfits(self, starting: Mapping[str, Positions]) -> dict[str, StartQuery]:
         """Return what starts the queries of records that do not fit an aggregation."""
-        queries: dict[str, Start] = {}
+        queries: dict[str, StartQuery] = {}
         for query, name in self.layout.misfits.items():
             native = self._native(name, query, self.state.positions(query, starting[name]))
             queries[query] = partial(start_misfits, self.session, native, query)
@@ -128,7 +128,7 @@ class Plumbing:
             most_bytes=settings.most_bytes,
         )
 
-    def sinks(self, offsets: Offsets, partitions: Mapping[str, int]) -> dict[str, Start]:
+    def sinks(self, offsets: Offsets, partitions: Mapping[str, int]) -> dict[str, StartQuery]:
         """Return what starts the queries of sinks at which nothing arrives twice."""
         earliest = offsets.partitions("earliest")
         return {_query(sink): self._sink(sink, partitions, earliest) for sink in self._once}
@@ -137,7 +137,9 @@ class Plumbing:
     def _once(self) -> list[Sink]:
         return [sink for sink in self.layout.app.sinks.values() if sink.deduplicate]
 
-    def _sink(self, sink: Sink, partitions: Mapping[str, int], earliest: Positions) -> Start:
+    def _sink(
+        self, sink: Sink, partitions: Mapping[str, int], earliest: Positions
+    ) -> StartQuery:
         topic, query = self.layout.app.topic(sink.stream.name), _query(sink)
         if partitions[topic] > 1:
             raise BadInput(

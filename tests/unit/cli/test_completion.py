@@ -15,11 +15,11 @@ from sojourn.cli import app
 from sojourn.plan import Plan
 from sojourn.service.claim import Claim
 from sojourn.service.folders import state_folder
-from sojourn.service.orders import Beginning
+from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
-from sojourn.service.status import status
-from sojourn.service.supervisor import Running
+from sojourn.service.status import status, to_json
+from sojourn.service.supervisor import Supervisor
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 VLD = sj.read_topology(EXAMPLES / "vld.yaml")
@@ -45,16 +45,22 @@ def offered(*words):
 @contextmanager
 def listening(tmp_path, name="vld"):
     """Let an application of that name be there for commands."""
-    engine = LiveSimulator(look_s=0.0)
+    engine = LiveSimulator()
     engine.start(VLD, Plan.here({"extract": 1, "match": 1, "aggregate": 1}))
 
     def make(target, most):
         return policy("drs", target=target, most=most), ""
 
-    running = Running(engine, VLD, make, Beginning(target=sj.Target("mean", 2.0), most=25))
+    running = Supervisor(
+        engine, VLD, make, LoopSettings(target=sj.Target("mean", 2.0), most=25)
+    )
     with (
         Claim(name, address="apps:app", state=tmp_path, logs=tmp_path / "logs") as claim,
-        Server(claim.socket, claim.token, partial(answer, running, partial(status, running))),
+        Server(
+            claim.socket,
+            claim.token,
+            partial(answer, running, lambda: to_json(status(running))),
+        ),
     ):
         yield running
 

@@ -23,18 +23,18 @@ import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.cli import app
 from sojourn.cli.letters import opened
-from sojourn.cli.logs import Tail
 from sojourn.cli.policy import DrsOptions, read_policy
 from sojourn.errors import BadFile, EngineError
 from sojourn.plan import Plan
 from sojourn.report.prometheus import Metrics, exposition
 from sojourn.report.terminal.status import status_view
 from sojourn.service.claim import Claim
-from sojourn.service.orders import Beginning
+from sojourn.service.logs import Tail
+from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
-from sojourn.service.status import LatestDecisions, status
-from sojourn.service.supervisor import Running
+from sojourn.service.status import LatestDecisions, from_json, status, to_json
+from sojourn.service.supervisor import Supervisor
 
 VLD = sj.read_topology(Path(__file__).parents[3] / "examples" / "vld.yaml")
 START = {"extract": 1, "match": 1, "aggregate": 1}
@@ -63,13 +63,13 @@ def make(target, most):
 @contextmanager
 def listening(tmp_path, name="vld"):
     """Let an application of that name be there for commands."""
-    engine = LiveSimulator(look_s=0.0)
+    engine = LiveSimulator()
     engine.start(VLD, Plan.here(START))
-    begins = Beginning(target=sj.Target("mean", 2.0), most=25)
-    running, decisions = Running(engine, VLD, make, begins), LatestDecisions()
+    begins = LoopSettings(target=sj.Target("mean", 2.0), most=25)
+    running, decisions = Supervisor(engine, VLD, make, begins), LatestDecisions()
 
     def told():
-        return status(running, decisions.told())
+        return to_json(status(running, decisions.told()))
 
     state = tmp_path / name
     with (
@@ -93,7 +93,7 @@ def vld(tmp_path):
 def test_a_running_application_tells_where_its_dead_letters_are(vld):
     letters = opened(None, None, None, ["socket.timeout.ms=5000"], None)
     assert letters.topic == "vld.dead-letters"
-    assert letters.clients == {**vld.engine.clients, "socket.timeout.ms": "5000"}
+    assert letters.clients == {**vld.engine.kafka().clients, "socket.timeout.ms": "5000"}
 
 
 def test_of_one_that_has_ended_it_has_to_be_said(tmp_path):
@@ -133,11 +133,11 @@ def test_processors_are_set_by_hand_and_the_loop_is_paused(vld):
 
 def test_the_loop_is_paused_and_resumed(vld):
     assert said("pause").startswith("vld: the loop is paused")
-    assert vld.deciding.mode == "paused"
+    assert vld.mode.name == "paused"
     assert said("resume") == (
         "vld: the loop decides: drs, mean ≤ 2 s, at most 25 processors, with a forecast\n"
     )
-    assert vld.deciding.mode == "active"
+    assert vld.mode.name == "active"
 
 
 def test_orders_are_told_with_the_name_of_who_gave_them(vld, monkeypatch):
@@ -199,7 +199,7 @@ def test_of_several_one_is_named(tmp_path, vld):
         assert done.exit_code == 2
         assert "2 applications run, vld, votes; say which: --app vld" in done.stderr
         said("pause", "--app", "votes")
-        assert (vld.deciding.mode, votes.deciding.mode) == ("active", "paused")
+        assert (vld.mode.name, votes.mode.name) == ("active", "paused")
 
 
 # -- top and ps --------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ def test_top_before_the_first_look_and_in_trouble():
         {**told["decisions"][0], "kind": "hold", "carried_out": False, "failure": "a bug"},
     ]
     console = Console(file=StringIO(), width=200, color_system=None)
-    console.print(status_view(told))
+    console.print(status_view(from_json(told), 1))
     printed = console.file.getvalue()
     for says in (
         "mean not known of 2 s", "3 of 5", "the loop is failed: the loop failed [1m",
@@ -468,13 +468,13 @@ def test_following_shows_new_operators_too_until_it_is_interrupted(folder, monke
 
 
 def test_an_application_of_an_earlier_version_is_shown_with_what_it_tells(vld):
-    told = status(vld) | {"pid": 1}
+    told = to_json(status(vld))
     for name in ("inner_topics", "warning"):
         del told[name]
     for name in ("notices", "no_broker_s"):
         del told["health"][name]
     console = Console(file=StringIO(), width=120)
-    console.print(status_view(told))
+    console.print(status_view(from_json(told), 1))
     assert "dead letters 3" in console.file.getvalue()
     assert "sojourn_no_broker_seconds" not in exposition(told)
     assert "sojourn_dead_letters_total" in exposition(told)
@@ -491,7 +491,7 @@ def test_what_somebody_should_know_is_listed_and_measured(vld, monkeypatch):
     ]
     assert "no number of processors reaches mean ≤ 1 s" in listed[0]["notices"][2]
     assert "what to know" in said("ps")
-    text = exposition(status(vld))
+    text = exposition(to_json(status(vld)))
     assert 'sojourn_no_broker_seconds{app="vld"} 65.0\n' in text
     assert 'sojourn_target_reachable{app="vld"} 0\n' in text
     assert 'sojourn_processors_most{app="vld"} 25\n' in text
@@ -503,7 +503,7 @@ LINE = re.compile(r'sojourn_[a-z_0-9]+\{(\w+="([^"\\\n]|\\.)*",?)+\} [-+.e\d]+')
 
 
 def test_prometheus_gets_what_is_measured(vld):
-    text = exposition(status(vld))
+    text = exposition(to_json(status(vld)))
     values = [line for line in text.splitlines() if not line.startswith("#")]
     assert all(LINE.fullmatch(line) for line in values), values
     k = vld.engine.plan.allocation["match"]
@@ -527,7 +527,7 @@ def test_what_is_not_known_is_left_out_and_names_are_escaped():
 
 
 def test_metrics_are_served_on_this_machine_alone(vld):
-    with Metrics(0, lambda: status(vld)) as metrics:
+    with Metrics(0, lambda: to_json(status(vld))) as metrics:
         address = f"http://127.0.0.1:{metrics.port}"
         with urllib.request.urlopen(f"{address}/metrics") as answered:
             assert answered.headers["Content-Type"].startswith("text/plain; version=0.0.4")
@@ -552,7 +552,7 @@ def test_a_port_that_is_taken_is_named():
 def test_while_one_asks_another_is_answered(vld):
     """A browser that opens a connection and says nothing must not keep Prometheus waiting."""
     with (
-        Metrics(0, lambda: status(vld)) as metrics,
+        Metrics(0, lambda: to_json(status(vld))) as metrics,
         socket.create_connection(("127.0.0.1", metrics.port)),
         urllib.request.urlopen(f"http://127.0.0.1:{metrics.port}/") as answered,
     ):

@@ -10,9 +10,9 @@ from sojourn.act.policy import policy
 from sojourn.plan import Plan
 from sojourn.service.first_plan import bounded
 from sojourn.service.floor import floor_warning
-from sojourn.service.orders import Beginning
+from sojourn.service.orders import LoopSettings
 from sojourn.service.status import status
-from sojourn.service.supervisor import Running
+from sojourn.service.supervisor import Supervisor
 
 BELOW = "no number of processors reaches mean ≤ 0.06 s: without any waiting it is still 0.07 s"
 CHAIN = sj.Topology(
@@ -26,13 +26,15 @@ CHAIN = sj.Topology(
 
 
 def begun(target_s):
-    engine = LiveSimulator(look_s=0.0)
+    engine = LiveSimulator()
     engine.start(CHAIN, Plan.here({"a": 4, "b": 2}))
 
     def make(target, most):
         return policy("drs", target=target, most=most), f"{target}, {most}"
 
-    return Running(engine, CHAIN, make, Beginning(target=sj.Target("mean", target_s), most=20))
+    return Supervisor(
+        engine, CHAIN, make, LoopSettings(target=sj.Target("mean", target_s), most=20)
+    )
 
 
 def test_a_target_below_what_operators_take_is_warned_of():
@@ -54,7 +56,7 @@ def test_what_was_measured_tells_once_that_the_target_is_too_low():
     told = [e for e in episodes if not e.looked]
     assert len(told) == 1
     assert "no number of processors reaches mean ≤ 0.03 s" in told[0].decision.reason
-    assert running.warning == status(running)["warning"] != ""
+    assert running.warning == status(running).warning != ""
 
 
 def test_another_target_is_judged_at_once():
@@ -65,7 +67,7 @@ def test_another_target_is_judged_at_once():
     assert said.startswith("from now on mean ≤ 0.03 s, 20; but no number of processors reaches")
     assert [e.decision.reason.split("; but ")[1] for e in running.untold()] == [running.warning]
     assert "but" not in running.set_goal(sj.Target("mean", 0.2), None)
-    assert status(running)["warning"] == ""
+    assert status(running).warning == ""
 
 
 @pytest.mark.parametrize(

@@ -1,73 +1,17 @@
 """A running application that several threads command, on the simulator."""
 
-import json
 import threading
 from dataclasses import replace
-from functools import partial
 from itertools import count, islice
 
 import pytest
 
 import sojourn as sj
-from live_engine import Health, LiveSimulator
-from sojourn.act.policy import policy
+from chain import ENOUGH, Broken, Jump, begun, turned
+from live_engine import LiveSimulator
 from sojourn.act.policy.static import Static
 from sojourn.errors import ApplicationStopped, BadAllocation, BadInput, BadTarget, EngineError
-from sojourn.knowledge import Wish
 from sojourn.loop import Loop
-from sojourn.plan import Plan
-from sojourn.service.orders import Beginning
-from sojourn.service.requests import answer
-from sojourn.service.status import LatestDecisions, status
-from sojourn.service.supervisor import Running
-
-CHAIN = sj.Topology(
-    name="chain",
-    arrivals=(sj.Arrival(name="in", per_s=50, into="a"),),
-    operators=(
-        sj.Operator(name="a", service_s=0.05, emits={"b": 1}, min_processors=2),
-        sj.Operator(name="b", service_s=0.02, max_processors=6),
-    ),
-)
-ENOUGH = {"a": 4, "b": 2}
-
-
-class Jump:
-    """A policy that wants one processor more for `a` at each turn."""
-
-    def __call__(self, knowledge, /):
-        before = knowledge.allocation
-        return Wish(allocation={**before, "a": before["a"] + 1}, reason="a test")
-
-
-class Broken:
-    """A policy that fails as often as it is told to."""
-
-    def __init__(self, times=10**9):
-        self.times = times
-
-    def __call__(self, knowledge, /):
-        if self.times > 0:
-            self.times -= 1
-            raise ZeroDivisionError("by zero")
-        return Static()(knowledge)
-
-
-def begun(decides=None, *, engine=None, **begins):
-    """Return the application with a policy that is always the same, or drs."""
-    engine = engine or LiveSimulator(look_s=0.0)
-    engine.start(CHAIN, Plan.here(ENOUGH))
-
-    def make(target, most):
-        said = f"{target}, {most}"
-        return decides or policy("drs", target=target, most=most), said
-
-    begins = {"target": sj.Target("mean", 0.2), "every_s": 1.0} | begins
-    return Running(engine, CHAIN, make, Beginning(**begins))
-
-
-def turned(running, number):
-    return list(islice(running.turns(), number))
 
 
 def looks(running, number):
@@ -137,7 +81,7 @@ def test_what_was_done_by_hand_does_not_confuse_what_is_known():
 def test_resumed_it_goes_on_from_there():
     running = begun(Jump())
     running.scale({"a": 9})
-    assert running.deciding.mode == "paused"
+    assert running.mode.name == "paused"
     assert running.resume() == "the loop decides: mean ≤ 0.2 s, None"
     _, told, episode = turned(running, 3)
     assert told.decision.reason == "resumed with `sojourn resume`: mean ≤ 0.2 s, None"
@@ -147,7 +91,7 @@ def test_resumed_it_goes_on_from_there():
 def test_the_same_processors_again_are_no_change():
     running = begun(Jump())
     assert running.scale({"a": 4}).startswith("a=4 already; the loop is paused")
-    assert (running.changes, running.deciding.mode) == (0, "paused")
+    assert (running.changes, running.mode.name) == (0, "paused")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +111,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(asked, said):
     running = begun(Jump(), most=12)
     with pytest.raises(BadAllocation, match=said):
         running.scale(asked)
-    assert (running.engine.plan.allocation, running.deciding.mode) == (ENOUGH, "active")
+    assert (running.engine.plan.allocation, running.mode.name) == (ENOUGH, "active")
 
 
 def test_fewer_are_allowed_even_where_there_are_too_many():
@@ -185,7 +129,7 @@ def test_what_the_engine_refuses_leaves_the_loop_deciding():
     running.engine.apply = refuse
     with pytest.raises(EngineError, match="no processors"):
         running.scale({"a": 5})
-    assert (running.deciding.mode, running.knowledge.allocation) == ("active", ENOUGH)
+    assert (running.mode.name, running.knowledge.allocation) == ("active", ENOUGH)
 
 
 def test_a_decision_under_way_does_not_undo_what_is_set_by_hand():
@@ -222,7 +166,7 @@ def test_processors_are_changed_while_the_loop_looks():
         looking.set()
         scaled.wait()
 
-    running = begun(Static(), engine=LiveSimulator(look_s=0.0, raises=wait))
+    running = begun(Static(), engine=LiveSimulator(raises=wait))
     thread = threading.Thread(target=turned, args=(running, 1), daemon=True)
     thread.start()
     looking.wait()
@@ -244,7 +188,7 @@ def test_paused_it_recommends_only():
 
 def test_started_passive_it_recommends_until_it_is_resumed():
     running = begun(Jump(), active=False)
-    assert (running.deciding.mode, turned(running, 1)[0].cost) == ("passive", None)
+    assert (running.mode.name, turned(running, 1)[0].cost) == ("passive", None)
     running.resume()
     assert looks(running, 1)[0].running.allocation["a"] == 5
 
@@ -327,7 +271,7 @@ def test_a_loop_that_fails_is_started_again_and_takes_over():
     episodes = turned(running, 3)
     assert [e.failure for e in episodes] == ["ZeroDivisionError: by zero"] * 2 + [""]
     assert episodes[0].decision.reason == "the loop failed; a new one takes over"
-    assert running.deciding.mode == "active"
+    assert running.mode.name == "active"
     assert known(running) == (episodes[2],)
     assert running.knowledge.allocation == ENOUGH
 
@@ -352,16 +296,16 @@ def test_a_loop_that_fails_again_and_again_decides_no_more_but_all_goes_on():
     assert episodes[9].decision.reason == said
     assert episodes[-1].decision.reason == f"{said}: ZeroDivisionError: by zero"
     assert episodes[-1].observation.usable
-    assert running.deciding.mode == "failed"
+    assert running.mode.name == "failed"
     assert "does not decide anyway" in running.pause()
     assert "a 4 -> 5" in running.scale({"a": 5})
-    assert running.deciding.mode == "failed"
+    assert running.mode.name == "failed"
 
 
 def test_resumed_a_failed_loop_tries_again():
     running = begun(Broken(times=10))
     turned(running, 12)
-    assert running.deciding.mode == "failed"
+    assert running.mode.name == "failed"
     running.resume()
     assert looks(running, 1)[0].decision.reason == "what was started with stays"
 
@@ -371,13 +315,13 @@ def test_failures_far_apart_are_no_reason_to_give_up(monkeypatch):
     monkeypatch.setattr("sojourn.service.supervisor.time.monotonic", lambda: next(clock))
     running = begun(Broken())
     assert all(e.failure for e in turned(running, 15))
-    assert running.deciding.mode == "active"
+    assert running.mode.name == "active"
 
 
 def test_not_even_looking_may_work_and_all_goes_on():
     looks = count()
     engine = LiveSimulator(
-        look_s=0.0, raises=lambda _now_s: KeyError("a bug") if next(looks) < 13 else None
+        raises=lambda _now_s: KeyError("a bug") if next(looks) < 13 else None
     )
     running = begun(Static(), engine=engine, every_s=0.01)
     episodes = turned(running, 11)
@@ -386,7 +330,7 @@ def test_not_even_looking_may_work_and_all_goes_on():
 
 
 def test_an_application_that_stopped_is_said_with_its_reason():
-    running = begun(Static(), engine=LiveSimulator(look_s=0.0, stops_at_s=2.0))
+    running = begun(Static(), engine=LiveSimulator(stops_at_s=2.0))
     with pytest.raises(ApplicationStopped, match="a record failed: ValueError: seven"):
         turned(running, 5)
 
@@ -409,91 +353,3 @@ def test_while_it_is_drained_nothing_can_be_changed():
             change()
     with pytest.raises(EngineError, match="nothing can be changed"):
         running.set_goal(None, 9)
-
-
-# -- over the socket ---------------------------------------------------------------------------
-
-
-def test_requests_do_what_they_say():
-    running = begun(Jump())
-    ask = partial(answer, running, lambda: {"name": "chain"})
-    assert "a 4 -> 6" in ask({"ask": "scale", "allocation": {"a": 6}})["said"]
-    assert "decides" in ask({"ask": "resume"})["said"]
-    assert "paused" in ask({"ask": "pause"})["said"]
-    target = {"statistic": "p95", "seconds": 2.0}
-    assert "p95 ≤ 2 s, 9" in ask({"ask": "set", "target": target, "max_processors": 9})["said"]
-    assert ask({"ask": "status"}) == {"name": "chain"}
-
-
-@pytest.mark.parametrize(
-    ("request_", "said"),
-    [
-        ({}, "None cannot be asked; ask scale, pause"),
-        ({"ask": ["x"]}, "cannot be asked"),
-        ({"ask": "scale"}, "None is no allocation"),
-        ({"ask": "scale", "allocation": [1]}, "is no allocation"),
-        ({"ask": "scale", "allocation": {"a": 1.5}}, "1.5 is no number of processors"),
-        ({"ask": "set"}, "nothing is to be set"),
-        ({"ask": "set", "target": "p95"}, "is no target"),
-        ({"ask": "set", "target": {"statistic": "p95"}}, "is no target"),
-        ({"ask": "set", "target": {"statistic": ["p"], "seconds": 1}}, "cannot be a target"),
-        ({"ask": "set", "target": {"statistic": "p95", "seconds": "1"}}, "no latency"),
-        ({"ask": "set", "max_processors": 0}, "0 is no number of processors"),
-        ({"ask": "set", "max_processors": True}, "True is no number of processors"),
-        ({"ask": "set", "max_processors": "9"}, "'9' is no number of processors"),
-    ],
-)
-def test_any_other_request_is_refused(request_, said):
-    with pytest.raises(BadInput, match=said):
-        answer(begun(Jump()), dict, request_)
-
-
-def test_the_status_tells_all_that_is_shown():
-    running, decisions = begun(Jump(), most=30), LatestDecisions()
-    before = status(running)
-    assert before["operators"]["a"]["service_s"] is None
-    assert before["now"] == ""
-    for episode in turned(running, 3):
-        decisions.add(episode)
-    running.scale({"b": 3})
-    told = status(running, decisions.told())
-    assert (told["name"], told["policy"]) == ("chain", "mean ≤ 0.2 s, 30")
-    assert told["target"] == {"statistic": "mean", "seconds": 0.2}
-    assert (told["deciding"], told["why"]) == ("paused", "processors were set by hand")
-    assert told["allocation"] == {"a": 7, "b": 3}
-    assert (told["changes"], len(told["decisions"])) == (4, 3)
-    assert told["measured"]["target_statistic_s"] == told["measured"]["mean_s"] > 0
-    operator = told["operators"]["a"]
-    assert (operator["wanted"], operator["running"]) == (7, 7)
-    assert (operator["sends_to"], operator["min_processors"]) == (["b"], 2)
-    assert 0 < operator["utilisation"] < 2
-    assert told["health"]["dead_letters"] == 3
-    assert json.loads(json.dumps(told)) == told
-
-
-def test_what_the_engine_does_not_know_was_measured(monkeypatch):
-    """The number of processors that run is in the reports as well, a look ago."""
-    running = begun(Static())
-    turned(running, 2)
-    monkeypatch.setattr(LiveSimulator, "health", lambda _engine: Health())
-    assert status(running)["operators"]["a"]["running"] == 4
-
-
-def test_where_the_last_look_failed_the_one_before_is_shown():
-    looks = count()
-    engine = LiveSimulator(
-        look_s=0.0, raises=lambda _now_s: EngineError("busy") if next(looks) >= 2 else None
-    )
-    running = begun(Static(), engine=engine)
-    turned(running, 4)
-    told = status(running)
-    assert (told["usable"], told["measured"]["at_s"]) == (False, 2.0)
-
-
-def test_a_wish_is_told_once_and_what_failed_each_time():
-    running, decisions = begun(Jump(), active=False), LatestDecisions()
-    assert [decisions.add(e) for e in turned(running, 3)] == [True, False, False]
-    assert not decisions.told()[0]["carried_out"]
-    held = turned(begun(Static()), 1)[0]
-    assert not decisions.add(held)
-    assert decisions.add(replace(held, failure="ZeroDivisionError: by zero"))

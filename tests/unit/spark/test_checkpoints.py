@@ -6,6 +6,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.errors import BadFile, BadInput, EngineError
+from sojourn.last_allocation import keep_allocation, last_allocation
 from sojourn.spark.checkpoints import KeptState
 
 
@@ -103,30 +104,16 @@ def test_where_it_began_must_be_readable(tmp_path):
         KeptState(tmp_path).positions("split", {"lines": {0: 0}})
 
 
-def test_processors_are_kept_for_the_next_start(tmp_path):
-    kept = KeptState(tmp_path / "state")
-    assert kept.allocation() == {}
-    kept.keep_allocation({"split": 3, "count": 1})
-    assert kept.allocation() == {"split": 3, "count": 1}
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"split": 0}', '{"split": "3"}', "\xff"])
-def test_processors_that_nobody_can_have_kept_are_not_known(tmp_path, text):
-    """The loop finds out in a moment; a start that fails would be worse."""
-    (tmp_path / "allocation.json").write_text(text, encoding="latin-1")
-    assert KeptState(tmp_path).allocation() == {}
-
-
 def test_a_full_disk_is_named_and_nothing_of_the_state_is_lost(small_disk):
     kept = KeptState(small_disk / "state")
     begin, new = {"lines": {0: 7}}, {"lines": {0: 0}}
     kept.begin("split", begin)
     kept.keep(shop(), "c")
-    kept.keep_allocation({"split": 3})
+    keep_allocation(kept.folder, {"split": 3})
     with pytest.raises(OSError, match="No space left"):
         (small_disk / "filled").write_bytes(bytes(1 << 20))
     for write in (
-        lambda: kept.keep_allocation({"split": 4}),
+        lambda: keep_allocation(kept.folder, {"split": 4}),
         lambda: kept.begin("count", begin),
         lambda: kept.keep(shop(expression="max(word)"), "c"),
     ):
@@ -136,7 +123,7 @@ def test_a_full_disk_is_named_and_nothing_of_the_state_is_lost(small_disk):
             write()
     assert kept.check(shop(), "c")
     assert kept.positions("split", new) == begin
-    assert kept.allocation() == {"split": 3}
+    assert last_allocation(kept.folder) == {"split": 3}
     (small_disk / "filled").unlink()
-    kept.keep_allocation({"split": 4})
-    assert kept.allocation() == {"split": 4}
+    keep_allocation(kept.folder, {"split": 4})
+    assert last_allocation(kept.folder) == {"split": 4}

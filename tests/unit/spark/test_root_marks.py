@@ -1,7 +1,7 @@
 """Ids of roots from one start to the next."""
 
 import sojourn as sj
-from sojourn.service.state import State
+from sojourn.service.state_folder import StateFolder
 from sojourn.spark.checkpoints import KeptState
 from sojourn.spark.headers import lineage_of
 from sojourn.spark.root_marks import kept_epoch, root_marks
@@ -16,7 +16,7 @@ def started(folder):
 
 
 def test_an_epoch_lasts_until_a_fresh_start(tmp_path):
-    with State(tmp_path, "shop") as state:
+    with StateFolder(tmp_path, "shop") as state:
         first = started(tmp_path)
         assert started(tmp_path) == first
         state.forget()

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -10,8 +9,10 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
+from sojourn.engine import Health
 from sojourn.report.terminal.history import clock, processors_text
 from sojourn.report.terminal.tables import duration
+from sojourn.service.status import DecisionStatus, OperatorStatus, Status
 
 __all__ = ["status_view"]
 
@@ -19,107 +20,102 @@ _FULL = 0.95
 _MOST_DECISIONS = 6
 
 
-def status_view(status: Mapping[str, Any]) -> RenderableType:
-    """Return what `top` draws; an application of an earlier version may not tell all of it."""
+def status_view(status: Status, pid: int) -> RenderableType:
+    """Return what `top` draws of the process *pid*."""
+    head = f"{status.name} · pid {pid} · {clock(status.at_s)} · {status.processors} processors"
     lines: list[RenderableType] = [
-        _line(
-            f"{status['name']} · pid {status['pid']} · {clock(status['at_s'])} · "
-            f"{sum(status['allocation'].values())} processors",
-            "bold",
-        ),
-        _line(f"{status['policy']}; {_loop(status)}"),
+        _line(head, "bold"),
+        _line(f"{status.policy}; {_loop(status)}"),
         _latency(status),
         Text(),
-        _operators(status["operators"]),
+        _operators(status.operators),
         Text(),
     ]
-    if status.get("warning"):
-        lines.append(_line(f"note   {status['warning']}", "yellow"))
-    if status["now"]:
-        lines.append(_line(f"now    {status['now']}"))
-    lines += [_decision(decision) for decision in status["decisions"][-_MOST_DECISIONS:]]
-    lines += [Text(), _health(status["health"])]
-    if held := status.get("inner_topics"):
-        lines.append(_inner_topics(held))
-    notices = status["health"].get("notices", ())
-    lines += [_line(notice, "yellow") for notice in notices]
+    if status.warning:
+        lines.append(_line(f"note   {status.warning}", "yellow"))
+    if status.now:
+        lines.append(_line(f"now    {status.now}"))
+    lines += [_decision(decision) for decision in status.decisions[-_MOST_DECISIONS:]]
+    lines += [Text(), _health(status.health), *_inner_topics(status.health)]
+    lines += [_line(notice, "yellow") for notice in status.health.notices]
     return Group(*lines)
 
 
-def _loop(status: Mapping[str, Any]) -> str:
-    if status["deciding"] == "active":
-        return f"the loop decides every {status['every_s']:g} s"
-    why = f": {status['why']}" if status["why"] else ""
-    return f"the loop is {status['deciding']}{why}"
+def _loop(status: Status) -> str:
+    if status.deciding == "active":
+        return f"the loop decides every {status.every_s:g} s"
+    why = f": {status.why}" if status.why else ""
+    return f"the loop is {status.deciding}{why}"
 
 
-def _latency(status: Mapping[str, Any]) -> Text:
-    measured, target = status["measured"], status["target"]
-    now_s, bound_s = measured["target_statistic_s"], target["seconds"]
+def _latency(status: Status) -> Text:
+    target, now_s = status.target, status.measured.target_statistic_s
     text = Text(no_wrap=True, overflow="ellipsis")
-    text.append(f"{target['statistic']} ")
-    late = now_s is not None and now_s > bound_s
+    text.append(f"{target.statistic} ")
+    late = now_s is not None and now_s > target.seconds
     text.append("not known" if now_s is None else duration(now_s), "red" if late else "green")
-    text.append(f" of {duration(bound_s)}")
-    rate = measured["arrivals_per_s"]
+    text.append(f" of {duration(target.seconds)}")
+    rate = status.measured.arrivals_per_s
     text.append("" if rate is None else f"   {rate:.4g} roots per s")
     return text
 
 
-def _operators(operators: Mapping[str, Mapping[str, Any]]) -> Table:
+def _operators(operators: Mapping[str, OperatorStatus]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("operator", no_wrap=True)
     for name in ("processors", "per s", "busy", "service", "waits", "backlog", "restarts"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("sends to", no_wrap=True)
-    for name, told in operators.items():
-        wanted, running, busy = told["wanted"], told["running"], told["utilisation"]
+    for name, operator in operators.items():
+        wanted, running, busy = operator.wanted, operator.running, operator.utilisation
         both = f"{wanted}" if running in (wanted, None) else f"{running} of {wanted}"
         table.add_row(
             Text(name),
             Text(both, style="" if running in (wanted, None) else "yellow"),
-            _number(told["arrivals_per_s"]),
+            _number(operator.arrivals_per_s),
             Text()
             if busy is None
             else Text(f"{min(busy, 1.0):.0%}", style="red" if busy >= _FULL else ""),
-            _time(told["service_s"]),
-            _time(told["wait_s"]),
-            Text("" if told["backlog"] is None else str(told["backlog"])),
-            Text(str(told["restarts"] or "")),
-            Text(", ".join(told["sends_to"])),
+            _time(operator.service_s),
+            _time(operator.wait_s),
+            Text("" if operator.backlog is None else str(operator.backlog)),
+            Text(str(operator.restarts or "")),
+            Text(", ".join(operator.sends_to)),
         )
     return table
 
 
-def _decision(decision: Mapping[str, Any]) -> Text:
-    done, at = decision["kind"], datetime.fromisoformat(decision["at"]).astimezone()
-    if done == "hold" and not decision["failure"]:
-        return _line(f"{at:%H:%M:%S}  told  {decision['reason']}")
-    if done != "hold" and not decision["carried_out"]:
-        done = f"{done} {'failed' if decision['failure'] else 'advised'}"
-    failure = f": {decision['failure']}" if decision["failure"] else ""
+def _decision(decision: DecisionStatus) -> Text:
+    done, at = decision.kind, datetime.fromisoformat(decision.at).astimezone()
+    if done == "hold" and not decision.failure:
+        return _line(f"{at:%H:%M:%S}  told  {decision.reason}")
+    if done != "hold" and not decision.carried_out:
+        done = f"{done} {'failed' if decision.failure else 'advised'}"
+    failure = f": {decision.failure}" if decision.failure else ""
     return _line(
-        f"{at:%H:%M:%S}  {done:<4}  {processors_text(decision['before'])} -> "
-        f"{processors_text(decision['after'])}  {decision['reason']}{failure}"
+        f"{at:%H:%M:%S}  {done:<4}  {processors_text(decision.before)} -> "
+        f"{processors_text(decision.after)}  {decision.reason}{failure}"
     )
 
 
-def _health(health: Mapping[str, Any]) -> Text:
-    restarts = sum(health["restarts"].values())
+def _health(health: Health) -> Text:
+    restarts = sum(health.restarts.values())
     said = (
-        f"restarts {restarts}, records replayed {health['replayed']}, "
-        f"tried again {health['retried']}, dead letters {health['dead_letters']}"
+        f"restarts {restarts}, records replayed {health.replayed}, "
+        f"tried again {health.retried}, dead letters {health.dead_letters}"
     )
-    away_s = health.get("no_broker_s")
+    away_s = health.no_broker_s
     failure = "" if away_s is None else f"; no broker answers since {clock(away_s)}"
-    failure += f"; stopped: {health['failure']}" if health["failure"] else ""
-    troubled = failure or restarts or health["dead_letters"]
+    failure += f"; stopped: {health.failure}" if health.failure else ""
+    troubled = failure or restarts or health.dead_letters
     return _line(f"{said}{failure}", "yellow" if troubled else "")
 
 
-def _inner_topics(held: Mapping[str, Any]) -> Text:
-    size = "" if held["bytes"] is None else f", {decimal(held['bytes'])}"
-    return _line(f"topics between operators hold {held['records']} records{size}")
+def _inner_topics(health: Health) -> list[Text]:
+    if health.held_records is None:
+        return []
+    size = "" if health.held_bytes is None else f", {decimal(health.held_bytes)}"
+    return [_line(f"topics between operators hold {health.held_records} records{size}")]
 
 
 def _line(text: str, style: str = "") -> Text:

@@ -11,62 +11,66 @@ import sojourn as sj
 from processes import started
 from sojourn.errors import BadAllocation, BadFile, EngineError
 from sojourn.service.first_plan import first_allocation, first_topology
-from sojourn.service.state import State
+from sojourn.service.state_folder import StateFolder
 from sojourn.spark.state_lock import StateLock
 from sojourn.topology import Arrival, Operator, Topology
 
 
 def test_a_new_folder_is_made_and_marked(tmp_path):
-    with State(tmp_path / "deep" / "state", "words") as state:
+    with StateFolder(tmp_path / "deep" / "state", "words") as state:
         assert state.path.stat().st_mode & 0o777 == 0o700
-    with State(state.path, "words"):
+    with StateFolder(state.path, "words"):
         pass
 
 
 def test_one_run_uses_it_at_a_time(tmp_path):
     with (
-        State(tmp_path, "words"),
+        StateFolder(tmp_path, "words"),
         pytest.raises(EngineError, match=rf"a run that goes on, pid {os.getpid()}; .*--state"),
-        State(tmp_path, "words"),
+        StateFolder(tmp_path, "words"),
     ):
         pass
 
 
 def test_a_killed_run_does_not_keep_it(tmp_path):
     held = (
-        "import pathlib, sys; from sojourn.service.state import State\n"
-        "with State(pathlib.Path(sys.argv[1]), 'words'): print('held', flush=True); input()"
+        "import pathlib, sys; from sojourn.service.state_folder import StateFolder\n"
+        "with StateFolder(pathlib.Path(sys.argv[1]), 'words'):\n"
+        "    print('held', flush=True); input()"
     )
     with started(
         [sys.executable, "-c", held, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         process.stdout.readline()
-        with pytest.raises(EngineError, match=f"pid {process.pid}"), State(tmp_path, "words"):
+        with (
+            pytest.raises(EngineError, match=f"pid {process.pid}"),
+            StateFolder(tmp_path, "words"),
+        ):
             pass
-    with State(tmp_path, "words"):
+    with StateFolder(tmp_path, "words"):
         pass
 
 
 def test_the_state_of_another_application_is_refused(tmp_path):
-    with State(tmp_path, "words"):
+    with StateFolder(tmp_path, "words"):
         pass
     with pytest.raises(BadFile, match="is the state of words, and this is votes"):
-        State(tmp_path, "votes").__enter__()
+        StateFolder(tmp_path, "votes").__enter__()
 
 
 def test_what_an_engine_wrote_is_known_as_well(tmp_path):
     (tmp_path / "application.json").write_text(json.dumps({"application": "words"}))
-    with State(tmp_path, "words"):
+    with StateFolder(tmp_path, "words"):
         pass
     (tmp_path / "run.json").unlink()
     with pytest.raises(BadFile, match="is the state of words"):
-        State(tmp_path, "votes").__enter__()
+        StateFolder(tmp_path, "votes").__enter__()
 
 
 def test_a_folder_with_anything_else_in_it_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(BadFile, match="is not empty, and not the state of an application"):
-        State(tmp_path, "words").__enter__()
+        StateFolder(tmp_path, "words").__enter__()
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -74,19 +78,19 @@ def test_a_folder_with_anything_else_in_it_is_refused(tmp_path):
 def test_a_mark_that_is_not_ours_is_refused(tmp_path, text):
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(BadFile, match="is not what sojourn writes"):
-        State(tmp_path, "words").__enter__()
+        StateFolder(tmp_path, "words").__enter__()
 
 
 def test_a_path_that_is_no_folder_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BadFile, match=r"cannot be used: .*name another with --state"):
-        State(tmp_path / "file", "words").__enter__()
+        StateFolder(tmp_path / "file", "words").__enter__()
 
 
 def test_what_an_engine_left_that_failed_to_start_is_no_reason_to_refuse(tmp_path):
     with StateLock(tmp_path):
         (tmp_path / "logs").mkdir()
-    with State(tmp_path, "words"):
+    with StateFolder(tmp_path, "words"):
         pass
 
 
@@ -94,7 +98,7 @@ def test_to_forget_keeps_the_history_alone(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     kept = tmp_path / "elsewhere" / "precious"
     kept.write_text("")
-    with State(tmp_path / "state", "words") as state:
+    with StateFolder(tmp_path / "state", "words") as state:
         (state.path / "checkpoints" / "split").mkdir(parents=True)
         (state.path / "application.json").write_text("{}")
         (state.path / "link").symlink_to(tmp_path / "elsewhere")
@@ -111,7 +115,7 @@ def test_what_cannot_be_forgotten_is_named(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("shutil.rmtree", refuse)
-    with State(tmp_path, "words") as state:
+    with StateFolder(tmp_path, "words") as state:
         (tmp_path / "checkpoints").mkdir()
         with pytest.raises(EngineError, match="checkpoints cannot be removed: Permission"):
             state.forget()
@@ -120,7 +124,7 @@ def test_what_cannot_be_forgotten_is_named(tmp_path, monkeypatch):
 def test_a_lock_that_cannot_be_had_is_named(tmp_path):
     (tmp_path / "lock").mkdir()
     with pytest.raises(BadFile, match="lock: cannot be written"):
-        State(tmp_path, "words").__enter__()
+        StateFolder(tmp_path, "words").__enter__()
 
 
 # -- what an application begins with -----------------------------------------------------------

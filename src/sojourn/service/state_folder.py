@@ -11,22 +11,22 @@ from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, EngineError
 from sojourn.service.lock import take
 
-__all__ = ["State"]
+__all__ = ["StateFolder"]
 
 _MARK, _LOCK = "run.json", "lock"
 # which the engine writes; a state may have been made without this command
 _MARK_OF_ENGINE, _LOCK_OF_ENGINE = "application.json", "engine.lock"
 
 
-class State:
-    """The state of the application *name* at *path*, for one run at a time.
+class StateFolder:
+    """The state of the application *name* on *engine* at *path*, for one run at a time.
 
     Raise on entering: `BadFile` where the folder is something else, `EngineError` where
     another run uses it.
     """
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self._name = path, name
+    def __init__(self, path: Path, name: str, engine: str = "spark") -> None:
+        self.path, self._name, self._engine = path, name, engine
         self.logs, self.history = path / "logs", path / "history"
         self._lock: int | None = None
 
@@ -42,9 +42,8 @@ class State:
             f"{self.path} is the state of a run that goes on, pid {{pid}}; "
             "end that one first, or name another folder with --state",
         )
-        write_durably(
-            self.path / _MARK, json.dumps({"application": self._name}).encode(), mode=0o600
-        )
+        mark = {"application": self._name, "engine": self._engine}
+        write_durably(self.path / _MARK, json.dumps(mark).encode(), mode=0o600)
         return self
 
     def __exit__(
@@ -88,13 +87,16 @@ class State:
                 )
             return
         try:
-            name = json.loads(mark.read_text(encoding="utf-8"))["application"]
+            told = json.loads(mark.read_text(encoding="utf-8"))
+            name, engine = told["application"], told.get("engine", "spark")
         except (ValueError, KeyError, TypeError) as error:
             problem, way_out = "is not what sojourn writes", "name another folder with --state"
             raise BadFile(str(mark), problem, way_out) from error
-        if name != self._name:
+        if (name, engine) != (self._name, self._engine):
+            both = (engine, self._engine) if engine != self._engine else ("", "")
+            on, here = (f" on {which}" if which else "" for which in both)
             raise BadFile(
                 str(self.path),
-                f"is the state of {name}, and this is {self._name}",
+                f"is the state of {name}{on}, and this is {self._name}{here}",
                 "name another folder with --state",
             )

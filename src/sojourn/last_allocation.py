@@ -1,0 +1,32 @@
+"""The processors that operators had when an application last ran, in its state folder."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from sojourn.durable_file import write_durably
+
+__all__ = ["keep_allocation", "last_allocation"]
+
+_FILE = "allocation.json"
+
+
+def keep_allocation(state: Path, allocation: Mapping[str, int]) -> None:
+    """Note the processors that the next start begins with.
+
+    Raise `EngineError` if that cannot be written.
+    """
+    write_durably(state / _FILE, json.dumps(dict(allocation)).encode())
+
+
+def last_allocation(state: Path) -> dict[str, int]:
+    """Return the processors that operators had last; of what is not known, nothing."""
+    try:
+        told = json.loads((state / _FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}  # the loop finds out in a moment what it takes
+    return {
+        name: processors
+        for name, processors in (told.items() if isinstance(told, dict) else ())
+        if isinstance(processors, int) and processors > 0
+    }

@@ -1,0 +1,93 @@
+"""Dead letters, for people and as JSON."""
+
+import base64
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:  # Kafka's client is optional
+    from sojourn.spark.dead_letters import DeadLetter
+
+__all__ = ["letter_json", "print_letter", "print_letters"]
+
+_WIDEST = 200
+_COLUMNS = ("position", "at", "operator", "stream", "tries", "came from", "error")
+
+
+def print_letters(letters: "list[DeadLetter]") -> None:
+    """Print a line for each."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in _COLUMNS:
+        table.add_column(name, no_wrap=name != "error")
+    for letter in letters:
+        cells = (letter.position, _time(letter.at_s), letter.operator, letter.stream,
+                 letter.tries, letter.came_from, _first_line(letter.error))  # fmt: skip
+        table.add_row(*(Text(_printable(str(cell))) for cell in cells))
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDEST)
+    console.print(table)
+
+
+def print_letter(letter: "DeadLetter") -> None:
+    """Print all of one."""
+    report = letter_json(letter)
+    for name in ("position", "at", "operator", "stream", "tries", "came_from", "record", "key"):
+        typer.echo(f"{name.replace('_', ' '):<10} {_printable(str(report[name]))}")
+    for name, value in report["headers"].items():
+        typer.echo(f"{'header':<10} {_printable(f'{name}: {value}')}")
+    typer.echo(f"{'error':<10} {_printable(letter.error)}")
+    for line in letter.traceback.splitlines():
+        typer.echo(f"    {_printable(line)}")
+    cut = ", its beginning" if letter.cut else ""
+    typer.echo(f"{'payload':<10} {_printable(str(report['payload']))}{cut}")
+
+
+def letter_json(letter: "DeadLetter") -> dict[str, Any]:
+    """Return all of one, as JSON can say it."""
+    return {
+        "position": letter.position,
+        "at": _time(letter.at_s),
+        "operator": letter.operator,
+        "stream": letter.stream,
+        "tries": letter.tries,
+        "came_from": letter.came_from,
+        "record": letter.record,
+        "error": letter.error,
+        "traceback": letter.traceback,
+        "key": _content(letter.key),
+        "payload": _content(letter.value),
+        "cut": letter.cut,
+        "headers": {
+            name: _content(value)
+            for name, value in letter.headers
+            if name not in ("sojourn-error", "sojourn-traceback")
+        },
+    }
+
+
+def _content(value: bytes | None) -> str | None:
+    """Return what is text as it is, and else in base64."""
+    if value is None:
+        return None
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return f"base64:{base64.b64encode(value).decode()}"
+
+
+def _time(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")
+
+
+def _first_line(text: str) -> str:
+    return next(iter(text.splitlines()), "")
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,190 @@
+"""The simulator as a running application: its time is that of the clock on the wall."""
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from sojourn.engine import Cost, Health, Progress
+from sojourn.errors import EngineError
+from sojourn.last_allocation import keep_allocation
+from sojourn.measure.report import Pull
+from sojourn.plan import Node, Plan
+from sojourn.simulate.settings import SimulatorSettings
+from sojourn.simulate.simulator import Simulator
+from sojourn.topology import Topology
+
+__all__ = ["Clock", "InstantClock", "RealTimeSimulator", "WallClock"]
+
+_LOOK_S = 0.1
+
+
+class Clock(Protocol):
+    """A clock that can be waited for."""
+
+    def now_s(self) -> float:
+        """Return what it shows, in seconds since any moment."""
+        ...
+
+    def wait_until(self, at_s: float) -> None:
+        """Return when it shows *at_s*, or later."""
+        ...
+
+
+class WallClock:
+    """The time as it passes."""
+
+    def now_s(self) -> float:
+        """Return the seconds since some moment."""
+        return time.monotonic()
+
+    def wait_until(self, at_s: float) -> None:
+        """Sleep until then."""
+        time.sleep(max(0.0, at_s - time.monotonic()))
+
+
+class InstantClock:
+    """A time that passes only while it is waited for, and then at once: for tests."""
+
+    def __init__(self) -> None:
+        self._now_s = 0.0
+
+    def now_s(self) -> float:
+        """Return the seconds that were waited for."""
+        return self._now_s
+
+    def wait_until(self, at_s: float) -> None:
+        """Let it be then."""
+        self._now_s = max(self._now_s, at_s)
+
+
+class RealTimeSimulator:
+    """Simulates an application while *clock* goes on: a look waits until its time has come.
+
+    Changes take effect when they are made. With *state*, a folder, the processors of now are
+    kept for the next start.
+    """
+
+    name = "the simulator"
+
+    def __init__(
+        self,
+        settings: SimulatorSettings | None = None,
+        *,
+        state: Path | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        told = settings or SimulatorSettings()
+        self._simulator = Simulator(
+            workload=told.workload,
+            seed=told.seed,
+            pause_s=told.pause_s,
+            sample_every=told.sample_every,
+        )
+        self._state, self._clock = state, clock or WallClock()
+        self._lock = threading.Lock()
+        self._began_s: float | None = None
+        self._until_s: float | None = None
+        self._unkept = ""
+
+    @property
+    def now_s(self) -> float:
+        """The time since it was started."""
+        return 0.0 if self._began_s is None else self._clock.now_s() - self._began_s
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The one machine there is."""
+        return self._simulator.nodes
+
+    @property
+    def plan(self) -> Plan:
+        """What was started with, or applied last."""
+        return self._simulator.plan
+
+    def start(self, topology: Topology, plan: Plan) -> None:
+        """Begin now."""
+        self._simulator.start(topology, plan)
+        self._simulator.advance(0.0)  # which compiles it, and takes its time
+        self._began_s = self._clock.now_s()
+        self._keep_allocation()
+
+    def observe(self, until_s: float) -> Pull:
+        """Wait until then, and return what was counted."""
+        if self._began_s is not None and not until_s > self.now_s:
+            raise EngineError(f"{until_s} s is not after {self.now_s:.3f} s, which it is")
+        with self._lock:
+            self._simulator.look_until(until_s)
+            self._until_s = until_s
+        try:
+            self._wait_until(until_s)
+        finally:
+            self._until_s = None
+        with self._lock:
+            return self._simulator.pull()
+
+    def apply(self, plan: Plan) -> Cost:
+        """Change processors now, also while another thread looks."""
+        with self._lock:
+            if (until_s := self._until_s) is not None:
+                self._simulator.advance(min(self.now_s, until_s))
+            cost = self._simulator.apply(plan)
+        if cost.changed:
+            self._keep_allocation()
+        return cost
+
+    def stop(self) -> None:
+        """Forget the run."""
+        with self._lock:
+            self._simulator.stop()
+            self._began_s = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def drain(self, progress: Progress) -> None:
+        """Let nothing more in, and return when all that has entered is complete."""
+        with self._lock:
+            self._simulator.advance(self.now_s)
+            self._simulator.close()
+        if left := self._simulator.in_flight:
+            progress(f"waiting for {left} roots in flight")
+        while self._simulator.in_flight:
+            self._wait_until(self.now_s + _LOOK_S)
+            with self._lock:
+                self._simulator.advance(self.now_s)
+        progress("drained")
+
+    def uncommitted(self) -> int:
+        """Return 0: what is in flight was simulated, and nobody has it to send it again."""
+        return 0
+
+    def health(self) -> Health:
+        """Return how many processors there are; nothing goes wrong here by itself."""
+        with self._lock:
+            running = {} if self._began_s is None else self._simulator.running()
+        return Health(running=running, unkept=self._unkept)
+
+    def _wait_until(self, at_s: float) -> None:
+        if self._began_s is not None:
+            self._clock.wait_until(self._began_s + at_s)
+
+    def _keep_allocation(self) -> None:
+        if self._state is None:
+            return
+        try:
+            keep_allocation(self._state, self.plan.allocation)
+        except EngineError as error:
+            self._unkept = str(error)  # a full disk is no reason to end what runs
+        else:
+            self._unkept = ""

@@ -1,0 +1,21 @@
+"""How an application is simulated in real time."""
+
+from dataclasses import dataclass, field
+
+from sojourn.simulate.workload import Workload
+
+__all__ = ["SimulatorSettings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatorSettings:
+    """What is simulated beside the topology: its *workload*, drawn from *seed*.
+
+    A change stops the operators that change for *pause_s*; one record in *sample_every* is
+    timed.
+    """
+
+    workload: Workload = field(default_factory=Workload)
+    seed: int = 1
+    pause_s: float = 0.0
+    sample_every: int = 1

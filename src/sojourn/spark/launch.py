@@ -1,0 +1,37 @@
+"""An application on Spark, as `sojourn run` starts it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from sojourn.app.application import App
+from sojourn.engine import Progress
+from sojourn.spark.java import find_java
+from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
+
+__all__ = ["launch", "windows"]
+
+
+def launch(
+    app: App,
+    address: str,
+    settings: SparkSettings | None = None,
+    state: Path | None = None,
+    progress: Progress = lambda _line: None,
+) -> SparkEngine:
+    """Return the engine, not started yet. Raise `EngineError` if there is no Java."""
+    find_java()
+    settings = replace(settings or SparkSettings(), state=state)
+    for line in windows(app, settings.batch_s):
+        progress(line)
+    return SparkEngine(app, address, settings, progress)
+
+
+def windows(app: App, batch_s: float) -> list[str]:
+    """Return how far back sinks know what is there: less than a batch would be too little."""
+    return [
+        f"sink {sink.name} remembers its last {sink.window:,} records, which is a batch of "
+        f"{batch_s:g} s at {sink.window / batch_s:,.0f} per second"
+        for sink in app.sinks.values()
+        if sink.deduplicate
+    ]

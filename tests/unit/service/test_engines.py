@@ -1,0 +1,34 @@
+import sys
+
+import pytest
+
+from live_engine import launch
+from sojourn.errors import EngineError, UnknownEngine
+from sojourn.service.engines import launcher, names
+from sojourn.simulate.launch import launch as simulator
+from sojourn.simulate.real_time import RealTimeSimulator
+
+
+def test_engines_are_found_by_their_names(tmp_path):
+    assert names() == ("spark", "simulator")
+    assert launcher("simulator") is simulator
+    made = launcher("simulator")(None, "vld.yaml", None, tmp_path, print)
+    assert isinstance(made, RealTimeSimulator)
+
+
+def test_one_from_outside_is_named_by_its_module():
+    assert launcher("live_engine:launch") is launch
+
+
+@pytest.mark.parametrize("name", ["flink", "", "no.such:engine", "live_engine:none", ".x:y"])
+def test_one_that_is_not_there_is_refused_with_those_that_are(name):
+    with pytest.raises(
+        UnknownEngine, match=r"there are spark, simulator, and yours as package"
+    ):
+        launcher(name)
+
+
+def test_what_is_to_be_installed_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sojourn.simulate.launch", None)
+    with pytest.raises(EngineError, match=r"running on simulator needs .* sojourn\[simulate\]"):
+        launcher("simulator")

@@ -1,0 +1,55 @@
+"""What may be asked of a running application, and what is refused."""
+
+from functools import partial
+
+import pytest
+
+from chain import Jump, begun
+from sojourn.errors import BadInput, EngineError
+from sojourn.service.requests import answer
+from sojourn.simulate.real_time import RealTimeSimulator
+
+
+def test_requests_do_what_they_say():
+    running = begun(Jump())
+    ask = partial(answer, running, lambda: {"name": "chain"})
+    assert "a 4 -> 6" in ask({"ask": "scale", "allocation": {"a": 6}})["said"]
+    assert "decides" in ask({"ask": "resume"})["said"]
+    assert "paused" in ask({"ask": "pause"})["said"]
+    target = {"statistic": "p95", "seconds": 2.0}
+    assert "p95 ≤ 2 s, 9" in ask({"ask": "set", "target": target, "max_processors": 9})["said"]
+    assert ask({"ask": "status"}) == {"name": "chain"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ({}, "None cannot be asked; ask scale, pause"),
+        ({"ask": ["x"]}, "cannot be asked"),
+        ({"ask": "scale"}, "None is no allocation"),
+        ({"ask": "scale", "allocation": [1]}, "is no allocation"),
+        ({"ask": "scale", "allocation": {"a": 1.5}}, "1.5 is no number of processors"),
+        ({"ask": "set"}, "nothing is to be set"),
+        ({"ask": "set", "target": "p95"}, "is no target"),
+        ({"ask": "set", "target": {"statistic": "p95"}}, "is no target"),
+        ({"ask": "set", "target": {"statistic": ["p"], "seconds": 1}}, "cannot be a target"),
+        ({"ask": "set", "target": {"statistic": "p95", "seconds": "1"}}, "no latency"),
+        ({"ask": "set", "max_processors": 0}, "0 is no number of processors"),
+        ({"ask": "set", "max_processors": True}, "True is no number of processors"),
+        ({"ask": "set", "max_processors": "9"}, "'9' is no number of processors"),
+    ],
+)
+def test_any_other_request_is_refused(request_, said):
+    with pytest.raises(BadInput, match=said):
+        answer(begun(Jump()), dict, request_)
+
+
+def test_its_kafka_is_told_to_who_reads_dead_letters():
+    told = answer(begun(Jump()), dict, {"ask": "kafka"})
+    assert told == {"clients": {"bootstrap.servers": "127.0.0.1:9092"}}
+
+
+def test_where_there_is_no_kafka_the_engine_is_named():
+    running = begun(Jump(), engine=RealTimeSimulator())
+    with pytest.raises(EngineError, match="the simulator has no Kafka, and so no dead letters"):
+        answer(running, dict, {"ask": "kafka"})

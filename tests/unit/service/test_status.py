@@ -1,0 +1,99 @@
+"""How a running application is: the record, and its JSON there and back."""
+
+import json
+from dataclasses import replace
+from itertools import count
+
+from chain import Jump, begun, turned
+from live_engine import LiveSimulator
+from sojourn.act.policy.static import Static
+from sojourn.engine import Health
+from sojourn.errors import EngineError
+from sojourn.service.status import LatestDecisions, from_json, status, to_json
+
+
+def test_the_status_tells_all_that_is_shown():
+    running, decisions = begun(Jump(), most=30), LatestDecisions()
+    before = status(running)
+    assert before.operators["a"].service_s is None
+    assert before.now == ""
+    for episode in turned(running, 3):
+        decisions.add(episode)
+    running.scale({"b": 3})
+    told = to_json(status(running, decisions.told()))
+    assert (told["name"], told["policy"]) == ("chain", "mean ≤ 0.2 s, 30")
+    assert told["target"] == {"statistic": "mean", "seconds": 0.2}
+    assert (told["deciding"], told["why"]) == ("paused", "processors were set by hand")
+    assert told["allocation"] == {"a": 7, "b": 3}
+    assert (told["changes"], len(told["decisions"])) == (4, 3)
+    assert told["measured"]["target_statistic_s"] == told["measured"]["mean_s"] > 0
+    operator = told["operators"]["a"]
+    assert (operator["wanted"], operator["running"]) == (7, 7)
+    assert (operator["sends_to"], operator["min_processors"]) == (["b"], 2)
+    assert 0 < operator["utilisation"] < 2
+    assert told["health"]["dead_letters"] == 3
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_what_the_engine_does_not_know_was_measured(monkeypatch):
+    """The number of processors that run is in the reports as well, a look ago."""
+    running = begun(Static())
+    turned(running, 2)
+    monkeypatch.setattr(LiveSimulator, "health", lambda _engine: Health())
+    assert status(running).operators["a"].running == 4
+
+
+def test_where_the_last_look_failed_the_one_before_is_shown():
+    looks = count()
+    engine = LiveSimulator(
+        raises=lambda _now_s: EngineError("busy") if next(looks) >= 2 else None
+    )
+    running = begun(Static(), engine=engine)
+    turned(running, 4)
+    told = status(running)
+    assert (told.usable, told.measured.at_s) == (False, 2.0)
+
+
+def test_a_wish_is_told_once_and_what_failed_each_time():
+    running, decisions = begun(Jump(), active=False), LatestDecisions()
+    assert [decisions.add(e) for e in turned(running, 3)] == [True, False, False]
+    assert not decisions.told()[0].carried_out
+    held = turned(begun(Static()), 1)[0]
+    assert not decisions.add(held)
+    assert decisions.add(replace(held, failure="ZeroDivisionError: by zero"))
+
+
+def test_what_is_read_is_what_was_told():
+    running, decisions = begun(Jump(), most=30), LatestDecisions()
+    for episode in turned(running, 3):
+        decisions.add(episode)
+    told = json.loads(json.dumps(to_json(status(running, decisions.told(), "/s/history"))))
+    assert list(told) == [
+        "name", "policy", "target", "max_processors", "deciding", "why", "warning", "every_s",
+        "at_s", "allocation", "measured", "operators", "now", "usable", "changes", "decisions",
+        "health", "inner_topics", "history",
+    ]  # fmt: skip
+    assert list(told["operators"]["a"]) == [
+        "wanted", "running", "min_processors", "max_processors", "sends_to", "restarts",
+        "backlog", "arrivals_per_s", "served_per_s", "service_s", "wait_s", "utilisation",
+    ]  # fmt: skip
+    assert to_json(from_json(told)) == told
+    read = from_json(told)
+    assert (read.processors, read.history) == (sum(read.allocation.values()), "/s/history")
+
+
+def test_an_application_of_another_version_is_read_as_far_as_it_tells():
+    told = to_json(status(begun(Static())))
+    told |= {"new": 1}
+    for name in ("inner_topics", "warning"):
+        del told[name]
+    for name in ("notices", "no_broker_s"):
+        del told["health"][name]
+    read = from_json(told)
+    assert (read.warning, read.health.notices, read.health.held_records) == ("", (), None)
+    assert read.health.dead_letters == 3
+
+
+def test_what_was_never_seen_is_not_known():
+    measured = status(begun(Static())).measured
+    assert (measured.mean_s, measured.percentiles_s["p95"]) == (None, None)
