@@ -22,7 +22,7 @@ from sojourn.cli.letters import (
 from sojourn.cli.options import JsonOption
 from sojourn.cli.steer import AppOption
 from sojourn.errors import BadInput
-from sojourn.report.json.plans import print_json
+from sojourn.report.json.output import print_json
 
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.dead_letters import DeadLetter

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from sojourn.cli.options import JsonOption
 from sojourn.errors import EngineError
-from sojourn.report.json.plans import print_json
-from sojourn.report.terminal.history import clock, processors_text
+from sojourn.report.json.output import print_json
+from sojourn.report.text import clock, processors_text
 from sojourn.service.client import ask
 from sojourn.service.entry import Entry, running
 

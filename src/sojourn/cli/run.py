@@ -32,7 +32,7 @@ from sojourn.cli.stage import (
 from sojourn.cli.steer import MaxProcessorsOption
 from sojourn.decide.plan import Target
 from sojourn.errors import BadInput
-from sojourn.report.run_output import AsJson, ForPeople
+from sojourn.report.events import AsJson, ForPeople
 from sojourn.service.first_plan import bounded, first_allocation, first_topology
 from sojourn.service.floor import floor_warning
 from sojourn.service.folders import state_folder

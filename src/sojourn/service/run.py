@@ -13,8 +13,9 @@ from sojourn.app.application import App
 from sojourn.errors import EngineError, SojournError
 from sojourn.history import HistoryFile, Run
 from sojourn.knowledge import Episode
-from sojourn.report.run_output import AsJson, ForPeople
-from sojourn.report.turns import Tally, turns
+from sojourn.report.events import AsJson, ForPeople
+from sojourn.report.tally import Tally
+from sojourn.report.turns import turns
 from sojourn.service.claim import Claim
 from sojourn.service.entry import Entry
 from sojourn.service.first_plan import FirstAllocation
@@ -150,12 +151,12 @@ class _Ran:
         passing = turns(self._running.turns(until_s), statistic)
         try:
             self._watching = True
-            with self._says.watch(self._running) as watch:
+            with self._says.watch(self._running) as show:
                 noticed: set[str] = set()
                 for turn in self._tally.counting(passing):
                     self._says.turn(self._running)
                     noticed = self._notice(noticed)
-                    watch.turn(turn.episode)
+                    show(turn.episode)
                     if self._decisions.add(turn.episode):
                         self._says.change(turn.episode)
                     self._write(turn.episode)

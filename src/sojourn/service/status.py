@@ -8,6 +8,7 @@ from typing import Any
 from sojourn.knowledge import Episode, Knowledge, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.model.network import PERCENTILES
+from sojourn.report.turns import News, Turn
 from sojourn.service.engine import Health
 from sojourn.service.supervisor import Running
 
@@ -21,18 +22,12 @@ class LatestDecisions:
 
     def __init__(self) -> None:
         self._told: deque[dict[str, Any]] = deque(maxlen=_MOST_DECISIONS)
-        self._wish: tuple[str, dict[str, int]] | None = None
+        self._news = News()
 
     def add(self, episode: Episode) -> bool:
         """Take in the next turn, and tell whether it is news: a wish is so only once."""
-        decision, changed = episode.decision, episode.cost is not None
-        wish = (decision.kind, dict(decision.after))
-        again, self._wish = wish == self._wish, wish
-        if decision.kind == "hold":
-            news = bool(episode.failure) or not episode.looked
-        else:
-            news = changed or not again
-        if not news:
+        decision = episode.decision
+        if not self._news(Turn(episode=episode)):
             return False
         self._told.append(
             {
@@ -42,7 +37,7 @@ class LatestDecisions:
                 "before": dict(decision.before),
                 "after": dict(decision.after),
                 "reason": decision.reason,
-                "carried_out": changed,
+                "carried_out": episode.cost is not None,
                 "failure": episode.failure,
             }
         )

@@ -10,8 +10,7 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from sojourn.report.terminal.history import clock, processors_text
-from sojourn.report.terminal.tables import duration
+from sojourn.report.text import clock, duration, processors_text
 
 __all__ = ["status_view"]
 

@@ -1,18 +1,19 @@
-"""What `sojourn run` says as it goes: lines for people, a picture, or lines of JSON."""
+"""The events of a run, as `sojourn run` tells them: in lines, in a picture, or as JSON."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 from rich.console import Console
 
 from sojourn.knowledge import Episode
-from sojourn.report.json.history import nulled
+from sojourn.report.json.output import print_event
+from sojourn.report.tally import Tally
+from sojourn.report.terminal.console import say, wide_console
 from sojourn.report.terminal.history import show_tally
 from sojourn.report.terminal.live import View
-from sojourn.report.terminal.watch import Lines, Picture, Unseen, Watch
-from sojourn.report.turns import Tally
+from sojourn.report.terminal.watch import Watch, lines, picture, unseen
+from sojourn.report.text import printable
 from sojourn.service.entry import Entry
 from sojourn.service.supervisor import Running
 
@@ -20,8 +21,6 @@ __all__ = ["AsJson", "ForPeople"]
 
 # What a live picture shows of a run without an end.
 _WINDOW_S = 600.0
-# Where there is no terminal there is no width to keep to.
-_WIDEST = 10_000
 
 
 class ForPeople:
@@ -57,9 +56,9 @@ class ForPeople:
     def watch(self, running: Running) -> Watch:
         """Return what turns are shown to."""
         if not self._live:
-            return Lines()
+            return lines()
         self._view = View(running.topology, running.orders.target, _WINDOW_S, rolling=True)
-        return Picture(self._view, 0.0, self._console)
+        return picture(self._view, 0.0, self._console)
 
     def turn(self, running: Running) -> None:
         """Draw from now on what may have been changed by hand."""
@@ -79,16 +78,16 @@ class ForPeople:
 
     def progress(self, text: str) -> None:
         """Say how far the start, or the end, has come."""
-        typer.echo("".join(c if c.isprintable() else " " for c in text), err=True)
+        typer.echo(printable(text), err=True)
 
     def end(self, tally: Tally, running: Running) -> None:  # noqa: ARG002 - as below
         """Say what it came to."""
-        console = self._console if self._console.is_terminal else Console(width=_WIDEST)
+        console = wide_console()
         console.print()
         show_tally(console, tally)
 
     def _say(self, text: str, style: str | None = None) -> None:
-        self._console.print(text, soft_wrap=True, highlight=False, markup=False, style=style)
+        say(self._console, text, style)
 
 
 class AsJson:
@@ -110,7 +109,7 @@ class AsJson:
         notes: Sequence[str] = (),
     ) -> None:
         """Say that it runs."""
-        self._say(
+        print_event(
             "ready",
             {
                 "name": entry.name,
@@ -129,7 +128,7 @@ class AsJson:
 
     def watch(self, running: Running) -> Watch:  # noqa: ARG002 - as above
         """Return what shows nothing."""
-        return Unseen()
+        return unseen()
 
     def turn(self, running: Running) -> None:
         """Draw nothing."""
@@ -138,7 +137,7 @@ class AsJson:
         """Say what was changed, or would have been, and what the loop was told."""
         decision = episode.decision
         held = "failure" if episode.failure else "told"
-        self._say(
+        print_event(
             "change" if decision.kind != "hold" else held,
             {
                 "at_s": decision.at_s,
@@ -153,18 +152,14 @@ class AsJson:
 
     def notice(self, text: str) -> None:
         """Say what somebody should know."""
-        self._say("notice", {"text": text})
+        print_event("notice", {"text": text})
 
     def progress(self, text: str) -> None:
         """Say how far the start, or the end, has come."""
-        self._say("progress", {"text": text})
+        print_event("progress", {"text": text})
 
     def end(self, tally: Tally, running: Running) -> None:
         """Say what it came to."""
         allocation = dict(running.engine.allocation)
         changes = running.changes
-        self._say("end", {"turns": tally.turns, "changes": changes, "allocation": allocation})
-
-    @staticmethod
-    def _say(event: str, told: Mapping[str, object]) -> None:
-        typer.echo(json.dumps({"event": event, **nulled(told)}, ensure_ascii=False))
+        print_event("end", {"turns": tally.turns, "changes": changes, "allocation": allocation})
