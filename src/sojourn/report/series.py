@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from math import fsum, isfinite, nan
+from math import fsum, isfinite, isnan, nan
 
 from sojourn.decide.plan import Target
 from sojourn.knowledge import measured_s
@@ -88,7 +88,7 @@ class Point:
         both = (self, later)
         known = [each for each in both if isfinite(each.arrivals_per_s)]
         lasted_s = fsum(each.lasted_s for each in known)
-        same = [each for each in both if each.statistic == later.statistic]
+        same = self if self.statistic == later.statistic else later
         names = {**self.operators, **later.operators}
         nothing = OperatorPoint()
         return Point(
@@ -98,9 +98,9 @@ class Point:
             if lasted_s > 0
             else nan,
             statistic=later.statistic,
-            measured_s=_most(*(each.measured_s for each in same)),
-            expected_s=_most(*(each.expected_s for each in same)),
-            processors=max(each.processors for each in both),
+            measured_s=_most(same.measured_s, later.measured_s),
+            expected_s=_most(same.expected_s, later.expected_s),
+            processors=max(self.processors, later.processors),
             after=later.after,
             outside=self.outside + later.outside,
             turns=self.turns + later.turns,
@@ -175,7 +175,8 @@ class Course:
         most: dict[str, float] = {}
         for each in self.points:
             for name, operator in each.operators.items():
-                most[name] = _most(most.get(name, 0.0), operator.given, operator.running)
+                known = _most(operator.given, operator.running)
+                most[name] = _most(most.get(name, 0.0), known)
         large = set(most)
         if len(most) > _MOST_OPERATORS:
             large = set(sorted(most, key=lambda name: -most[name])[: _MOST_OPERATORS - 1])
@@ -202,13 +203,15 @@ def _point(turn: Turn, target: Target | None) -> Point:
     took_s = measured_s(seen, statistic) if seen.usable else nan
     comparable = said is not None and said.statistic == statistic
     given, called = decision.before, decision.wanted or {}
-    operators = {name: OperatorPoint(k) for name, k in given.items()}
-    if seen.usable:
-        for name, o in seen.operators.items():
-            operators[name] = OperatorPoint(
-                given.get(name, nan), o.running, o.wanted, called.get(name, nan), o.backlog
-            )
-    running = [o.running for o in operators.values() if isfinite(o.running)]
+    there = seen.operators if seen.usable else {}
+    operators = {
+        name: OperatorPoint(
+            given.get(name, nan), o.running, o.wanted, called.get(name, nan), o.backlog
+        )
+        for name, o in there.items()
+    }
+    operators |= {name: OperatorPoint(k) for name, k in given.items() if name not in there}
+    running = [o.running for o in there.values()]
     return Point(
         since_s=seen.since_s,
         at_s=seen.at_s,
@@ -231,8 +234,8 @@ def _sum(values: Iterable[float]) -> float:
     return fsum(known) if known else nan
 
 
-def _most(*values: float) -> float:
-    return max(filter(isfinite, values), default=nan)
+def _most(one: float, two: float) -> float:
+    return one if isnan(two) or one >= two else two
 
 
 def _known(value: float) -> float:
