@@ -22,6 +22,7 @@ __all__ = [
     "Episode",
     "Kind",
     "Knowledge",
+    "News",
     "PredictionError",
     "Wish",
     "allocation_text",
@@ -113,9 +114,39 @@ class Episode:
         return self.observation.lasted_s > 0
 
     @property
+    def done(self) -> str:
+        """What was done: hold, up, down or move, and whether it was only wished for.
+
+        Told are orders by hand between two turns: to pause, to resume, another target.
+        """
+        kind = self.decision.kind
+        if kind == "hold" and not self.looked and not self.failure:
+            return "told"
+        if kind == "hold" or self.cost is not None:
+            return kind
+        return f"{kind} failed" if self.failure else f"{kind} advised"
+
+    @property
     def running(self) -> Plan:
         """The plan from then on."""
         return self.decision.before if self.cost is None else self.decision.after
+
+
+class News:
+    """Tells changes and new wishes from what is wished for again at each turn."""
+
+    def __init__(self) -> None:
+        self._wished: tuple[str, Plan] | None = None
+
+    def __call__(self, episode: Episode) -> bool:
+        """Tell whether the turn has something new to say."""
+        wish = episode.done, episode.decision.after
+        again, self._wished = wish == self._wished, wish
+        if episode.done == "told":
+            return True
+        if episode.done == "hold":
+            return bool(episode.failure)  # the loop's own
+        return not (again and episode.cost is None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

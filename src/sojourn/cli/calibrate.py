@@ -9,7 +9,8 @@ import typer
 
 from sojourn.errors import BadCalibration, BadFile
 from sojourn.model.calibration import FORMS, Calibration, Pair, fit
-from sojourn.report.json.plans import calibration_report, print_json
+from sojourn.report.json.output import print_json
+from sojourn.report.json.plans import calibration_report
 from sojourn.topology.check import shown
 
 __all__ = ["calibrate", "read_calibration"]

@@ -31,12 +31,10 @@ from sojourn.cli.stage import (
 )
 from sojourn.errors import UnknownPolicy
 from sojourn.knowledge import Episode
-from sojourn.report.json.plans import print_json
+from sojourn.report.output import hand_over
 
 __all__ = ["compare"]
 
-# Where there is no terminal there is no width to keep to.
-_WIDEST = 10_000
 _FIRST = "drs"
 
 
@@ -104,6 +102,7 @@ def compare(
     )
     from sojourn.report.comparison import outcomes  # noqa: PLC0415
     from sojourn.report.json.comparison import compare_report  # noqa: PLC0415 - numba is optional
+    from sojourn.report.plot.comparison import draw_comparison  # noqa: PLC0415
     from sojourn.report.terminal.comparison import show_comparison  # noqa: PLC0415
 
     chosen, note = _read_policies(policies), stage.unmet
@@ -115,17 +114,14 @@ def compare(
             bar.update(task, advance=lasted_s, description=f"{name}, seed {seed}")
 
         made = outcomes(stage, chosen, seeds, export=export, turn=turn)
-    if plot is not None:
-        from sojourn.report.plot.comparison import draw_comparison  # noqa: PLC0415 - slow to import
-
-        draw_comparison(stage, made, plot)
-    if json:
-        print_json(compare_report(stage, made, note))
-    else:
-        console = Console()
-        if not console.is_terminal:
-            console = Console(width=_WIDEST)
-        show_comparison(stage, made, note, console)
+    hand_over(
+        as_json=json,
+        report=lambda: compare_report(stage, made, note),
+        show=lambda console: show_comparison(stage, made, note, console),
+        wide=True,
+        plot=plot,
+        draw=lambda path: draw_comparison(stage, made, path),
+    )
 
 
 def _read_policies(text: str | None) -> list[str]:

@@ -16,7 +16,7 @@ from sojourn.cli.letters import (
 from sojourn.cli.options import JsonOption
 from sojourn.cli.steer import AppOption
 from sojourn.errors import BadInput
-from sojourn.report.json.plans import print_json
+from sojourn.report.json.output import print_json
 from sojourn.report.terminal.dead_letters import letter_json, print_letter, print_letters
 
 __all__ = ["dead_letters"]

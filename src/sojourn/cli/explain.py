@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from sojourn.cli.address import AddressArgument, RateOption, read_address
 from sojourn.cli.options import (
@@ -25,7 +24,9 @@ from sojourn.cli.options import (
 )
 from sojourn.cli.plan import make_plan
 from sojourn.decide import explain as decide
-from sojourn.report.json.plans import explanation_report, print_json
+from sojourn.report.json.plans import explanation_report
+from sojourn.report.output import hand_over
+from sojourn.report.plot.explanation import draw_explanation
 from sojourn.report.terminal.progress import working
 from sojourn.report.terminal.tables import show_explanation
 
@@ -70,11 +71,10 @@ def explain(
         )
         far("looking at what else there is")
         explanation = decide.explain(topology, chosen, target, model=model)
-    if plot is not None:
-        from sojourn.report.plot.explanation import draw_explanation  # noqa: PLC0415 - a second to import
-
-        draw_explanation(topology, explanation, target, plot)
-    if json:
-        print_json(explanation_report(explanation))
-    else:
-        show_explanation(explanation, Console())
+    hand_over(
+        as_json=json,
+        report=lambda: explanation_report(explanation),
+        show=lambda console: show_explanation(explanation, console),
+        plot=plot,
+        draw=lambda path: draw_explanation(topology, explanation, target, path),
+    )

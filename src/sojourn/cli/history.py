@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from sojourn.cli.completion import histories
 from sojourn.cli.options import JsonOption
@@ -14,16 +13,16 @@ from sojourn.errors import BadInput
 from sojourn.history import read_episodes, read_run, read_runs
 from sojourn.knowledge import Episode
 from sojourn.report.json.history import history_report
-from sojourn.report.json.plans import print_json
-from sojourn.report.terminal.history import say, show_lines, show_tally
+from sojourn.report.output import hand_over
+from sojourn.report.plot.history import draw_history
+from sojourn.report.tally import Tally
+from sojourn.report.terminal.history import Shown, show_history
 from sojourn.report.terminal.progress import working
-from sojourn.report.turns import Line, Tally, lines, turns
+from sojourn.report.turns import Line, lines, turns
 from sojourn.service.histories import find_history
 
 __all__ = ["history"]
 
-# Where there is no terminal there is no width to keep to, and one line each is best to search.
-_WIDEST = 10_000
 _OFTEN = 100
 
 
@@ -77,36 +76,35 @@ def history(
     tally = Tally(begun.topology, begun.target)
     statistic = begun.target.statistic if begun.target else "mean"
     with working(f"reading {file}") as far:
+
+        def episodes(what: str = "") -> Iterator[Episode]:
+            return _counted(read_episodes(file, run=number), far, what)
+
         if plot is not None:
-            from sojourn.report.plot.history import draw_history  # noqa: PLC0415 - slow to import
-
             title = f"{begun.topology.name}, run {number}: {begun.policy}"
-            drawn = _counted(read_episodes(file, run=number), far, "for the picture")
-            draw_history(drawn, plot, begun.target, title)
+            draw_history(episodes("for the picture"), plot, begun.target, title)
         if html is not None:
-            from sojourn.report.page.page import write_page  # noqa: PLC0415 - it needs our clock
+            from sojourn.report.page.page import write_page  # noqa: PLC0415 - slow to import
 
-            drawn = _counted(read_episodes(file, run=number), far, "for the page")
-            write_page(drawn, begun, html, number=number)
-        told = _counted(read_episodes(file, run=number), far)
-        passing = tally.counting(turns(told, statistic))
+            write_page(episodes("for the page"), begun, html, number=number)
+        passing = tally.counting(turns(episodes(), statistic))
         kept = (turn for turn in passing if not decisions or turn.done != "hold")
         report = history_report(number, begun, passing, tally) if json else {}
         shown, before = _last(lines(kept, every=every), last)
-    if json:
-        print_json({"file": str(file), **report})
-        return
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDEST)
-    say(console, f"{begun.topology.name} · run {number} of {max(read_runs(file))}", "bold")
-    say(console, f"{begun.policy}; started {begun.started_at:%Y-%m-%d %H:%M:%S %Z}")
-    say(console, f"from {file}\n" if found else "")
-    if before:
-        say(console, f"{before} lines before these; --last 0 shows all")
-    if shown:
-        show_lines(console, shown)
-    show_tally(console, tally)
+    told = Shown(
+        run=begun,
+        number=number,
+        of=max(read_runs(file)),
+        lines=shown,
+        before=before,
+        tally=tally,
+    )
+    hand_over(
+        as_json=json,
+        report=lambda: {"file": str(file), **report},
+        show=lambda console: show_history(told, console, str(file) if found else ""),
+        wide=True,
+    )
 
 
 def _counted(

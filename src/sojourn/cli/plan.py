@@ -1,7 +1,5 @@
 """`sojourn plan`: how many processors each operator should have."""
 
-from rich.console import Console
-
 from sojourn.cli.address import AddressArgument, RateOption, read_address
 from sojourn.cli.calibrate import read_calibration
 from sojourn.cli.options import (
@@ -27,7 +25,8 @@ from sojourn.decide.target import Target
 from sojourn.errors import BadCalibration, BadTarget
 from sojourn.model.calibration import Calibration
 from sojourn.model.network import predict
-from sojourn.report.json.plans import plan_report, print_json
+from sojourn.report.json.plans import plan_report
+from sojourn.report.output import hand_over
 from sojourn.report.terminal.progress import working
 from sojourn.report.terminal.tables import show_plan
 from sojourn.topology import Topology
@@ -66,10 +65,11 @@ def plan(
     with working(f"planning {topology.name}"):
         made = make_plan(topology, processors, target, model, nodes, correction)
         predicted = predict(topology, made.allocation, model=model, calibration=correction)
-    if json:
-        print_json(plan_report(made, predicted, target))
-    else:
-        show_plan(made, predicted, target, Console())
+    hand_over(
+        as_json=json,
+        report=lambda: plan_report(made, predicted, target),
+        show=lambda console: show_plan(made, predicted, target, console),
+    )
 
 
 def make_plan(

@@ -1,7 +1,5 @@
 """`sojourn predict`: what an allocation would do."""
 
-from rich.console import Console
-
 from sojourn.cli.address import AddressArgument, RateOption, read_address
 from sojourn.cli.calibrate import read_calibration
 from sojourn.cli.options import (
@@ -12,7 +10,8 @@ from sojourn.cli.options import (
     read_allocation,
 )
 from sojourn.model import network
-from sojourn.report.json.plans import prediction_report, print_json
+from sojourn.report.json.plans import prediction_report
+from sojourn.report.output import hand_over
 from sojourn.report.terminal.progress import working
 from sojourn.report.terminal.tables import show_prediction
 
@@ -35,7 +34,8 @@ def predict(
     correction = read_calibration(calibration)
     with working(f"predicting {topology.name}"):
         predicted = network.predict(topology, counts, model=model, calibration=correction)
-    if json:
-        print_json(prediction_report(predicted))
-    else:
-        show_prediction(predicted, Console())
+    hand_over(
+        as_json=json,
+        report=lambda: prediction_report(predicted),
+        show=lambda console: show_prediction(predicted, console),
+    )

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from sojourn.cli.options import JsonOption
 from sojourn.errors import EngineError
-from sojourn.report.json.plans import print_json
+from sojourn.report.json.output import print_json
 from sojourn.report.terminal.applications import Listed, applications_view, listed_json
 from sojourn.service.client import ask_status
 from sojourn.service.entry import Entry, running

@@ -1,15 +1,12 @@
 """`sojourn rehearse`: what a loop would do to a load, on the simulator."""
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from sojourn.act.policy import Policy
 from sojourn.cli.address import AddressArgument, RateOption, read_address
 from sojourn.cli.options import (
     JsonOption,
@@ -41,12 +38,11 @@ from sojourn.cli.stage import (
 )
 from sojourn.history import HistoryFile, Run
 from sojourn.knowledge import Episode
-from sojourn.plan import Plan
-from sojourn.report.json.plans import print_json
-from sojourn.report.terminal.history import clock
+from sojourn.report.output import hand_over
+from sojourn.report.plot.history import draw_history
+from sojourn.report.terminal.console import wide_console
 from sojourn.report.terminal.live import View
-from sojourn.report.terminal.progress import working
-from sojourn.report.terminal.watch import Lines, Picture, Unseen, Watch
+from sojourn.report.terminal.watch import chosen, lines, progress
 
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.rehearsal import Rehearsal, Stage
@@ -54,8 +50,6 @@ if TYPE_CHECKING:  # importing the simulator takes a second
 __all__ = ["rehearse"]
 
 _INTERRUPTED = 130
-# Where there is no terminal there is no width to keep to.
-_WIDEST = 10_000
 
 
 def rehearse(
@@ -152,64 +146,49 @@ def rehearse(
         workload=read_shapes(topology, service, gaps),
         midnight_s=read_time_of_day_s(begins_at),
     )
-    from sojourn.report.terminal.rehearsal import (  # noqa: PLC0415 - numba is optional
-        rehearsal_report,
-        show_begin,
-        show_end,
-    )
+    from sojourn.rehearsal import rehearse as play  # noqa: PLC0415 - numba is optional
+    from sojourn.report.json.rehearsal import rehearsal_report  # noqa: PLC0415
+    from sojourn.report.terminal.rehearsal import show_begin, show_end  # noqa: PLC0415
 
     run = _begun(stage, f"{said}, only recommending" if passive else said)
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDEST)
-    watch: Watch = Unseen() if json else Lines()
-    if (console.is_terminal and not json) if live is None else live:
-        view = View(topology, target, stage.lasts_s)
-        # JSON is alone on standard output
-        watch = Picture(view, speed, Console(stderr=True) if json else Console())
+    watch = chosen(
+        View(topology, target, stage.lasts_s),
+        live=live,
+        as_json=json,
+        speed=speed,
+        instead=progress(f"rehearsing {topology.name}", stage.lasts_s) if json else lines(),
+    )
     episodes: list[Episode] = []
-    # where changes are printed, or drawn, it is seen anyway
-    unseen = not isinstance(watch, Lines | Picture)
-    waits = working(f"rehearsing {topology.name}") if unseen else nullcontext(_nothing)
-    with (
-        waits as far,
-        nullcontext() if history is None else HistoryFile(history) as file_of_turns,
-    ):
-        if file_of_turns is not None:
-            file_of_turns.begin(run)
+    done: Rehearsal | None = None
+    with nullcontext() if history is None else HistoryFile(history) as file:
+        if file is not None:
+            file.begin(run)
         if not json:
-            show_begin(stage, run, console)
+            show_begin(stage, run, wide_console())
+        # where it is interrupted, it was reached so far
+        with suppress(KeyboardInterrupt), watch as show:
 
-        def turn(episode: Episode) -> None:
-            if file_of_turns is not None:
-                file_of_turns.append(episode)
-            episodes.append(episode)
-            far(f"{clock(episode.observation.at_s)} of {clock(stage.lasts_s)}")
-            watch.turn(episode)
+            def turn(episode: Episode) -> None:
+                if file is not None:
+                    file.append(episode)
+                episodes.append(episode)
+                show(episode)
 
-        done = _played(
-            stage,
-            decides,
-            watch,
-            turn,
-            start=run.plan,
-            seed=seed,
-            active=not passive,
-        )
-    if plot is not None and episodes:
-        from sojourn.report.plot.history import draw_history  # noqa: PLC0415 - a second to import
-
-        draw_history(episodes, plot, target, f"{topology.name}: {run.policy}")
-    if json:
-        print_json(rehearsal_report(stage, run, seed, episodes, done))
-    else:
-        show_end(stage, run, episodes, done, console)
+            done = play(
+                stage, decides, start=run.plan, seed=seed, active=not passive, turn=turn
+            )
+    hand_over(
+        as_json=json,
+        report=lambda: rehearsal_report(stage, run, seed, episodes, done),
+        show=lambda console: show_end(stage, run, episodes, done, console),
+        wide=True,
+        plot=plot if episodes else None,
+        draw=lambda path: draw_history(
+            episodes, path, target, f"{topology.name}: {run.policy}"
+        ),
+    )
     if done is None:
         raise typer.Exit(_INTERRUPTED)
-
-
-def _nothing(_far: str) -> None:
-    pass
 
 
 def _begun(stage: "Stage", policy: str) -> Run:
@@ -223,23 +202,3 @@ def _begun(stage: "Stage", policy: str) -> Run:
         target=stage.target,
         midnight_s=stage.midnight_s,
     )
-
-
-def _played(
-    stage: "Stage",
-    policy: Policy,
-    watch: Watch,
-    turn: Callable[[Episode], None],
-    *,
-    start: Plan,
-    seed: int,
-    active: bool,
-) -> "Rehearsal | None":
-    """Return the run; None where it was interrupted."""
-    from sojourn.rehearsal import rehearse as run  # noqa: PLC0415 - numba is optional
-
-    try:
-        with watch:
-            return run(stage, policy, start=start, seed=seed, active=active, turn=turn)
-    except KeyboardInterrupt:
-        return None

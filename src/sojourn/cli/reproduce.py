@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from sojourn.cli.options import JsonOption
+from sojourn.cli.simulator import loading_simulator
 from sojourn.errors import BadInput
-from sojourn.experiments import experiment, names
-from sojourn.report.json.plans import print_json
+from sojourn.experiments import names
+from sojourn.experiments.verdicts import listing, verdicts
+from sojourn.report.output import hand_over
+from sojourn.report.plot.figure import figure
+from sojourn.report.plot.panels import draw_panels
+from sojourn.report.terminal.experiments import show_listing, show_verdicts
 
 if TYPE_CHECKING:
     from sojourn.experiments.runner import Draw, Reproduced
@@ -58,9 +61,13 @@ def reproduce(
 
     Example: sojourn reproduce drs15-fig6 drs17-fig10
     """
-    console = Console()
     if list_:
-        _list(_possible(engine), console, as_json=json)
+        listed = listing(_possible(engine))
+        hand_over(
+            as_json=json,
+            report=lambda: listed,
+            show=lambda console: show_listing(listed, console),
+        )
         return
     chosen = None if all_ else tuple(dict.fromkeys(name or ()))
     if chosen == ():
@@ -73,11 +80,12 @@ def reproduce(
         raise BadInput("--faster and --within are for Spark; write --engine spark with them")
     else:
         done = _run(chosen or names(), seed, out)
-    if json:
-        print_json(_report(done, seed, engine))
-    else:
-        _show(done, console)
-        console.print(f"report  {out / 'report.md'}", soft_wrap=True, highlight=False)
+    report = verdicts(done, seed, engine)
+    hand_over(
+        as_json=json,
+        report=lambda: report,
+        show=lambda console: show_verdicts(report, out / "report.md", console),
+    )
     if not all(one.outcome.holds for one in done):
         raise typer.Exit(DOES_NOT_HOLD)
 
@@ -93,12 +101,8 @@ def _possible(engine: EngineName) -> tuple[str, ...]:
 def _run(chosen: Sequence[str], seed: int, out: Path) -> "list[Reproduced]":
     from rich.progress import Progress  # noqa: PLC0415 - other commands do without it
 
-    try:
+    with loading_simulator():
         from sojourn.experiments.on_simulator import simulated  # noqa: PLC0415 - numba is optional
-    except ImportError as error:
-        raise BadInput(
-            "the simulator needs numba, which is not installed; install sojourn[simulate]"
-        ) from error
     from sojourn.experiments.bench import Bench  # noqa: PLC0415 - with all that it imports
     from sojourn.experiments.runner import reproduce as run  # noqa: PLC0415
     from sojourn.experiments.runner import write_page  # noqa: PLC0415
@@ -117,76 +121,9 @@ def _run(chosen: Sequence[str], seed: int, out: Path) -> "list[Reproduced]":
 
 def drawing(errors: Console) -> "Draw | None":
     """Return what draws; None where nothing can, which is said."""
-    from sojourn.report.plot.experiments import draw_panels  # noqa: PLC0415
-    from sojourn.report.plot.explanation import figure  # noqa: PLC0415 - only where something is drawn
-
     try:
         figure(1, 1)
     except BadInput as error:
         errors.print(f"no pictures: {error}", highlight=False, markup=False)
         return None
     return draw_panels
-
-
-def _list(known: Sequence[str], console: Console, *, as_json: bool) -> None:
-    abouts = {name: experiment(name).about for name in known}
-    if as_json:
-        listed = [
-            {"name": name, "source": a.source, "claim": a.claim} for name, a in abouts.items()
-        ]
-        print_json({"experiments": listed})
-        return
-    table = _table("experiment", "source", "claim")
-    for name, about in abouts.items():
-        table.add_row(name, about.source, about.claim)
-    console.print(table, highlight=False)
-
-
-def _show(done: "Sequence[Reproduced]", console: Console) -> None:
-    table = _table("experiment", "claim", "verdict", "numbers")
-    for one in done:
-        for number, verdict in enumerate(one.outcome.verdicts):
-            table.add_row(
-                one.name if number == 0 else "",
-                verdict.point,
-                "holds" if verdict.holds else "does not hold",
-                verdict.numbers,
-            )
-        if one.about.caveat:
-            table.add_row("", "", "", one.about.caveat)
-        table.add_section()
-    console.print(table, highlight=False)
-    held = sum(one.outcome.holds for one in done)
-    console.print(f"{held} of {len(done)} hold", highlight=False)
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in columns:
-        table.add_column(column, no_wrap=column in {"experiment", "source"})
-    return table
-
-
-def _report(done: "Sequence[Reproduced]", seed: int, engine: EngineName) -> dict[str, Any]:
-    return {
-        "engine": engine,
-        "seed": seed,
-        "holds": all(one.outcome.holds for one in done),
-        "experiments": [
-            {
-                "name": one.name,
-                "source": one.about.source,
-                "claim": one.about.claim,
-                "caveat": one.about.caveat,
-                "holds": one.outcome.holds,
-                "verdicts": [
-                    {"point": v.point, "holds": v.holds, "numbers": v.numbers}
-                    for v in one.outcome.verdicts
-                ],
-                "csv": str(one.csv),
-                "picture": None if one.picture is None else str(one.picture),
-                "wall_s": one.wall_s,
-            }
-            for one in done
-        ],
-    }

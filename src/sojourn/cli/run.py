@@ -42,7 +42,7 @@ from sojourn.cli.stage import (
 from sojourn.cli.steer import MaxProcessorsOption
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput
-from sojourn.report.run_output import AsJson, ForPeople
+from sojourn.report.events import AsJson, ForPeople
 from sojourn.service.engines import launcher, names
 from sojourn.service.first_plan import bounded, first_allocation, first_topology, guesses
 from sojourn.service.floor import floor_warning

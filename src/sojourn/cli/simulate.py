@@ -18,10 +18,12 @@ from sojourn.cli.options import (
     read_duration_s,
 )
 from sojourn.cli.shapes import GapsOption, ServiceOption, read_shapes
-from sojourn.errors import BadInput, BadWorkload
-from sojourn.report.json.plans import print_json, simulated_report
+from sojourn.cli.simulator import loading_simulator
+from sojourn.errors import BadWorkload
+from sojourn.report.json.plans import simulated_report
+from sojourn.report.output import hand_over
 from sojourn.report.parquet import roots_to_parquet
-from sojourn.report.terminal.progress import working
+from sojourn.report.plot.explanation import draw_simulated
 from sojourn.report.terminal.tables import show_simulated
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Dispatching, Workload
@@ -73,13 +75,8 @@ def simulate(
     """
     from rich.progress import Progress  # noqa: PLC0415 - other commands do without it
 
-    try:
-        with working("loading the simulator"):
-            from sojourn.simulate.run import simulate as run  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise BadInput(
-            "the simulator needs numba, which is not installed; install sojourn[simulate]"
-        ) from error
+    with loading_simulator():
+        from sojourn.simulate.run import simulate as run  # noqa: PLC0415 - numba is optional
     if duration is not None and records is not None:
         raise BadWorkload("--duration and --records are both given; a run ends by one of them")
     topology, counts = read_address(address, rate), read_allocation(allocation)
@@ -101,14 +98,13 @@ def simulate(
             seed=seed,
             each=each,
         )
-    if plot is not None:
-        from sojourn.report.plot.explanation import draw_simulated  # noqa: PLC0415 - a second to import
-
-        draw_simulated(topology, done, plot)
-    if json:
-        print_json(simulated_report(done))
-    else:
-        show_simulated(topology, done, Console())
+    hand_over(
+        as_json=json,
+        report=lambda: simulated_report(done),
+        show=lambda console: show_simulated(topology, done, console),
+        plot=plot,
+        draw=lambda path: draw_simulated(topology, done, path),
+    )
 
 
 def _nothing(_part: float, _roots: NDArray[np.void]) -> None:

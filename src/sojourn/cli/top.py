@@ -11,7 +11,7 @@ from rich.live import Live
 from sojourn.cli.options import JsonOption
 from sojourn.cli.steer import AppOption
 from sojourn.errors import EngineError
-from sojourn.report.json.plans import print_json
+from sojourn.report.json.output import print_json
 from sojourn.report.terminal.status import status_view
 from sojourn.service.client import ask, ask_status
 from sojourn.service.entry import find

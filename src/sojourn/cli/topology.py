@@ -15,12 +15,10 @@ from sojourn.cli.address import (
     with_rates,
 )
 from sojourn.cli.completion import topologies
-from sojourn.errors import BadFile, BadInput
-from sojourn.history import read, read_runs
-from sojourn.measure.observed import LEAST_SAMPLES
+from sojourn.errors import BadInput
+from sojourn.history.measured import measured_topology
 from sojourn.report.terminal.progress import working
 from sojourn.service.histories import find_history
-from sojourn.topology import Topology
 from sojourn.topology.file import topology_text, write_topology
 
 __all__ = ["topology"]
@@ -66,7 +64,8 @@ def topology(
     """
     if measured:
         with working("reading what was measured"):
-            described, remarks = _measured(address, history, run)
+            path = history or find_history(None if address is None else _name(address))
+            described, remarks = measured_topology(path, run)
         described = with_rates(described, read_rate_options(rate))
     elif address is None or history is not None or run is not None:
         wrong = "there is nothing to write" if address is None else "--history and --run"
@@ -79,39 +78,6 @@ def topology(
         write_topology(described, output, remarks=remarks)
         for remark in remarks:
             typer.echo(remark, err=True)
-
-
-def _measured(
-    address: str | None, file: Path | None, run: int | None
-) -> tuple[Topology, list[str]]:
-    """Return what was measured last, and where that was found and what was not measured."""
-    path = find_history(None if address is None else _name(address)) if file is None else file
-    runs = read_runs(path)
-    for number in reversed(runs) if run is None else [run]:
-        known = read(path, run=number)
-        usable = [e.observation for e in known.episodes if e.observation.usable]
-        if usable:
-            break
-    else:
-        raise BadFile(str(path), "has no turn that measured anything", "let it run for longer")
-    name, since = runs[number].topology.name, runs[number].started_at
-    started = f"{since:%Y-%m-%d %H:%M:%S %Z}"
-    remarks = [f"measured in run {number} of {name}, started {started}, from {path}"]
-    samples = {
-        name: sum(seen.operators[name].samples for seen in usable)
-        for name in known.topology.operator
-    }
-    few = [name for name, number in samples.items() if number < LEAST_SAMPLES]
-    if few:
-        remarks.append(
-            f"fewer than {LEAST_SAMPLES} records of {', '.join(few)} were measured: its times "
-            "are those of its hints, or guesses"
-        )
-    # an application that was stopped when nothing arrived any more: its last load counts
-    loads = [seen.arrivals_per_s for seen in usable if seen.arrivals_per_s > 0]
-    if loads and usable[-1].arrivals_per_s == 0:
-        return known.topology.scaled(loads[-1] / known.topology.arrivals_per_s), remarks
-    return known.topology, remarks
 
 
 def _name(address: str) -> str:

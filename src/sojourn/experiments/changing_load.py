@@ -13,7 +13,7 @@ from sojourn.experiments.rebalancing import minutes_table
 from sojourn.experiments.record import About, Outcome, Verdict
 from sojourn.experiments.span import Span
 from sojourn.experiments.timeline import Watched, watch
-from sojourn.report.panel import Panel, Series
+from sojourn.report.panel import Mark, Panel, Series
 from sojourn.simulate.workload import Rates
 
 __all__ = ["Changing", "Runs", "adding_costs_more", "answers", "first_step", "kinds"]
@@ -123,7 +123,7 @@ class Changing:
             y_label="mean completion, s",
             series=(line,),
             levels={"T_max": self.target_s, "T_min": self.low_s},
-            marks=tuple(change.minute for change in run.changes),
+            marks=tuple(Mark(change.minute) for change in run.changes),
             log_y=True,
         )
 

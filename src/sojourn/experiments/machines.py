@@ -13,7 +13,7 @@ from sojourn.experiments.rebalancing import minutes_table
 from sojourn.experiments.record import About, Outcome, Verdict
 from sojourn.experiments.span import Span
 from sojourn.experiments.timeline import Watched, watch
-from sojourn.report.panel import Panel, Series
+from sojourn.report.panel import Mark, Panel, Series
 
 __all__ = ["Machines", "Trial", "adding_costs_more", "changed_at_once", "kept_after"]
 
@@ -77,7 +77,7 @@ class Machines:
             y_label="mean, s",
             series=tuple(lines),
             levels={f"{trial.name} target": trial.target_s for trial in self.trials},
-            marks=(float(self.first),),
+            marks=(Mark(float(self.first)),),
         )
         return Outcome(table=minutes_table(runs), panels=(panel,), verdicts=tuple(verdicts))
 

@@ -11,7 +11,7 @@ from sojourn.experiments.published_drs import Minutes, published
 from sojourn.experiments.record import About, Outcome, Table, Verdict
 from sojourn.experiments.span import Span
 from sojourn.experiments.timeline import Watched, watch
-from sojourn.report.panel import Panel, Series
+from sojourn.report.panel import Mark, Panel, Series
 
 __all__ = ["Rebalancing", "Start", "confined", "minutes_table", "moved_at_once", "recovered"]
 
@@ -202,5 +202,5 @@ def _lines(name: str, runs: Mapping[str, Watched], first: int) -> Panel:
             )
             for start, run in runs.items()
         ),
-        marks=(float(first),),
+        marks=(Mark(float(first)),),
     )

@@ -1,20 +1,18 @@
-"""Turns of the loop as people read them: beside what was expected, folded, and counted."""
+"""Turns of the loop as people read them: beside what was expected, and folded into lines."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from math import isfinite, nan
 from statistics import fmean
 
-from sojourn.decide.target import Target
-from sojourn.knowledge import Episode, Knowledge, PredictionError, measured_s
+from sojourn.knowledge import Episode, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.plan import Expected
-from sojourn.topology import Topology
+from sojourn.report.text import printable
 
-__all__ = ["Judged", "Line", "Tally", "Turn", "failed_text", "lines", "turns"]
+__all__ = ["Line", "Turn", "failed_text", "lines", "turns"]
 
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]\d+)?")
 _MOST_REASONS = 3
@@ -28,8 +26,8 @@ class Turn:
     """
 
     episode: Episode
-    expected: Expected | None
-    statistic: str
+    expected: Expected | None = None
+    statistic: str = "mean"
 
     @property
     def measured_s(self) -> float:
@@ -38,16 +36,8 @@ class Turn:
 
     @property
     def done(self) -> str:
-        """What was done: hold, up, down or move, and whether it was only wished for.
-
-        Told are orders by hand between two turns: to pause, to resume, another target.
-        """
-        kind = self.episode.decision.kind
-        if kind == "hold" and not self.episode.looked and not self.episode.failure:
-            return "told"
-        if kind == "hold" or self.episode.cost is not None:
-            return kind
-        return f"{kind} failed" if self.episode.failure else f"{kind} advised"
+        """What was done, as `Episode.done` has it."""
+        return self.episode.done
 
 
 def turns(episodes: Iterable[Episode], statistic: str = "mean") -> Iterator[Turn]:
@@ -171,83 +161,4 @@ def failed_text(episode: Episode) -> str:
 
 
 def _reason(episode: Episode) -> str:
-    text = f"{episode.decision.reason}{failed_text(episode)}"
-    # an engine may say anything, and a terminal would obey it
-    return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
-@dataclass(slots=True)
-class Judged:
-    """In how many turns a target held and its statistic was measured, and was above it."""
-
-    measured: int = 0
-    above: int = 0
-
-
-class Tally:
-    """What turns came to in all, counted as they pass by.
-
-    Each turn is judged by the target that it had itself, or else by that of the run.
-    """
-
-    def __init__(self, topology: Topology, target: Target | None) -> None:
-        self._topology, self._target = topology, target
-        self._before: Episode | None = None
-        self.error: PredictionError | None = None
-        self.errors: dict[str, PredictionError] = {}
-        self.turns = self.unusable = self.replayed = 0
-        self.judged: dict[Target, Judged] = {}
-        self.lasted_s = self.pause_s = 0.0
-        self.done: Counter[str] = Counter()
-
-    def counting(self, passing: Iterable[Turn]) -> Iterator[Turn]:
-        """Yield all that pass by."""
-        for turn in passing:
-            self._count(turn)
-            yield turn
-
-    @property
-    def changes(self) -> int:
-        """How many times processors were changed."""
-        return sum(self.done[kind] for kind in ("up", "down", "move"))
-
-    @property
-    def measured(self) -> int:
-        """Turns in which the statistic of their target was measured."""
-        return sum(judged.measured for judged in self.judged.values())
-
-    @property
-    def above(self) -> int:
-        """Turns in which it was above the target."""
-        return sum(judged.above for judged in self.judged.values())
-
-    def _count(self, turn: Turn) -> None:
-        episode, cost = turn.episode, turn.episode.cost
-        seen = episode.observation
-        self.turns += episode.looked
-        self.unusable += episode.looked and not seen.usable
-        self.lasted_s += seen.lasted_s
-        self.done[turn.done] += 1
-        if cost is not None:
-            self.pause_s += cost.pause_s
-            self.replayed += cost.replayed
-        target = episode.target or self._target
-        if target is not None and isfinite(s := measured_s(seen, target.statistic)):
-            judged = self.judged.setdefault(target, Judged())
-            judged.measured += 1
-            judged.above += s > target.seconds
-        if episode.looked or cost is not None:
-            self._compare(episode)
-
-    def _compare(self, episode: Episode) -> None:
-        """Take how far off what was expected of *episode* was: the one before says it."""
-        before, self._before = self._before, episode
-        if before is None:
-            return
-        two = Knowledge(
-            topology=self._topology, plan=episode.running, episodes=(before, episode)
-        )
-        if (error := two.prediction_error()) is not None:
-            self.error = error if self.error is None else self.error + error
-        for name, each in two.prediction_errors().items():
-            self.errors[name] = self.errors[name] + each if name in self.errors else each
+    return printable(f"{episode.decision.reason}{failed_text(episode)}")

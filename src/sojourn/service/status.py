@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from sojourn.decide.target import Target
 from sojourn.engine import Health, health
-from sojourn.knowledge import Episode, Knowledge, measured_s
+from sojourn.knowledge import Episode, Knowledge, News, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.model.network import PERCENTILES
 from sojourn.service.supervisor import Supervisor
@@ -111,31 +111,26 @@ class LatestDecisions:
 
     def __init__(self) -> None:
         self._told: deque[DecisionStatus] = deque(maxlen=_MOST_DECISIONS)
-        self._wish: tuple[str, dict[str, int]] | None = None
+        self._news = News()
 
     def add(self, episode: Episode) -> bool:
         """Take in the next turn, and tell whether it is news: a wish is so only once."""
-        decision, changed = episode.decision, episode.cost is not None
-        wish = (decision.kind, dict(decision.after.allocation))
-        again, self._wish = wish == self._wish, wish
-        if decision.kind == "hold":
-            news = bool(episode.failure) or not episode.looked
-        else:
-            news = changed or not again
-        if news:
-            self._told.append(
-                DecisionStatus(
-                    at=datetime.now(UTC).isoformat(timespec="seconds"),
-                    at_s=decision.at_s,
-                    kind=decision.kind,
-                    before=dict(decision.before.allocation),
-                    after=dict(decision.after.allocation),
-                    reason=decision.reason,
-                    carried_out=changed,
-                    failure=episode.failure,
-                )
+        if not self._news(episode):
+            return False
+        decision = episode.decision
+        self._told.append(
+            DecisionStatus(
+                at=datetime.now(UTC).isoformat(timespec="seconds"),
+                at_s=decision.at_s,
+                kind=decision.kind,
+                before=dict(decision.before.allocation),
+                after=dict(decision.after.allocation),
+                reason=decision.reason,
+                carried_out=episode.cost is not None,
+                failure=episode.failure,
             )
-        return news
+        )
+        return True
 
     def told(self) -> list[DecisionStatus]:
         """Return them, the oldest first."""

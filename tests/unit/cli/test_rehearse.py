@@ -5,8 +5,9 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
+from importlib import import_module
 from io import StringIO
 from math import isnan, nan
 from pathlib import Path
@@ -33,7 +34,7 @@ from sojourn.measure.sketch import Sketch
 from sojourn.plan import Plan
 from sojourn.report.terminal.chart import columns, draw_columns
 from sojourn.report.terminal.live import View
-from sojourn.report.terminal.watch import Picture
+from sojourn.report.terminal.watch import picture
 from sojourn.report.turns import Turn
 
 VLD = Path(__file__).parents[3] / "examples" / "vld.yaml"
@@ -186,11 +187,12 @@ def test_what_is_never_done_is_counted(trace):
 
 
 def test_an_interrupted_rehearsal_has_no_score(trace, monkeypatch):
-    def interrupt(_watch, episode):
+    def interrupt(episode):
         if episode.observation.at_s >= 50:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("sojourn.report.terminal.watch.Lines.turn", interrupt)
+    command = import_module("sojourn.cli.rehearse")
+    monkeypatch.setattr(command, "lines", lambda: nullcontext(interrupt))
     done = run(VLD, "--trace", trace, *QUICK)
     assert done.exit_code == 130
     assert "interrupted at 0:00:50 of 0:05:00, so there is no score" in done.stdout
@@ -350,9 +352,9 @@ def test_a_picture_is_drawn_no_faster_than_asked_for(one, monkeypatch):
     waits = []
     monkeypatch.setattr("sojourn.report.terminal.watch.monotonic", lambda: 100.0 + sum(waits))
     monkeypatch.setattr("sojourn.report.terminal.watch.sleep", waits.append)
-    with Picture(one, 5.0, Console(file=StringIO())) as watch:
+    with picture(one, 5.0, Console(file=StringIO())) as show:
         for number in (1, 2, 3):
-            watch.turn(turn(number).episode)
+            show(turn(number).episode)
     assert waits == [2.0, 2.0, 2.0]
 
 

@@ -4,6 +4,7 @@ import builtins
 import csv
 import json
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 from typer.testing import CliRunner
@@ -15,8 +16,8 @@ from sojourn.experiments.on_simulator import simulated
 from sojourn.experiments.papers import drs15_fig8
 from sojourn.experiments.record import Outcome, Table, Verdict
 from sojourn.experiments.span import reallocating
-from sojourn.report.panel import Panel, Series
-from sojourn.report.plot.experiments import draw_panels
+from sojourn.report.panel import Mark, Panel, Series
+from sojourn.report.plot.panels import draw_panels
 
 QUICK = ("drs15-fig8", "drs15-fig10", "drs17-fig10")
 
@@ -82,7 +83,7 @@ def test_a_table_is_printed_and_the_seed_decides(tmp_path):
 def test_points_marks_and_both_scales_are_drawn(tmp_path):
     series = Series(label="it", x=[1.0, 2.0], y=[1.0, 9.0], error=[0.1, 0.2])
     lines = Panel(kind="lines", title="a", x_label="", y_label="", series=(series,), log_y=True)
-    points = replace(lines, kind="points", diagonal=True, log_x=True, marks=(1.5,))
+    points = replace(lines, kind="points", diagonal=True, log_x=True, marks=(Mark(1.5),))
     for panels in ((lines,), (lines, points)):
         path = tmp_path / f"{len(panels)}.png"
         draw_panels(panels, path)
@@ -98,9 +99,8 @@ def test_a_claim_that_does_not_hold_ends_with_status_1(tmp_path, monkeypatch):
             return Outcome(table=Table(("a",), [(1,)]), panels=(), verdicts=(verdict,))
 
     monkeypatch.setattr(drs15_fig8, "EXPERIMENT", Wrong())
-    monkeypatch.setattr(
-        "sojourn.report.plot.experiments.draw_panels", lambda _panels, _path: None
-    )
+    command = import_module("sojourn.cli.reproduce")
+    monkeypatch.setattr(command, "draw_panels", lambda _panels, _path: None)
     result = run("drs15-fig8", "--out", tmp_path)
     assert result.exit_code == 1
     assert "does not hold" in result.stdout

@@ -493,8 +493,8 @@ def test_what_somebody_should_know_is_listed_and_measured(vld, monkeypatch):
     assert "what to know" in said("ps")
     text = exposition(to_json(status(vld)))
     assert 'sojourn_no_broker_seconds{app="vld"} 65.0\n' in text
-    assert 'sojourn_target_reachable{app="vld"} 0\n' in text
-    assert 'sojourn_processors_most{app="vld"} 25\n' in text
+    assert 'sojourn_target_reachable{app="vld"} 0.0\n' in text
+    assert 'sojourn_processors_most{app="vld"} 25.0\n' in text
 
 
 # -- Prometheus --------------------------------------------------------------------------------
@@ -507,19 +507,19 @@ def test_prometheus_gets_what_is_measured(vld):
     values = [line for line in text.splitlines() if not line.startswith("#")]
     assert all(LINE.fullmatch(line) for line in values), values
     k = vld.engine.plan.allocation["match"]
-    assert f'sojourn_processors{{app="vld",operator="match"}} {k}\n' in text
+    assert f'sojourn_processors{{app="vld",operator="match"}} {k}.0\n' in text
     assert 'sojourn_target_seconds{app="vld",statistic="mean"} 2.0\n' in text
-    assert 'sojourn_dead_letters_total{app="vld"} 3\n' in text
-    assert 'sojourn_restarts_total{app="vld",operator="extract"} 2\n' in text
+    assert 'sojourn_dead_letters_total{app="vld"} 3.0\n' in text
+    assert 'sojourn_restarts_total{app="vld",operator="extract"} 2.0\n' in text
     assert 'sojourn_time_seconds{app="vld",statistic="p95"}' in text
-    assert 'sojourn_deciding{app="vld"} 1\n' in text
+    assert 'sojourn_deciding{app="vld"} 1.0\n' in text
     names = re.findall(r"# TYPE (\w+) (?:gauge|counter)\n", text)
     assert len(names) == len(set(names)) > 15
 
 
 def test_what_is_not_known_is_left_out_and_names_are_escaped():
     assert exposition({"name": 'a"b\\c\nd', "changes": 1}).splitlines()[-1] == (
-        'sojourn_changes_total{app="a\\"b\\\\c\\nd"} 1'
+        'sojourn_changes_total{app="a\\"b\\\\c\\nd"} 1.0'
     )
     assert "time_seconds" not in exposition(
         {"name": "a", "measured": {"mean_s": float("nan"), "percentiles_s": {"p95": None}}}

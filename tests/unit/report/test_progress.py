@@ -73,13 +73,13 @@ def test_elsewhere_it_is_silent(monkeypatch):
 @pytest.mark.parametrize(
     ("module", "arguments", "said"),
     [
-        ("plan", ("plan", VLD, "--processors", "22"), ["planning vld"]),
-        ("explain", ("explain", VLD, "--processors", "22"), ["planning vld"]),
-        ("predict", ("predict", VLD, "--allocation", BEST), ["predicting vld"]),
-        ("simulate", ("simulate", VLD, "--allocation", BEST, "--records", "100"),
+        ("cli.plan", ("plan", VLD, "--processors", "22"), ["planning vld"]),
+        ("cli.explain", ("explain", VLD, "--processors", "22"), ["planning vld"]),
+        ("cli.predict", ("predict", VLD, "--allocation", BEST), ["predicting vld"]),
+        ("cli.simulator", ("simulate", VLD, "--allocation", BEST, "--records", "100"),
          ["loading the simulator"]),
-        ("stage", ("rehearse", VLD, *TRACE), ["loading the simulator"]),
-        ("rehearse", ("rehearse", VLD, *TRACE, "--json"),
+        ("cli.stage", ("rehearse", VLD, *TRACE), ["loading the simulator"]),
+        ("report.terminal.watch", ("rehearse", VLD, *TRACE, "--json"),
          ["rehearsing vld", "0:00:10 of 0:00:24"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -92,7 +92,7 @@ def test_commands_that_may_take_long_say_what_they_are_at(monkeypatch, module, a
         heard.append(text)
         yield heard.append
 
-    monkeypatch.setattr(import_module(f"sojourn.cli.{module}"), "working", hears)
+    monkeypatch.setattr(import_module(f"sojourn.{module}"), "working", hears)
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     assert set(said) <= set(heard)

@@ -6,7 +6,6 @@ from typing import Any
 
 from sojourn.rehearsal import Stage
 from sojourn.report.comparison import Outcome, dominating
-from sojourn.report.json.history import nulled
 
 __all__ = ["compare_report"]
 
@@ -16,7 +15,7 @@ _ESTIMATED = ("outside", "processor_hours", "changes", "worst_s", "unfinished")
 def compare_report(stage: Stage, outcomes: Sequence[Outcome], note: str) -> dict[str, Any]:
     """Return what `compare` prints; null stands for what is not known."""
     target = stage.target
-    report = {
+    return {
         "name": stage.topology.name,
         "target": {"statistic": target.statistic, "seconds": target.seconds},
         "processors": stage.most,
@@ -28,8 +27,6 @@ def compare_report(stage: Stage, outcomes: Sequence[Outcome], note: str) -> dict
         "front": [each.policy for each in outcomes if not dominating(each, outcomes)],
         "policies": {each.policy: _policy(each, outcomes) for each in outcomes},
     }
-    told: dict[str, Any] = nulled(report)
-    return told
 
 
 def _policy(outcome: Outcome, outcomes: Sequence[Outcome]) -> dict[str, Any]:

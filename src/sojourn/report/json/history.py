@@ -1,7 +1,6 @@
 """The JSON of `sojourn history`: everything but the distributions themselves."""
 
-from collections.abc import Iterable, Mapping
-from math import isfinite
+from collections.abc import Iterable
 from typing import Any
 
 from sojourn.decide.target import Target
@@ -11,9 +10,10 @@ from sojourn.knowledge import Decision, PredictionError
 from sojourn.measure.observation import Observation, ObservedOperator
 from sojourn.model.network import PERCENTILES
 from sojourn.plan import Expected
-from sojourn.report.turns import Tally, Turn
+from sojourn.report.tally import Tally
+from sojourn.report.turns import Turn
 
-__all__ = ["history_report", "nulled"]
+__all__ = ["history_report"]
 
 
 def history_report(
@@ -22,7 +22,7 @@ def history_report(
     """Return what `history` prints; null stands for what is not known, or never ends."""
     target = run.target
     every = [_turn(turn) for turn in passing]  # the tally is of those that have passed
-    report = {
+    return {
         "name": run.topology.name,
         "run": number,
         "started_at": run.started_at.isoformat(),
@@ -33,8 +33,6 @@ def history_report(
         "summary": _summary(tally),
         "turns": every,
     }
-    told: dict[str, Any] = nulled(report)
-    return told
 
 
 def _summary(tally: Tally) -> dict[str, Any]:
@@ -139,16 +137,3 @@ def _cost(cost: Cost | None) -> dict[str, Any] | None:
     if cost is None:
         return None
     return {"pause_s": cost.pause_s, "replayed": cost.replayed, "changed": cost.changed}
-
-
-def nulled(value: object) -> Any:  # noqa: ANN401 - whatever JSON takes
-    """Return *value* with null for each number that JSON does not have."""
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, str):  # halves of characters, as file names may bring along
-        return value.encode(errors="backslashreplace").decode()
-    if isinstance(value, Mapping):
-        return {name: nulled(inside) for name, inside in value.items()}
-    if isinstance(value, tuple | list):
-        return [nulled(inside) for inside in value]
-    return value

@@ -1,11 +1,7 @@
-"""The JSON that commands print: fixed, because tools read it."""
+"""The JSON of plans, predictions, explanations, simulations and calibrations."""
 
-import json
 from collections.abc import Mapping
-from math import isfinite
 from typing import TYPE_CHECKING, Any
-
-import typer
 
 from sojourn.decide.explain import Explanation
 from sojourn.decide.solution import Solution
@@ -21,14 +17,8 @@ __all__ = [
     "explanation_report",
     "plan_report",
     "prediction_report",
-    "print_json",
     "simulated_report",
 ]
-
-
-def print_json(report: dict[str, Any]) -> None:
-    """Print *report*."""
-    typer.echo(json.dumps(report, indent=2, allow_nan=False, ensure_ascii=False))
 
 
 def prediction_report(prediction: Prediction) -> dict[str, Any]:
@@ -78,7 +68,7 @@ def simulated_report(simulated: "Simulated") -> dict[str, Any]:
         "warm_up_s": simulated.warm_up_s,
         "simulated_s": simulated.simulated_s,
         "wall_s": simulated.wall_s,
-        "half_widths_s": {name: _finite(value.half_width) for name, value in measured.items()},
+        "half_widths_s": {name: value.half_width for name, value in measured.items()},
     }
 
 
@@ -121,12 +111,12 @@ def explanation_report(explanation: Explanation) -> dict[str, Any]:
         report["operators"][name] |= {
             "share_ratio": operator.share_ratio,
             "next_gain_s": operator.next_gain_s,
-            "last_gain_s": _finite(operator.last_gain_s),
+            "last_gain_s": operator.last_gain_s,
             "binds": operator.binds,
         }
     report["floor_s"] = explanation.floor_s
     report["headroom"] = {
-        "factor": _finite(explanation.headroom.factor),
+        "factor": explanation.headroom.factor,
         "binds": explanation.headroom.binds,
     }
     report["neighbours"] = [
@@ -134,8 +124,8 @@ def explanation_report(explanation: Explanation) -> dict[str, Any]:
             "allocation": dict(neighbour.allocation),
             "giver": neighbour.giver,
             "taker": neighbour.taker,
-            "mean_s": _finite(neighbour.mean_s),
-            "std_s": _finite(neighbour.std_s),
+            "mean_s": neighbour.mean_s,
+            "std_s": neighbour.std_s,
         }
         for neighbour in explanation.neighbours
     ]
@@ -149,9 +139,5 @@ def calibration_report(calibration: Calibration) -> dict[str, Any]:
         "coefficients": list(calibration.coefficients),
         "per_hop_s": calibration.per_hop_s,
         "low_s": calibration.low_s,
-        "high_s": _finite(calibration.high_s),
+        "high_s": calibration.high_s,
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None

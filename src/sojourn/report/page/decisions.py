@@ -1,17 +1,14 @@
 """The decisions on the page of a run: what was changed or wished for, and what came of it."""
 
 from collections import deque
-from collections.abc import Mapping
 from math import isfinite, isnan
 
 from sojourn.knowledge import measured_s
 from sojourn.measure.observation import Observation
-from sojourn.report.page.curves import plain
-from sojourn.report.terminal.history import clock
-from sojourn.report.terminal.tables import duration
+from sojourn.report.text import clock, duration
 from sojourn.report.turns import Turn, failed_text
 
-__all__ = ["Decided", "Decisions", "decisions_table"]
+__all__ = ["Decided", "Decisions"]
 
 # A table of more rows is for a program to read, which `history --json` is for.
 _MOST_ROWS = 1000
@@ -55,6 +52,64 @@ class Decided:
         """The kind as a sign, hollow where it was not done."""
         return (_GLYPHS if self.carried_out else _UNDONE_GLYPHS)[self.kind]
 
+    @property
+    def when(self) -> str:
+        """The time."""
+        return clock(self.at_s)
+
+    @property
+    def often(self) -> str:
+        """In how many turns it was wished for, if that were several."""
+        return f", {self.turns} turns" if self.turns > 1 else ""
+
+    @property
+    def allocations(self) -> str:
+        """The processors of all operators, before and after."""
+        return f"{self.decision.before} → {self.decision.after}"
+
+    @property
+    def changed(self) -> str:
+        """The processors of the operators that changed, before and after."""
+        before, after = self.decision.before.allocation, self.decision.after.allocation
+        names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+        if not names:
+            return ""
+        shown = names[:_MOST_OPERATORS]
+        told = ", ".join(f"{n} {before.get(n, 0)} → {after.get(n, 0)}" for n in shown)
+        more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+        return f"{told}{more}; all {sum(before.values())} → {sum(after.values())}"
+
+    @property
+    def expected(self) -> str:
+        """What the decision said would come of it."""
+        said = self.decision.expected
+        return _seconds(said.statistic, said.seconds) if said else ""
+
+    @property
+    def next_turn(self) -> str:
+        """What was measured in the turn after it."""
+        return _seconds(self.statistic, self.next_s)
+
+    @property
+    def until_the_next(self) -> str:
+        """What was measured until the next decision."""
+        seen = self.after
+        if seen is None:
+            return ""
+        took = _seconds(self.statistic, measured_s(seen, self.statistic)) or "no root done"
+        return f"{took}, {seen.arrivals_per_s:.4g} per s for {clock(seen.lasted_s)}"
+
+    @property
+    def price(self) -> str:
+        """What the change cost."""
+        if self.cost is None:
+            return ""
+        parts = [
+            f"paused {duration(self.cost.pause_s)}" if self.cost.pause_s else "",
+            f"{self.cost.replayed} records came again" if self.cost.replayed else "",
+        ]
+        return ", ".join(filter(None, parts)) or "none"
+
     def same(self, turn: Turn) -> bool:
         """Tell whether *turn* wishes for the same once more."""
         wished = turn.episode.decision.after == self.decision.after
@@ -91,6 +146,11 @@ class Decisions:
         self.rows: deque[Decided] = deque(maxlen=_MOST_ROWS)
         self._open: Decided | None = None
 
+    @property
+    def left_out(self) -> int:
+        """How many there were before these."""
+        return self.number - len(self.rows)
+
     def count(self, turn: Turn) -> None:
         """Take in one more turn."""
         if self._open is not None and turn.episode.looked:
@@ -105,74 +165,7 @@ class Decisions:
         self.rows.append(self._open)
 
 
-def decisions_table(decisions: Decisions) -> str:
-    """Return the table of what was decided, each row with a way to its place in time."""
-    if not decisions.rows:
-        return "<p>Nothing was changed, and nothing wished for.</p>"
-    unseen = decisions.number - len(decisions.rows)
-    note = f"<p>{unseen} decisions before these are left out.</p>" if unseen else ""
-    heads = (
-        "time", "done", "processors", "why", "expected", "next turn", "until the next decision",
-        "cost",
-    )  # fmt: skip
-    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
-    rows = "\n".join(map(_row, decisions.rows))
-    caption = "What was decided, and what came of it"
-    return (
-        f'{note}<div class="wide"><table><caption>{caption}</caption>'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>"
-    )
-
-
-def _row(each: Decided) -> str:
-    decision, expected = each.decision, each.decision.expected
-    times = f", {each.turns} turns" if each.turns > 1 else ""
-    cells = (
-        f"{each.glyph} {each.done}{times}",
-        _changed(decision.before.allocation, decision.after.allocation),
-        each.reason,
-        _seconds(expected.statistic, expected.seconds) if expected else "",
-        _seconds(each.statistic, each.next_s),
-        _after(each),
-        _cost(each),
-    )
-    whole = plain(f"{decision.before} → {decision.after}")
-    short = ' class="short"'
-    looks = (short, f' title="{whole}"', "", short, short, "", "")
-    told = "".join(
-        f"<td{look}>{plain(cell)}</td>" for look, cell in zip(looks, cells, strict=True)
-    )
-    link = f'<a href="#t{each.number}">{clock(each.at_s)}</a>'
-    return f'<tr id="d{each.number}" class="{each.kind}"><th scope="row">{link}</th>{told}</tr>'
-
-
-def _changed(before: Mapping[str, int], after: Mapping[str, int]) -> str:
-    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    told = [f"{n} {before.get(n, 0)} → {after.get(n, 0)}" for n in names[:_MOST_OPERATORS]]
-    if not names:
-        return ""
-    more = f" and {len(names) - len(told)} more" if len(names) > len(told) else ""
-    return f"{', '.join(told)}{more}; all {sum(before.values())} → {sum(after.values())}"
-
-
 def _seconds(statistic: str, seconds: float | None) -> str:
     if seconds is None or isnan(seconds):
         return ""
     return f"{statistic} {duration(seconds)}"
-
-
-def _after(each: Decided) -> str:
-    if each.after is None:
-        return ""
-    took = _seconds(each.statistic, measured_s(each.after, each.statistic)) or "no root done"
-    return f"{took}, {each.after.arrivals_per_s:.4g} per s for {clock(each.after.lasted_s)}"
-
-
-def _cost(each: Decided) -> str:
-    if each.cost is None:
-        return ""
-    parts = [
-        f"paused {duration(each.cost.pause_s)}" if each.cost.pause_s else "",
-        f"{each.cost.replayed} records came again" if each.cost.replayed else "",
-    ]
-    return ", ".join(filter(None, parts)) or "none"

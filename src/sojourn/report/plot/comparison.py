@@ -1,6 +1,7 @@
 """The picture of a comparison: the trade-off, and what each policy did with the first seed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -9,18 +10,13 @@ import numpy as np
 
 from sojourn.rehearsal import Stage
 from sojourn.report.comparison import Outcome, dominating
-from sojourn.report.plot.explanation import figure, save
+from sojourn.report.panel import Panel, Series, far_apart
+from sojourn.report.plot.figure import figure, save
+from sojourn.report.plot.panels import colour, draw_rows
 
 __all__ = ["draw_comparison"]
 
-_LOAD, _TARGET, _FRONT, _GRID = "#1d3557", "#c1121f", "#9aa5b1", "#eceff3"
-# Told apart also by those who see red and green alike (Okabe and Ito).
-_COLOURS = (
-    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a6d3b", "#555555",
-)  # fmt: skip
-_UNITS = ((86400.0, "days", 3), (3600.0, "hours", 3), (60.0, "minutes", 3), (1.0, "seconds", 0))
-# Latencies that differ by more are drawn by powers of ten.
-_FAR = 30
+_FRONT, _GRID = "#9aa5b1", "#eceff3"
 
 
 def draw_comparison(stage: Stage, outcomes: Sequence[Outcome], path: Path) -> None:
@@ -30,33 +26,19 @@ def draw_comparison(stage: Stage, outcomes: Sequence[Outcome], path: Path) -> No
     """
     picture = figure(14, 6.6)
     left, right = picture.subfigures(1, 2, width_ratios=(5, 7))
-    colours = {
-        outcome.policy: _COLOURS[number % len(_COLOURS)]
-        for number, outcome in enumerate(outcomes)
-    }
+    colours = {outcome.policy: colour(n) for n, outcome in enumerate(outcomes)}
     trade = left.subplots()
     _draw_trade_off(trade, outcomes, colours)
-    load, latency, processors = right.subplots(
-        3, sharex=True, gridspec_kw={"height_ratios": (2, 4, 3)}
-    )
-    scale, unit, _ = next(u for u in _UNITS if stage.lasts_s >= u[0] * u[2])
-    _draw_load(load, stage, scale)
-    _draw_latency(latency, stage, outcomes, colours, scale)
-    _draw_processors(processors, stage, outcomes, colours, scale)
-    for axes in (trade, load, latency, processors):
-        axes.grid(axis="both" if axes is trade else "y", color=_GRID, lw=0.8)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
-    latency.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    processors.set_xlim(0, stage.lasts_s / scale)
-    processors.set_xlabel(unit)
-    right.align_ylabels()
+    trade.grid(color=_GRID, lw=0.8)
+    trade.set_axisbelow(True)
+    trade.spines[["top", "right"]].set_visible(False)
+    first, *_ = draw_rows(right, _panels(stage, outcomes))
     seeds = len(outcomes[0].scores)
     paused = f", changes pause for {stage.pause_s:g} s" if stage.pause_s else ""
     picture.suptitle(f"{stage.topology.name}: {stage.target}{paused}")
     hollow = "; hollow: dominated" if any(dominating(o, outcomes) for o in outcomes) else ""
     trade.set_title(f"the trade-off, {seeds} seed{'s' * (seeds != 1)}{hollow}", fontsize=10)
-    load.set_title("over time, the first seed", fontsize=10)
+    first.set_title("over time, the first seed", fontsize=10)
     save(picture, path)
 
 
@@ -122,63 +104,38 @@ def _name(
         named.append((x, y))
 
 
-def _draw_load(axes: Any, stage: Stage, scale: float) -> None:  # noqa: ANN401
+def _panels(stage: Stage, outcomes: Sequence[Outcome]) -> list[Panel]:
+    """Return the load, and what each policy made of it with the first seed."""
     times_s, rates = zip(*stage.rates.points, strict=True)
-    axes.plot([at_s / scale for at_s in times_s], rates, color=_LOAD, lw=1.3)
-    axes.set_ylabel("roots per second")
-    axes.set_ylim(bottom=0, top=1.1 * max(*rates, 1e-3))
-
-
-def _styled(
-    outcomes: Sequence[Outcome], colours: Mapping[str, str]
-) -> Iterator[tuple[Outcome, dict[str, Any]]]:
-    """Yield each with how it is drawn: the first above the others, and stronger."""
-    for number, outcome in enumerate(outcomes):
-        yield (
-            outcome,
-            {
-                "color": colours[outcome.policy],
-                "lw": 1.3 if number else 2.2,
-                "zorder": 3 - number / 100,
-                "baseline": None,
-            },
-        )
-
-
-def _draw_latency(
-    axes: Any,  # noqa: ANN401
-    stage: Stage,
-    outcomes: Sequence[Outcome],
-    colours: Mapping[str, str],
-    scale: float,
-) -> None:
-    """Draw the statistic of each window, against the target."""
-    drawn = [stage.target.seconds]
-    for outcome, style in _styled(outcomes, colours):
+    latency, processors = [], []
+    for outcome in outcomes:
         windows_s = outcome.windows_s[0]
         edges = np.minimum(np.arange(len(windows_s) + 1) * stage.window_s, stage.lasts_s)
-        axes.stairs(windows_s, edges / scale, label=outcome.policy, **style)
-        drawn += windows_s[windows_s > 0].tolist()
-    axes.axhline(stage.target.seconds, color=_TARGET, ls="--", lw=1.2, label=str(stage.target))
-    axes.set_ylabel(f"{stage.target.statistic}, seconds")
-    if max(drawn) > _FAR * min(drawn):
-        axes.set_yscale("log")
-    else:
-        axes.set_ylim(bottom=0)
-
-
-def _draw_processors(
-    axes: Any,  # noqa: ANN401
-    stage: Stage,
-    outcomes: Sequence[Outcome],
-    colours: Mapping[str, str],
-    scale: float,
-) -> None:
-    """Draw the processors of all operators together."""
-    for outcome, style in _styled(outcomes, colours):
+        latency.append(Series(label=outcome.policy, x=edges.tolist(), y=windows_s.tolist()))
         since_s, numbers = zip(*outcome.processors, strict=True)
-        edges = [*since_s, max(stage.lasts_s, since_s[-1])]
-        axes.stairs(numbers, [at_s / scale for at_s in edges], **style)
-    axes.set_ylabel("processors")
-    axes.set_ylim(bottom=0)
-    axes.locator_params(axis="y", integer=True)
+        until_s = max(stage.lasts_s, since_s[-1])
+        processors.append(Series(label="", x=[*since_s, until_s], y=numbers))
+    target_s = stage.target.seconds
+    drawn = [target_s, *(value for series in latency for value in series.y)]
+    return [
+        _panel("roots per second", [Series(label="", x=times_s, y=rates, role="load")], 2),
+        replace(
+            _panel(f"{stage.target.statistic}, seconds", latency, 4),
+            levels={str(stage.target): target_s},
+            log_y=far_apart(drawn),
+        ),
+        _panel("processors", processors, 3),
+    ]
+
+
+def _panel(y_label: str, series: Sequence[Series], height: float) -> Panel:
+    return Panel(
+        kind="steps" if len(series[0].x) > len(series[0].y) else "lines",
+        title="",
+        x_label="time",
+        y_label=y_label,
+        series=tuple(series),
+        height=height,
+        whole=y_label == "processors",
+        over_time=True,
+    )

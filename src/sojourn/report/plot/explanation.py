@@ -8,14 +8,15 @@ from sojourn.decide.assign import assign
 from sojourn.decide.explain import Explanation
 from sojourn.decide.gains import least_allocation
 from sojourn.decide.target import Target, reached_s
-from sojourn.errors import BadFile, BadInput, UnstableStation
+from sojourn.errors import UnstableStation
 from sojourn.model.network import PERCENTILES, predict
+from sojourn.report.plot.figure import figure, save
 from sojourn.topology import Topology
 
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.run import Simulated
 
-__all__ = ["draw_explanation", "draw_simulated", "figure", "save"]
+__all__ = ["draw_explanation", "draw_simulated"]
 
 # Beyond this many operators a curve takes seconds, and bars are too thin to read.
 _MOST_OPERATORS = 60
@@ -63,36 +64,6 @@ def draw_simulated(topology: Topology, simulated: "Simulated", path: Path) -> No
     )
     axes.legend(frameon=False)
     save(picture, path)
-
-
-def figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib has no types
-    """Return an empty picture, so wide and high in inches.
-
-    Raise `BadInput` if matplotlib is missing.
-    """
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - optional, and slow to import
-    except ImportError as error:
-        raise BadInput(
-            "plots need matplotlib, which is not installed; install sojourn[plot]"
-        ) from error
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def save(picture: Any, path: Path) -> None:  # noqa: ANN401
-    """Write *picture* to *path*, in the format that its ending names.
-
-    Raise `BadFile` if that cannot be.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        picture.savefig(path, dpi=120)
-    except (OSError, ValueError) as error:
-        raise BadFile(
-            str(path),
-            f"cannot be written: {error}",
-            "write to a .png, .svg or .pdf you may write",
-        ) from error
 
 
 def _draw_curve(

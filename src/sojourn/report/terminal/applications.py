@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from sojourn.report.terminal.history import clock, processors_text
+from sojourn.report.text import clock, processors_text
 from sojourn.service.entry import Entry
 from sojourn.service.status import Status
 

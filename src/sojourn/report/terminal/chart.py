@@ -2,14 +2,40 @@
 
 from collections.abc import Callable, Sequence
 from math import ceil, isfinite, nan
+from statistics import fmean
 
 from rich.text import Text
 
-__all__ = ["columns", "draw_columns"]
+from sojourn.report.panel import Panel
+
+__all__ = ["columns", "draw_columns", "draw_panel"]
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _STEPS = len(_BLOCKS) - 1
 _LINE = "┄"
+# A latency many times the target says no more than that it is.
+_TIMES_LIMIT = 2.5
+_STYLES = {"load": "cyan", "measured": "green", "running": "blue"}
+
+
+def draw_panel(
+    panel: Panel, *, since_s: float, lasts_s: float, width: int, height: int
+) -> list[Text]:
+    """Return the lines of the first series of *panel*, from *since_s* on.
+
+    Where the panel has a level, that is the limit, and there is a line more.
+    """
+    series, limit = panel.series[0], next(iter(panel.levels.values()), None)
+    ends_s = (float(at_s) - since_s for at_s in series.x[1:])
+    points = list(zip(ends_s, series.y, strict=True))
+    values = columns(points, lasts_s, width, max if series.role == "running" else fmean)
+    known = [value for value in values if isfinite(value)]
+    top = max(known, default=0.0) or 1.0
+    if limit is not None:
+        height += 1
+        top = min(max(*known, 1.3 * limit, 0.0), _TIMES_LIMIT * limit)
+    style = _STYLES.get(series.role, "")
+    return draw_columns(values, height=height, top=top, style=style, limit=limit)
 
 
 def columns(

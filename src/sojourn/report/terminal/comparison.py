@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from math import isnan
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from sojourn.rehearsal import Stage
 from sojourn.report.comparison import HIGHEST, Outcome, dominating, unfinished
-from sojourn.report.terminal.history import clock, processors_text
-from sojourn.report.terminal.tables import duration
+from sojourn.report.terminal.console import say, table
+from sojourn.report.text import clock, duration, processors_text
 
 __all__ = ["show_comparison", "trade_off"]
 
@@ -25,28 +23,24 @@ def show_comparison(
         f"{stage.topology.name} · {stage.target} · {clock(stage.lasts_s)} of load, "
         f"{seeds} seed{'s' * (seeds != 1)}"
     )
-    _say(console, title, "bold")
+    say(console, title, "bold")
     heads = ["outside", "processor-hours", "changes", f"worst {stage.target.statistic}"]
     late = any(map(unfinished, outcomes))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in ("policy", "starts with"):
-        table.add_column(name, no_wrap=True)
-    for name in (*heads, *["unfinished"] * late):
-        table.add_column(name, justify="right", no_wrap=True)
+    made = table(["policy", "starts with"], [*heads, *["unfinished"] * late])
     for outcome in outcomes:
         cells = [*_cells(outcome), *[str(unfinished(outcome))] * late]
-        table.add_row(*map(Text, cells))
-    console.print(table)
-    _say(console)
-    _say(console, f"front       {trade_off(outcomes)}")
+        made.add_row(*map(Text, cells))
+    console.print(made)
+    say(console)
+    say(console, f"front       {trade_off(outcomes)}")
     if any(outcome.policy == HIGHEST for outcome in outcomes):
-        _say(
+        say(
             console,
             f"starts      {HIGHEST} with what the highest rate needs, others with what the "
             "first needs",
         )
     if note:
-        _say(console, f"note        {note}")
+        say(console, f"note        {note}")
 
 
 def trade_off(outcomes: Sequence[Outcome]) -> str:
@@ -75,7 +69,3 @@ def _cells(outcome: Outcome) -> list[str]:
 
 def _half(half: float, form: str) -> str:
     return "" if isnan(half) else f" ± {half:{form}}"
-
-
-def _say(console: Console, text: str = "", style: str | None = None) -> None:
-    console.print(text, soft_wrap=True, highlight=False, markup=False, style=style)

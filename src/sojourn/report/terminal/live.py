@@ -1,20 +1,23 @@
 """A loop as it is watched in a terminal: operators, the course so far, the last decisions."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from math import isfinite, isnan, nan
+from collections.abc import Iterator
+from dataclasses import replace
+from math import isfinite
 from statistics import fmean
 
-from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from sojourn.decide.target import Target
-from sojourn.knowledge import Episode, measured_s
-from sojourn.report.terminal.chart import columns, draw_columns
-from sojourn.report.terminal.history import clock, processors_text
-from sojourn.report.terminal.tables import duration
+from sojourn.knowledge import Episode
+from sojourn.report.panel import Panel
+from sojourn.report.run_panels import latency, load, total
+from sojourn.report.series import Course
+from sojourn.report.terminal.chart import draw_panel
+from sojourn.report.terminal.console import line, table
+from sojourn.report.text import clock, duration, number, processors_text
 from sojourn.report.turns import Turn, failed_text
 from sojourn.topology import Topology
 
@@ -24,8 +27,6 @@ _MOST_OPERATORS, _MOST_CHANGES = 8, 5
 _LABEL, _LEAST_WIDTH, _WIDEST_BAR = 18, 20, 24
 # From so many lines on, charts may be higher.
 _HIGH = 38
-# A latency many times the target says no more than that it is.
-_TIMES_TARGET = 2.5
 _FULL = 0.95
 _LATELY = 6
 # Of a loop without an end, so much is drawn from the beginning on.
@@ -44,34 +45,21 @@ class View:
     ) -> None:
         self._topology, self._target, self._lasts_s = topology, target, lasts_s
         self._rolling, self.note = rolling, ""
-        self._load: deque[tuple[float, float]] = deque()
-        self._latency: deque[tuple[float, float]] = deque()
-        self._processors: deque[tuple[float, float]] = deque()
+        self._course = Course(target, window_s=lasts_s if rolling else None)
         self._changes: deque[Text] = deque(maxlen=_MOST_CHANGES)
         self._lately: deque[Turn] = deque(maxlen=_LATELY)
-        self._last: Episode | None = None
 
     def add(self, turn: Turn, *, told: bool) -> None:
         """Take in the next turn; *told* are those that change something, or would have."""
         if told:
             self._changes.append(change_text(turn))
-        episode = turn.episode
-        seen = episode.observation
-        if not seen.lasted_s > 0:
-            return  # by hand, between two looks: nothing was seen
-        self._last = episode
-        self._lately.append(turn)
-        self._load.append((seen.at_s, seen.arrivals_per_s))
-        self._latency.append((seen.at_s, measured_s(seen, self._target.statistic)))
-        self._processors.append((seen.at_s, float(episode.running.processors)))
-        for points in (self._load, self._latency, self._processors):
-            while points and points[0][0] < self._begin_s:
-                points.popleft()
+        self._course.add(turn)
+        if turn.episode.looked:  # and not done by hand between two looks
+            self._lately.append(turn)
 
     def aim_at(self, target: Target) -> None:
         """Draw the latency against another target from now on."""
-        if target.statistic != self._target.statistic:
-            self._latency.clear()
+        self._course.aim_at(target)
         self._target = target
 
     @property
@@ -87,6 +75,10 @@ class View:
         return min(self._lasts_s, max(_SHORTEST_S, self._at_s))
 
     @property
+    def _last(self) -> Episode | None:
+        return self._lately[-1].episode if self._lately else None
+
+    @property
     def _at_s(self) -> float:
         return self._last.observation.at_s if self._last else 0.0
 
@@ -95,9 +87,7 @@ class View:
     ) -> Iterator[RenderableType]:
         """Draw it as wide as the terminal is."""
         until = "" if self._rolling else f" of {clock(self._lasts_s)}"
-        yield _line(
-            f"{clock(self._at_s)}{until}{f'  {self.note}' if self.note else ''}", "bold"
-        )
+        yield line(f"{clock(self._at_s)}{until}{f'  {self.note}' if self.note else ''}", "bold")
         yield Text()
         yield self._operators()
         yield Text()
@@ -105,25 +95,20 @@ class View:
         yield self._charts(width, 4 if console.size.height >= _HIGH else 2)
         yield Text()
         if self._last is not None:
-            yield _line(f"now    {self._last.decision.reason}")
+            yield line(f"now    {self._last.decision.reason}")
         yield from self._changes
 
     def _operators(self) -> Table:
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        table.add_column("operator", no_wrap=True)
-        for name in ("processors", "busy", "waiting"):
-            table.add_column(name, justify="right", no_wrap=True)
-        table.add_column("", no_wrap=True)
-        table.add_column("sends to", no_wrap=True)
+        made = table(["operator"], ["processors", "busy", "waiting"], ["", "sends to"])
         names = list(self._topology.operator)
         if self._last is not None and len(names) > _MOST_OPERATORS:
             most = self._last.running.allocation
             names = sorted(names, key=lambda name: -most[name])
         for name in names[:_MOST_OPERATORS]:
-            table.add_row(*self._cells(name))
+            made.add_row(*self._cells(name))
         if len(names) > _MOST_OPERATORS:
-            table.add_row(Text(f"and {len(names) - _MOST_OPERATORS} more"))
-        return table
+            made.add_row(Text(f"and {len(names) - _MOST_OPERATORS} more"))
+        return made
 
     def _cells(self, name: str) -> list[Text]:
         sends = Text(", ".join(self._topology.operator[name].emits))
@@ -162,57 +147,38 @@ class View:
         grid = Table.grid(padding=(0, 1, 0, 0))
         grid.add_column(width=_LABEL, no_wrap=True)
         grid.add_column(no_wrap=True)
-        load = columns(self._since_begin(self._load), self._span_s, width, fmean)
-        latency = columns(self._since_begin(self._latency), self._span_s, width, fmean)
-        processors = columns(self._since_begin(self._processors), self._span_s, width, max)
-        target_s = self._target.seconds
-        shown = draw_columns(load, height=height, top=_top(load), style="cyan")
-        now = self._now(self._load)
-        _add(grid, "load", "" if isnan(now) else f"{now:.4g} per s", shown)
-        now = self._now(self._latency)
-        shown = draw_columns(
-            latency,
-            height=height + 1,
-            top=min(_top([*latency, 1.3 * target_s]), _TIMES_TARGET * target_s),
-            style="green",
-            limit=target_s,
-        )
-        _add(grid, str(self._target), "" if isnan(now) else duration(now), shown)
-        now = self._now(self._processors)
-        shown = draw_columns(processors, height=height, top=_top(processors), style="blue")
-        _add(grid, "processors", "" if isnan(now) else f"{now:.0f}", shown)
+        target = self._target
+        for label, panel, said in (
+            ("load", load(self._course), lambda value: f"{number(value)} per s"),
+            (str(target), self._latency(), duration),
+            ("processors", total(self._course), lambda value: f"{value:.0f}"),
+        ):
+            last = panel.series[0].y[-1:]
+            now = "".join(said(value) for value in last if isfinite(value))
+            drawn = draw_panel(
+                panel, since_s=self._begin_s, lasts_s=self._span_s, width=width, height=height
+            )
+            for row, text in enumerate(drawn):
+                grid.add_row(Text((label, now)[row] if row < 2 else ""), text)
         begin, end = clock(self._begin_s), clock(self._begin_s + self._span_s)
         grid.add_row(Text(), Text(f"{begin}{end:>{width - len(begin)}}", style="dim"))
         return grid
 
-    def _since_begin(self, points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-        return [(at_s - self._begin_s, value) for at_s, value in points]
-
-    @staticmethod
-    def _now(points: Sequence[tuple[float, float]]) -> float:
-        return points[-1][1] if points else nan
+    def _latency(self) -> Panel:
+        target = self._target
+        return replace(latency(self._course), levels={str(target): target.seconds})
 
 
 def change_text(turn: Turn) -> Text:
     """Return a line of what was changed, or would have been, and why."""
     decision = turn.episode.decision
-    failed = failed_text(turn.episode)
     if turn.done == "told":
-        return _line(f"{clock(decision.at_s)}  told  {_printable(decision.reason)}")
+        return line(f"{clock(decision.at_s)}  told  {decision.reason}")
     before, after = decision.before.allocation, decision.after.allocation
-    text = (
+    return line(
         f"{clock(decision.at_s)}  {turn.done:<4}  {processors_text(before)} -> "
-        f"{processors_text(after)}  {decision.reason}{failed}"
+        f"{processors_text(after)}  {decision.reason}{failed_text(turn.episode)}"
     )
-    return _line(_printable(text))
-
-
-def _printable(text: str) -> str:
-    return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
-def _line(text: str, style: str = "") -> Text:
-    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _bar(processors: int, busy: float | None) -> Text:
@@ -221,12 +187,3 @@ def _bar(processors: int, busy: float | None) -> Text:
     filled = round(wide * min(1.0, busy or 0.0))
     bar = Text("█" * filled, style="red" if (busy or 0.0) >= _FULL else "blue")
     return bar.append("░" * (wide - filled), style="dim")
-
-
-def _add(grid: Table, label: str, value: str, lines: list[Text]) -> None:
-    for number, line in enumerate(lines):
-        grid.add_row(Text((label, value)[number] if number < 2 else ""), line)
-
-
-def _top(values: list[float]) -> float:
-    return max((v for v in values if isfinite(v)), default=0.0) or 1.0

@@ -10,8 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sojourn.engine import Health
-from sojourn.report.terminal.history import clock, processors_text
-from sojourn.report.terminal.tables import duration
+from sojourn.report.text import clock, duration, processors_text
 from sojourn.service.status import DecisionStatus, OperatorStatus, Status
 
 __all__ = ["status_view"]

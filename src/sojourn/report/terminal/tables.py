@@ -5,9 +5,7 @@ from dataclasses import replace
 from math import copysign, inf
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from sojourn.decide.explain import Explanation
@@ -15,26 +13,14 @@ from sojourn.decide.solution import Solution
 from sojourn.decide.target import Target, reached_s
 from sojourn.errors import UnstableStation
 from sojourn.model.network import OperatorFigures, Prediction, predict
+from sojourn.report.terminal.console import say, table
+from sojourn.report.text import duration
 from sojourn.topology import Topology
 
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.run import Simulated
 
-__all__ = ["duration", "show_explanation", "show_plan", "show_prediction", "show_simulated"]
-
-_UNITS = ((1.0, "s", 1.0), (1e-3, "ms", 1e3), (0.0, "µs", 1e6))
-
-
-def duration(seconds: float) -> str:
-    """Return *seconds* in the unit that suits them.
-
-    >>> duration(0.0123), duration(2.5), duration(float("inf"))
-    ('12.3 ms', '2.5 s', 'never')
-    """
-    if seconds == inf:
-        return "never"
-    unit, factor = next((u, f) for least_s, u, f in _UNITS if abs(seconds) >= least_s)
-    return f"{seconds * factor:.4g} {unit}"
+__all__ = ["show_explanation", "show_plan", "show_prediction", "show_simulated"]
 
 
 def show_prediction(prediction: Prediction, console: Console) -> None:
@@ -42,17 +28,17 @@ def show_prediction(prediction: Prediction, console: Console) -> None:
     title = f"{prediction.name} · {prediction.model}"
     _show_operators(console, title, prediction.operators, prediction.mean_s)
     percentiles = "  ".join(f"{p} {duration(s)}" for p, s in prediction.percentiles_s.items())
-    _say(console, f"{prediction.processors} processors, mean {duration(prediction.mean_s)}")
-    _say(
+    say(console, f"{prediction.processors} processors, mean {duration(prediction.mean_s)}")
+    say(
         console,
         f"completion  mean {duration(prediction.completion_mean_s)}  "
         f"std {duration(prediction.std_s)}\n            {percentiles}",
     )
     if prediction.computing is not None:
-        _say(console, f"cores       {prediction.computing}")
+        say(console, f"cores       {prediction.computing}")
     if prediction.calibration is not None:
         note = " beyond the estimates it was fitted to" if prediction.extrapolated else ""
-        _say(console, f"calibrated{note}")
+        say(console, f"calibrated{note}")
 
 
 def show_simulated(topology: Topology, simulated: "Simulated", console: Console) -> None:
@@ -91,7 +77,7 @@ def show_simulated(topology: Topology, simulated: "Simulated", console: Console)
     ]
     heads = ("simulated", "95 %", "gigk predicts", "off by")
     _show_table(console, "latency", [""], heads, rows)
-    _say(
+    say(
         console,
         f"{simulated.roots} roots, {simulated.visits} visits in {simulated.simulated_s:.4g} s "
         f"simulated, {simulated.wall_s:.3g} s real; measured after {simulated.warm_up_s:.4g} s",
@@ -104,10 +90,10 @@ def show_plan(
     """Print a plan, what it would do and why."""
     show_prediction(prediction, console)
     if target is not None:
-        _say(console, f"target      {target}: {duration(reached_s(prediction, target))}")
+        say(console, f"target      {target}: {duration(reached_s(prediction, target))}")
     if plan.nodes is not None:
-        _say(console, f"nodes       {plan.nodes}")
-    _say(console, f"why         {plan.reason}")
+        say(console, f"nodes       {plan.nodes}")
+    say(console, f"why         {plan.reason}")
 
 
 def show_explanation(explanation: Explanation, console: Console) -> None:
@@ -123,13 +109,13 @@ def show_explanation(explanation: Explanation, console: Console) -> None:
         for name, operator in explanation.operators.items()
     )
     heads = ("with one more", "with one fewer", "its number is set by")
-    _say(console)
+    say(console)
     _show_table(console, "how the mean would change", ["operator"], heads, changes)
     if explanation.neighbours:
         _show_neighbours(explanation, console)
     room, floor = explanation.headroom, duration(explanation.floor_s)
-    _say(console, f"headroom    all arrivals times {room.factor:.4g}, then {room.binds}")
-    _say(console, f"floor       {floor}: no number of processors has a lower mean")
+    say(console, f"headroom    all arrivals times {room.factor:.4g}, then {room.binds}")
+    say(console, f"floor       {floor}: no number of processors has a lower mean")
 
 
 def _show_operators(
@@ -181,20 +167,12 @@ def _show_table(
     right: Iterable[str],
     rows: Iterable[tuple[str, ...]],
 ) -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in left:
-        table.add_column(column, no_wrap=True)
-    for column in right:
-        table.add_column(column, justify="right", no_wrap=True)
+    made = table(left, right)
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))  # a name may look like markup
+        made.add_row(*map(Text, row))  # a name may look like markup
     console.print(title, style="bold", highlight=False, markup=False)
-    console.print(table)
-    _say(console)
-
-
-def _say(console: Console, text: str = "") -> None:
-    console.print(text, soft_wrap=True, highlight=False, markup=False)
+    console.print(made)
+    say(console)
 
 
 def _change(seconds: float) -> str:

@@ -1,121 +1,88 @@
-"""A loop as it goes on: a line for each change, or drawn in the terminal."""
+"""A loop as it goes on: a line for each change, drawn in the terminal, or not shown."""
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from time import monotonic, sleep
-from types import TracebackType
-from typing import Protocol, Self
 
 import typer
 from rich.console import Console
 from rich.live import Live
 
-from sojourn.knowledge import Episode
+from sojourn.knowledge import Episode, News
 from sojourn.report.terminal.live import View, change_text
+from sojourn.report.terminal.progress import working
+from sojourn.report.text import clock
 from sojourn.report.turns import Turn
 
-__all__ = ["Lines", "Picture", "Unseen", "Watch"]
+__all__ = ["Watch", "chosen", "lines", "picture", "progress", "unseen"]
 
 # Drawing takes longer than a turn may: so many seconds lie between two pictures at least.
 _BETWEEN_S = 0.08
 
-
-class Watch(Protocol):
-    """Something that is shown each turn while it is open."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    def turn(self, episode: Episode) -> None:
-        """Show it."""
-        ...
+Watch = AbstractContextManager[Callable[[Episode], None]]
+"""While it is open, what it gives is called with each turn."""
 
 
-class Unseen:
-    """Shows nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    def turn(self, episode: Episode) -> None:
-        """Show nothing."""
+@contextmanager
+def unseen() -> Iterator[Callable[[Episode], None]]:
+    """Show nothing."""
+    yield lambda _episode: None
 
 
-class Lines(Unseen):
-    """Prints each change, and each that would have been made when it is first wished for."""
+@contextmanager
+def progress(text: str, lasts_s: float) -> Iterator[Callable[[Episode], None]]:
+    """Show nothing but *text* and how far it is, where somebody waits for it."""
+    with working(text) as far:
+        yield lambda episode: far(f"{clock(episode.observation.at_s)} of {clock(lasts_s)}")
 
-    def __init__(self) -> None:
-        self._news = _News()
 
-    def turn(self, episode: Episode) -> None:
-        """Print it if it is new."""
-        turn = _turn(episode)
-        if self._news(turn):
+@contextmanager
+def lines() -> Iterator[Callable[[Episode], None]]:
+    """Print each change, and each that would have been made when it is first wished for."""
+    news = News()
+
+    def show(episode: Episode) -> None:
+        turn = Turn(episode=episode)
+        if news(episode):
             # not through a console, which prints again what an interrupt met half way
             typer.echo(change_text(turn).plain)
 
+    yield show
 
-class Picture(Unseen):
-    """Draws the view at most *speed* simulated seconds per second; 0 as fast as it goes."""
 
-    def __init__(self, view: View, speed: float, console: Console) -> None:
-        self._view, self._speed, self._news = view, speed, _News()
-        self._live = Live(view, console=console, auto_refresh=False)
-        self._begun_s = self._drawn_s = monotonic()
+def chosen(
+    view: View, *, live: bool | None, as_json: bool, speed: float, instead: Watch
+) -> Watch:
+    """Return the picture where it is asked for, or nobody said and there is a terminal.
 
-    def __enter__(self) -> Self:
-        self._live.__enter__()
-        return self
+    JSON is alone on standard output.
+    """
+    by_itself = Console().is_terminal and not as_json
+    if by_itself if live is None else live:
+        return picture(view, speed, Console(stderr=as_json))
+    return instead
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._live.refresh()
-        self._live.__exit__(kind, error, trace)
 
-    def turn(self, episode: Episode) -> None:
-        """Draw it when its time has come."""
-        turn = _turn(episode)
-        self._view.add(turn, told=self._news(turn))
+@contextmanager
+def picture(view: View, speed: float, console: Console) -> Iterator[Callable[[Episode], None]]:
+    """Draw the view at most *speed* simulated seconds per second; 0 as fast as it goes."""
+    news, live = News(), Live(view, console=console, auto_refresh=False)
+    begun_s = drawn_s = monotonic()
+
+    def show(episode: Episode) -> None:
+        nonlocal drawn_s
+        turn = Turn(episode=episode)
+        view.add(turn, told=news(episode))
         now_s = monotonic()
-        if now_s - self._drawn_s >= _BETWEEN_S:
-            self._live.refresh()
-            self._drawn_s = now_s
-        if self._speed > 0:
-            due_s = self._begun_s + episode.observation.at_s / self._speed
+        if now_s - drawn_s >= _BETWEEN_S:
+            live.refresh()
+            drawn_s = now_s
+        if speed > 0:
+            due_s = begun_s + episode.observation.at_s / speed
             sleep(max(0.0, due_s - monotonic()))
 
-
-class _News:
-    """Tells changes and new wishes from what is wished for again at each turn."""
-
-    def __init__(self) -> None:
-        self._wished: tuple[str, dict[str, int]] | None = None
-
-    def __call__(self, turn: Turn) -> bool:
-        """Tell whether the turn has something new to say."""
-        wish = turn.done, dict(turn.episode.decision.after.allocation)
-        again, self._wished = wish == self._wished, wish
-        if turn.done == "told":
-            return True
-        if turn.done == "hold":
-            return bool(turn.episode.failure)  # the loop's own
-        return not (again and turn.episode.cost is None)
-
-
-def _turn(episode: Episode) -> Turn:
-    return Turn(episode=episode, expected=None, statistic="mean")
+    with live:
+        try:
+            yield show
+        finally:
+            live.refresh()

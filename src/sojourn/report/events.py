@@ -1,18 +1,20 @@
-"""What `sojourn run` says as it goes: lines for people, a picture, or lines of JSON."""
+"""The events of a run, as `sojourn run` tells them: in lines, in a picture, or as JSON."""
 
-import json
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 
 import typer
 from rich.console import Console
 
 from sojourn.engine import KafkaAccess, health
 from sojourn.knowledge import Episode
-from sojourn.report.json.history import nulled
+from sojourn.report.json.output import print_event
+from sojourn.report.tally import Tally
+from sojourn.report.terminal.console import say, wide_console
 from sojourn.report.terminal.history import show_tally
 from sojourn.report.terminal.live import View
-from sojourn.report.terminal.watch import Lines, Picture, Watch
-from sojourn.report.turns import Tally, turns
+from sojourn.report.terminal.watch import Watch, lines, picture
+from sojourn.report.text import printable
+from sojourn.report.turns import turns
 from sojourn.service.entry import Entry
 from sojourn.service.supervisor import Supervisor
 
@@ -20,8 +22,6 @@ __all__ = ["AsJson", "ForPeople"]
 
 # What a live picture shows of a run without an end.
 _WINDOW_S = 600.0
-# Where there is no terminal there is no width to keep to.
-_WIDEST = 10_000
 
 
 class ForPeople:
@@ -59,10 +59,10 @@ class ForPeople:
         """Yield each turn, having printed or drawn it."""
         target = supervisor.orders.target
         self._tally = Tally(supervisor.topology, target)
-        with self._watch(supervisor) as watch:
+        with self._watch(supervisor) as show:
             for turn in self._tally.counting(turns(passing, target.statistic)):
                 self._aim(supervisor)
-                watch.turn(turn.episode)
+                show(turn.episode)
                 yield turn.episode
 
     def change(self, episode: Episode) -> None:
@@ -70,14 +70,14 @@ class ForPeople:
 
     def end(self, supervisor: Supervisor) -> None:  # noqa: ARG002 - as below
         """Say what it came to."""
-        console = self._console if self._console.is_terminal else Console(width=_WIDEST)
+        console = wide_console()
         console.print()
         if self._tally is not None:
             show_tally(console, self._tally)
 
     def progress(self, text: str) -> None:
         """Say how far the start, or the end, has come."""
-        typer.echo("".join(c if c.isprintable() else " " for c in text), err=True)
+        typer.echo(printable(text), err=True)
 
     def notice(self, text: str) -> None:
         """Say what somebody should know, where no picture shows it."""
@@ -90,11 +90,11 @@ class ForPeople:
 
     def _watch(self, supervisor: Supervisor) -> Watch:
         if not self._live:
-            return Lines()
+            return lines()
         self._view = View(
             supervisor.topology, supervisor.orders.target, _WINDOW_S, rolling=True
         )
-        return Picture(self._view, 0.0, self._console)
+        return picture(self._view, 0.0, self._console)
 
     def _aim(self, supervisor: Supervisor) -> None:
         """Draw from now on what may have been changed by hand."""
@@ -105,7 +105,7 @@ class ForPeople:
             self._view.note = "; ".join([*health(supervisor.engine).notices, *idle])
 
     def _say(self, text: str, style: str | None = None) -> None:
-        self._console.print(text, soft_wrap=True, highlight=False, markup=False, style=style)
+        say(self._console, text, style)
 
 
 class AsJson:
@@ -127,7 +127,7 @@ class AsJson:
         notes: Sequence[str],
     ) -> None:
         """Say that it runs."""
-        self._say(
+        print_event(
             "ready",
             {
                 "name": entry.name,
@@ -154,7 +154,7 @@ class AsJson:
         """Say what was changed, or would have been, and what the loop was told."""
         decision = episode.decision
         held = "failure" if episode.failure else "told"
-        self._say(
+        print_event(
             "change" if decision.kind != "hold" else held,
             {
                 "at_s": decision.at_s,
@@ -170,20 +170,16 @@ class AsJson:
     def end(self, supervisor: Supervisor) -> None:
         """Say what it came to."""
         allocation, changes = dict(supervisor.engine.plan.allocation), supervisor.changes
-        self._say("end", {"turns": self._turns, "changes": changes, "allocation": allocation})
+        print_event("end", {"turns": self._turns, "changes": changes, "allocation": allocation})
 
     def progress(self, text: str) -> None:
         """Say how far the start, or the end, has come."""
-        self._say("progress", {"text": text})
+        print_event("progress", {"text": text})
 
     def notice(self, text: str) -> None:
         """Say what somebody should know."""
-        self._say("notice", {"text": text})
+        print_event("notice", {"text": text})
 
     def error(self, text: str) -> None:
         """Say what failed, beside the events."""
         typer.echo(text, err=True)
-
-    @staticmethod
-    def _say(event: str, told: Mapping[str, object]) -> None:
-        typer.echo(json.dumps({"event": event, **nulled(told)}, ensure_ascii=False))

@@ -1,0 +1,48 @@
+"""What there is to claim, and what came of it, as JSON can say it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sojourn.experiments import experiment
+
+if TYPE_CHECKING:
+    from sojourn.experiments.runner import Reproduced
+
+__all__ = ["listing", "verdicts"]
+
+
+def listing(names: Sequence[str]) -> dict[str, Any]:
+    """Return the claims of the experiments called so."""
+    abouts = {name: experiment(name).about for name in names}
+    return {
+        "experiments": [
+            {"name": name, "source": about.source, "claim": about.claim}
+            for name, about in abouts.items()
+        ]
+    }
+
+
+def verdicts(done: "Sequence[Reproduced]", seed: int, engine: str) -> dict[str, Any]:
+    """Return what came of those that are *done*."""
+    return {
+        "engine": engine,
+        "seed": seed,
+        "holds": all(one.outcome.holds for one in done),
+        "experiments": [
+            {
+                "name": one.name,
+                "source": one.about.source,
+                "claim": one.about.claim,
+                "caveat": one.about.caveat,
+                "holds": one.outcome.holds,
+                "verdicts": [
+                    {"point": v.point, "holds": v.holds, "numbers": v.numbers}
+                    for v in one.outcome.verdicts
+                ],
+                "csv": str(one.csv),
+                "picture": None if one.picture is None else str(one.picture),
+                "wall_s": one.wall_s,
+            }
+            for one in done
+        ],
+    }

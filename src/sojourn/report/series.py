@@ -1,0 +1,242 @@
+"""The course of a run: few numbers of each turn, which is what charts are drawn of.
+
+However long a run is, a course stays small: of very many turns, some that follow each other
+become one point.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from math import fsum, isfinite, isnan, nan
+
+from sojourn.decide.target import Target
+from sojourn.knowledge import News, measured_s
+from sojourn.report.panel import Mark
+from sojourn.report.turns import Turn
+
+__all__ = ["Course", "OperatorPoint", "Point"]
+
+# A screen shows no more, and points take memory.
+_MOST_POINTS = 10_000
+# More operators than these cannot be told apart at a glance.
+_MOST_OPERATORS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorPoint:
+    """The processors and the backlog of an operator at the end of a turn; NaN if not known.
+
+    *given* is its allocation in the turn, *running* and *wanted* are what the engine had and
+    was asked for, *called* is what the load calls for by itself.
+    """
+
+    given: float = nan
+    running: float = nan
+    wanted: float = nan
+    called: float = nan
+    backlog: float = nan
+
+    @classmethod
+    def together(cls, several: Iterable["OperatorPoint"]) -> "OperatorPoint":
+        """Return several operators as one: the sums of what is known."""
+        rows = ((o.given, o.running, o.wanted, o.called, o.backlog) for o in several)
+        return cls(*map(_sum, zip(*rows, strict=True)))
+
+    def highest(self, later: "OperatorPoint") -> "OperatorPoint":
+        """Return the most of this and of what it was later."""
+        return OperatorPoint(
+            _most(self.given, later.given),
+            _most(self.running, later.running),
+            _most(self.wanted, later.wanted),
+            _most(self.called, later.called),
+            _most(self.backlog, later.backlog),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A turn, or some that follow each other; what is not known is NaN, which leaves a gap.
+
+    *measured_s* and *expected_s* are the *statistic* of the *target*. *processors* are all
+    that run, or where nothing was seen those that should; *after* those from its end on.
+    *outside* counts the turns that missed the target.
+    """
+
+    since_s: float
+    at_s: float
+    arrivals_per_s: float
+    statistic: str
+    measured_s: float
+    expected_s: float
+    processors: int
+    after: int
+    outside: int = 0
+    turns: int = 1
+    target: Target | None = None
+    unusable: str | None = None
+    commits: int = 0
+    operators: Mapping[str, OperatorPoint] = field(default_factory=dict)
+
+    @property
+    def lasted_s(self) -> float:
+        """How long it was."""
+        return self.at_s - self.since_s
+
+    def then(self, later: "Point") -> "Point":
+        """Return this and what followed as one: the mean load, and the most of all else."""
+        both = (self, later)
+        known = [each for each in both if isfinite(each.arrivals_per_s)]
+        lasted_s = fsum(each.lasted_s for each in known)
+        same = self if self.statistic == later.statistic else later
+        names = {**self.operators, **later.operators}
+        nothing = OperatorPoint()
+        return Point(
+            since_s=self.since_s,
+            at_s=later.at_s,
+            arrivals_per_s=fsum(e.arrivals_per_s * e.lasted_s for e in known) / lasted_s
+            if lasted_s > 0
+            else nan,
+            statistic=later.statistic,
+            measured_s=_most(same.measured_s, later.measured_s),
+            expected_s=_most(same.expected_s, later.expected_s),
+            processors=max(self.processors, later.processors),
+            after=later.after,
+            outside=self.outside + later.outside,
+            turns=self.turns + later.turns,
+            target=later.target,
+            unusable=later.unusable if len(known) == 0 else None,
+            commits=self.commits + later.commits,
+            operators={
+                name: self.operators.get(name, nothing).highest(
+                    later.operators.get(name, nothing)
+                )
+                for name in names
+            },
+        )
+
+
+class Course:
+    """What the turns of a run showed, added as they pass by.
+
+    A turn is measured by its own target, or else by *target*. Of a run without an end, only
+    the last *window_s* are kept.
+    """
+
+    def __init__(
+        self,
+        target: Target | None,
+        *,
+        window_s: float | None = None,
+        most: int = _MOST_POINTS,
+    ) -> None:
+        self.target = target
+        self.points: deque[Point] = deque()
+        self.marks: list[Mark] = []
+        self.used_s = 0.0
+        """Processor-seconds."""
+        self._window_s, self._most, self._each = window_s, most, 1
+        self._news = News()
+
+    def add(self, turn: Turn) -> None:
+        """Take in the next turn."""
+        if self._news(turn.episode) and turn.done != "hold":
+            self.marks.append(Mark(turn.episode.observation.at_s, turn.done))
+        point = _point(turn, self.target)
+        if not (turn.episode.looked and isfinite(point.since_s) and isfinite(point.at_s)):
+            return  # by hand, between two looks: nothing was seen
+        self.used_s += point.processors * point.lasted_s
+        if self.points and self.points[-1].turns < self._each:
+            point = self.points.pop().then(point)
+        self.points.append(point)
+        if self._window_s is not None:
+            while self.points[0].at_s < point.at_s - self._window_s:
+                self.points.popleft()
+        elif len(self.points) > self._most:
+            every = list(self.points)
+            pairs = zip_longest(every[::2], every[1::2])
+            self.points = deque(one.then(two) if two else one for one, two in pairs)
+            self._each *= 2
+
+    @property
+    def edges(self) -> list[float]:
+        """Where each point begins, and the last one ends."""
+        last = [self.points[-1].at_s] if self.points else []
+        return [*(each.since_s for each in self.points), *last]
+
+    def aim_at(self, target: Target) -> None:
+        """Measure by another target from now on; another statistic is not comparable."""
+        if self.target and target.statistic != self.target.statistic:
+            self.points = deque(replace(each, measured_s=nan) for each in self.points)
+        self.target = target
+
+    def operators(self) -> dict[str, list[OperatorPoint]]:
+        """Return the points of each operator; of many, the smaller ones added up as others."""
+        most: dict[str, float] = {}
+        for each in self.points:
+            for name, operator in each.operators.items():
+                known = _most(operator.given, operator.running)
+                most[name] = _most(most.get(name, 0.0), known)
+        large = set(most)
+        if len(most) > _MOST_OPERATORS:
+            large = set(sorted(most, key=lambda name: -most[name])[: _MOST_OPERATORS - 1])
+        rest = [name for name in most if name not in large]
+        nothing = OperatorPoint()
+        curves = {
+            name: [each.operators.get(name, nothing) for each in self.points]
+            for name in most
+            if name in large
+        }
+        if rest:
+            curves[f"{len(rest)} others"] = [
+                OperatorPoint.together(p.operators[n] for n in rest if n in p.operators)
+                for p in self.points
+            ]
+        return curves
+
+
+def _point(turn: Turn, target: Target | None) -> Point:
+    """Return what is drawn of *turn*: the statistic of its target, or of that of the run."""
+    target = turn.episode.target or target
+    seen, decision, said = turn.episode.observation, turn.episode.decision, turn.expected
+    statistic = target.statistic if target else turn.statistic
+    took_s = measured_s(seen, statistic) if seen.usable else nan
+    comparable = said is not None and said.statistic == statistic
+    given, called = decision.before.allocation, decision.wanted or {}
+    there = seen.operators if seen.usable else {}
+    operators = {
+        name: OperatorPoint(
+            given.get(name, nan), o.running, o.wanted, called.get(name, nan), o.backlog
+        )
+        for name, o in there.items()
+    }
+    operators |= {name: OperatorPoint(k) for name, k in given.items() if name not in there}
+    running = [o.running for o in there.values()]
+    return Point(
+        since_s=seen.since_s,
+        at_s=seen.at_s,
+        arrivals_per_s=_known(seen.arrivals_per_s) if seen.usable else nan,
+        statistic=statistic,
+        measured_s=_known(took_s),
+        expected_s=_known(said.seconds) if said is not None and comparable else nan,
+        processors=int(sum(running or given.values())),
+        after=turn.episode.running.processors,
+        outside=int(target is not None and took_s > target.seconds),
+        target=target,
+        unusable=None if seen.usable else seen.reason,
+        commits=seen.commits,
+        operators=operators,
+    )
+
+
+def _sum(values: Iterable[float]) -> float:
+    known = [value for value in values if isfinite(value)]
+    return fsum(known) if known else nan
+
+
+def _most(one: float, two: float) -> float:
+    return one if isnan(two) or one >= two else two
+
+
+def _known(value: float) -> float:
+    return value if isfinite(value) else nan

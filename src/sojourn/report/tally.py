@@ -1,0 +1,112 @@
+"""What turns of the loop came to in all: counted, timed, and judged by their targets."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import isfinite
+
+from sojourn.decide.target import Target
+from sojourn.knowledge import Episode, Knowledge, PredictionError, measured_s
+from sojourn.report.turns import Turn
+from sojourn.topology import Topology
+
+__all__ = ["Judged", "Tally"]
+
+# What is no change, and no wish for one.
+_NONE = ("hold", "told")
+
+
+@dataclass(slots=True)
+class Judged:
+    """In how many turns a target held and its statistic was measured, and was above it.
+
+    Turns are not equally long, so the time that they took is another figure.
+    """
+
+    measured: int = 0
+    above: int = 0
+    measured_s: float = 0.0
+    above_s: float = 0.0
+
+
+class Tally:
+    """What turns came to in all, counted as they pass by.
+
+    Each turn is judged by the target that it had itself, or else by that of the run.
+    """
+
+    def __init__(self, topology: Topology, target: Target | None) -> None:
+        self._topology, self._target = topology, target
+        self._before: Episode | None = None
+        self.error: PredictionError | None = None
+        self.errors: dict[str, PredictionError] = {}
+        self.turns = self.unusable = self.replayed = 0
+        self.judged: dict[Target, Judged] = {}
+        self.lasted_s = self.pause_s = 0.0
+        self.done: Counter[str] = Counter()
+
+    def counting(self, passing: Iterable[Turn]) -> Iterator[Turn]:
+        """Yield all that pass by."""
+        for turn in passing:
+            self.count(turn)
+            yield turn
+
+    @property
+    def changes(self) -> int:
+        """How many times processors were changed."""
+        return sum(self.done[kind] for kind in ("up", "down", "move"))
+
+    @property
+    def kinds(self) -> str:
+        """What was done how often, and what was only wished for."""
+        return ", ".join(f"{n} {done}" for done, n in self.done.items() if done not in _NONE)
+
+    @property
+    def all_errors(self) -> dict[str, PredictionError]:
+        """How far predictions were off: of the latency, and of each operator."""
+        return {**({"latency": self.error} if self.error else {}), **self.errors}
+
+    @property
+    def measured(self) -> int:
+        """Turns in which the statistic of their target was measured."""
+        return sum(judged.measured for judged in self.judged.values())
+
+    @property
+    def above(self) -> int:
+        """Turns in which it was above the target."""
+        return sum(judged.above for judged in self.judged.values())
+
+    def count(self, turn: Turn) -> None:
+        """Take in the next turn."""
+        episode, cost = turn.episode, turn.episode.cost
+        seen = episode.observation
+        self.turns += episode.looked
+        self.unusable += episode.looked and not seen.usable
+        self.lasted_s += seen.lasted_s
+        self.done[turn.done] += 1
+        if cost is not None:
+            self.pause_s += cost.pause_s
+            self.replayed += cost.replayed
+        target = episode.target or self._target
+        if target is not None and isfinite(s := measured_s(seen, target.statistic)):
+            judged = self.judged.setdefault(target, Judged())
+            above = s > target.seconds
+            judged.measured += 1
+            judged.above += above
+            judged.measured_s += seen.lasted_s
+            judged.above_s += above * seen.lasted_s
+        if episode.looked or cost is not None:
+            self._compare(episode)
+
+    def _compare(self, episode: Episode) -> None:
+        """Take how far off what was expected of *episode* was: the one before says it."""
+        before, self._before = self._before, episode
+        if before is None:
+            return
+        two = Knowledge(
+            topology=self._topology, plan=episode.running, episodes=(before, episode)
+        )
+        if (error := two.prediction_error()) is not None:
+            self.error = error if self.error is None else self.error + error
+        for name, each in two.prediction_errors().items():
+            self.errors[name] = self.errors[name] + each if name in self.errors else each

@@ -1,0 +1,78 @@
+"""Numbers, times and names as people read them, wherever they are shown."""
+
+from collections.abc import Callable, Iterable, Mapping
+from math import inf, isfinite
+
+from sojourn.knowledge import allocation_text
+
+__all__ = ["clock", "duration", "extent", "number", "printable", "processors_text", "sequence"]
+
+_UNITS = ((1.0, "s", 1.0), (1e-3, "ms", 1e3), (0.0, "µs", 1e6))
+# The processors of more operators are added up.
+_MOST_OPERATORS = 8
+
+
+def duration(seconds: float) -> str:
+    """Return *seconds* in the unit that suits them.
+
+    >>> duration(0.0123), duration(2.5), duration(float("inf"))
+    ('12.3 ms', '2.5 s', 'never')
+    """
+    if seconds == inf:
+        return "never"
+    unit, factor = next((u, f) for least_s, u, f in _UNITS if abs(seconds) >= least_s)
+    return f"{seconds * factor:.4g} {unit}"
+
+
+def clock(seconds: float) -> str:
+    """Return the time since the engine's clock was 0.
+
+    >>> clock(3725), clock(2 * 86400 + 5)
+    ('1:02:05', '48:00:05')
+    """
+    if not isfinite(seconds):
+        return "?"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
+def number(value: float) -> str:
+    """Return *value* with four digits."""
+    return f"{value:.4g}"
+
+
+def extent(values: Iterable[float], said: Callable[[float], str] = number) -> str:
+    """Return from where to where *values* go; nothing where none is known.
+
+    >>> extent([2, float("nan"), 3]), extent([2, 2]), extent([])
+    ('2 to 3', '2', '')
+    """
+    known = [value for value in values if isfinite(value)]
+    if not known:
+        return ""
+    low, high = said(min(known)), said(max(known))
+    return low if low == high else f"{low} to {high}"
+
+
+def sequence(values: Iterable[object]) -> str:
+    """Return what followed each other, each once.
+
+    >>> sequence(["p95", "mean", "p95"])
+    'p95, then mean'
+    """
+    return ", then ".join(dict.fromkeys(map(str, values)))
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Return *text* with a space for each character that no terminal or page should get.
+
+    An engine may say anything, and a terminal would obey it.
+    """
+    return "".join(c if c.isprintable() or c in keep else " " for c in text)
+
+
+def processors_text(allocation: Mapping[str, int]) -> str:
+    """Return those of each operator; of many operators, all of them."""
+    if len(allocation) > _MOST_OPERATORS:
+        return str(sum(allocation.values()))
+    return allocation_text(allocation)

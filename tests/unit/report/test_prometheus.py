@@ -1,0 +1,64 @@
+"""What Prometheus reads, compared with what the status says."""
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from sojourn.report.prometheus import exposition
+
+OPERATOR = {
+    "running": 3, "wanted": 4, "arrivals_per_s": 12_345_678.25, "served_per_s": 2.0,
+    "service_s": 0.5, "wait_s": None, "backlog": 0, "utilisation": float("nan"), "restarts": 2,
+}  # fmt: skip
+STATUS = {
+    "name": "vld", "changes": 3, "max_processors": 25, "deciding": "active", "warning": "",
+    "operators": {"extract": OPERATOR, 'odd \\ "name"': OPERATOR | {"wait_s": 1e-7}},
+    "measured": {"arrivals_per_s": 3.5, "mean_s": 1.0, "percentiles_s": {"p95": 2.0}},
+    "target": {"statistic": "p95", "seconds": 3.0},
+    "health": {"no_broker_s": None, "dead_letters": 3, "replayed": 0, "retried": 1},
+    "inner_topics": {"records": 5, "bytes": 1 << 40},
+}  # fmt: skip
+
+
+def samples(status):
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(exposition(status))
+        for sample in family.samples
+    }
+
+
+def test_names_labels_and_values_are_those_of_the_status():
+    told = samples(STATUS)
+    for name, *labels, value in (
+        ("changes_total", 3),
+        ("processors", "extract", 3),
+        ("processors_wanted", "extract", 4),
+        ("arrivals_per_second", "extract", 12_345_678.25),
+        ("wait_seconds", 'odd \\ "name"', 1e-7),
+        ("restarts_total", "extract", 2),
+        ("roots_per_second", 3.5),
+        ("time_seconds", "mean", 1.0),
+        ("time_seconds", "p95", 2.0),
+        ("target_seconds", "p95", 3.0),
+        ("deciding", 1),
+        ("processors_most", 25),
+        ("target_reachable", 1),
+        ("no_broker_seconds", 0.0),
+        ("inner_topics_bytes", 1 << 40),
+        ("dead_letters_total", 3),
+        ("replayed_total", 0),
+        ("retried_total", 1),
+    ):
+        assert told[f"sojourn_{name}", "vld", *labels] == value
+    assert ("sojourn_wait_seconds", "vld", "extract") not in told
+    assert not any(name == "sojourn_utilisation_ratio" for name, *_ in told)
+
+
+def test_what_is_counted_is_a_counter_and_all_else_a_gauge():
+    kinds = {f.name: f.type for f in text_string_to_metric_families(exposition(STATUS))}
+    counted = {name.removeprefix("sojourn_") for name, k in kinds.items() if k == "counter"}
+    assert counted == {"changes", "dead_letters", "replayed", "restarts", "retried"}
+    assert set(kinds.values()) == {"counter", "gauge"}
+
+
+def test_before_it_has_started_nothing_is_known():
+    assert exposition({"name": "vld"}) == ""
