@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from sojourn import cli
 from sojourn.errors import ApplicationStopped, EngineError
+from sojourn.service import run as service_run
 from sojourn.simulate.simulator import Simulator
 
 
@@ -105,7 +106,7 @@ class LiveSimulator:
 
 def main():
     options = json.loads(sys.argv.pop(1))
-    cli.ran.spark_engine = lambda *_told: LiveSimulator(**options)
+    service_run.spark_engine = lambda *_told: LiveSimulator(**options)
     cli.main()
 
 

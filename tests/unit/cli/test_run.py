@@ -196,7 +196,7 @@ def test_passive_it_changes_nothing(engines):
     done = run("--for", "5s", "--passive")
     assert "up advised  1:1:1 -> " in done.stdout
     assert "; it was started to recommend only" in done.stdout
-    assert engines[0][0][0].allocation == {"extract": 1, "match": 1, "aggregate": 1}
+    assert engines[0][0][0].plan.allocation == {"extract": 1, "match": 1, "aggregate": 1}
 
 
 def test_options_reach_the_engine_and_secrets_nobody_else(engines, tmp_path):
@@ -444,7 +444,7 @@ def test_a_signal_while_processors_are_changed_waits_until_they_are(engines, mon
     done = run()
     assert done.exit_code == 0, done.output
     assert "changes     1: 1 up" in done.stdout
-    assert engines[0][0][0].allocation["match"] > 1
+    assert engines[0][0][0].plan.allocation["match"] > 1
 
 
 def test_two_signals_stop_it_wherever_it_is(engines, monkeypatch):
