@@ -33,7 +33,7 @@ def test_when_nothing_arrives_there_is_hardly_any_demand():
 def test_of_nothing_seen_nothing_is_changed():
     wish = held(KNOWN)
     assert wish.allocation == KNOWN.allocation
-    assert wish.reason == "what was measured cannot be used: nothing was observed yet"
+    assert wish.reason == "measurements are not usable: no observation yet"
 
 
 def test_a_change_keeps_to_the_most_there_may_be_and_says_so():
@@ -41,7 +41,7 @@ def test_a_change_keeps_to_the_most_there_may_be_and_says_so():
     wish = now.change({"a": 9, "b": 9}, "busy")
     assert wish.allocation == {"a": 4, "b": 4}
     assert wish.wanted == {"a": 9, "b": 9}
-    assert wish.reason == "busy: 4:4, as 8 processors are the most there may be"
+    assert wish.reason == "busy: 4:4, limited to 8 processors"
 
 
 def test_a_change_keeps_to_the_bounds_of_operators():

@@ -20,7 +20,8 @@ class Static:
     def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return that nothing is done."""
         seen = knowledge.observations[-1]
-        unusable = "" if seen.usable else f"; what was measured cannot be used: {seen.reason}"
+        unusable = "" if seen.usable else f"; measurements are not usable: {seen.reason}"
         return Wish(
-            allocation=knowledge.allocation, reason=f"what was started with stays{unusable}"
+            allocation=knowledge.allocation,
+            reason=f"static: the allocation never changes{unusable}",
         )
