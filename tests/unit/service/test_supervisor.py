@@ -353,3 +353,91 @@ def test_while_it_is_drained_nothing_can_be_changed():
             change()
     with pytest.raises(EngineError, match="nothing can be changed"):
         running.set_goal(None, 9)
+
+
+# -- over the socket ---------------------------------------------------------------------------
+
+
+def test_requests_do_what_they_say():
+    running = begun(Jump())
+    ask = partial(answer, running, lambda: {"name": "chain"})
+    assert "a 4 -> 6" in ask({"ask": "scale", "allocation": {"a": 6}})["said"]
+    assert "decides" in ask({"ask": "resume"})["said"]
+    assert "paused" in ask({"ask": "pause"})["said"]
+    target = {"statistic": "p95", "seconds": 2.0}
+    assert "p95 ≤ 2 s, 9" in ask({"ask": "set", "target": target, "max_processors": 9})["said"]
+    assert ask({"ask": "status"}) == {"name": "chain"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ({}, "None cannot be asked; ask scale, pause"),
+        ({"ask": ["x"]}, "cannot be asked"),
+        ({"ask": "scale"}, "None is no allocation"),
+        ({"ask": "scale", "allocation": [1]}, "is no allocation"),
+        ({"ask": "scale", "allocation": {"a": 1.5}}, "1.5 is no number of processors"),
+        ({"ask": "set"}, "nothing is to be set"),
+        ({"ask": "set", "target": "p95"}, "is no target"),
+        ({"ask": "set", "target": {"statistic": "p95"}}, "is no target"),
+        ({"ask": "set", "target": {"statistic": ["p"], "seconds": 1}}, "cannot be a target"),
+        ({"ask": "set", "target": {"statistic": "p95", "seconds": "1"}}, "not a latency"),
+        ({"ask": "set", "max_processors": 0}, "0 is no number of processors"),
+        ({"ask": "set", "max_processors": True}, "True is no number of processors"),
+        ({"ask": "set", "max_processors": "9"}, "'9' is no number of processors"),
+    ],
+)
+def test_any_other_request_is_refused(request_, said):
+    with pytest.raises(BadInput, match=said):
+        answer(begun(Jump()), dict, request_)
+
+
+def test_the_status_tells_all_that_is_shown():
+    running, decisions = begun(Jump(), most=30), LatestDecisions()
+    before = status(running)
+    assert before["operators"]["a"]["service_s"] is None
+    assert before["now"] == ""
+    for episode in turned(running, 3):
+        decisions.add(episode)
+    running.scale({"b": 3})
+    told = status(running, decisions.told())
+    assert (told["name"], told["policy"]) == ("chain", "mean ≤ 0.2 s, 30")
+    assert told["target"] == {"statistic": "mean", "seconds": 0.2}
+    assert (told["deciding"], told["why"]) == ("paused", "processors were set by hand")
+    assert told["allocation"] == {"a": 7, "b": 3}
+    assert (told["changes"], len(told["decisions"])) == (4, 3)
+    assert told["measured"]["target_statistic_s"] == told["measured"]["mean_s"] > 0
+    operator = told["operators"]["a"]
+    assert (operator["wanted"], operator["running"]) == (7, 7)
+    assert (operator["sends_to"], operator["min_processors"]) == (["b"], 2)
+    assert 0 < operator["utilisation"] < 2
+    assert told["health"]["dead_letters"] == 3
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_what_the_engine_does_not_know_was_measured(monkeypatch):
+    """The number of processors that run is in the reports as well, a look ago."""
+    running = begun(Static())
+    turned(running, 2)
+    monkeypatch.setattr(LiveSimulator, "health", lambda _engine: Health())
+    assert status(running)["operators"]["a"]["running"] == 4
+
+
+def test_where_the_last_look_failed_the_one_before_is_shown():
+    looks = count()
+    engine = LiveSimulator(
+        look_s=0.0, raises=lambda _now_s: EngineError("busy") if next(looks) >= 2 else None
+    )
+    running = begun(Static(), engine=engine)
+    turned(running, 4)
+    told = status(running)
+    assert (told["usable"], told["measured"]["at_s"]) == (False, 2.0)
+
+
+def test_a_wish_is_told_once_and_what_failed_each_time():
+    running, decisions = begun(Jump(), active=False), LatestDecisions()
+    assert [decisions.add(e) for e in turned(running, 3)] == [True, False, False]
+    assert not decisions.told()[0]["carried_out"]
+    held = turned(begun(Static()), 1)[0]
+    assert not decisions.add(held)
+    assert decisions.add(replace(held, failure="ZeroDivisionError: by zero"))
