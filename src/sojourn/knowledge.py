@@ -9,9 +9,9 @@ from typing import Literal
 
 from sojourn.decide.plan import Target
 from sojourn.engine import Cost
-from sojourn.errors import BadInput, BadTopology
+from sojourn.errors import BadInput
 from sojourn.measure.observation import Observation
-from sojourn.measure.observed import observed
+from sojourn.measure.observed import measured
 from sojourn.measure.steady import timed_longer
 from sojourn.model.network import PERCENTILES
 from sojourn.topology import Topology
@@ -155,9 +155,10 @@ class PredictionError:
 class Knowledge:
     """All that decisions are made on. It grows by `saw` and `did`, and forgets what is old.
 
-    *topology* has what was last measured in place of what was declared: rates of the last
-    observation, service times over as long as they stayed the same. *midnight_s* is the time
-    of the day when the engine's clock was 0.
+    *topology* is as measured, in place of what was declared: rates of the last observation,
+    service times over as long as they stayed the same. It is worked out once for every look;
+    a policy that decides on an average of several looks calls `measured` on that.
+    *midnight_s* is the time of the day when the engine's clock was 0.
     """
 
     topology: Topology
@@ -193,13 +194,8 @@ class Knowledge:
         """Return what is known with one more observation, yet to be decided on."""
         topology = self.topology
         if observation.usable:
-            try:
-                past = (*self.observations, observation)
-                topology = observed(topology, timed_longer(observation, past))
-            except BadTopology:
-                # Nothing arrived, or by chance a loop seems to multiply: what was known
-                # before is the better guess, and the policy sees the observation itself.
-                topology = self.topology
+            history = (*self.observations, observation)
+            topology = measured(topology, timed_longer(observation, history))
         return replace(self, topology=topology, seen=observation)
 
     def did(

@@ -49,11 +49,22 @@ def test_the_topology_is_what_was_measured_last():
     assert known.topology.arrivals_per_s == 3
 
 
-def test_what_cannot_be_a_topology_leaves_the_last_one():
+def test_what_is_not_usable_leaves_the_last_topology():
     known = knowledge().saw(looked(10, per_s=3.0)).did(decided(10))
-    assert known.saw(looked(20, per_s=0.0)).topology == known.topology
     unusable = Observation.unusable(10, 20, "no answer")
     assert known.saw(unusable).topology == known.topology
+
+
+def test_without_arrivals_the_topology_is_the_last_one_at_hardly_any_load():
+    """However long nothing arrives: each look says the same."""
+    known = knowledge().saw(looked(10, per_s=3.0)).did(decided(10))
+    measured = known.topology
+    for turn in range(2, 50):
+        known = known.saw(looked(10.0 * turn, per_s=0.0)).did(decided(10.0 * turn))
+    assert known.topology.arrivals_per_s == pytest.approx(0.05)  # half a root in 10 s
+    assert known.topology.operators == measured.operators
+    again = known.saw(looked(500.0, per_s=3.0)).topology
+    assert again.rates == pytest.approx(measured.rates)
 
 
 def test_a_change_is_what_the_engine_did_not_what_was_decided():

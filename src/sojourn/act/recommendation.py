@@ -10,10 +10,9 @@ from math import ceil
 
 from sojourn.act.ration import bounded
 from sojourn.decide.plan import MOST_PROCESSORS
-from sojourn.errors import BadTopology
 from sojourn.knowledge import Decision, Knowledge, allocation_text
 from sojourn.measure.observation import Observation
-from sojourn.measure.observed import observed
+from sojourn.measure.observed import measured
 from sojourn.model.cores import slowed
 from sojourn.topology import Topology
 from sojourn.topology.traffic import Gains
@@ -36,23 +35,18 @@ class Demand:
 
 
 def demand(topology: Topology, seen: Observation) -> Demand:
-    """Return what was measured, flowing from outside through all operators.
+    """Return what was *seen*, flowing from outside through all operators.
 
-    Rates solve the traffic equations: an operator that cannot keep up does not make those
+    As published, these policies believe the service times of what they look at alone. Rates
+    solve the traffic equations: an operator that cannot keep up does not make those
     behind it look idle, and loops are no trouble.
     """
-    part = 1.0
-    try:
-        topology = observed(topology, seen)
-    except BadTopology:
-        # Nothing arrived, or a loop seems to multiply its records: what was known before,
-        # for as much as arrived.
-        part = seen.arrivals_per_s / topology.arrivals_per_s
+    topology = measured(topology, seen)
     running = {name: operator.running for name, operator in seen.operators.items()}
     # by the time that a record takes now, which is all that these policies know
     shared = slowed(topology, running)
     return Demand(
-        per_s={name: part * per_s for name, per_s in topology.rates.items()},
+        per_s=topology.rates,
         service_s={name: load.service_s for name, load in shared.loads.items()},
         gains=topology.gains,
     )

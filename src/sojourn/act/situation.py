@@ -6,10 +6,9 @@ from math import floor, sqrt
 
 from sojourn.act.holt import Holt
 from sojourn.decide.plan import MOST_PROCESSORS
-from sojourn.errors import BadTopology
 from sojourn.knowledge import Knowledge
 from sojourn.measure.observation import Observation
-from sojourn.measure.observed import LEAST_SAMPLES, observed
+from sojourn.measure.observed import LEAST_SAMPLES, measured
 from sojourn.measure.smooth import Window
 from sojourn.measure.steady import timed_longer
 from sojourn.model.cores import demand, slowed
@@ -74,12 +73,12 @@ def situation(
     With a *forecast* it is the load when a change will have taken effect.
     """
     history, arriving = knowledge.observations, seen
-    topology = steady = _measured(knowledge.topology, seen)
+    topology = steady = measured(knowledge.topology, seen)
     if _falling_behind(knowledge, steady, model):
         # More than the average must be arriving, or the queues would not grow.
         lately = timed_longer(Window(_LATELY)(history), history)
         arriving = max((seen, lately), key=lambda o: o.arrivals_per_s)
-        topology = _measured(knowledge.topology, arriving)
+        topology = measured(knowledge.topology, arriving)
     if forecast is not None:
         topology = topology.scaled(_growth(knowledge, forecast, topology))
     shared = slowed(topology, knowledge.allocation)
@@ -106,21 +105,6 @@ def _falling_behind(knowledge: Knowledge, topology: Topology, model: str) -> boo
         for name, o in usable[-1].operators.items()
         if name in behind
     )
-
-
-def _measured(topology: Topology, seen: Observation) -> Topology:
-    """Return the topology as measured; what was known before, where that makes none."""
-    try:
-        return observed(topology, seen)
-    except BadTopology:
-        pass
-    # Nothing arrived, or a loop seems to multiply its records. Less than one root in the
-    # whole time would have been too little to see.
-    per_s = max(seen.arrivals_per_s, 0.5 / seen.lasted_s)
-    try:
-        return topology.scaled(per_s / topology.arrivals_per_s)
-    except BadTopology:
-        return topology
 
 
 def _noise(topology: Topology, seen: Observation) -> dict[str, float]:

@@ -107,6 +107,10 @@ def _measured(
             f"fewer than {LEAST_SAMPLES} records of {', '.join(few)} were measured: its times "
             "are those of its hints, or guesses"
         )
+    # an application that was stopped when nothing arrived any more: its last load counts
+    loads = [seen.arrivals_per_s for seen in usable if seen.arrivals_per_s > 0]
+    if loads and usable[-1].arrivals_per_s == 0:
+        return known.topology.scaled(loads[-1] / known.topology.arrivals_per_s), remarks
     return known.topology, remarks
 
 

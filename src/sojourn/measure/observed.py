@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
 
-from sojourn.errors import BadInput
+from sojourn.errors import BadInput, BadTopology
 from sojourn.measure.observation import Observation, ObservedOperator
 from sojourn.sharing import settled_stretch, stretch
 from sojourn.topology import Arrival, Operator, Topology
 
-__all__ = ["LEAST_SAMPLES", "LEAST_SCV_SAMPLES", "MOST_ERROR", "observed"]
+__all__ = ["LEAST_SAMPLES", "LEAST_SCV_SAMPLES", "MOST_ERROR", "measured", "observed"]
 
 LEAST_SAMPLES = 30
 """Samples from which on a mean, or a number sent, replaces the last one known."""
@@ -24,6 +24,29 @@ _SMALLEST = 1e-18
 _SURELY = 3.0
 # From here on processors are all busy for want of a core.
 _FULL = 0.9
+# An interval without a root may have had less than one; this many are assumed.
+_UNSEEN_ROOTS = 0.5
+
+
+def measured(topology: Topology, observation: Observation) -> Topology:
+    """Return *topology*, the last one known, as it was measured: what policies plan for.
+
+    It is what `observed` returns. Where that is no sound topology, because nothing arrived or
+    because by chance a loop seems to send more back than it got, it is the last one known,
+    scaled to what arrived: never to nothing, and where nothing arrived never to more than
+    was known. Raise `BadInput` if the observation is not usable.
+    """
+    try:
+        return observed(topology, observation)
+    except BadTopology:
+        known_per_s = topology.arrivals_per_s
+    per_s = observation.arrivals_per_s
+    if per_s == 0:
+        per_s = min(_UNSEEN_ROOTS / observation.lasted_s, known_per_s)
+    try:
+        return topology.scaled(per_s / known_per_s)
+    except BadTopology:  # a rate beyond all measure
+        return topology
 
 
 def observed(topology: Topology, observation: Observation) -> Topology:

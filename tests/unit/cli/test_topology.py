@@ -16,6 +16,7 @@ from sojourn.history import HistoryFile, Run, read
 from sojourn.loop import Loop
 from sojourn.service.folders import state_folder
 from sojourn.simulate.simulator import Simulator
+from sojourn.simulate.workload import Rates, Workload
 from sojourn.topology.file import parse_topology
 
 VLD = Path(__file__).parents[3] / "examples" / "vld.yaml"
@@ -158,10 +159,11 @@ def test_a_rate_is_given_once():
 # -- measured ----------------------------------------------------------------------------------
 
 
-def played(path, topology, *, lasts_s=60.0, really=None):
+def played(path, topology, *, lasts_s=60.0, really=None, workload=None):
     """Let a loop run that believes *topology*, on operators that really are otherwise."""
     start = {"extract": 10, "match": 11, "aggregate": 1}
-    with Simulator(sample_every=1) as engine, HistoryFile(path) as history:
+    simulator = Simulator(sample_every=1, workload=workload or Workload())
+    with simulator as engine, HistoryFile(path) as history:
         engine.start(really or topology, start)
         target = sj.Target("p95", 3.0)
         loop = Loop(engine, topology, policy("static", target=target), every_s=10)
@@ -203,6 +205,16 @@ def test_the_last_run_that_measured_anything_counts(tmp_path):
     assert "has no turn that measured anything" in refused(
         "topology", "--measured", "--history", path, "--run", 2
     )
+
+
+def test_a_run_that_ended_without_load_is_written_with_the_last_one_it_had(tmp_path):
+    vld = sj.read_topology(VLD)
+    path = tmp_path / "vld.history"
+    ended = Workload(rates={"frames": Rates.steps((0, 13.0), (30, 0.0))})
+    played(path, vld, lasts_s=300.0, workload=ended)
+    written = parse_topology(said("topology", "--measured", "--history", path))
+    assert written.arrivals_per_s == pytest.approx(13, rel=0.3)
+    assert read(path).topology.arrivals_per_s == pytest.approx(0.05)
 
 
 def test_operators_that_were_not_measured_are_named(tmp_path):

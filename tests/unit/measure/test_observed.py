@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 from sojourn.errors import BadInput, NoArrivals, UnstableLoop
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
-from sojourn.measure.observed import LEAST_SAMPLES, LEAST_SCV_SAMPLES, observed
+from sojourn.measure.observed import (
+    LEAST_SAMPLES,
+    LEAST_SCV_SAMPLES,
+    measured,
+    observed,
+)
 from sojourn.model.cores import demand, slowed
 from sojourn.model.network import predict
 from sojourn.topology import Arrival, Operator, Topology
@@ -223,6 +228,64 @@ def test_what_is_not_usable_gives_no_topology():
         observed(CHAIN, Observation.unusable(0, 0, "the clock stood still"))
 
 
+# -- what is planned for, whatever was observed ------------------------------------------------
+
+
+@given(topology=topologies(), factor=st.floats(0.1, 10))
+def test_what_can_be_observed_is_what_is_planned_for(topology, factor):
+    faster = topology.scaled(factor)
+    seen = observation(faster.rates, faster.arrivals_per_s)
+    assert measured(topology, seen) == observed(topology, seen)
+
+
+def test_where_nothing_arrived_the_last_topology_has_half_a_root_in_the_interval():
+    idle = measured(CHAIN, observation({"split": 0.0, "count": 0.0}, 0.0))
+    assert idle.arrivals_per_s == pytest.approx(0.5 / 100)
+    assert idle.operators == CHAIN.operators
+    assert measured(idle, observation({"split": 0.0, "count": 0.0}, 0.0)) == idle
+
+
+def test_where_nothing_arrived_there_is_never_more_than_was_known():
+    """A root in an hour is nothing in most intervals, and no reason to plan for more."""
+    rare = CHAIN.scaled(1e-4 / CHAIN.arrivals_per_s)
+    idle = measured(rare, observation({"split": 0.0, "count": 0.0}, 0.0))
+    assert idle.rates == pytest.approx(rare.rates)
+
+
+def test_shares_of_streams_outlast_an_interval_without_any():
+    idle = measured(FORK, observation(dict.fromkeys(FORK.operator, 0.0), 0.0))
+    assert [a.per_s for a in idle.arrivals] == pytest.approx([0.5 / 400, 1.5 / 400])
+
+
+@pytest.mark.parametrize("served_per_s", [26.0, 13.0])
+def test_a_loop_that_seems_to_multiply_is_the_one_known_at_the_load_that_arrived(served_per_s):
+    """Of few records more may come back than was served: with a gain of 1.03, or 2."""
+    b = saw("b", 40.0, served_per_s=served_per_s)
+    seen = observation({"a": 60.0}, 20.0, b=b)
+    looped = measured(LOOP, seen)
+    assert looped.operators == LOOP.operators
+    assert looped.arrivals_per_s == pytest.approx(20.0)
+
+
+def test_an_operator_without_samples_keeps_the_time_that_was_known():
+    split = saw("split", 10.0, service=times(1000, 0.3, 1.0))
+    seen = measured(CHAIN, observation({"count": 30.0}, 10.0, split=split))
+    assert seen.operator["split"].service_s == pytest.approx(0.3)
+    assert seen.operator["count"].service_s == CHAIN.operator["count"].service_s
+
+
+def test_a_rate_beyond_all_measure_leaves_the_last_topology():
+    assert measured(CHAIN, observation({"split": 1e30, "count": 1e30}, 1e30)) == CHAIN
+
+
+def test_what_is_not_usable_is_not_planned_for():
+    with pytest.raises(BadInput, match="nothing was observed"):
+        measured(CHAIN, Observation.unusable(0, 10, "no answer"))
+
+
+# -- from reports ------------------------------------------------------------------------------
+
+
 def test_from_a_pull_to_a_topology():
     rng = np.random.default_rng(8)
     made = pull(
@@ -259,7 +322,7 @@ PAIR = Topology(
 RUNNING = {"parse": 4, "fetch": 8}
 
 
-def measured(topology, running=RUNNING, *, cores=2.0, others=0.0, **changes):
+def sharing(topology, running=RUNNING, *, cores=2.0, others=0.0, **changes):
     """Return what is seen of *topology* while these share its cores, and *others* do."""
     slow = slowed(replace(topology, cores=cores - others), running)
     operators = {
@@ -287,7 +350,7 @@ def test_what_sharing_cores_cost_is_taken_out_of_service_times(load, others):
     known = replace(
         busy, operators=tuple(replace(o, service_s=9, cpu_s=None) for o in busy.operators)
     )
-    seen = observed(known, measured(busy, others=others))
+    seen = observed(known, sharing(busy, others=others))
     assert seen.cores == pytest.approx(2 - others)
     for operator_ in busy.operators:
         there = seen.operator[operator_.name]
@@ -319,20 +382,20 @@ def test_where_all_cores_are_busy_waiting_is_what_it_was_before():
 
 
 def test_measuring_the_same_again_changes_nothing():
-    once = observed(PAIR, measured(PAIR))
-    twice = observed(once, measured(PAIR))
+    once = observed(PAIR, sharing(PAIR))
+    twice = observed(once, sharing(PAIR))
     assert twice.operator["parse"].service_s == once.operator["parse"].service_s
     assert predict(once, RUNNING).mean_s == pytest.approx(predict(PAIR, RUNNING).mean_s)
 
 
 def test_computing_never_takes_longer_than_the_record_did():
     """A record that used several cores at once, or was timed by another clock."""
-    seen = observed(PAIR, measured(PAIR, cpu_s=7.0))
+    seen = observed(PAIR, sharing(PAIR, cpu_s=7.0))
     assert seen.operator["parse"].cpu_s == seen.operator["parse"].service_s
 
 
 def test_where_nobody_counts_what_was_declared_stays():
-    seen = observed(PAIR, replace(measured(PAIR, cpu_s=None), cores=None, busy_cores=None))
+    seen = observed(PAIR, replace(sharing(PAIR, cpu_s=None), cores=None, busy_cores=None))
     assert seen.cores == 2
     assert seen.operator["fetch"].cpu_s == 0.02
     slow = slowed(PAIR, RUNNING).operator["fetch"]
@@ -348,7 +411,7 @@ def test_what_was_declared_stays_within_what_was_measured():
 def test_a_faster_processor_computes_faster_too():
     twice = replace(PAIR.operators[0], speed=2.0, service_s=0.12, cpu_s=0.12)
     fast = replace(PAIR, operators=(twice, PAIR.operators[1]))
-    there = observed(fast, measured(PAIR)).operator["parse"]
+    there = observed(fast, sharing(PAIR)).operator["parse"]
     assert (there.service_s, there.cpu_s) == pytest.approx((0.12, 0.12))
 
 
@@ -361,7 +424,7 @@ def test_the_hottest_key_has_the_part_that_it_surely_has(hottest, served, believ
     known = replace(
         PAIR, operators=(replace(PAIR.operators[0], hottest_key=0.2), *PAIR.operators[1:])
     )
-    seen = measured(PAIR)
+    seen = sharing(PAIR)
     name = PAIR.operators[0].name
     told = replace(seen.operators[name], hottest=hottest, served=served)
     after = observed(known, replace(seen, operators={**seen.operators, name: told}))
