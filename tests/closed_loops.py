@@ -11,9 +11,9 @@ from math import inf, nan, sqrt
 import numpy as np
 
 from sojourn.act.aim import Goal, aim
-from sojourn.act.caution import Caution
-from sojourn.act.holt import Holt
 from sojourn.act.policy.drs import Drs
+from sojourn.act.policy.drs.caution import Caution
+from sojourn.act.policy.drs.holt import Holt
 from sojourn.decide.plan import Target
 from sojourn.engine import Engine
 from sojourn.errors import EngineError

@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import Producer
 
 from sojourn.act.aim import Goal
-from sojourn.act.caution import Caution
 from sojourn.act.policy.drs import Drs
+from sojourn.act.policy.drs.caution import Caution
 from sojourn.app.loading import load
 from sojourn.decide.plan import Target
 from sojourn.loop import Loop

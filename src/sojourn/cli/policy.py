@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from sojourn.act.holt import Holt
 from sojourn.act.policy import Policy, names, policy
 from sojourn.act.policy.drs import Drs
-from sojourn.act.quiet import QuietHours
+from sojourn.act.policy.drs.holt import Holt
+from sojourn.act.policy.drs.quiet_hours import QuietHours
 from sojourn.cli.completion import policies
 from sojourn.decide.plan import Target
 from sojourn.errors import BadInput

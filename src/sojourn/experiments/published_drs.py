@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from sojourn.act.aim import Goal
-from sojourn.act.caution import Caution
 from sojourn.act.policy.base import Policy
 from sojourn.act.policy.drs import Drs
+from sojourn.act.policy.drs.caution import Caution
 from sojourn.knowledge import Decision, Knowledge
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch

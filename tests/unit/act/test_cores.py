@@ -7,7 +7,6 @@ from sojourn.act.aim import Goal, aim
 from sojourn.act.cores import WithinCores, within_cores
 from sojourn.act.policy import policy
 from sojourn.act.recommendation import demand as demanded
-from sojourn.act.situation import situation
 from sojourn.engine import Cost
 from sojourn.knowledge import Decision, Expected, Knowledge
 from sojourn.loop import step
@@ -210,14 +209,3 @@ def test_policies_that_know_nothing_of_cores_go_by_the_time_records_take():
     service_s = demanded(PAIR, observation).service_s
     for name, operator in observation.operators.items():
         assert service_s[name] == pytest.approx(operator.service_s, rel=1e-6)
-
-
-@pytest.mark.parametrize("cores", [2.0, 4.0, 500.0])
-def test_no_more_of_a_backlog_is_worked_off_at_once_than_there_are_cores_for(cores):
-    knowledge = known(seen(START, 10, backlog=5000, cores=cores))
-    needs = situation(knowledge, knowledge.seen, drain_s=10.0).needs
-    computing = sum(
-        (k - 1) * o.cpu_s / o.service_s for o in PAIR.operators for k in (needs[o.name],)
-    )
-    assert computing <= cores
-    assert needs["match"] == {2.0: 2, 4.0: 3, 500.0: 31}[cores]

@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 
 import sojourn as sj
 from processes import started
-from sojourn.act.holt import Holt
 from sojourn.act.policy import policy
-from sojourn.act.quiet import QuietHours
+from sojourn.act.policy.drs.holt import Holt
+from sojourn.act.policy.drs.quiet_hours import QuietHours
 from sojourn.cli import app
 from sojourn.cli.policy import DrsOptions, read_policy
 from sojourn.engine import Cost

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from sojourn.act.aim import Goal
-from sojourn.act.caution import Caution
 from sojourn.act.policy.drs import Drs
+from sojourn.act.policy.drs.caution import Caution
 from sojourn.decide.plan import Target
 from sojourn.experiments.application import VLD
 from sojourn.experiments.bench import Conditions

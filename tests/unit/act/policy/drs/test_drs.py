@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from sojourn.act.aim import Goal
-from sojourn.act.caution import Caution
-from sojourn.act.holt import Holt
 from sojourn.act.policy.drs import Drs
-from sojourn.act.quiet import QuietHours
+from sojourn.act.policy.drs.caution import Caution
+from sojourn.act.policy.drs.holt import Holt
+from sojourn.act.policy.drs.quiet_hours import QuietHours
+from sojourn.act.policy.drs.situation import situation
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
 from sojourn.decide.plan import Nodes, Target
@@ -269,7 +270,10 @@ def test_and_what_came_on_top_of_it_at_another_load_is_given_up():
     app.turns(3, 1000)
     unsure = Caution(calm=0.0, sigmas=20.0)  # of 200 and 100, not of 1000 and 100
     offered = {name: erlangs / 2 for name, erlangs in up.offered.items()}
-    undone = unsure.undone(app.knowledge, up.before, offered, up.noise, up.goal)
+    known, goal = app.knowledge, app.policy.goal
+    now = situation(known, known.observations[-1], goal, drain_s=60.0)
+    now = replace(now, offered=offered, offered_noise=up.noise)
+    undone = unsure.undone(now, up.before)
     assert undone == up.after
     assert sum(app.knowledge.allocation.values()) > 4 * sum(undone.values())
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, sqrt
 
-from sojourn.act.quiet import QuietHours
+from sojourn.act.policy.drs.quiet_hours import QuietHours
+from sojourn.act.policy.drs.situation import Situation
 from sojourn.errors import BadInput
 from sojourn.knowledge import Decision, Knowledge
 from sojourn.topology import Topology
@@ -115,33 +116,27 @@ class Caution:
             return None
         return {name: max([k, *(w[name] for w in before)]) for name, k in wanted.items()}
 
-    def undone(
-        self,
-        knowledge: Knowledge,
-        after: Mapping[str, int],
-        offered: Mapping[str, float],
-        noise: Mapping[str, float],
-        goal: str,
-    ) -> dict[str, int]:
+    def undone(self, now: Situation, after: Mapping[str, int]) -> dict[str, int]:
         """Return the operators whose change to *after* would undo another at the same load.
 
         With each goes the number that it then got. For some time any change back counts; for
         as long as is remembered, one to where an operator once had too few. What was done for
-        another *goal* does not.
+        another goal does not.
         """
+        knowledge, noise, goal = now.knowledge, now.offered_noise, str(now.goal)
         recent_s = knowledge.at_s - self.calm * self.t_ra_s
         undone: dict[str, int] = {}
         for name, k in after.items():
             for decision, before, changed in _changes_back(knowledge, name, k):
                 if decision.goal != goal or name not in decision.offered:
                     continue
-                then, now = decision.offered[name], offered[name]
+                then, offered = decision.offered[name], now.offered[name]
                 chance = self._chance(decision, name, noise)
                 if k > knowledge.allocation[name]:  # more of it is no reason to wait
-                    same = now <= then * (1 + chance)
+                    same = offered <= then * (1 + chance)
                 else:
-                    same = self._unchanged(knowledge, decision, name, now, noise)
-                too_few = k <= before < changed and now >= then * (1 - chance)
+                    same = self._unchanged(knowledge, decision, name, offered, noise)
+                too_few = k <= before < changed and offered >= then * (1 - chance)
                 if too_few or (same and decision.at_s >= recent_s):
                     undone[name] = max(changed, undone.get(name, 0))
         return undone

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.act.holt import Holt
+from sojourn.act.policy.drs.holt import Holt
 from sojourn.errors import BadInput
 
 

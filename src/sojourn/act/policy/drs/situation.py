@@ -1,20 +1,22 @@
-"""What was measured, as a load to plan for: how high, how sure, and what lies waiting."""
+"""The load now: how high, how certain, what is waiting, and what the model says of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import floor, sqrt
+from math import inf, sqrt
 
-from sojourn.act.holt import Holt
-from sojourn.decide.plan import MOST_PROCESSORS
-from sojourn.knowledge import Knowledge
+from sojourn.act.aim import Goal
+from sojourn.act.outlook import Outlook, figures, floor_s
+from sojourn.act.policy.drs.backlog import behind, drain_needs, falling_behind
+from sojourn.act.policy.drs.holt import Holt
+from sojourn.act.policy.drs.startable import Startable, startable
+from sojourn.knowledge import Knowledge, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import LEAST_SAMPLES, measured
 from sojourn.measure.smooth import Window
 from sojourn.measure.steady import timed_longer
-from sojourn.model.cores import demand, slowed
-from sojourn.model.network import stations
+from sojourn.model.cores import slowed
 from sojourn.topology import Topology
-from sojourn.topology.traffic import rates
+from sojourn.topology.load import StationLoad
 
 __all__ = ["Situation", "situation"]
 
@@ -24,26 +26,27 @@ _TREND = 3.0
 _LEAST_COUNTS = 6
 # So many observations tell what arrives at the moment.
 _LATELY = 2
-# A queue in balance is shorter than so many times its mean, but for one time in a thousand.
-_NOW_AND_THEN = 7.0
-# Records that compute can have so much of the cores; with more, all take forever.
-_MOST_OF_CORES = 0.95
 # Operators with less than this part of all the work do not make the whole less certain.
 _MATTERS = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """The load now.
+    """What is decided on.
 
-    *topology* has service times on a core of one's own; all else is as cores are shared now.
+    *topology* is as measured, with service times on a core of one's own and no more
+    processors at an operator than can be *startable*; all else is as cores are shared now.
     *noise* is the standard error of the work of each operator, in parts of it. *offered* are
     the processors that the load keeps busy on average, over as long as it stayed the same,
     with the standard error of that; right after a step both are as short. *behind* are
     operators with more waiting than a queue in balance has, and how much more; *needs* the
     processors to work that off in time while the load goes on, empty where nothing is behind.
+    *expected* is what the model says of the processors that run, None where they do not keep
+    up, and *floor_s* what the statistic is when nothing waits, inf where it does not matter.
     """
 
+    knowledge: Knowledge
+    goal: Goal
     seen: Observation
     topology: Topology
     noise: Mapping[str, float]
@@ -51,6 +54,24 @@ class Situation:
     offered_noise: Mapping[str, float]
     behind: Mapping[str, float]
     needs: Mapping[str, int]
+    startable: Startable
+    expected: Outlook | None
+    floor_s: float = inf
+
+    @property
+    def current(self) -> dict[str, int]:
+        """The processors that there are."""
+        return dict(self.knowledge.allocation)
+
+    @property
+    def statistic(self) -> str:
+        """What is compared with the target."""
+        return _statistic(self.goal)
+
+    @property
+    def measured_s(self) -> float:
+        """The measured statistic; NaN where no root completed."""
+        return measured_s(self.seen, self.statistic)
 
     @property
     def uncertainty(self) -> float:
@@ -59,52 +80,80 @@ class Situation:
         matter = [n for n, e in erlangs.items() if e >= _MATTERS * sum(erlangs.values())]
         return max((self.noise[name] for name in matter), default=0.0)
 
+    def predicted(
+        self, allocation: Mapping[str, int], topology: Topology | None = None
+    ) -> Outlook | None:
+        """Return what *allocation* would do, now or at the load of another *topology*."""
+        return _predicted(topology or self.topology, self.goal, self.startable, allocation)
+
+    def loads(self, allocation: Mapping[str, int]) -> Mapping[str, StationLoad]:
+        """Return what operators carry while these processors share the cores."""
+        return slowed(self.topology, allocation).loads
+
+    def expected_text(self, times: float = 1.0) -> str:
+        """Return what is expected where waits are so many *times* as long as the model says."""
+        seconds = inf if self.expected is None else self.expected.seconds
+        if times > 1 and self.floor_s < seconds < inf:
+            seconds = self.floor_s + times * (seconds - self.floor_s)
+        if seconds == inf:
+            return "waits without end are expected"
+        return f"{self.statistic} of {seconds:.3g} s is expected"
+
 
 def situation(
     knowledge: Knowledge,
     seen: Observation,
+    goal: Goal,
     *,
     drain_s: float,
     forecast: Holt | None = None,
-    model: str = "gigk",
+    learns: bool = True,
 ) -> Situation:
     """Return the load now, *seen* being the average of what was observed lately.
 
-    With a *forecast* it is the load when a change will have taken effect.
+    With a *forecast* it is the load when a change will have taken effect. The floor is only
+    worked out for who *learns* from how far the model was off.
     """
-    history, arriving = knowledge.observations, seen
+    history, arriving, running = knowledge.observations, seen, knowledge.allocation
     topology = steady = measured(knowledge.topology, seen)
-    if _falling_behind(knowledge, steady, model):
+    if falling_behind(slowed(steady, running), history, running, goal.model):
         # More than the average must be arriving, or the queues would not grow.
         lately = timed_longer(Window(_LATELY)(history), history)
         arriving = max((seen, lately), key=lambda o: o.arrivals_per_s)
         topology = measured(knowledge.topology, arriving)
     if forecast is not None:
         topology = topology.scaled(_growth(knowledge, forecast, topology))
-    shared = slowed(topology, knowledge.allocation)
-    now = slowed(steady, knowledge.allocation)
-    behind = _behind(shared, history[-1], knowledge.allocation, model)
+    waiting = behind(slowed(topology, running), history[-1], running, goal.model)
+    starts = startable(knowledge)
+    bound = starts.bound(topology)
+    floor = inf
+    if goal.target is not None and learns:
+        floor = floor_s(bound, model=goal.model, statistic=_statistic(goal))
     return Situation(
+        knowledge=knowledge,
+        goal=goal,
         seen=seen,
-        topology=topology,
+        topology=bound,
         noise=_noise(topology, arriving),
-        offered={name: load.erlangs for name, load in now.loads.items()},
+        offered={n: load.erlangs for n, load in slowed(steady, running).loads.items()},
         offered_noise=_noise(steady, seen),
-        behind=behind,
-        needs=_needs(topology, behind, drain_s) if behind else {},
+        behind=waiting,
+        needs=drain_needs(topology, waiting, drain_s) if waiting else {},
+        startable=starts,
+        expected=_predicted(bound, goal, starts, running),
+        floor_s=floor,
     )
 
 
-def _falling_behind(knowledge: Knowledge, topology: Topology, model: str) -> bool:
-    """Tell whether more waits than in balance, and more and more."""
-    usable = [o for o in knowledge.observations if o.usable][-_LATELY:]
-    topology = slowed(topology, knowledge.allocation)
-    behind = _behind(topology, usable[-1], knowledge.allocation, model)
-    return any(
-        o.backlog > usable[0].operators[name].backlog
-        for name, o in usable[-1].operators.items()
-        if name in behind
-    )
+def _statistic(goal: Goal) -> str:
+    return goal.target.statistic if goal.target else "mean"
+
+
+def _predicted(
+    topology: Topology, goal: Goal, starts: Startable, allocation: Mapping[str, int]
+) -> Outlook | None:
+    runs = starts.runs(allocation)
+    return figures(topology, runs, model=goal.model, statistic=_statistic(goal))
 
 
 def _noise(topology: Topology, seen: Observation) -> dict[str, float]:
@@ -132,42 +181,3 @@ def _growth(knowledge: Knowledge, forecast: Holt, topology: Topology) -> float:
     scv = max(topology.loads[name].arrival_scv for name in topology.operator)
     chance = sqrt(max(1.0, scv) / (topology.arrivals_per_s * lasted_s))
     return growth if growth > 1 + _TREND * chance else 1.0
-
-
-def _behind(
-    topology: Topology, last: Observation, allocation: Mapping[str, int], model: str
-) -> dict[str, float]:
-    behind, models = {}, stations(topology, model)
-    for name, load in topology.loads.items():
-        ordinary = float(allocation[name])
-        if allocation[name] >= load.min_processors:
-            wait_s = models[name].wait_s(load, allocation[name])
-            ordinary += _NOW_AND_THEN * load.arrivals_per_s * wait_s
-        if last.operators[name].backlog >= ordinary + 1:
-            behind[name] = last.operators[name].backlog - ordinary
-    return behind
-
-
-def _needs(topology: Topology, behind: Mapping[str, float], drain_s: float) -> dict[str, int]:
-    """Return the processors that also work off what waits, and all that it will send on.
-
-    Who works off a backlog is never idle. So as long as there are cores, a processor is done
-    with a record in what it takes on a core of its own; and no more of the backlog is worked
-    off at once than there are cores for.
-    """
-    entering = {name: behind.get(name, 0.0) / drain_s for name in topology.operator}
-    waiting = rates(entering, topology.gains)
-    part = _runnable(topology, waiting)
-    return {
-        name: floor(min((per_s + part * waiting[name]) * service_s, MOST_PROCESSORS)) + 1
-        for name, per_s in topology.rates.items()
-        for service_s in (topology.loads[name].service_s,)
-    }
-
-
-def _runnable(topology: Topology, waiting: Mapping[str, float]) -> float:
-    """Return the part of the records *waiting* that there are cores for, beside the load."""
-    computes = demand(topology, waiting)
-    if topology.cores is None or computes == 0:
-        return 1.0
-    return min(1.0, max(0.0, _MOST_OF_CORES * topology.cores - demand(topology)) / computes)

@@ -1,0 +1,78 @@
+"""What waits at operators beyond a queue in balance, and the processors to work it off."""
+
+from collections.abc import Mapping, Sequence
+from math import floor
+
+from sojourn.decide.plan import MOST_PROCESSORS
+from sojourn.measure.observation import Observation
+from sojourn.model.cores import demand
+from sojourn.model.network import stations
+from sojourn.topology import Topology
+from sojourn.topology.traffic import rates
+
+__all__ = ["behind", "drain_needs", "falling_behind"]
+
+# A queue in balance is shorter than so many times its mean, but for one time in a thousand.
+_NOW_AND_THEN = 7.0
+# Records that compute can have so much of the cores; with more, all take forever.
+_MOST_OF_CORES = 0.95
+# A backlog is compared with that of the observation before.
+_LATELY = 2
+
+
+def behind(
+    topology: Topology, last: Observation, allocation: Mapping[str, int], model: str
+) -> dict[str, float]:
+    """Return the operators with more waiting than a queue in balance has, and how much more."""
+    waiting, models = {}, stations(topology, model)
+    for name, load in topology.loads.items():
+        ordinary = float(allocation[name])
+        if allocation[name] >= load.min_processors:
+            wait_s = models[name].wait_s(load, allocation[name])
+            ordinary += _NOW_AND_THEN * load.arrivals_per_s * wait_s
+        if last.operators[name].backlog >= ordinary + 1:
+            waiting[name] = last.operators[name].backlog - ordinary
+    return waiting
+
+
+def falling_behind(
+    topology: Topology,
+    history: Sequence[Observation],
+    allocation: Mapping[str, int],
+    model: str,
+) -> bool:
+    """Tell whether more waits than in balance, and more and more."""
+    usable = [o for o in history if o.usable][-_LATELY:]
+    waiting = behind(topology, usable[-1], allocation, model)
+    return any(
+        o.backlog > usable[0].operators[name].backlog
+        for name, o in usable[-1].operators.items()
+        if name in waiting
+    )
+
+
+def drain_needs(
+    topology: Topology, waiting: Mapping[str, float], drain_s: float
+) -> dict[str, int]:
+    """Return the processors that also work off what waits, and all that it will send on.
+
+    Who works off a backlog is never idle. So as long as there are cores, a processor is done
+    with a record in what it takes on a core of its own; and no more of the backlog is worked
+    off at once than there are cores for.
+    """
+    entering = {name: waiting.get(name, 0.0) / drain_s for name in topology.operator}
+    draining = rates(entering, topology.gains)
+    part = _runnable(topology, draining)
+    return {
+        name: floor(min((per_s + part * draining[name]) * service_s, MOST_PROCESSORS)) + 1
+        for name, per_s in topology.rates.items()
+        for service_s in (topology.loads[name].service_s,)
+    }
+
+
+def _runnable(topology: Topology, draining: Mapping[str, float]) -> float:
+    """Return the part of the records *draining* that there are cores for, beside the load."""
+    computes = demand(topology, draining)
+    if topology.cores is None or computes == 0:
+        return 1.0
+    return min(1.0, max(0.0, _MOST_OF_CORES * topology.cores - demand(topology)) / computes)

@@ -1,0 +1,109 @@
+"""How far the model was off lately, and the target that allows for it.
+
+Models underestimate: they know nothing of networks, of hiccups, of what else runs on the
+machines. So waits are taken for as many times as long as expected as they were measured to
+be, and the target that the model must meet is stricter by that much.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+from statistics import fmean
+
+from sojourn.act.policy.drs.situation import Situation
+from sojourn.decide.plan import Target
+from sojourn.knowledge import Expected, Knowledge
+from sojourn.measure.observation import Observation
+from sojourn.measure.sketch import Sketch
+from sojourn.model.network import PERCENTILES
+
+__all__ = ["SURELY", "Correction", "at_least_s", "correction", "stricter", "underestimated"]
+
+SURELY = 2.0
+"""What is sure is so many standard errors away from what is most likely."""
+
+# It is learned from so many outcomes at most, with so many roots at least; beyond so many
+# times it is no longer the waits.
+_OUTCOMES, _LEAST_ROOTS, _MOST_TIMES = 24, 200, 4.0
+# Waits much shorter than this part of what the target leaves for them say nothing.
+_LEAST_WAIT = 0.1
+# The least wait that is aimed at, in parts of the time without any. Closer to it processors
+# cost more than they could ever gain.
+_LEAST_PART = 0.02
+# A load is as it was planned for if it differs by less than this, or so many standard errors.
+_SAME, _CHANCE = 0.1, 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """How many *times* as long as the model says waits are taken to be.
+
+    *target* is what the model must meet, so that the one asked for is met.
+    """
+
+    target: Target | None
+    times: float = 1.0
+
+
+def correction(now: Situation, *, surely: float) -> Correction:
+    """Return it, so many standard errors away from what is most likely."""
+    target = now.goal.target
+    if target is None or now.floor_s == inf:
+        return Correction(target=target)
+    times = underestimated(now.knowledge, target, now.floor_s, surely=surely)
+    return Correction(target=stricter(target, now.floor_s, times), times=times)
+
+
+def stricter(target: Target, floor: float, times: float) -> Target:
+    """Return the target for a model whose waits are *times* as long in truth.
+
+    >>> stricter(Target("mean", 3.0), 1.0, 4.0)
+    Target(statistic='mean', seconds=1.5)
+    """
+    wait_s = max((target.seconds - floor) / times, _LEAST_PART * floor)
+    return replace(target, seconds=floor + wait_s)
+
+
+def underestimated(
+    knowledge: Knowledge, target: Target, floor: float, *, surely: float
+) -> float:
+    """Return how many times as long as expected waits have been, at least once.
+
+    Not what was measured counts, but so many standard errors less: 0 for what is most
+    likely, 2 for what is sure.
+    """
+    outcomes = [
+        (expected.seconds, after)
+        for expected, after in knowledge.outcomes()[-_OUTCOMES:]
+        if expected.statistic == target.statistic and _as_planned(expected, after)
+    ]
+    if target.seconds <= floor or not outcomes:
+        return 1.0
+    least_s = _LEAST_WAIT * (target.seconds - floor)
+    expected_s = fmean(seconds for seconds, _ in outcomes)
+    measured_s = at_least_s([after for _, after in outcomes], target.statistic, surely)
+    return min(_MOST_TIMES, max(1.0, (measured_s - floor) / max(expected_s - floor, least_s)))
+
+
+def _as_planned(expected: Expected, after: Observation) -> bool:
+    """Tell whether the load was what the expectation was for."""
+    chance = _CHANCE / sqrt(max(1.0, after.arrivals_per_s * after.lasted_s))
+    return abs(after.arrivals_per_s / expected.arrivals_per_s - 1) <= max(_SAME, chance)
+
+
+def at_least_s(outcomes: Sequence[Observation], statistic: str, surely: float) -> float:
+    """Return the statistic of many roots, less so many standard errors; 0 of too few roots.
+
+    Latencies of roots that follow each other are alike, so they tell less than as many that
+    do not: errors are taken for twice as large.
+    """
+    completions = sum((o.completions for o in outcomes), Sketch.empty())
+    sums = sum((o.sums for o in outcomes), Sketch.empty())
+    roots = completions.number
+    if roots < _LEAST_ROOTS:
+        return 0.0
+    if statistic == "mean":
+        return sums.mean_s - 2 * surely * sums.std_s / sqrt(roots)
+    ratio = PERCENTILES[statistic]
+    chance = 2 * surely * sqrt(ratio * (1 - ratio) / roots)
+    return completions.percentile_s(max(0.0, ratio - chance))

@@ -1,0 +1,100 @@
+"""The policy: its options, and the order of its stages."""
+
+from dataclasses import dataclass, field
+from math import inf
+
+from sojourn.act.aim import Goal
+from sojourn.act.cores import within_cores
+from sojourn.act.policy.drs.caution import Caution
+from sojourn.act.policy.drs.correction import SURELY, correction
+from sojourn.act.policy.drs.decision import Choice, decision
+from sojourn.act.policy.drs.holt import Holt
+from sojourn.act.policy.drs.misallocation import moved
+from sojourn.act.policy.drs.requirement import Requirement, requirement
+from sojourn.act.policy.drs.shortage import Shortage, Trigger, relief, shortage
+from sojourn.act.policy.drs.situation import Situation, situation
+from sojourn.act.policy.drs.surplus import saving, surplus
+from sojourn.act.recommendation import held
+from sojourn.decide.plan import Target
+from sojourn.errors import BadTarget
+from sojourn.knowledge import Decision, Knowledge
+from sojourn.measure.smooth import Smoother
+from sojourn.measure.steady import Steady
+
+__all__ = ["Drs", "policy"]
+
+
+def policy(target: Target, most: int | None) -> "Drs":
+    """Return the policy with its defaults."""
+    return Drs(goal=Goal(target=target, most=most))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drs:
+    """Keeps a target with the fewest processors, or makes the best of all there are.
+
+    With *trigger* `measured` processors are only added when the measured latency is above
+    the target, and with *low_s* (T_min) only taken away while it is below: DRS as published.
+    By default what the model expects counts, which sees a shortage before it hurts.
+    *drain_s* is the time in which a backlog should be worked off. With *prompt* processors
+    are added without waiting for T_ra.
+    """
+
+    goal: Goal
+    caution: Caution = field(default_factory=Caution)
+    smooth: Smoother = field(default_factory=Steady)
+    low_s: float | None = None
+    drain_s: float = 60.0
+    trigger: Trigger = "expected"
+    prompt: bool = True
+    forecast: Holt | None = None
+
+    def __post_init__(self) -> None:
+        if self.goal.target is None and self.goal.most is None:
+            raise BadTarget("there is no target, and no number of processors; give one of them")
+        if not 0 < self.drain_s < inf:
+            raise BadTarget(f"a backlog worked off in {self.drain_s} s; write more than 0")
+
+    def __call__(self, knowledge: Knowledge, /) -> Decision:
+        """Return what should be done now.
+
+        Processors are added for what is sure, and taken away for what is at all likely: of
+        how much longer waits are than expected, and of how much more may arrive.
+        """
+        seen = self.smooth(knowledge.observations)
+        if not seen.usable or seen.warming:
+            return held(knowledge)
+        now = situation(
+            knowledge,
+            seen,
+            self.goal,
+            drain_s=self.drain_s,
+            forecast=self.forecast,
+            learns=self.trigger == "expected",
+        )
+        corrected = correction(now, surely=SURELY)
+        short = shortage(now, corrected, trigger=self.trigger, drain_s=self.drain_s)
+        if not short.acute:
+            corrected = correction(now, surely=0.0)
+        required = requirement(now, corrected, self.caution, short=short.acute)
+        choice = self._choice(now, short, required)
+        quiet = self.caution.quiet_now(knowledge)
+        return within_cores(decision(now, required, choice, quiet), knowledge)
+
+    def _choice(self, now: Situation, short: Shortage, required: Requirement) -> Choice:
+        """Return what to do about too few processors, too many, or some in the wrong place."""
+        if short.acute:
+            return relief(now, short, required, self.caution, prompt=self.prompt)
+        if short.excused:
+            return Choice.hold(
+                f"{short.reason}, but a batch has just ended, for which records wait: nothing "
+                "is added unless it stays so"
+            )
+        if now.behind:
+            waiting = ", ".join(f"{n:.0f} at {name}" for name, n in now.behind.items())
+            return Choice.hold(
+                f"catching up, more are waiting than usual ({waiting}): nothing is taken away"
+            )
+        if surplus(now, required, self.low_s):
+            return saving(now, required, self.caution)
+        return moved(now, required, self.caution)

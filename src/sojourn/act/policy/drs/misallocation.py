@@ -1,0 +1,79 @@
+"""Processors in the wrong place: whether as many do better elsewhere, and when they move."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import inf
+
+from sojourn.act.aim import aim
+from sojourn.act.policy.drs.caution import Caution
+from sojourn.act.policy.drs.decision import Choice
+from sojourn.act.policy.drs.requirement import Requirement
+from sojourn.act.policy.drs.situation import Situation
+from sojourn.knowledge import allocation_text
+
+__all__ = ["moved"]
+
+
+def moved(now: Situation, required: Requirement, caution: Caution) -> Choice:
+    """Return the best use of as many processors, or of all there may be without a target."""
+    total = sum(now.current.values())
+    goal = replace(now.goal, target=None, most=_number(now), nodes=None)
+    best = aim(now.topology, goal).allocation
+    if best == now.current:
+        return Choice.hold(_well(now))
+    if sum(best.values()) != total:
+        why = f"{sum(best.values())} processors are to be used: {allocation_text(best)}"
+    else:
+        gain_s, why = _gain(now, best)
+        if against := _against(now, required, caution, best, gain_s):
+            return Choice.hold(f"{_well(now)}; {why}, {against}")
+    if soon := caution.too_soon(now.knowledge):
+        return Choice.hold(f"{why}, but {soon}")
+    return Choice(best, why)
+
+
+def _number(now: Situation) -> int:
+    if now.goal.target is None and now.goal.most is not None:
+        return now.goal.most
+    return sum(now.current.values())
+
+
+def _gain(now: Situation, best: Mapping[str, int]) -> tuple[float, str]:
+    """Return by how much the mean would be shorter, and so in words."""
+    before, then = now.expected, now.predicted(best)
+    if before is None or then is None:
+        return inf, f"{allocation_text(best)} would keep up"
+    gain_s = before.mean_s - then.mean_s
+    part = gain_s / before.mean_s if before.mean_s > 0 else 0.0
+    return gain_s, f"{allocation_text(best)} is {part:.1%} faster with as many processors"
+
+
+def _against(
+    now: Situation,
+    required: Requirement,
+    caution: Caution,
+    best: Mapping[str, int],
+    gain_s: float,
+) -> str:
+    """Return what speaks against moving processors; nothing if nothing does."""
+    pause_s = now.knowledge.pause_s
+    if now.expected and gain_s < caution.least_gain * now.expected.mean_s:
+        return "too little to move"
+    if caution.confirmed(now.knowledge, required.allocation) is None:
+        return "if the next observations say so too"
+    if not caution.pays(pause_s, gain_s):
+        return f"less than a pause of {pause_s:.3g} s costs"
+    if undone := caution.undone(now, best):
+        return f"but it would undo at the same load what {', '.join(undone)} just got"
+    if not required.met(now, best):
+        return "but it would miss the target if somewhat more arrives"
+    return ""
+
+
+def _well(now: Situation) -> str:
+    target = now.goal.target
+    if target is None:
+        return f"{now.expected_text()}, the best of these"
+    near = now.expected is None or now.expected.seconds > target.seconds
+    within = "as near as can be to" if near else "within"
+    return f"{now.expected_text()}, {within} {target}"

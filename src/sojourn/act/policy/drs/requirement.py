@@ -1,0 +1,73 @@
+"""What the load calls for, with a margin for what chance does to measurements."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sojourn.act.aim import aim
+from sojourn.act.policy.drs.caution import Caution
+from sojourn.act.policy.drs.correction import Correction
+from sojourn.act.policy.drs.situation import Situation
+from sojourn.decide.plan import Target
+from sojourn.model.cores import cores_headroom
+from sojourn.topology import Topology
+
+__all__ = ["Requirement", "requirement"]
+
+# Nothing is planned for a load that keeps more than this part of the cores busy, because of
+# what might arrive: it would take forever, and processors would not help.
+_MOST_OF_CORES = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """The *allocation* that reaches *target* at the load of *topology*.
+
+    *target* is the one that the model must meet, *topology* has all that chance may add to
+    the load. The *note* is empty where all that was asked for is met.
+    """
+
+    topology: Topology
+    target: Target | None
+    allocation: dict[str, int]
+    note: str = ""
+
+    @property
+    def remark(self) -> str:
+        """The note, to be put behind a reason."""
+        return f" ({self.note})" if self.note else ""
+
+    @property
+    def processors(self) -> int:
+        """All processors."""
+        return sum(self.allocation.values())
+
+    def met(self, now: Situation, allocation: Mapping[str, int]) -> bool:
+        """Tell whether *allocation* meets the target too."""
+        if self.target is None:
+            return True
+        then = now.predicted(allocation, self.topology)
+        return then is not None and then.seconds <= self.target.seconds
+
+
+def requirement(
+    now: Situation, corrected: Correction, caution: Caution, *, short: bool
+) -> Requirement:
+    """Return what the load calls for.
+
+    Processors are added for what is sure where there is a *shortage*, and otherwise kept for
+    what is at all likely to arrive.
+    """
+    band = caution.given_for if short else caution.kept_for
+    more = max(1 + band(now.uncertainty), caution.busiest(now.knowledge, now.topology))
+    carried = max(1.0, _MOST_OF_CORES * cores_headroom(now.topology))
+    topology = now.topology.scaled(min(more, carried))
+    goal = replace(now.goal, target=corrected.target)
+    found = aim(topology, goal, now.needs, asked=now.goal.target)
+    # the bound of what cannot be started is none that somebody set
+    ours = now.startable.running and "max_processors" in found.note
+    return Requirement(
+        topology=topology,
+        target=corrected.target,
+        allocation=found.allocation,
+        note="" if ours else found.note,
+    )

@@ -1,0 +1,150 @@
+"""Too slow: what is missing, and the processors that are added for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sojourn.act.policy.drs.caution import Caution
+from sojourn.act.policy.drs.correction import SURELY, Correction, at_least_s
+from sojourn.act.policy.drs.decision import Choice
+from sojourn.act.policy.drs.requirement import Requirement
+from sojourn.act.policy.drs.situation import Situation
+from sojourn.knowledge import allocation_text, batch_ended
+
+__all__ = ["Shortage", "Trigger", "relief", "shortage"]
+
+Trigger = Literal["expected", "measured"]
+
+# Operators with less to do than this are idle.
+_LEAST_ERLANGS = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """What is missing, in words; nothing where all is well.
+
+    It is *excused* where a batch has just ended, for which records wait: that says nothing
+    of processors, unless it stays so.
+    """
+
+    reason: str
+    excused: bool = False
+
+    @property
+    def acute(self) -> bool:
+        """Whether processors are to be added for it."""
+        return bool(self.reason) and not self.excused
+
+
+def shortage(
+    now: Situation, corrected: Correction, *, trigger: Trigger, drain_s: float
+) -> Shortage:
+    """Return what is missing, as expected by the model or only as *trigger* measured it."""
+    overloaded = _overloaded(now)
+    reason = (
+        _expected(now, corrected, overloaded, drain_s)
+        if trigger == "expected"
+        else _measured(now)
+    )
+    ended = bool(reason) and batch_ended(now.knowledge.observations)
+    return Shortage(reason=reason, excused=ended and not overloaded)
+
+
+def _expected(
+    now: Situation, corrected: Correction, overloaded: list[str], drain_s: float
+) -> str:
+    if overloaded:
+        return f"{', '.join(overloaded)} cannot keep up"
+    if any(k > now.knowledge.allocation[name] for name, k in now.needs.items()):
+        waiting = sum(now.behind.values())
+        return f"{waiting:.0f} are waiting, too many to work off in {drain_s:g} s"
+    if corrected.target is None:
+        return ""
+    if now.expected is not None and now.expected.seconds <= corrected.target.seconds:
+        return ""
+    times = corrected.times
+    learned = f" (waits are {times:.2g} times as long as the model says)" if times > 1 else ""
+    return f"{now.expected_text(times)}, above {now.goal.target}{learned}"
+
+
+def _measured(now: Situation) -> str:
+    target = now.goal.target
+    if target is None or not now.measured_s > target.seconds:
+        return ""
+    return f"{now.statistic} is {now.measured_s:.3g} s, above {target}"
+
+
+def _overloaded(now: Situation) -> list[str]:
+    """Return the operators to which more comes than their processors can serve."""
+    runs = now.startable.runs(now.current)
+    loads = now.loads(runs)
+    return [name for name, k in runs.items() if k < loads[name].min_processors]
+
+
+def relief(
+    now: Situation, short: Shortage, required: Requirement, caution: Caution, *, prompt: bool
+) -> Choice:
+    """Return the processors that are added; without waiting for T_ra if *prompt*."""
+    after = _after(now, required)
+    if after == now.current:
+        return Choice.hold(f"{short.reason}, but {required.note or 'no plan is better'}")
+    undone = caution.undone(now, after)
+    if _no_better(now, caution, after, undone):
+        best = required.note or "there are no more processors"
+        return Choice.hold(
+            f"{short.reason}, but {best}: they are shared out as well as can be told"
+        )
+    if undone and _on_time(now, caution):
+        return Choice.hold(
+            f"{short.reason}, but {', '.join(undone)} gave processors up at the same load and "
+            "the target is kept: it stays"
+        )
+    soon = "" if prompt else caution.too_soon(now.knowledge)
+    if soon:
+        return Choice.hold(f"{short.reason}, but {soon}")
+    return Choice(after, f"{short.reason}: {allocation_text(after)}{required.remark}")
+
+
+def _after(now: Situation, required: Requirement) -> dict[str, int]:
+    """Return what is required without taking from anybody, as far as there may be so many."""
+    wanted, most = required.allocation, now.goal.most
+    after = {name: max(k, wanted[name]) for name, k in now.current.items()}
+    if (most is not None and sum(after.values()) > most) or now.goal.nodes is not None:
+        return wanted
+    return after
+
+
+def _on_time(now: Situation, caution: Caution) -> bool:
+    """Tell whether operators keep up and the target is kept, but for chance.
+
+    Since the last change, that is: what was measured before says nothing of it.
+    """
+    target, current = now.goal.target, now.current
+    surely = {
+        name: erlangs * (1 - caution.sigmas * now.offered_noise[name])
+        for name, erlangs in now.offered.items()
+    }
+    if target is None or any(k <= surely[name] for name, k in current.items()):
+        return False
+    changed_at_s = now.knowledge.changed_at_s
+    since = [o for o in now.knowledge.observations if o.usable and o.at_s > changed_at_s]
+    return at_least_s(since, target.statistic, SURELY) <= target.seconds
+
+
+def _no_better(
+    now: Situation, caution: Caution, after: Mapping[str, int], undone: Mapping[str, int]
+) -> bool:
+    """Tell whether as many processors, shared out anew, may be better only by chance."""
+    current = now.current
+    if sum(after.values()) != sum(current.values()):
+        return False
+    before, then = _carried(now, current), _carried(now, after)
+    if before <= 1 < then and not undone:
+        return False
+    return then <= before * (1 + caution.kept_for(now.uncertainty))
+
+
+def _carried(now: Situation, allocation: Mapping[str, int]) -> float:
+    """Return how many times the load the slowest operator could carry."""
+    loads = now.loads(allocation)
+    return min(k / max(loads[name].erlangs, _LEAST_ERLANGS) for name, k in allocation.items())

@@ -1,0 +1,53 @@
+from dataclasses import replace
+
+from sojourn.act.aim import Goal
+from sojourn.act.policy.drs.decision import Choice, decision
+from sojourn.act.policy.drs.requirement import Requirement
+from sojourn.act.policy.drs.situation import situation
+from sojourn.act.policy.drs.startable import Startable
+from sojourn.decide.plan import Target
+from sojourn.knowledge import Knowledge
+from unit.act.policy.turns import CHAIN, seen
+
+GOAL = Goal(target=Target("mean", 3.0))
+RUNNING, MORE = {"a": 6, "b": 6}, {"a": 8, "b": 7}
+LOOK = seen(CHAIN, RUNNING, at_s=10, lasted_s=10, per_s=4.0)
+NOW = situation(
+    Knowledge(topology=CHAIN, allocation=RUNNING).saw(LOOK), LOOK, GOAL, drain_s=60.0
+)
+REQUIRED = Requirement(topology=CHAIN.scaled(5), target=GOAL.target, allocation=MORE)
+
+
+def decided(choice, *, now=NOW, quiet=""):
+    return decision(now, REQUIRED, choice, quiet)
+
+
+def test_a_choice_is_carried_out_with_what_it_rests_on():
+    done = decided(Choice(MORE, "too slow"))
+    assert (done.at_s, done.before, done.after, done.reason) == (10, RUNNING, MORE, "too slow")
+    assert (done.goal, done.wanted) == ("mean ≤ 3 s", MORE)
+    assert (done.offered, done.noise) == (NOW.offered, NOW.offered_noise)
+
+
+def test_what_is_expected_is_expected_of_the_processors_that_will_be():
+    then, now = decided(Choice(MORE, "too slow")), decided(Choice.hold("all is well"))
+    assert then.expected.seconds < now.expected.seconds == NOW.expected.seconds
+    assert now.after == RUNNING
+
+
+def test_while_a_backlog_is_worked_off_nothing_is_expected():
+    assert decided(Choice.hold("wait"), now=replace(NOW, behind={"a": 9.0})).expected is None
+
+
+def test_in_quiet_hours_it_is_said_what_would_have_been_done():
+    done = decided(Choice(MORE, "too slow"), quiet="22:00-06:00")
+    assert (done.kind, done.wanted) == ("hold", MORE)
+    assert done.reason == "too slow, but the hours 22:00-06:00 are quiet"
+    assert decided(Choice.hold("all is well"), quiet="22:00-06:00").reason == "all is well"
+
+
+def test_what_does_not_start_stays_wanted():
+    stuck = Startable({"a": 2}, {"a": 6}, {"a": "out of memory"})
+    done = decided(Choice(MORE, "too slow"), now=replace(NOW, startable=stuck))
+    assert done.after == {"a": 6, "b": 7}
+    assert done.reason == "too slow; only 2 of 6 processors of a run (out of memory)"
