@@ -34,18 +34,19 @@ class WithinCores:
 
     def __call__(self, knowledge: Knowledge, /) -> Decision:
         """Return what should be done now."""
-        return within_cores(self.policy(knowledge), knowledge)
+        return within_cores(self.policy(knowledge), knowledge, knowledge.topology)
 
 
-def within_cores(decision: Decision, knowledge: Knowledge) -> Decision:
+def within_cores(decision: Decision, knowledge: Knowledge, topology: Topology) -> Decision:
     """Return *decision* without processors for operators that compute, if cores are busy.
 
-    What others were to give up for them stays where it is. Where nothing is known of cores
-    the decision is what it was.
+    They are busy with the load of *topology*, for which it was decided, or with what else
+    runs on the machine. What others were to give up for them stays where it is. Where
+    nothing is known of cores the decision is what it was.
     """
-    after = {name: _runs(knowledge.topology, decision, name) for name in decision.after}
+    after = {name: _runs(topology, decision, name) for name in decision.after}
     idle = [name for name, k in after.items() if k < decision.after[name]]
-    full = _full(knowledge) if idle else ""
+    full = _full(knowledge, topology) if idle else ""
     if not full:
         return decision
     kept = _kept(decision, after)
@@ -84,9 +85,9 @@ def _kept(decision: Decision, after: Mapping[str, int]) -> dict[str, int]:
     return kept
 
 
-def _full(knowledge: Knowledge) -> str:
+def _full(knowledge: Knowledge, topology: Topology) -> str:
     """Return which cores are busy; nothing where some are free, or it is not known."""
-    shared = computing(knowledge.topology)
+    shared = computing(topology)
     if shared is not None and shared.demand >= _FULL * shared.cores:
         return _text(shared.cores, shared.demand)
     usable = [o for o in knowledge.observations if o.usable][-_IN_A_ROW:]

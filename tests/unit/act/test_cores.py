@@ -75,13 +75,17 @@ def decided(before, after):
     )
 
 
+def limited(decision, knowledge):
+    return within_cores(decision, knowledge, knowledge.topology)
+
+
 BUSY = known(seen(START, 33))
 FREE = known(seen(START, 10))
 MORE = decided(START, {"match": 9, "fetch": 8})
 
 
 def test_processors_that_compute_are_not_added_where_cores_are_busy():
-    done = within_cores(MORE, BUSY)
+    done = limited(MORE, BUSY)
     assert done.after == {"match": 3, "fetch": 8}
     assert done.reason == (
         "more is needed; but the 2 cores are busy (2.31 of 2): processors for match could not "
@@ -90,29 +94,29 @@ def test_processors_that_compute_are_not_added_where_cores_are_busy():
 
 
 def test_what_was_expected_of_other_processors_is_not_expected_any_more():
-    assert within_cores(MORE, BUSY).expected is None
-    assert within_cores(MORE, FREE) is MORE
+    assert limited(MORE, BUSY).expected is None
+    assert limited(MORE, FREE) is MORE
 
 
 def test_one_core_is_one_core():
     full = known(seen(START, 17, cores=1.0))
-    assert "but the 1 core is busy (1.19 of 1)" in within_cores(MORE, full).reason
+    assert "but the 1 core is busy (1.19 of 1)" in limited(MORE, full).reason
 
 
 def test_where_nothing_is_known_of_cores_nothing_changes():
     unknown = replace(BUSY, topology=replace(PAIR, cores=None), seen=None)
-    assert within_cores(MORE, unknown) is MORE
+    assert limited(MORE, unknown) is MORE
 
 
 def test_what_computes_is_still_taken_away():
     fewer = decided(START, {"match": 2, "fetch": 6})
-    assert within_cores(fewer, BUSY) is fewer
+    assert limited(fewer, BUSY) is fewer
 
 
 def test_nobody_gives_up_what_could_not_run_elsewhere():
     moved = decided({"match": 3, "fetch": 9}, {"match": 5, "fetch": 7})
     full = known(seen({"match": 3, "fetch": 9}, 33), allocation={"match": 3, "fetch": 9})
-    done = within_cores(moved, full)
+    done = limited(moved, full)
     assert done.after == done.before
     assert done.kind == "hold"
 
@@ -120,13 +124,13 @@ def test_nobody_gives_up_what_could_not_run_elsewhere():
 def test_no_more_is_given_back_than_was_held_back():
     down = decided({"match": 3, "fetch": 9}, {"match": 4, "fetch": 4})
     full = known(seen({"match": 3, "fetch": 9}, 33), allocation={"match": 3, "fetch": 9})
-    assert within_cores(down, full).after == {"match": 3, "fetch": 5}
+    assert limited(down, full).after == {"match": 3, "fetch": 5}
 
 
 def test_an_operator_has_its_least_also_where_cores_are_busy():
     match, fetch = PAIR.operators
     bound = replace(PAIR, operators=(replace(match, min_processors=5), fetch))
-    done = within_cores(MORE, replace(BUSY, topology=replace(bound, cores=0.5)))
+    done = limited(MORE, replace(BUSY, topology=replace(bound, cores=0.5)))
     assert done.after["match"] == 5
 
 
@@ -139,7 +143,14 @@ def test_a_machine_that_others_keep_busy_takes_two_observations(turns, after):
         for i in range(1, turns + 1)
     ]
     told = replace(known(quiet, *loud), topology=replace(PAIR.scaled(0.2), cores=2))
-    assert within_cores(MORE, told).after["match"] == after
+    assert limited(MORE, told).after["match"] == after
+
+
+def test_a_look_without_load_does_not_free_the_cores_for_who_decides_on_an_average():
+    idle = replace(seen(START, 33, at_s=20.0), arrivals_per_s=0.0, busy_cores=0.1)
+    pause = known(seen(START, 33), idle)
+    assert limited(MORE, pause) is MORE
+    assert within_cores(MORE, pause, BUSY.topology).after == {"match": 3, "fetch": 8}
 
 
 def test_any_policy_can_be_kept_within_the_cores():

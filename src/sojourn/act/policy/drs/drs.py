@@ -79,7 +79,7 @@ class Drs:
         required = requirement(now, corrected, self.caution, short=short.acute)
         choice = self._choice(now, short, required)
         quiet = self.caution.quiet_now(knowledge)
-        return within_cores(decision(now, required, choice, quiet), knowledge)
+        return within_cores(decision(now, required, choice, quiet), knowledge, now.topology)
 
     def _choice(self, now: Situation, short: Shortage, required: Requirement) -> Choice:
         """Return what to do about too few processors, too many, or some in the wrong place."""
