@@ -400,13 +400,13 @@ class TargetOutOfReach(CannotBeDone):
 
     def __str__(self) -> str:
         needs = (
-            f"it takes {self.needed}"
+            f"{self.needed} are needed"
             if self.needed is not None
             else "more are not allowed: raise the max_processors of the operators"
         )
         return (
-            f"{self.processors} processors do not reach {self.target}: handed out by gain they "
-            f"reach {self.reached_s:.6g} s; {needs}"
+            f"{self.processors} processors do not reach {self.target}: their best use gives "
+            f"{self.reached_s:.6g} s; {needs}"
         )
 
 

@@ -140,8 +140,8 @@ match: max_processors is 3, but keeping up takes 8;
   raise it, or make the operator faster
 no number of processors reaches a mean of 1 s: without any waiting it is still 1.07 s;
   make the operators faster, or ask for more than that
-20 processors do not reach a mean of 1 s: handed out by gain they reach 1.4 s; it takes 23
-20 processors do not reach a mean of 1 s: handed out by gain they reach 1.4 s;
+20 processors do not reach a mean of 1 s: their best use gives 1.4 s; 23 are needed
+20 processors do not reach a mean of 1 s: their best use gives 1.4 s;
   more are not allowed: raise the max_processors of the operators
 the calibration was fitted to estimates from 1 s to 2 s and says nothing of 5 s;
   measure there and fit again, or leave the calibration out

@@ -167,19 +167,20 @@ def _not_reached(
     error: TargetBelowFloor | TargetOutOfReach, target: Target | None, asked: Target | None
 ) -> str:
     # a stricter target is aimed at to be on the safe side
-    surely = "surely " if target != asked else ""
+    reliably = "reliably " if target != asked else ""
     if isinstance(error, TargetBelowFloor):
         return (
-            f"no number of processors {surely}reaches {asked}: without any waiting it is still "
-            f"{error.floor_s:.3g} s"
+            f"no number of processors {reliably}reaches {asked}: without any waiting it is "
+            f"still {error.floor_s:.3g} s"
         )
     if error.needed is None:
         return (
-            f"not even all processors that operators may have {surely}reach {asked}; raise "
-            "their max_processors"
+            f"operators at their max_processors do not {reliably}reach {asked}; raise "
+            "max_processors"
         )
     return (
-        f"{error.processors} processors do not {surely}reach {asked}; it takes {error.needed}"
+        f"{error.processors} processors do not {reliably}reach {asked}; "
+        f"{error.needed} are needed"
     )
 
 

@@ -55,9 +55,9 @@ def within_cores(decision: Decision, knowledge: Knowledge, topology: Topology) -
     told = decision.reason.replace(
         f": {allocation_text(decision.after)}", "" if same else f": {allocation_text(kept)}"
     )
-    reason = f"{told}; but {full}: processors for {', '.join(idle)} could not run"
+    reason = f"{told}, but {full}; more processors for {', '.join(idle)} would not run"
     if _WAY_OUT not in reason:
-        reason = f"{reason}; {_WAY_OUT}, or less load, will do"
+        reason = f"{reason}; {_WAY_OUT} or less load will help"
     # what was expected was expected of other processors
     return replace(decision, after=kept, reason=reason, expected=None)
 

@@ -73,10 +73,12 @@ def listed(values: Mapping[str, float]) -> str:
 def held(knowledge: Knowledge) -> Decision:
     """Return that nothing is changed because nothing usable was seen, or it has just begun."""
     seen, same = knowledge.seen, dict(knowledge.allocation)
-    reason = "nothing was observed yet" if seen is None else seen.reason
-    reason = f"what was measured cannot be used: {reason}"
+    reason = "no observation yet" if seen is None else seen.reason
+    reason = f"measurements are not usable: {reason}"
     if seen is not None and seen.usable and seen.warming:
-        reason = "it has just started, and its times are not yet what they will be"
+        reason = (
+            "the application has just started; its service times are not yet representative"
+        )
     return Decision(at_s=knowledge.at_s, before=same, after=same, reason=reason)
 
 
@@ -105,7 +107,7 @@ class Recommended:
         within = bounded(topology, after, self.most)
         reason = f"{reason}: {allocation_text(within)}"
         if within != bounded(topology, after):
-            reason = f"{reason}, as {self.most} processors are the most there may be"
+            reason = f"{reason}, limited to {self.most} processors"
         return self._decision(within, reason)
 
     def _decision(self, after: Mapping[str, int], reason: str) -> Decision:

@@ -62,14 +62,14 @@ def _assigned(topology: Topology, processors: int, model: str, nodes: Nodes | No
 
 def _reason(gains: Gains, least: int, usable: int, asked: int, whole: int | None) -> str:
     reason = (
-        f"{least} processors are the least that keep up; the other {gains.processors - least} "
-        "went one by one where they shorten the mean the most"
+        f"{least} processors are the minimum for stability; each of the other "
+        f"{gains.processors - least} is where it shortens the mean most"
     )
     if whole is not None:
-        reason += f"; {whole} whole nodes have {usable} of the {asked}"
+        reason += f"; {whole} whole nodes provide {usable} of the {asked}"
     if gains.processors < usable:
         reason += (
-            f"; {usable - gains.processors} are left over, "
-            "as every operator has its max_processors"
+            f"; {usable - gains.processors} are unused, "
+            "because every operator is at its max_processors"
         )
     return reason

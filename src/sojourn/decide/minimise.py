@@ -114,15 +114,15 @@ def _reason(
     )
     if found.least < fewest:
         reason = (
-            f"{fewest} processors meet {target}; fewer than {found.least} cannot, and none in "
-            "between was found before the search stopped"
+            f"{fewest} processors meet {target}; fewer than {found.least} cannot, and the "
+            "search stopped before it tried all numbers in between"
         )
     elif fewest == keeping_up:
-        reason = f"{fewest} processors are the least that keep up, and meet {target}"
+        reason = f"{fewest} processors are the minimum for stability, and meet {target}"
     else:
         reached_s = _reached_s(topology, target, fewest - 1, model)
         reason = (
-            f"{fewest} processors are the fewest that meet {target}; {fewest - 1}, handed out "
-            f"by gain, reach {reached_s:.4g} s, and {keeping_up} would just keep up"
+            f"{fewest} processors are the fewest that meet {target}; the best use of "
+            f"{fewest - 1} gives {reached_s:.4g} s; {keeping_up} is the minimum for stability"
         )
-    return reason if whole is None else f"{reason}; that takes {whole} whole nodes"
+    return reason if whole is None else f"{reason}; this takes {whole} whole nodes"

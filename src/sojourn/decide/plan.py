@@ -34,7 +34,7 @@ class Target:
         time = isinstance(self.seconds, int | float) and not isinstance(self.seconds, bool)
         if not time or not 0 < self.seconds <= _LONGEST_S:
             raise BadTarget(
-                f"{shown(self.seconds)} is no latency in seconds to aim at; write more than 0"
+                f"{shown(self.seconds)} is not a latency in seconds; write more than 0"
             )
 
     def __str__(self) -> str:

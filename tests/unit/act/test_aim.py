@@ -38,7 +38,7 @@ def test_what_can_be_planned_is_planned():
 def test_processors_that_do_not_meet_the_target_are_all_used():
     found = aim(PAIR, Goal(target=Target("mean", 0.61), most=9))
     assert found.allocation == assign(PAIR, 9).allocation
-    assert found.note == "9 processors do not reach mean ≤ 0.61 s; it takes 14"
+    assert found.note == "9 processors do not reach mean ≤ 0.61 s; 14 are needed"
 
 
 def test_processors_that_do_not_keep_up_are_shared_out_by_need():

@@ -88,8 +88,8 @@ def test_processors_that_compute_are_not_added_where_cores_are_busy():
     done = limited(MORE, BUSY)
     assert done.after == {"match": 3, "fetch": 8}
     assert done.reason == (
-        "more is needed; but the 2 cores are busy (2.31 of 2): processors for match could not "
-        "run; only more cores, or less load, will do"
+        "more is needed, but the 2 cores are busy (2.31 of 2); more processors for match would "
+        "not run; only more cores or less load will help"
     )
 
 

@@ -32,7 +32,7 @@ def test_when_nothing_arrives_there_is_hardly_any_demand():
 def test_of_nothing_seen_nothing_is_changed():
     decision = held(KNOWN)
     assert decision.kind == "hold"
-    assert decision.reason == "what was measured cannot be used: nothing was observed yet"
+    assert decision.reason == "measurements are not usable: no observation yet"
 
 
 def test_a_change_keeps_to_the_most_there_may_be_and_says_so():
@@ -40,7 +40,7 @@ def test_a_change_keeps_to_the_most_there_may_be_and_says_so():
     decision = now.change({"a": 9, "b": 9}, "busy")
     assert decision.after == {"a": 4, "b": 4}
     assert decision.wanted == {"a": 9, "b": 9}
-    assert decision.reason == "busy: 4:4, as 8 processors are the most there may be"
+    assert decision.reason == "busy: 4:4, limited to 8 processors"
 
 
 def test_a_change_keeps_to_the_bounds_of_operators():

@@ -51,7 +51,7 @@ def test_predict_prints_its_fixed_fields():
 def test_plan_adds_target_and_reason():
     printed = run_json("plan", VLD, "--processors", 22)
     assert printed["target"] == {"processors": 22}
-    assert "16 processors are the least that keep up" in printed["reason"]
+    assert "16 processors are the minimum for stability" in printed["reason"]
     assert list(printed["allocation"].values()) == [10, 11, 1]
     printed = run_json("plan", VLD, "--target-p95", "3s")
     assert printed["target"] == {"statistic": "p95", "seconds": 3.0}
@@ -184,7 +184,7 @@ def test_a_topology_may_come_from_standard_input():
         (("plan", VLD, "--target-mean", "500"), "'500' has no unit; write 500ms"),
         (("plan", VLD, "--target-mean", "soon"), "'soon' is not a time"),
         (("plan", VLD, "--target-mean", "5 parsecs"), "'5 parsecs' is not a time"),
-        (("plan", VLD, "--target-mean", "0s"), "0.0 is no latency in seconds to aim at"),
+        (("plan", VLD, "--target-mean", "0s"), "0.0 is not a latency in seconds"),
         (("plan", VLD, "--target-mean", "1s", "--target-p95", "1s"), "write one of them"),
         (
             ("plan", VLD, "--processors", 22, "--model", "mg1"),
@@ -215,7 +215,7 @@ def test_bad_input_is_one_line_and_status_2(arguments, said):
         (("plan", VLD, "--processors", 15), "least that can is 16 (extract=7, match=8, aggr"),
         (("plan", VLD, "--target-mean", "1s"), "without any waiting it is still 1.07 s"),
         (("plan", VLD, "--target-p95", "2s"), "without any waiting it is still 2.51"),
-        (("plan", VLD, "--target-mean", "1.12s", "--processors", 20), "it takes 22"),
+        (("plan", VLD, "--target-mean", "1.12s", "--processors", 20), "22 are needed"),
         (
             ("predict", VLD, "--allocation", "extract=6,match=9,aggregate=1"),
             "extract: 6 processors",

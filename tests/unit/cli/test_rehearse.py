@@ -90,7 +90,7 @@ def test_each_change_is_a_line_and_the_score_comes_last(trace):
     head, load, empty, first, *others = done.stdout.splitlines()
     assert head == "vld · threshold, p95 ≤ 3 s"
     assert (load, empty) == ("0:05:00 of load, from 6 per s and 5:5:1 on", "")
-    assert re.fullmatch(r"0:0\d:\d0  (up|down)  +5:5:1 -> [\d:]+  .* of the time busy.*", first)
+    assert re.fullmatch(r"0:0\d:\d0  (up|down)  +5:5:1 -> [\d:]+  utilisation .*", first)
     end = "\n".join(others)
     assert re.search(r"score +outside p95 ≤ 3 s for \d+\.\d% of the time; \d\.\d\d proc", end)
     assert re.search(r"worst +p95 [\d.]+ s, in windows of 60 s", end)
@@ -439,7 +439,7 @@ def test_drs_is_told_what_was_given_and_keeps_the_rest():
         ((*P95, "--policy", "ds2", "--forecast"), "--forecast: only drs can be told, and the "),
         ((*P95, "--policy", "ds2", "--t-ra", "9s"), "--t-ra: only drs can be told"),
         ((*P95, "--t-ra", "9"), "'9' has no unit"),
-        ((*P95, "--drain", "0s"), "a backlog worked off in 0.0 s; write more than 0"),
+        ((*P95, "--drain", "0s"), "drs: drain_s is 0.0; write more than 0"),
         ((*P95, "--every", "1h"), "a load of 300 s is over before the first look after 3600 s"),
         ((*P95, "--pause", "a while"), "'a while' is not a time"),
         ((*P95, "--quiet-hours", "noon"), "'noon' are not quiet hours; write 08:00-18:00"),

@@ -42,8 +42,8 @@ def test_a_plan_says_what_it_is():
     assert plan.target is plan.nodes is None
     assert plan.mean_s == pytest.approx(mean_s(vld(), plan.allocation, model="mmk"))
     assert plan.reason == (
-        "16 processors are the least that keep up; the other 6 "
-        "went one by one where they shorten the mean the most"
+        "16 processors are the minimum for stability; each of the other 6 is where it "
+        "shortens the mean most"
     )
 
 
@@ -79,14 +79,16 @@ def test_what_nobody_may_have_is_left_over():
     plan = assign(vld(extract=most, match=most, aggregate=most), 30)
     assert set(plan.allocation.values()) == {9}
     assert plan.processors == 27
-    assert plan.reason.endswith("; 3 are left over, as every operator has its max_processors")
+    assert plan.reason.endswith(
+        "; 3 are unused, because every operator is at its max_processors"
+    )
 
 
 def test_a_bound_on_one_gives_the_rest_to_the_others():
     plan = assign(vld(match={"max_processors": 8}), 22)
     assert plan.allocation["match"] == 8
     assert plan.processors == 22
-    assert "left over" not in plan.reason
+    assert "unused" not in plan.reason
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_a_bound_on_one_gives_the_rest_to_the_others():
 def test_machines_are_used_whole(processors, nodes, used):
     plan = assign(vld(), processors, nodes=MACHINES)
     assert (plan.nodes, plan.processors) == (nodes, used)
-    assert plan.reason.endswith(f"; {nodes} whole nodes have {used} of the {processors}")
+    assert plan.reason.endswith(f"; {nodes} whole nodes provide {used} of the {processors}")
 
 
 @pytest.mark.parametrize(("processors", "whole"), [(16, 12), (12, 12), (1, 0)])

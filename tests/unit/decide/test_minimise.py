@@ -66,8 +66,8 @@ def test_a_plan_says_why():
     fewer_s = reaches_s(VLD, plan.processors - 1)
     assert plan.reason == (
         f"{plan.processors} processors are the fewest that meet mean ≤ 1.5 s; "
-        f"{plan.processors - 1}, handed out by gain, reach {fewer_s:.4g} s, "
-        "and 16 would just keep up"
+        f"the best use of {plan.processors - 1} gives {fewer_s:.4g} s; "
+        "16 is the minimum for stability"
     )
     assert plan.nodes is None
 
@@ -75,7 +75,7 @@ def test_a_plan_says_why():
 def test_where_keeping_up_is_enough_it_says_so():
     plan = minimise(VLD, Target("mean", 100.0))
     assert plan.allocation == least_allocation(VLD)
-    assert plan.reason == "16 processors are the least that keep up, and meet mean ≤ 100 s"
+    assert plan.reason == "16 processors are the minimum for stability, and meet mean ≤ 100 s"
 
 
 def test_below_the_floor_no_number_will_do():
@@ -126,7 +126,7 @@ def test_exactly_the_most_allowed_is_allowed(statistic):
 def test_more_than_allowed_is_refused_with_what_it_takes(statistic, seconds):
     target = Target(statistic, seconds)
     needed = minimise(VLD, target, model="mmk").processors
-    with pytest.raises(TargetOutOfReach, match=f"it takes {needed}") as no:
+    with pytest.raises(TargetOutOfReach, match=f"{needed} are needed") as no:
         minimise(VLD, target, model="mmk", most=needed - 1)
     assert (no.value.processors, no.value.needed) == (needed - 1, needed)
     assert no.value.reached_s == reaches_s(VLD, needed - 1, statistic)
@@ -173,7 +173,7 @@ def test_machines_come_whole_and_all_their_processors_are_used():
         plan = minimise(VLD, target, model="mmk", nodes=MACHINES)
         assert (plan.nodes, plan.processors, plan.least) == (nodes, used, processors)
         assert plan.allocation == assign(VLD, used, model="mmk").allocation
-        assert plan.reason.endswith(f"; that takes {nodes} whole nodes")
+        assert plan.reason.endswith(f"; this takes {nodes} whole nodes")
 
 
 def test_machines_may_have_more_than_operators_may():

@@ -190,7 +190,7 @@ def test_a_search_cut_short_anywhere_says_how_far_it_proved(topology, statistic,
             unproved += 1
             assert plan.reason == (
                 f"{plan.processors} processors meet {target}; fewer than {plan.least} cannot, "
-                "and none in between was found before the search stopped"
+                "and the search stopped before it tried all numbers in between"
             )
     assert 0 < unproved < 60
 

@@ -52,7 +52,7 @@ def test_what_is_not_predicted_is_no_target(statistic):
 
 @pytest.mark.parametrize("seconds", [float("nan"), float("inf"), "1", None, True, 10**400])
 def test_what_is_no_time_is_no_target(seconds):
-    with pytest.raises(BadTarget, match="is no latency in seconds"):
+    with pytest.raises(BadTarget, match="is not a latency in seconds"):
         Target("mean", seconds)
 
 

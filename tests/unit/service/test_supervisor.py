@@ -363,7 +363,7 @@ def test_resumed_a_failed_loop_tries_again():
     turned(running, 12)
     assert running.deciding.mode == "failed"
     running.resume()
-    assert looks(running, 1)[0].decision.reason == "what was started with stays"
+    assert looks(running, 1)[0].decision.reason == "static: the allocation never changes"
 
 
 def test_failures_far_apart_are_no_reason_to_give_up(monkeypatch):

@@ -63,19 +63,19 @@ class Ds2:
         if seen is None or not seen.usable:
             return held(knowledge)
         offered = demand(knowledge.topology, seen).processors
-        needs = f"the rates take {listed(offered)} processors"
+        needs = f"the measured rates need {listed(offered)} processors"
         optimal = self._bounded(
             knowledge, {n: (1 + self.scaling_factor) * need for n, need in offered.items()}
         )
         wanted = optimal
         if not _grows(before, optimal) and (ratio := _ratio(seen)) > self.target_rate_ratio:
-            needs = f"{needs}, and {ratio:.3g} times as much arrives as completes"
+            needs = f"{needs}, and arrivals are {ratio:.3g} times completions"
             wanted = self._bounded(knowledge, {n: ratio * k for n, k in optimal.items()})
         now = Recommended(knowledge=knowledge, wanted=wanted, offered=offered, most=self.most)
         if soon := self._too_soon(knowledge):
             return now.hold(f"{needs}, but {soon}")
         if not _grows(before, wanted) and not _shrinks(before, wanted):
-            return now.hold(f"{needs}: {allocation_text(before)} stays")
+            return now.hold(f"{needs}: keeping {allocation_text(before)}")
         return now.change(wanted, needs)
 
     def _bounded(self, knowledge: Knowledge, needs: Mapping[str, float]) -> dict[str, int]:
@@ -92,8 +92,8 @@ class Ds2:
         if len(used) >= wait:
             return ""
         return (
-            f"this is observation {len(used) + 1} since the last change, and number {wait + 1} "
-            "is the first to act on"
+            f"this is observation {len(used) + 1} since the last change, and the policy acts "
+            f"from number {wait + 1} on"
         )
 
 

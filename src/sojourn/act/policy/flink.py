@@ -121,11 +121,11 @@ class Flink:
         now = Recommended(
             knowledge=knowledge, wanted=wanted, offered=turn.offered, most=self.most
         )
-        used = f"{listed({n: turn.offered[n] / k for n, k in before.items()})} of capacity used"
+        used = f"utilisation {listed({n: turn.offered[n] / k for n, k in before.items()})}"
         if knowledge.at_s < turn.ready_s - _ROUNDING_S:
             return now.hold(
-                f"{used}, but nothing is told before {turn.ready_s:g} s: a change takes "
-                f"{self.settings.stabilisation_s:g} s to settle, and then "
+                f"{used}; no decision before {turn.ready_s:g} s: a change needs "
+                f"{self.settings.stabilisation_s:g} s to stabilise, then "
                 f"{self.settings.window_s:g} s are measured"
             )
         asked = {name: turn.asked(name, wanted[name]) for name in before}
@@ -134,8 +134,8 @@ class Flink:
         if out:
             return now.change(after, f"{used}, {', '.join(out)} out of bounds")
         late = [name for name, k in before.items() if wanted[name] < k == after[name]]
-        wait = f"; fewer at {', '.join(late)} must wait" if late else ""
-        return now.hold(f"{used}, within bounds: {allocation_text(before)} stays{wait}")
+        wait = f"; scaling down {', '.join(late)} is delayed" if late else ""
+        return now.hold(f"{used}, within bounds: keeping {allocation_text(before)}{wait}")
 
 
 class _Ask(NamedTuple):

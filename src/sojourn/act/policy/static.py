@@ -20,10 +20,10 @@ class Static:
     def __call__(self, knowledge: Knowledge, /) -> Decision:
         """Return that nothing is done."""
         same, seen = dict(knowledge.allocation), knowledge.observations[-1]
-        unusable = "" if seen.usable else f"; what was measured cannot be used: {seen.reason}"
+        unusable = "" if seen.usable else f"; measurements are not usable: {seen.reason}"
         return Decision(
             at_s=knowledge.at_s,
             before=same,
             after=same,
-            reason=f"what was started with stays{unusable}",
+            reason=f"static: the allocation never changes{unusable}",
         )

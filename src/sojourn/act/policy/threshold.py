@@ -70,17 +70,15 @@ class Threshold:
         after = self._stabilised(knowledge, wanted)
         now = Recommended(knowledge=knowledge, wanted=wanted, offered={}, most=self.most)
         known = {name: part for name, part in busy.items() if part is not None}
-        text = (
-            f"{listed(known) or 'unknown'} of the time busy, {self.utilisation:g} is aimed at"
-        )
+        text = f"utilisation {listed(known) or 'unknown'}, target {self.utilisation:g}"
         if after != before:
             return now.change(after, text)
         if wanted == before:
-            return now.hold(f"{text}: {allocation_text(before)} stays")
+            return now.hold(f"{text}: keeping {allocation_text(before)}")
         late = (
-            f"it grows by steps of {self.up_period_s:g} s"
+            f"scale-up is limited within {self.up_period_s:g} s"
             if any(wanted[name] > k for name, k in before.items())
-            else f"the most wanted in the last {self.down_s:g} s stays"
+            else f"the most wanted in the last {self.down_s:g} s is kept"
         )
         return now.hold(f"{text}: {allocation_text(wanted)}, but {late}")
 

@@ -28,7 +28,7 @@ def test_each_operator_gets_what_its_rate_takes_at_the_true_rate_of_a_processor(
     decision = turns.turn(10.0, service_s={"a": 0.999, "b": 0.26})
     assert decision.after == {"a": 10, "b": 6}
     assert decision.offered == pytest.approx({"a": 9.99, "b": 5.2})
-    assert decision.reason == "the rates take a 9.99, b 5.2 processors: 10:6"
+    assert decision.reason == "the measured rates need a 9.99, b 5.2 processors: 10:6"
 
 
 def test_an_operator_that_starves_behind_a_slow_one_is_sized_for_what_will_come():
@@ -58,7 +58,10 @@ def test_the_first_observation_after_the_start_and_after_a_change_is_not_used():
 def test_what_is_not_used_is_recommended_all_the_same():
     decision = Turns(Ds2(), ONE, {"a": 1}, every_s=10).turn(4.5)
     assert decision.wanted == {"a": 5}
-    assert "observation 1 since the last change, and number 2 is the first" in decision.reason
+    assert (
+        "observation 1 since the last change, and the policy acts from number 2 on"
+        in decision.reason
+    )
 
 
 def test_without_warm_up_it_acts_at_once():
@@ -98,7 +101,7 @@ def test_one_processor_less_goes_along_with_others():
 
 def test_backlogs_are_not_seen():
     turns = warm(Ds2(), ONE, {"a": 5})
-    assert turns.turn(4.5, backlog={"a": 10**6}).reason.endswith("5 stays")
+    assert turns.turn(4.5, backlog={"a": 10**6}).reason.endswith("keeping 5")
 
 
 def test_nothing_arriving_takes_the_least_there_may_be():
@@ -110,7 +113,7 @@ def test_where_rates_are_met_but_not_completed_all_grow_by_the_ratio():
     assert turns.turn(4.5, completed_per_s=3.9).kind == "hold"  # 1.15 times
     decision = turns.turn(4.5, completed_per_s=3.0)
     assert decision.after == {"a": 8, "b": 8}
-    assert "1.5 times as much arrives as completes" in decision.reason
+    assert "arrivals are 1.5 times completions" in decision.reason
 
 
 def test_the_ratio_does_not_count_while_something_grows_anyway_nor_by_default():
@@ -126,7 +129,7 @@ def test_no_more_than_there_may_be_are_shared_out():
     decision = warm(Ds2(most=6), CHAIN, {"a": 1, "b": 1}).turn(8.5)
     assert decision.after == {"a": 3, "b": 3}
     assert decision.wanted == {"a": 9, "b": 9}
-    assert decision.reason.endswith("3:3, as 6 processors are the most there may be")
+    assert decision.reason.endswith("3:3, limited to 6 processors")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_without_lag_it_acts_only_beyond_all_and_below_three_eighths_of_capacity
 def test_what_would_be_right_is_recommended_within_bounds_too():
     decision = prompt(10).turn(9.9)
     assert decision.wanted == {"a": 16}
-    assert decision.reason == "a 0.99 of capacity used, within bounds: 10 stays"
+    assert decision.reason == "utilisation a 0.99, within bounds: keeping 10"
 
 
 def test_lag_is_to_be_worked_off_in_half_an_hour():
@@ -112,7 +112,7 @@ def test_nothing_is_told_before_it_has_settled_and_the_window_is_full():
     turns = one(10)
     decision = turns.turn(20.0)
     assert decision.wanted == {"a": 32}
-    assert "nothing is told before 1200 s" in decision.reason
+    assert "no decision before 1200 s" in decision.reason
     assert turns.until(READY_S, 20.0).after == {"a": 32}
     assert turns.until(2 * READY_S, 40.0).after == {"a": 64}
 
@@ -161,14 +161,14 @@ def test_what_was_once_within_bounds_in_the_hour_stays():
     assert turns.turn(5.0).wanted == {"a": 8}  # half of capacity is within bounds
     held = turns.until(3660, 2.0)
     assert held.kind == "hold"
-    assert held.reason.endswith("within bounds: 10 stays")
+    assert held.reason.endswith("within bounds: keeping 10")
     assert turns.until(1860 + 3660, 2.0).after == {"a": 4}
 
 
 def test_fewer_that_must_wait_are_told():
     decision = prompt(10, scale_down_s=3600.0).turn(2.0)
     assert decision.wanted == {"a": 4}
-    assert decision.reason.endswith("within bounds: 10 stays; fewer at a must wait")
+    assert decision.reason.endswith("within bounds: keeping 10; scaling down a is delayed")
 
 
 def test_a_memory_shorter_than_the_hour_does_not_shorten_it_nor_stop_it():

@@ -11,7 +11,7 @@ def test_nothing_is_ever_changed_whatever_happens():
     for decision in [turns.turn(per_s, backlog={"a": 10**9}) for per_s in loads]:
         assert decision.kind == "hold"
         assert decision.after == {"a": 2, "b": 3}
-        assert decision.reason == "what was started with stays"
+        assert decision.reason == "static: the allocation never changes"
 
 
 def test_what_could_not_be_measured_is_told():

@@ -13,7 +13,7 @@ def test_processors_are_wanted_in_proportion_to_how_busy_they_are():
     # 10 · 0.9 / 0.7 = 12.86
     decision = one(10).turn(9.0)
     assert decision.after == {"a": 13}
-    assert decision.reason == "a 0.9 of the time busy, 0.7 is aimed at: 13"
+    assert decision.reason == "utilisation a 0.9, target 0.7: 13"
 
 
 def test_near_the_target_nothing_is_wanted():
@@ -41,7 +41,7 @@ def test_an_overload_is_climbed_in_steps():
 
 def test_backlogs_are_not_seen():
     decision = one(10).turn(7.0, backlog={"a": 10**6})
-    assert decision.reason.endswith("10 stays")
+    assert decision.reason.endswith("keeping 10")
 
 
 def test_of_what_was_wanted_in_five_minutes_the_most_is_kept():
@@ -51,7 +51,7 @@ def test_of_what_was_wanted_in_five_minutes_the_most_is_kept():
     held = [turns.turn(2.0) for _ in range(9)]  # until 600 s
     assert {decision.kind for decision in held} == {"hold"}
     assert held[-1].wanted == {"a": 3}
-    assert held[-1].reason.endswith("3, but the most wanted in the last 300 s stays")
+    assert held[-1].reason.endswith("3, but the most wanted in the last 300 s is kept")
     assert turns.turn(2.0).after == {"a": 8}  # of 330 s
     assert turns.turn(2.0).after == {"a": 3}
 
@@ -82,7 +82,7 @@ def test_the_limit_is_for_the_period_and_not_for_the_turn():
     assert turns.turn(99.0).after == {"a": 20}
     held = turns.turn(99.0)
     assert held.kind == "hold"
-    assert held.reason.endswith("200, but it grows by steps of 15 s")
+    assert held.reason.endswith("200, but scale-up is limited within 15 s")
     assert turns.turn(99.0).kind == "hold"
     assert turns.turn(99.0).after == {"a": 40}
 
@@ -95,7 +95,7 @@ def test_operators_are_scaled_one_by_one():
 def test_an_operator_that_was_never_timed_stays():
     decision = one(10).turn(9.0, busy={"a": None}, samples={"a": 0})
     assert decision.wanted == {"a": 10}
-    assert decision.reason == "unknown of the time busy, 0.7 is aimed at: 10 stays"
+    assert decision.reason == "utilisation unknown, target 0.7: keeping 10"
 
 
 def test_an_operator_that_got_nothing_is_idle():

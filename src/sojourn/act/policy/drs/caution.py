@@ -79,11 +79,11 @@ class Caution:
         since_s = knowledge.at_s - knowledge.changed_at_s
         costly_s = knowledge.pause_s / self.disturbed
         if since_s < self.t_ra_s:
-            return f"the last change was {since_s:.3g} s ago, and T_ra is {self.t_ra_s:g} s"
+            return f"the last change was {since_s:.3g} s ago; T_ra is {self.t_ra_s:g} s"
         if since_s < costly_s:
             return (
-                f"changes pause operators for {knowledge.pause_s:.3g} s, so one that can wait "
-                f"comes {costly_s:.3g} s after the last, which was {since_s:.3g} s ago"
+                f"changes pause operators for {knowledge.pause_s:.3g} s and are kept "
+                f"{costly_s:.3g} s apart; the last was {since_s:.3g} s ago"
             )
         return ""
 

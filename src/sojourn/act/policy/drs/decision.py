@@ -1,4 +1,4 @@
-"""What is done in the end: not in quiet hours, without what does not start, and expected."""
+"""What is done: nothing in quiet hours, and nothing with processors that do not start."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,17 +6,21 @@ from dataclasses import dataclass
 from sojourn.act.outlook import Outlook
 from sojourn.act.policy.drs.requirement import Requirement
 from sojourn.act.policy.drs.situation import Situation
-from sojourn.knowledge import Decision, Expected
+from sojourn.knowledge import Decision, Expected, allocation_text
 
 __all__ = ["Choice", "decision"]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Processors that should be from now on, None for those that there are, and why."""
+    """The allocation to change to, None to change nothing, and why.
+
+    The *note* says what even that allocation does not reach.
+    """
 
     after: Mapping[str, int] | None
     reason: str
+    note: str = ""
 
     @classmethod
     def hold(cls, reason: str) -> "Choice":
@@ -26,13 +30,16 @@ class Choice:
 
 def decision(now: Situation, required: Requirement, choice: Choice, quiet: str) -> Decision:
     """Return what is done of *choice*: nothing in *quiet* hours."""
-    after, reason = choice.after, choice.reason
-    if after is not None and quiet:
-        after, reason = None, f"{reason}, but the hours {quiet} are quiet"
-    after = dict(now.current if after is None else after)
+    after = dict(choice.after or now.current)
+    # what does not start stays wanted, and all else is planned without it
+    after |= {name: now.current[name] for name in now.startable.running}
+    reason = choice.reason
+    if after != now.current:
+        note = f" ({choice.note})" if choice.note else ""
+        reason = f"{reason}: {allocation_text(after)}{note}"
+    if after != now.current and quiet:
+        after, reason = now.current, f"{reason}, but not in quiet hours ({quiet})"
     if now.startable.running:
-        # what does not start stays wanted, and all else is planned without it
-        after |= {name: now.current[name] for name in now.startable.running}
         reason = f"{reason}; {now.startable}"
     then = now.expected if after == now.current else now.predicted(after)
     return Decision(

@@ -51,9 +51,11 @@ class Drs:
 
     def __post_init__(self) -> None:
         if self.goal.target is None and self.goal.most is None:
-            raise BadTarget("there is no target, and no number of processors; give one of them")
+            raise BadTarget(
+                "neither a target nor a number of processors is given; give one of them"
+            )
         if not 0 < self.drain_s < inf:
-            raise BadTarget(f"a backlog worked off in {self.drain_s} s; write more than 0")
+            raise BadTarget(f"drs: drain_s is {self.drain_s}; write more than 0")
 
     def __call__(self, knowledge: Knowledge, /) -> Decision:
         """Return what should be done now.
@@ -87,14 +89,12 @@ class Drs:
             return relief(now, short, required, self.caution, prompt=self.prompt)
         if short.excused:
             return Choice.hold(
-                f"{short.reason}, but a batch has just ended, for which records wait: nothing "
-                "is added unless it stays so"
+                f"{short.reason}, but a batch has just ended, and records wait for that; "
+                "scaling up only if it persists"
             )
         if now.behind:
             waiting = ", ".join(f"{n:.0f} at {name}" for name, n in now.behind.items())
-            return Choice.hold(
-                f"catching up, more are waiting than usual ({waiting}): nothing is taken away"
-            )
+            return Choice.hold(f"backlog of {waiting}; not scaling down")
         if surplus(now, required, self.low_s):
             return saving(now, required, self.caution)
         return moved(now, required, self.caution)

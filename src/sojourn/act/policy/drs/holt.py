@@ -23,8 +23,7 @@ class Holt:
     def __post_init__(self) -> None:
         if not (0 < self.level <= 1 and 0 <= self.trend <= 1):
             raise BadInput(
-                f"a forecast that smooths its level by {self.level} and its trend by "
-                f"{self.trend} cannot be; write parts of 1"
+                f"forecast: level is {self.level} and trend is {self.trend}; write parts of 1"
             )
 
     def __call__(self, history: Sequence[tuple[float, float]], at_s: float) -> float:
@@ -33,7 +32,7 @@ class Holt:
         The times may be apart by more or less: the trend is kept per second.
         """
         if not history:
-            raise BadInput("there is nothing to forecast from; observe first")
+            raise BadInput("there is no history to forecast from; observe first")
         (last_s, level), *later = history
         slope = 0.0
         if later and later[0][0] > last_s:

@@ -1,4 +1,4 @@
-"""Processors in the wrong place: whether as many do better elsewhere, and when they move."""
+"""Processors in the wrong place: whether the same number does better elsewhere."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,11 +22,11 @@ def moved(now: Situation, required: Requirement, caution: Caution) -> Choice:
     if best == now.current:
         return Choice.hold(_well(now))
     if sum(best.values()) != total:
-        why = f"{sum(best.values())} processors are to be used: {allocation_text(best)}"
+        why = f"{sum(best.values())} processors are to be used"
     else:
         gain_s, why = _gain(now, best)
         if against := _against(now, required, caution, best, gain_s):
-            return Choice.hold(f"{_well(now)}; {why}, {against}")
+            return Choice.hold(f"{_well(now)}; {allocation_text(best)} {why}, {against}")
     if soon := caution.too_soon(now.knowledge):
         return Choice.hold(f"{why}, but {soon}")
     return Choice(best, why)
@@ -42,10 +42,10 @@ def _gain(now: Situation, best: Mapping[str, int]) -> tuple[float, str]:
     """Return by how much the mean would be shorter, and so in words."""
     before, then = now.expected, now.predicted(best)
     if before is None or then is None:
-        return inf, f"{allocation_text(best)} would keep up"
+        return inf, "would keep up"
     gain_s = before.mean_s - then.mean_s
     part = gain_s / before.mean_s if before.mean_s > 0 else 0.0
-    return gain_s, f"{allocation_text(best)} is {part:.1%} faster with as many processors"
+    return gain_s, f"is {part:.1%} faster with the same number of processors"
 
 
 def _against(
@@ -58,22 +58,22 @@ def _against(
     """Return what speaks against moving processors; nothing if nothing does."""
     pause_s = now.knowledge.pause_s
     if now.expected and gain_s < caution.least_gain * now.expected.mean_s:
-        return "too little to move"
+        return "not worth a change"
     if caution.confirmed(now.knowledge, required.allocation) is None:
-        return "if the next observations say so too"
+        return "waiting for confirmation"
     if not caution.pays(pause_s, gain_s):
-        return f"less than a pause of {pause_s:.3g} s costs"
+        return f"not worth a pause of {pause_s:.3g} s"
     if undone := caution.undone(now, best):
-        return f"but it would undo at the same load what {', '.join(undone)} just got"
+        return f"but this would undo a change of {', '.join(undone)} at the same load"
     if not required.met(now, best):
-        return "but it would miss the target if somewhat more arrives"
+        return "but it leaves no margin for a higher load"
     return ""
 
 
 def _well(now: Situation) -> str:
     target = now.goal.target
     if target is None:
-        return f"{now.expected_text()}, the best of these"
+        return f"{now.expected_text()}, the best for this number of processors"
     near = now.expected is None or now.expected.seconds > target.seconds
-    within = "as near as can be to" if near else "within"
-    return f"{now.expected_text()}, {within} {target}"
+    within = "as close as possible to" if near else "within"
+    return f"{now.expected_text()}, {within} the target of {target.seconds:g} s"

@@ -27,10 +27,12 @@ class QuietHours:
         for time_s in (self.since_s, self.until_s):
             if not 0 <= time_s <= _DAY_S:
                 raise BadInput(
-                    f"{time_s} s after midnight is no time of the day; write 0-86400"
+                    f"{time_s} s after midnight is not a time of day; write 0 to 86400"
                 )
         if self.since_s == self.until_s:
-            raise BadInput(f"quiet hours from {self.since_s} s until then are none, or all")
+            raise BadInput(
+                f"quiet hours begin and end at {self.since_s} s; write two different times"
+            )
 
     def cover(self, time_s: float) -> bool:
         """Tell whether a time, in seconds after some midnight, is quiet."""

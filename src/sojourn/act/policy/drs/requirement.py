@@ -32,11 +32,6 @@ class Requirement:
     note: str = ""
 
     @property
-    def remark(self) -> str:
-        """The note, to be put behind a reason."""
-        return f" ({self.note})" if self.note else ""
-
-    @property
     def processors(self) -> int:
         """All processors."""
         return sum(self.allocation.values())

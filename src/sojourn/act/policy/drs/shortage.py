@@ -9,7 +9,7 @@ from sojourn.act.policy.drs.correction import SURELY, Correction, at_least_s
 from sojourn.act.policy.drs.decision import Choice
 from sojourn.act.policy.drs.requirement import Requirement
 from sojourn.act.policy.drs.situation import Situation
-from sojourn.knowledge import allocation_text, batch_ended
+from sojourn.knowledge import batch_ended
 
 __all__ = ["Shortage", "Trigger", "relief", "shortage"]
 
@@ -57,21 +57,23 @@ def _expected(
         return f"{', '.join(overloaded)} cannot keep up"
     if any(k > now.knowledge.allocation[name] for name, k in now.needs.items()):
         waiting = sum(now.behind.values())
-        return f"{waiting:.0f} are waiting, too many to work off in {drain_s:g} s"
-    if corrected.target is None:
+        return f"a backlog of {waiting:.0f} cannot be cleared in {drain_s:g} s"
+    target = now.goal.target
+    if target is None or corrected.target is None:
         return ""
     if now.expected is not None and now.expected.seconds <= corrected.target.seconds:
         return ""
     times = corrected.times
-    learned = f" (waits are {times:.2g} times as long as the model says)" if times > 1 else ""
-    return f"{now.expected_text(times)}, above {now.goal.target}{learned}"
+    learned = f" (waits are {times:.2g} times those of the model)" if times > 1 else ""
+    return f"{now.expected_text(times)}, above the target of {target.seconds:g} s{learned}"
 
 
 def _measured(now: Situation) -> str:
     target = now.goal.target
     if target is None or not now.measured_s > target.seconds:
         return ""
-    return f"{now.statistic} is {now.measured_s:.3g} s, above {target}"
+    reached = f"measured {now.statistic} is {now.measured_s:.3g} s"
+    return f"{reached}, above the target of {target.seconds:g} s"
 
 
 def _overloaded(now: Situation) -> list[str]:
@@ -87,22 +89,22 @@ def relief(
     """Return the processors that are added; without waiting for T_ra if *prompt*."""
     after = _after(now, required)
     if after == now.current:
-        return Choice.hold(f"{short.reason}, but {required.note or 'no plan is better'}")
+        return Choice.hold(f"{short.reason}, but {required.note or 'no allocation is better'}")
     undone = caution.undone(now, after)
     if _no_better(now, caution, after, undone):
-        best = required.note or "there are no more processors"
+        limit = required.note or "no more processors are available"
         return Choice.hold(
-            f"{short.reason}, but {best}: they are shared out as well as can be told"
+            f"{short.reason}, but {limit}; another allocation would not be measurably better"
         )
     if undone and _on_time(now, caution):
         return Choice.hold(
-            f"{short.reason}, but {', '.join(undone)} gave processors up at the same load and "
-            "the target is kept: it stays"
+            f"{short.reason}, but this would undo a scale-down of {', '.join(undone)} at the "
+            "same load, and the measured latency meets the target"
         )
     soon = "" if prompt else caution.too_soon(now.knowledge)
     if soon:
         return Choice.hold(f"{short.reason}, but {soon}")
-    return Choice(after, f"{short.reason}: {allocation_text(after)}{required.remark}")
+    return Choice(after, short.reason, required.note)
 
 
 def _after(now: Situation, required: Requirement) -> dict[str, int]:

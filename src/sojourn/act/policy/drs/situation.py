@@ -91,13 +91,13 @@ class Situation:
         return slowed(self.topology, allocation).loads
 
     def expected_text(self, times: float = 1.0) -> str:
-        """Return what is expected where waits are so many *times* as long as the model says."""
+        """Return the prediction in words, with waits *times* as long as the model says."""
         seconds = inf if self.expected is None else self.expected.seconds
         if times > 1 and self.floor_s < seconds < inf:
             seconds = self.floor_s + times * (seconds - self.floor_s)
         if seconds == inf:
-            return "waits without end are expected"
-        return f"{self.statistic} of {seconds:.3g} s is expected"
+            return f"predicted {self.statistic} is unbounded"
+        return f"predicted {self.statistic} is {seconds:.3g} s"
 
 
 def situation(

@@ -17,7 +17,7 @@ class Startable:
     """How many processors run of operators for which more cannot be started, and why.
 
     >>> print(Startable({"score": 2}, {"score": 6}, {"score": "out of memory"}))
-    only 2 of 6 processors of score run (out of memory)
+    only 2 of 6 processors of score are running (out of memory)
     """
 
     running: Mapping[str, int]
@@ -26,7 +26,7 @@ class Startable:
 
     def __str__(self) -> str:
         return ", ".join(
-            f"only {k} of {self.wanted[name]} processors of {name} run"
+            f"only {k} of {self.wanted[name]} processors of {name} are running"
             + f" ({self.why[name]})" * bool(self.why[name])
             for name, k in self.running.items()
         )

@@ -6,13 +6,12 @@ from sojourn.act.policy.drs.caution import Caution
 from sojourn.act.policy.drs.decision import Choice
 from sojourn.act.policy.drs.requirement import Requirement
 from sojourn.act.policy.drs.situation import Situation
-from sojourn.knowledge import allocation_text
 
 __all__ = ["saving", "surplus"]
 
 
 def surplus(now: Situation, required: Requirement, low_s: float | None) -> bool:
-    """Tell whether fewer processors would do, and the measured latency is below *low_s*."""
+    """Tell whether fewer processors are enough, and the measured latency is below *low_s*."""
     if now.goal.target is None or required.processors >= sum(now.current.values()):
         return False
     return low_s is None or now.measured_s < low_s
@@ -25,22 +24,24 @@ def saving(now: Situation, required: Requirement, caution: Caution) -> Choice:
     after = None if wanted is None else _shrunk(now, required, wanted)
     if after is None or sum(after.values()) >= total:
         enough = _enough(now, required.allocation)
-        return Choice.hold(f"{enough}, if the next observations say so too")
+        return Choice.hold(f"{enough}; waiting for confirmation")
     enough = _enough(now, after)
     undone = caution.undone(now, after)
     after |= {name: min(got, current[name]) for name, got in undone.items()}
     if sum(after.values()) >= total or (undone and not required.met(now, after)):
-        return Choice.hold(f"{enough}, but what was added at this load stays for a while")
+        return Choice.hold(
+            f"{enough}, but this would undo a scale-up of {', '.join(undone)} at the same load"
+        )
     if soon := caution.too_soon(now.knowledge):
         return Choice.hold(f"{enough}, but {soon}")
     if not caution.saves(now.knowledge, 1 - sum(after.values()) / total):
         pause_s = now.knowledge.pause_s
-        return Choice.hold(f"{enough}, too few to be worth a pause of {pause_s:.3g} s")
-    return Choice(after, f"{_enough(now, after)}: {allocation_text(after)}{required.remark}")
+        return Choice.hold(f"{enough}, but the saving is not worth a pause of {pause_s:.3g} s")
+    return Choice(after, _enough(now, after), required.note)
 
 
 def _enough(now: Situation, allocation: Mapping[str, int]) -> str:
-    return f"{sum(allocation.values())} of {sum(now.current.values())} processors would do"
+    return f"{sum(allocation.values())} of {sum(now.current.values())} processors are enough"
 
 
 def _shrunk(now: Situation, required: Requirement, wanted: Mapping[str, int]) -> dict[str, int]:

@@ -24,7 +24,8 @@ def decided(choice, *, now=NOW, quiet=""):
 
 def test_a_choice_is_carried_out_with_what_it_rests_on():
     done = decided(Choice(MORE, "too slow"))
-    assert (done.at_s, done.before, done.after, done.reason) == (10, RUNNING, MORE, "too slow")
+    assert (done.at_s, done.before, done.after) == (10, RUNNING, MORE)
+    assert done.reason == "too slow: 8:7"
     assert (done.goal, done.wanted) == ("mean ≤ 3 s", MORE)
     assert (done.offered, done.noise) == (NOW.offered, NOW.offered_noise)
 
@@ -42,7 +43,7 @@ def test_while_a_backlog_is_worked_off_nothing_is_expected():
 def test_in_quiet_hours_it_is_said_what_would_have_been_done():
     done = decided(Choice(MORE, "too slow"), quiet="22:00-06:00")
     assert (done.kind, done.wanted) == ("hold", MORE)
-    assert done.reason == "too slow, but the hours 22:00-06:00 are quiet"
+    assert done.reason == "too slow: 8:7, but not in quiet hours (22:00-06:00)"
     assert decided(Choice.hold("all is well"), quiet="22:00-06:00").reason == "all is well"
 
 
@@ -50,4 +51,20 @@ def test_what_does_not_start_stays_wanted():
     stuck = Startable({"a": 2}, {"a": 6}, {"a": "out of memory"})
     done = decided(Choice(MORE, "too slow"), now=replace(NOW, startable=stuck))
     assert done.after == {"a": 6, "b": 7}
-    assert done.reason == "too slow; only 2 of 6 processors of a run (out of memory)"
+    assert (
+        done.reason == "too slow: 6:7; only 2 of 6 processors of a are running (out of memory)"
+    )
+
+
+def test_where_nothing_else_is_to_change_no_allocation_is_named():
+    stuck = Startable({"a": 2}, {"a": 6}, {"a": ""})
+    done = decided(Choice({"a": 9, "b": 6}, "too slow"), now=replace(NOW, startable=stuck))
+    assert done.kind == "hold"
+    assert done.reason == "too slow; only 2 of 6 processors of a are running"
+
+
+def test_what_even_a_change_does_not_reach_is_said_behind_it():
+    assert (
+        decided(Choice(MORE, "too slow", "9 are needed")).reason
+        == "too slow: 8:7 (9 are needed)"
+    )

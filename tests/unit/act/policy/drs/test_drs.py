@@ -62,7 +62,7 @@ def test_the_right_number_stays_and_it_is_said_why():
     app = running()
     for decision in app.turns(50, 100):
         assert decision.kind == "hold"
-        assert "is expected, within mean ≤ 0.13 s" in decision.reason
+        assert ", within the target of 0.13 s" in decision.reason
 
 
 def test_up_promptly():
@@ -90,7 +90,7 @@ def test_down_lazily_and_only_when_confirmed():
     app = running(allocation=planned(200))
     decisions = app.turns(6, 100)
     assert [d.kind for d in decisions] == ["hold"] * 5 + ["down"]
-    assert "if the next observations say so too" in decisions[0].reason
+    assert "waiting for confirmation" in decisions[0].reason
     assert mean_s(BUSY.scaled(1.1), decisions[-1].after) <= TARGET.seconds
     assert sum(decisions[-1].after.values()) <= sum(planned(100, margin=0.25).values())
 
@@ -107,10 +107,7 @@ def test_never_down_while_catching_up():
     app = running(allocation=planned(200))
     for decision in app.turns(20, 100, backlog={"b": 500}):
         assert decision.kind == "hold"
-    assert (
-        decision.reason
-        == "catching up, more are waiting than usual (489 at b): nothing is taken away"
-    )
+    assert decision.reason == "backlog of 489 at b; not scaling down"
     assert app.turn(100).kind == "down"
 
 
@@ -122,7 +119,7 @@ def test_a_backlog_is_worked_off_within_the_time_that_is_given(drain_s):
     assert capacity_per_s["a"] - 100 >= 0.95 * 3000 / drain_s
     # what waits at a will reach b, twice
     assert capacity_per_s["b"] - 200 >= 0.95 * 2 * 3000 / drain_s
-    assert "waiting" in decision.reason
+    assert "backlog of" in decision.reason
 
 
 def test_a_queue_that_is_long_by_chance_is_no_backlog():
@@ -138,7 +135,7 @@ def test_the_cost_of_changes_is_measured_not_configured():
     assert app.knowledge.pause_s == 10.0
     decisions = app.turns(19, 100)  # 10 s at a twentieth of the time are 200 s
     assert {d.kind for d in decisions} == {"hold"}
-    assert "changes pause operators for 10 s" in decisions[-1].reason
+    assert "changes pause operators for 10 s and are kept 200 s apart" in decisions[-1].reason
     assert app.turn(100).kind == "down"
 
 
@@ -149,7 +146,7 @@ def test_a_processor_saved_is_not_worth_a_long_pause():
     )
     held = app.turns(40, 100)
     assert {d.kind for d in held} == {"hold"}
-    assert "too few to be worth a pause of 9 s" in held[-1].reason
+    assert "the saving is not worth a pause of 9 s" in held[-1].reason
 
 
 def test_what_must_be_done_is_done_whatever_it_costs():
@@ -166,7 +163,7 @@ def test_a_gain_that_a_pause_eats_up_is_left_alone():
     assert "move" in {d.kind for d in cheap.turns(30, 100)}
     held = dear.turns(30, 100)
     assert {d.kind for d in held} == {"hold"}
-    assert held[-1].reason.endswith("less than a pause of 9 s costs")
+    assert held[-1].reason.endswith("not worth a pause of 9 s")
 
 
 def test_hold_on_bad_metrics():
@@ -174,7 +171,7 @@ def test_hold_on_bad_metrics():
     app.turns(6, 100)
     decision = app.unusable("a: service_s of p1 is nan")
     assert decision.kind == "hold"
-    assert decision.reason == "what was measured cannot be used: a: service_s of p1 is nan"
+    assert decision.reason == "measurements are not usable: a: service_s of p1 is nan"
     assert decision.wanted is None
 
 
@@ -192,7 +189,7 @@ def test_quiet_hours_change_nothing_but_say_what_would_be():
     decision = app.turn(300)
     assert decision.kind == "hold"
     assert "cannot keep up" in decision.reason
-    assert decision.reason.endswith("the hours 00:00-01:00 are quiet")
+    assert decision.reason.endswith("but not in quiet hours (00:00-01:00)")
     awake = running(drs(caution={"quiet": (night,)}))
     awake.knowledge = replace(awake.knowledge, midnight_s=12 * 3600)
     awake.turns(6, 100)
@@ -226,7 +223,9 @@ def test_too_few_processors_are_not_shuffled_about_by_chance():
     app.turn(600)
     decisions = [app.turn(600, service_s={"a": 0.05 * part}) for part in (1.1, 0.9, 1.1)]
     assert {d.kind for d in decisions} == {"hold"}
-    assert any("shared out as well as can be told" in d.reason for d in decisions)
+    assert any(
+        "another allocation would not be measurably better" in d.reason for d in decisions
+    )
 
 
 def test_a_target_that_nothing_meets_is_come_near_to_and_said():
@@ -319,7 +318,7 @@ def test_a_given_number_is_used_as_well_as_can_be():
     app = running(fixed(16), allocation={"a": best["a"] - 2, "b": best["b"] + 2})
     assert [d.kind for d in app.turns(6, 100)] == ["hold"] * 5 + ["move"]
     assert app.knowledge.allocation == best
-    assert app.turn(100).reason.endswith("the best of these")
+    assert app.turn(100).reason.endswith("the best for this number of processors")
 
 
 def test_what_is_little_better_is_not_worth_moving():
@@ -327,7 +326,7 @@ def test_what_is_little_better_is_not_worth_moving():
     app = running(fixed(40), allocation={"a": best["a"] - 1, "b": best["b"] + 1})
     decision = app.turns(10, 100)[-1]
     assert decision.kind == "hold"
-    assert decision.reason.endswith("too little to move")
+    assert decision.reason.endswith("not worth a change")
 
 
 def test_the_number_may_be_changed_while_it_runs():
@@ -428,7 +427,7 @@ def test_waits_that_are_longer_than_expected_are_learned():
     wait_s = mean_s(BUSY, app.knowledge.allocation) - floor_s
     decisions = [measured(app, 100, floor_s + 4 * wait_s) for _ in range(10)]
     up = next(d for d in decisions if d.kind == "up")
-    assert "times as long as the model says" in up.reason
+    assert "times those of the model" in up.reason
     assert mean_s(BUSY, up.after) - floor_s < (TARGET.seconds - floor_s) / 3
 
 
@@ -465,8 +464,8 @@ def test_nothing_is_added_for_what_waited_while_a_batch_ended():
     ended = app.turn(100, backlog={"a": 3000}, commits=1)
     assert ended.kind == "hold"
     assert ended.reason == (
-        "2990 are waiting, too many to work off in 20 s, but a batch has just ended, for which "
-        "records wait: nothing is added unless it stays so"
+        "a backlog of 2990 cannot be cleared in 20 s, but a batch has just ended, and records "
+        "wait for that; scaling up only if it persists"
     )
     assert app.turn(100, backlog={"a": 3000}).kind == "up"
 
@@ -500,13 +499,15 @@ def test_what_cannot_be_started_stays_wanted_and_is_said():
     app = running(allocation={"a": 12, "b": 7})
     told = {"runs": {"a": 7}, "missing": {"a": "out of memory"}}
     first = app.turns(2, 100, **told)
-    assert not any("processors of a run" in d.reason for d in first)
+    assert not any("processors of a are running" in d.reason for d in first)
     later = app.turns(8, 100, **told)
     assert {d.after["a"] for d in later} == {12}
-    assert later[-1].reason.endswith("; only 7 of 12 processors of a run (out of memory)")
+    assert later[-1].reason.endswith(
+        "; only 7 of 12 processors of a are running (out of memory)"
+    )
     # what is expected, is expected of those that run
     assert later[-1].expected.seconds == pytest.approx(mean_s(BUSY, {"a": 7, "b": 7}), rel=0.1)
-    assert "processors of a run" not in app.turn(100).reason
+    assert "processors of a are running" not in app.turn(100).reason
 
 
 def test_others_make_up_for_what_cannot_be_started():
@@ -523,7 +524,7 @@ def test_an_overload_for_want_of_processors_that_start_names_no_bound_that_nobod
     app = running(allocation={"a": 8, "b": 6})
     decision = app.turns(4, 100, runs={"a": 3})[-1]
     assert decision.reason.startswith("a cannot keep up")
-    assert decision.reason.endswith("; only 3 of 8 processors of a run")
+    assert decision.reason.endswith("; only 3 of 8 processors of a are running")
     assert "max_processors" not in decision.reason
 
 
@@ -536,8 +537,7 @@ def test_reasons_speak_of_the_target_that_was_asked_for():
     wait_s = mean_s(BUSY, app.knowledge.allocation) - floor_s
     decisions = [measured(app, 100, floor_s + 4 * wait_s) for _ in range(10)]
     up = next(d for d in decisions if d.kind == "up")
-    assert ", above mean ≤ 0.13 s (waits are " in up.reason
-    assert up.reason.count("≤") == 1
+    assert ", above the target of 0.13 s (waits are " in up.reason
 
 
 def test_the_number_that_would_do_is_the_number_that_is_kept():
@@ -546,11 +546,11 @@ def test_the_number_that_would_do_is_the_number_that_is_kept():
     down = next(d for d in decisions if d.kind == "down")
     kept, before = sum(down.after.values()), sum(down.before.values())
     text = ":".join(str(k) for k in down.after.values())
-    assert down.reason == f"{kept} of {before} processors would do: {text}"
+    assert down.reason == f"{kept} of {before} processors are enough: {text}"
 
 
 def test_a_target_that_the_most_do_not_keep_is_named_as_it_was_asked_for():
     app = running(drs(target=Target("mean", 0.1), most=14), allocation={"a": 7, "b": 6})
     app.turns(3, 100)
     decision = app.turn(100)
-    assert "14 processors do not reach mean ≤ 0.1 s; it takes " in decision.reason
+    assert "14 processors do not reach mean ≤ 0.1 s; " in decision.reason

@@ -29,7 +29,7 @@ def test_times_that_do_not_go_on_are_left_out():
 
 
 def test_nonsense_is_refused():
-    with pytest.raises(BadInput, match="nothing to forecast"):
+    with pytest.raises(BadInput, match="no history to forecast from"):
         Holt()([], 1.0)
     with pytest.raises(BadInput, match="parts of 1"):
         Holt(level=0.0)
