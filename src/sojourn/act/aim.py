@@ -1,7 +1,7 @@
-"""The allocation that a load calls for, whatever the load is: there always is one.
+"""The allocation that a load calls for: there is one for any load.
 
-A plan may be impossible: a running application still needs processors, so what comes
-closest is aimed at, and the note says what is not met.
+A plan may be impossible, but a running application needs processors: the allocation is then
+the closest one, and a note says what it does not reach.
 """
 
 from collections.abc import Mapping
@@ -24,21 +24,21 @@ from sojourn.topology import Topology
 
 __all__ = ["Aim", "Goal", "aim"]
 
-# Where no number of processors is fast enough, this much above the best there is will do.
+# Where no number of processors meets the target, this multiple of the best is aimed at.
 _NEAR = 1.1
 
 
-# A plan is made at every turn. What handing out by gain gives is rarely a processor too many,
-# and to prove that none is takes most of the time.
+# A plan is made at every turn, so the search for a percentile is short. Its start is rarely a
+# processor too many, and most of the time goes into the proof of that.
 _LOOKS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What processors are for: a target with as few as possible, or the most of them all.
+    """What processors are for: a target with as few as possible, or the best use of all.
 
-    Without a target all of *most* are used as well as can be (DRS's optimisation 6), with
-    one the fewest that meet it, at most *most* (optimisation 8).
+    Without a target all of *most* are used (DRS's optimisation 6), with one the fewest that
+    meet it, at most *most* (optimisation 8).
 
     >>> print(Goal(target=Target("p95", 1.0), most=22))
     p95 ≤ 1 s with at most 22 processors
@@ -71,15 +71,17 @@ def aim(
 ) -> Aim:
     """Return the allocation that *goal* calls for, or what comes closest.
 
-    *needs* are processors that operators need beside, to work off what waits. Notes speak of
-    the target that was *asked* for, where the goal has a stricter one to be on the safe side.
+    *needs* are processors that operators need at least, to clear a backlog. Notes name the
+    target that was *asked* for, where that of the goal is stricter to be on the safe side.
 
-    - a bound of an operator forbids keeping up: that operator has all it may have
-    - one key of an operator is too much: that operator has all that can be of use
-    - the most there are do not keep up: they are shared out by need
-    - the most there are do not meet the target: all of them are used
-    - nothing meets the target: what comes within a tenth of the best there is
-    - the cores cannot keep up: what it would be if they could
+    Where the goal cannot be reached:
+
+    - `max_processors` of an operator is too low to keep up: it gets that many
+    - one key of an operator is too much to keep up: it gets as many as are of use
+    - *most* processors do not keep up: they are shared in proportion to need
+    - *most* processors do not meet the target: all of them are used
+    - no number meets the target: the fewest within 10 % of the best possible
+    - the cores do not keep up: the plan for enough cores
     """
     try:
         return Aim(allocation=_planned(_with_needs(topology, needs or {}), goal))
@@ -107,7 +109,7 @@ _Needs = Mapping[str, int] | None
 
 
 def _with_needs(topology: Topology, needs: Mapping[str, int]) -> Topology:
-    """Return the topology in which no operator has less than it needs, as far as it may."""
+    """Return *topology* with `min_processors` at what operators need, within their bounds."""
     operators = []
     for operator in topology.operators:
         least = max(operator.min_processors, needs.get(operator.name, 1))
@@ -137,7 +139,7 @@ def _planned(topology: Topology, goal: Goal) -> dict[str, int]:
 def _unbound(
     topology: Topology, goal: Goal, needs: _Needs, error: BoundTooLow | HotKey
 ) -> dict[str, int]:
-    """Return what would be if the operator's bound were none, and then keep to it."""
+    """Return the plan without the operator's bound, and then apply the bound."""
     operators = tuple(
         replace(operator, max_processors=None, hottest_key=0.0)
         if operator.name == error.operator
@@ -166,7 +168,7 @@ def _nearest(
 def _not_reached(
     error: TargetBelowFloor | TargetOutOfReach, target: Target | None, asked: Target | None
 ) -> str:
-    # a stricter target is aimed at to be on the safe side
+    # the goal is stricter than what was asked for, to be on the safe side
     reliably = "reliably " if target != asked else ""
     if isinstance(error, TargetBelowFloor):
         return (

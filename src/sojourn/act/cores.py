@@ -1,8 +1,7 @@
-"""Where the cores are the limit: processors that could not run are not added.
+"""Where the cores are the limit: no processor is added that would find no core.
 
-A processor that computes needs a core. When all cores are busy, one more takes from the others
-what it gets: nothing is faster, and what the processors wait for is only moved. One that
-mostly waits for something else still helps.
+A processor that computes needs a core. When all cores are busy, one more only takes time from
+the others. A processor that mostly waits for something else still helps.
 """
 
 from collections.abc import Mapping
@@ -15,12 +14,12 @@ from sojourn.topology import Topology
 
 __all__ = ["WithinCores", "within_cores"]
 
-# Of what records may have of the cores: closer to it, they take many times as long as alone.
+# The part of the cores at which they are full: service times are many times as long there.
 _FULL = 0.95
-# Of all the machine, which never gets to the last of its cores, in so many observations in a
-# row: one may be a compiler, or a log that is rotated.
+# The same for all that runs on the machine, and the observations in a row that it takes: a
+# single one may be a compiler, or a log that is rotated.
 _BUSY, _IN_A_ROW = 0.97, 2
-# What is said once: the note of a plan that finds too few cores says so too.
+# Said once: `TooFewCores` says it too.
 _WAY_OUT = "only more cores"
 # From this part of the service time on, an operator computes more than it waits.
 _COMPUTES = 0.5
@@ -28,7 +27,7 @@ _COMPUTES = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithinCores:
-    """Decides as *policy* does, but for processors that could not run."""
+    """Decides as *policy* does, without processors that would find no core."""
 
     policy: Policy
 
@@ -41,8 +40,8 @@ def within_cores(decision: Decision, knowledge: Knowledge, topology: Topology) -
     """Return *decision* without processors for operators that compute, if cores are busy.
 
     They are busy with the load of *topology*, for which it was decided, or with what else
-    runs on the machine. What others were to give up for them stays where it is. Where
-    nothing is known of cores the decision is what it was.
+    runs on the machine. Processors that were to be moved for them stay. Where nothing is
+    known of cores the decision is returned as it is.
     """
     after = {name: _runs(topology, decision, name) for name in decision.after}
     idle = [name for name, k in after.items() if k < decision.after[name]]
@@ -51,14 +50,14 @@ def within_cores(decision: Decision, knowledge: Knowledge, topology: Topology) -
         return decision
     kept = _kept(decision, after)
     same = kept == dict(decision.before)
-    # the processors that are told are those that there will be
+    # the reason names the allocation that there will be
     told = decision.reason.replace(
         f": {allocation_text(decision.after)}", "" if same else f": {allocation_text(kept)}"
     )
     reason = f"{told}, but {full}; more processors for {', '.join(idle)} would not run"
     if _WAY_OUT not in reason:
         reason = f"{reason}; {_WAY_OUT} or less load will help"
-    # what was expected was expected of other processors
+    # the prediction was for another allocation
     return replace(decision, after=kept, reason=reason, expected=None)
 
 
@@ -86,7 +85,7 @@ def _kept(decision: Decision, after: Mapping[str, int]) -> dict[str, int]:
 
 
 def _full(knowledge: Knowledge, topology: Topology) -> str:
-    """Return which cores are busy; nothing where some are free, or it is not known."""
+    """Return which cores are busy; empty where some are free, or none are known."""
     shared = computing(topology)
     if shared is not None and shared.demand >= _FULL * shared.cores:
         return _text(shared.cores, shared.demand)

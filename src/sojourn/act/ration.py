@@ -1,4 +1,4 @@
-"""Too few processors, shared out: what carries the most is what leaves nobody far behind."""
+"""Too few processors, shared so that the bottleneck carries the most."""
 
 from collections.abc import Mapping
 from heapq import heapify, heappop, heapreplace
@@ -9,11 +9,11 @@ __all__ = ["bounded", "ration"]
 
 
 def ration(topology: Topology, needs: Mapping[str, float], processors: int) -> dict[str, int]:
-    """Return *processors* shared out so that the worst off operator has the most of its need.
+    """Return *processors* shared so that the smallest part of any need that is met is largest.
 
-    *needs* are in processors, and not whole. An application gets through what its slowest
-    operator gets through, so nothing else is worth a processor. Bounds of operators are
-    kept; where even their `min_processors` are too many, each starts from 1.
+    *needs* are fractions of processors. The slowest operator limits the application, so each
+    processor goes there. Bounds of operators are kept; where their `min_processors` are more
+    than there are, each operator starts from 1.
 
     >>> from sojourn.topology import Arrival, Operator
     >>> two = Topology(

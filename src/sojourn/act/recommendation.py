@@ -1,7 +1,7 @@
-"""What policies share: demand as measured, holding still, and a memory.
+"""What policies share: measured demand, decisions to hold or change, earlier recommendations.
 
-What a policy recommends is its decision's `wanted`, carried out or not. The loop keeps
-decisions, so a policy that remembers nothing itself can look back on what it recommended.
+A policy recommends its decision's `wanted`, carried out or not. The loop remembers decisions,
+so a policy without state of its own can look back on its recommendations.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ __all__ = ["Demand", "Recommended", "demand", "held", "listed", "recommended", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """Records per second that operators should get through, and the time that one takes."""
+    """Records per second that operators should serve, and the service time of one."""
 
     per_s: Mapping[str, float]
     service_s: Mapping[str, float]
@@ -30,20 +30,20 @@ class Demand:
 
     @property
     def processors(self) -> dict[str, float]:
-        """The processors that are busy with it, not whole."""
+        """The processors that it keeps busy, as fractions."""
         return {name: per_s * self.service_s[name] for name, per_s in self.per_s.items()}
 
 
 def demand(topology: Topology, seen: Observation) -> Demand:
     """Return what was *seen*, flowing from outside through all operators.
 
-    As published, these policies believe the service times of what they look at alone. Rates
-    solve the traffic equations: an operator that cannot keep up does not make those
-    behind it look idle, and loops are no trouble.
+    As published, these policies use the service times of what they look at alone. Rates
+    solve the traffic equations: behind an operator that cannot keep up, others do not look
+    idle, and loops are covered.
     """
     topology = measured(topology, seen)
     running = {name: operator.running for name, operator in seen.operators.items()}
-    # by the time that a record takes now, which is all that these policies know
+    # service times as cores are shared now: these policies know nothing of cores
     shared = slowed(topology, running)
     return Demand(
         per_s=topology.rates,
@@ -53,7 +53,7 @@ def demand(topology: Topology, seen: Observation) -> Demand:
 
 
 def whole(processors: float) -> int:
-    """Return the next whole number of processors, and of absurdly many the most there can be.
+    """Return *processors* rounded up, at most the most that a plan may have.
 
     >>> whole(2.5), whole(float("inf"))
     (3, 10000000)
@@ -71,7 +71,7 @@ def listed(values: Mapping[str, float]) -> str:
 
 
 def held(knowledge: Knowledge) -> Decision:
-    """Return that nothing is changed because nothing usable was seen, or it has just begun."""
+    """Return the decision to hold, where nothing usable was seen or it has just started."""
     seen, same = knowledge.seen, dict(knowledge.allocation)
     reason = "no observation yet" if seen is None else seen.reason
     reason = f"measurements are not usable: {reason}"
@@ -84,9 +84,9 @@ def held(knowledge: Knowledge) -> Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommended:
-    """What the load calls for now, to be done or not.
+    """What a policy recommends now, and the decisions that it can make of it.
 
-    *wanted* keeps the bounds of operators; *most* in all is left to what is done.
+    *wanted* is within the bounds of operators; *most* applies to what is done.
     """
 
     knowledge: Knowledge
@@ -99,9 +99,9 @@ class Recommended:
         return self._decision(self.knowledge.allocation, reason)
 
     def change(self, after: Mapping[str, int], reason: str) -> Decision:
-        """Return the change to *after*, or to what comes closest within *most*.
+        """Return the change to *after*, or to the closest allocation within *most*.
 
-        The *reason* is told with the processors that there will be.
+        The allocation is added to the *reason*.
         """
         topology = self.knowledge.topology
         within = bounded(topology, after, self.most)

@@ -10,9 +10,9 @@ from sojourn.topology import Topology
 
 __all__ = ["settled", "with_its_own"]
 
-# So many rounds at most; then it is planned as if nothing limited who computes at once.
+# After this many rounds, the plan assumes that all records may compute at once.
 _ROUNDS = 20
-# Nothing takes longer for less than this part.
+# Stretches that differ by less are the same.
 _SAME = 1e-9
 
 

@@ -2,8 +2,8 @@
 
 Because every further processor of an operator gains less than the one before, taking the
 largest gain each time is optimal at every number of processors (DRS-15 Theorem 1). A heap
-holds each operator's next gain, and an operator's wait takes one step of its recursion when
-it gets a processor: nothing is ever worked out anew.
+holds each operator's next gain, and an operator's wait advances one step of its recursion when
+it gets a processor: nothing is computed twice.
 """
 
 from collections.abc import Mapping
@@ -79,10 +79,10 @@ class Gains:
         return sum(v * w for v, w in zip(self._visits, self._wait_s, strict=True))
 
     def hand_out(self, processors: int, *, until_wait_s: float = -inf) -> list[int]:
-        """Hand out up to *processors* more, and return the indices of who got them, in order.
+        """Add up to *processors*, and return the indices of who got them, in order.
 
-        Stop before that if nobody may have more; with *until_wait_s*, also once the wait is
-        down to it, or nothing shortens it any more.
+        Stop early if no operator may have more; with *until_wait_s*, also once the wait is
+        down to it, or nothing shortens it.
         """
         heap, given = self._heap, list[int]()
         held, visits, most = self._processors, self._visits, self._most
@@ -112,7 +112,7 @@ class Gains:
         return given
 
     def _spread(self, processors: int) -> list[int]:
-        """Hand out in turn, when no processor gains anything any more."""
+        """Add processors in turn, once none gains anything."""
         given: list[int] = []
         takers = sorted(i for _, i, _ in self._heap)
         while len(given) < processors:

@@ -12,9 +12,9 @@ from sojourn.topology import Operator, Topology
 
 __all__ = ["Headroom", "headroom"]
 
-# A load is never known to more digits than this.
+# Loads are not known to more digits than this.
 _PRECISION = 1e-5
-# Where so much of the cores is busy, it is they who slow an operator down.
+# From this part of busy cores on, the cores are the bottleneck.
 _ALL_BUSY = 0.95
 
 
@@ -22,7 +22,7 @@ _ALL_BUSY = 0.95
 class Headroom:
     """All arrivals may become *factor* times as fast, until *binds*.
 
-    A factor below 1 says how far they would have to fall; 0 that not even that would help.
+    A factor below 1 says how far they must fall; 0 that no load meets the target.
     """
 
     factor: float
@@ -58,7 +58,7 @@ def headroom(
                 return bool(operator_figures(faster, allocation, stations(topology, model)))
             predicted = predict(faster, allocation, model=model)
         except (UnstableStation, HotKey, TooFewCores, BadNumber):
-            return False  # at the limit itself, or beyond all measure
+            return False  # at the limit itself, or beyond what a topology may have
         return reached_s(predicted, target) <= target.seconds
 
     factor = _largest(holds, below=below)

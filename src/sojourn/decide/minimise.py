@@ -89,7 +89,7 @@ def _fewest(topology: Topology, target: Target, model: str, looks: int) -> Fewes
 def _filled(
     topology: Topology, allocation: Mapping[str, int], processors: int, model: str
 ) -> dict[str, int]:
-    """Return *allocation* with the rest of *processors* handed out by gain."""
+    """Return *allocation* with the rest of *processors* added by gain."""
     gains = Gains(topology, stations(topology, model), start=allocation)
     gains.hand_out(processors - gains.processors)
     return gains.allocation
@@ -98,7 +98,7 @@ def _filled(
 def _reached_s(
     topology: Topology, target: Target, processors: int, model: str, nodes: Nodes | None = None
 ) -> float:
-    """Return what *processors* handed out by gain reach of the target's statistic."""
+    """Return the target's statistic for the best use of *processors*."""
     plan = assign(topology, processors, model=model, nodes=nodes)
     if target.statistic == "mean":
         return plan.mean_s

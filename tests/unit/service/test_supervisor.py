@@ -437,7 +437,7 @@ def test_requests_do_what_they_say():
         ({"ask": "set", "target": "p95"}, "is no target"),
         ({"ask": "set", "target": {"statistic": "p95"}}, "is no target"),
         ({"ask": "set", "target": {"statistic": ["p"], "seconds": 1}}, "cannot be a target"),
-        ({"ask": "set", "target": {"statistic": "p95", "seconds": "1"}}, "no latency"),
+        ({"ask": "set", "target": {"statistic": "p95", "seconds": "1"}}, "not a latency"),
         ({"ask": "set", "max_processors": 0}, "0 is no number of processors"),
         ({"ask": "set", "max_processors": True}, "True is no number of processors"),
         ({"ask": "set", "max_processors": "9"}, "'9' is no number of processors"),

@@ -1,4 +1,4 @@
-"""What waits at operators beyond a queue in balance, and the processors to work it off."""
+"""Backlogs: queues longer than in balance, and the processors that clear them."""
 
 from collections.abc import Mapping, Sequence
 from math import floor
@@ -12,18 +12,18 @@ from sojourn.topology.traffic import rates
 
 __all__ = ["behind", "drain_needs", "falling_behind"]
 
-# A queue in balance is shorter than so many times its mean, but for one time in a thousand.
+# A queue in balance exceeds this many times its mean once in a thousand times.
 _NOW_AND_THEN = 7.0
-# Records that compute can have so much of the cores; with more, all take forever.
+# The part of the cores that records may use: closer to all of them, waits are unbounded.
 _MOST_OF_CORES = 0.95
-# A backlog is compared with that of the observation before.
+# The last observation is compared with the one before.
 _LATELY = 2
 
 
 def behind(
     topology: Topology, last: Observation, allocation: Mapping[str, int], model: str
 ) -> dict[str, float]:
-    """Return the operators with more waiting than a queue in balance has, and how much more."""
+    """Return the operators with a longer queue than in balance, and by how many records."""
     waiting, models = {}, stations(topology, model)
     for name, load in topology.loads.items():
         ordinary = float(allocation[name])
@@ -41,7 +41,7 @@ def falling_behind(
     allocation: Mapping[str, int],
     model: str,
 ) -> bool:
-    """Tell whether more waits than in balance, and more and more."""
+    """Tell whether a queue is longer than in balance, and growing."""
     usable = [o for o in history if o.usable][-_LATELY:]
     waiting = behind(topology, usable[-1], allocation, model)
     return any(
@@ -54,11 +54,10 @@ def falling_behind(
 def drain_needs(
     topology: Topology, waiting: Mapping[str, float], drain_s: float
 ) -> dict[str, int]:
-    """Return the processors that also work off what waits, and all that it will send on.
+    """Return the processors that serve the load and clear the backlog in *drain_s*.
 
-    Who works off a backlog is never idle. So as long as there are cores, a processor is done
-    with a record in what it takes on a core of its own; and no more of the backlog is worked
-    off at once than there are cores for.
+    The backlog counts at its operator and at all that it will be sent on to. It is cleared no
+    faster than there are cores for.
     """
     entering = {name: waiting.get(name, 0.0) / drain_s for name in topology.operator}
     draining = rates(entering, topology.gains)

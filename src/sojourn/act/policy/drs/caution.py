@@ -1,4 +1,4 @@
-"""When a change is worth its trouble: times between changes, confirmation, no flapping."""
+"""When a change is worth its cost: time between changes, confirmation, no flapping."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,27 +12,24 @@ from sojourn.topology import Topology
 
 __all__ = ["Caution"]
 
-# So many times what chance does to one look: where it was chosen because it differs, and
-# where many are compared.
+# How many times the tolerance for chance: for the look that caused a change, which was
+# probably high by chance, and for each of the many later ones.
 _SELECTED, _LOOKED_AT = 2.0, 1.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caution:
-    """How much it takes to change a running application.
+    """What it takes to change a running application.
 
-    - *t_ra_s* between two changes (DRS's T_ra); what must be done at once does not wait
-    - *margin*: processors are given for this much more load, or for a standard error of the
-      measured load if that is more, and kept for *sigmas* of them
-    - *confirm*: processors are taken away when so many observations in a row agree
+    - *t_ra_s*: least time between two changes (DRS's T_ra); urgent ones do not wait
+    - *margin*: processors are added for this part more load than measured, or for one
+      standard error of it if that is more, and kept for *sigmas* standard errors
+    - *confirm*: processors are removed when this many observations in a row agree
     - *least_gain*: the part of the mean that moving processors must save
-    - *disturbed*: the part of the time that changes which could wait may disturb, given
-      what the last changes cost
-    - *price*: a second of pause costs as much as all processors do in so many seconds, which
-      giving some up must save
-    - *calm*: for so many T_ra an operator that got more keeps it, unless the load plainly
-      changed, and one that gave up some gets them back only when more arrives, or the target
-      is surely missed
+    - *disturbed*: the part of the time that pauses of changes which are not urgent may take
+    - *price*: a second of pause costs as much as all processors do in this many seconds;
+      removing some must save more
+    - *calm*: for this many T_ra a change of an operator is not undone at the same load
     - *quiet*: hours in which nothing is changed
     """
 
@@ -57,25 +54,25 @@ class Caution:
             raise BadInput(f"caution: confirm is {self.confirm}; write 1 or more")
 
     def given_for(self, uncertainty: float) -> float:
-        """Return by which part more load than measured processors are given for."""
+        """Return the part by which the load may grow where processors are added."""
         return min(1.0, max(self.margin, min(1.0, self.sigmas) * uncertainty))
 
     def kept_for(self, uncertainty: float) -> float:
-        """Return by which part more load than measured processors are kept for."""
+        """Return the part by which the load may grow where processors are kept."""
         return min(1.0, max(self.margin, self.sigmas * uncertainty))
 
     def busiest(self, knowledge: Knowledge, topology: Topology) -> float:
-        """Return how many times the load the busiest of the last observations had."""
+        """Return the highest load of the last observations, as a multiple of this one."""
         lately = [o.arrivals_per_s for o in knowledge.observations if o.usable][-self.confirm :]
         return max(lately, default=0.0) / topology.arrivals_per_s
 
     def quiet_now(self, knowledge: Knowledge) -> str:
-        """Return which quiet hours it is now; nothing if none."""
+        """Return the quiet hours that it is in; empty outside them."""
         now_s = knowledge.midnight_s + knowledge.at_s
         return next((str(hours) for hours in self.quiet if hours.cover(now_s)), "")
 
     def too_soon(self, knowledge: Knowledge) -> str:
-        """Return why it is too soon for a change that could wait; nothing if it is not."""
+        """Return why it is too soon for a change that is not urgent; empty if it is not."""
         since_s = knowledge.at_s - knowledge.changed_at_s
         costly_s = knowledge.pause_s / self.disturbed
         if since_s < self.t_ra_s:
@@ -88,13 +85,13 @@ class Caution:
         return ""
 
     def pays(self, pause_s: float, gain_s: float) -> bool:
-        """Tell whether roots save in some T_ra what those in a pause wait, half of it each."""
+        """Tell whether a gain outweighs a pause: roots in it wait for half of it on average."""
         return pause_s * pause_s / 2 <= gain_s * self.calm * self.t_ra_s
 
     def saves(self, knowledge: Knowledge, part: float) -> bool:
-        """Tell whether giving up a part of all processors saves more than its pause costs.
+        """Tell whether removing a part of all processors saves more than its pause costs.
 
-        They are saved for as long as nothing has changed lately, at least for some T_ra.
+        The saving is expected to last as long as nothing has changed by now, at least *calm*.
         """
         lasts_s = max(self.calm * self.t_ra_s, knowledge.at_s - knowledge.changed_at_s)
         return part * lasts_s >= self.price * knowledge.pause_s
@@ -102,9 +99,9 @@ class Caution:
     def confirmed(
         self, knowledge: Knowledge, wanted: Mapping[str, int]
     ) -> dict[str, int] | None:
-        """Return the most that each of the last observations wanted; None of too few.
+        """Return the most that the last observations wanted; None if there are too few.
 
-        Those before the last change do not count: it was made on them.
+        Those before the last change do not count: it was based on them.
         """
         before = [
             episode.decision.wanted
@@ -117,11 +114,11 @@ class Caution:
         return {name: max([k, *(w[name] for w in before)]) for name, k in wanted.items()}
 
     def undone(self, now: Situation, after: Mapping[str, int]) -> dict[str, int]:
-        """Return the operators whose change to *after* would undo another at the same load.
+        """Return the operators whose change to *after* would undo an earlier one at this load.
 
-        With each goes the number that it then got. For some time any change back counts; for
-        as long as is remembered, one to where an operator once had too few. What was done for
-        another goal does not.
+        The value is the number of processors that the earlier change gave. Any change back
+        counts for *calm*; one to a number that was too few counts as long as it is
+        remembered. Changes for another goal do not count.
         """
         knowledge, noise, goal = now.knowledge, now.offered_noise, str(now.goal)
         recent_s = knowledge.at_s - self.calm * self.t_ra_s
@@ -132,7 +129,7 @@ class Caution:
                     continue
                 then, offered = decision.offered[name], now.offered[name]
                 chance = self._chance(decision, name, noise)
-                if k > knowledge.allocation[name]:  # more of it is no reason to wait
+                if k > knowledge.allocation[name]:  # a higher load is a reason to go up again
                     same = offered <= then * (1 + chance)
                 else:
                     same = self._unchanged(knowledge, decision, name, offered, noise)
@@ -142,7 +139,7 @@ class Caution:
         return undone
 
     def _chance(self, decision: Decision, name: str, noise: Mapping[str, float]) -> float:
-        """Return by which part the load of an operator may differ from then by chance."""
+        """Return the part by which the load may differ from then by chance."""
         return self.sigmas * sqrt(decision.noise[name] ** 2 + noise[name] ** 2)
 
     def _unchanged(
@@ -153,9 +150,9 @@ class Caution:
         now: float,
         noise: Mapping[str, float],
     ) -> bool:
-        """Tell whether the load never plainly differed from what it is now *since* a change.
+        """Tell whether the load has been the same *since* a change, within chance.
 
-        What the change was made on may have been a single look; later ones know better.
+        The change may have been based on a single look, so later looks count too.
         """
         later = [
             decision
@@ -167,7 +164,7 @@ class Caution:
             <= max(self.margin, times * self._chance(decision, name, noise))
             * max(now, decision.offered[name])
             for decision in later
-            # what chance makes high is what makes for a change, so that counts for less
+            # the look that caused the change was high by chance, so it may differ more
             for times in (_SELECTED if decision is since else _LOOKED_AT,)
         )
 
@@ -175,7 +172,7 @@ class Caution:
 def _changes_back(
     knowledge: Knowledge, name: str, k: int
 ) -> Iterator[tuple[Decision, int, int]]:
-    """Yield the changes of an operator that went the other way: why, from what, to what."""
+    """Yield changes of an operator in the other direction: decision, before, after."""
     step = k - knowledge.allocation[name]
     for episode in knowledge.episodes:
         if episode.cost is not None and name in episode.cost.changed:

@@ -20,25 +20,24 @@ from sojourn.model.network import PERCENTILES
 __all__ = ["SURELY", "Correction", "at_least_s", "correction", "stricter", "underestimated"]
 
 SURELY = 2.0
-"""What is sure is so many standard errors away from what is most likely."""
+"""Standard errors between what is most likely and what is sure."""
 
-# It is learned from so many outcomes at most, with so many roots at least; beyond so many
-# times it is no longer the waits.
+# The most outcomes that are averaged, the fewest roots in them, and the largest correction:
+# beyond that it is something else than waits.
 _OUTCOMES, _LEAST_ROOTS, _MOST_TIMES = 24, 200, 4.0
-# Waits much shorter than this part of what the target leaves for them say nothing.
+# Predicted waits below this part of what the target allows are too short to compare with.
 _LEAST_WAIT = 0.1
-# The least wait that is aimed at, in parts of the time without any. Closer to it processors
-# cost more than they could ever gain.
+# The shortest wait to plan for, as a part of the floor: less is not worth its processors.
 _LEAST_PART = 0.02
-# A load is as it was planned for if it differs by less than this, or so many standard errors.
+# The load is as planned if it differs by less than this part, or this many standard errors.
 _SAME, _CHANCE = 0.1, 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
-    """How many *times* as long as the model says waits are taken to be.
+    """Waits are *times* as long as the model says.
 
-    *target* is what the model must meet, so that the one asked for is met.
+    So the model must meet the stricter *target* for the given one to be met.
     """
 
     target: Target | None
@@ -46,7 +45,7 @@ class Correction:
 
 
 def correction(now: Situation, *, surely: float) -> Correction:
-    """Return it, so many standard errors away from what is most likely."""
+    """Return the correction, *surely* standard errors below what is most likely."""
     target = now.goal.target
     if target is None or now.floor_s == inf:
         return Correction(target=target)
@@ -67,10 +66,10 @@ def stricter(target: Target, floor: float, times: float) -> Target:
 def underestimated(
     knowledge: Knowledge, target: Target, floor: float, *, surely: float
 ) -> float:
-    """Return how many times as long as expected waits have been, at least once.
+    """Return measured waits over expected waits, at least 1.
 
-    Not what was measured counts, but so many standard errors less: 0 for what is most
-    likely, 2 for what is sure.
+    Measured waits count with *surely* standard errors less: 0 for what is most likely, 2 for
+    what is sure.
     """
     outcomes = [
         (expected.seconds, after)
@@ -92,10 +91,9 @@ def _as_planned(expected: Expected, after: Observation) -> bool:
 
 
 def at_least_s(outcomes: Sequence[Observation], statistic: str, surely: float) -> float:
-    """Return the statistic of many roots, less so many standard errors; 0 of too few roots.
+    """Return the measured statistic less *surely* standard errors; 0 of too few roots.
 
-    Latencies of roots that follow each other are alike, so they tell less than as many that
-    do not: errors are taken for twice as large.
+    Latencies of successive roots are correlated, so errors are taken for twice as large.
     """
     completions = sum((o.completions for o in outcomes), Sketch.empty())
     sums = sum((o.sums for o in outcomes), Sketch.empty())

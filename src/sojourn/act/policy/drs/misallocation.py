@@ -15,7 +15,7 @@ __all__ = ["moved"]
 
 
 def moved(now: Situation, required: Requirement, caution: Caution) -> Choice:
-    """Return the best use of as many processors, or of all there may be without a target."""
+    """Return the best use of the current processors; without a target, of all allowed."""
     total = sum(now.current.values())
     goal = replace(now.goal, target=None, most=_number(now), nodes=None)
     best = aim(now.topology, goal).allocation
@@ -39,7 +39,7 @@ def _number(now: Situation) -> int:
 
 
 def _gain(now: Situation, best: Mapping[str, int]) -> tuple[float, str]:
-    """Return by how much the mean would be shorter, and so in words."""
+    """Return by how much the mean would be shorter, in seconds and in words."""
     before, then = now.expected, now.predicted(best)
     if before is None or then is None:
         return inf, "would keep up"
@@ -55,7 +55,7 @@ def _against(
     best: Mapping[str, int],
     gain_s: float,
 ) -> str:
-    """Return what speaks against moving processors; nothing if nothing does."""
+    """Return why processors are not moved; empty if they should be."""
     pause_s = now.knowledge.pause_s
     if now.expected and gain_s < caution.least_gain * now.expected.mean_s:
         return "not worth a change"

@@ -13,8 +13,8 @@ from sojourn.topology import Topology
 
 __all__ = ["Requirement", "requirement"]
 
-# Nothing is planned for a load that keeps more than this part of the cores busy, because of
-# what might arrive: it would take forever, and processors would not help.
+# The margin never plans for more load than keeps this part of the cores busy: beyond it,
+# processors do not help.
 _MOST_OF_CORES = 0.95
 
 
@@ -49,8 +49,8 @@ def requirement(
 ) -> Requirement:
     """Return what the load calls for.
 
-    Processors are added for what is sure where there is a *shortage*, and otherwise kept for
-    what is at all likely to arrive.
+    While *short*, processors are added for a small margin; otherwise they are kept for all
+    the load that is likely.
     """
     band = caution.given_for if short else caution.kept_for
     more = max(1 + band(now.uncertainty), caution.busiest(now.knowledge, now.topology))
@@ -58,7 +58,7 @@ def requirement(
     topology = now.topology.scaled(min(more, carried))
     goal = replace(now.goal, target=corrected.target)
     found = aim(topology, goal, now.needs, asked=now.goal.target)
-    # the bound of what cannot be started is none that somebody set
+    # max_processors of what cannot be started was not set by anybody
     ours = now.startable.running and "max_processors" in found.note
     return Requirement(
         topology=topology,

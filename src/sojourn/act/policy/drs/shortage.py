@@ -15,16 +15,16 @@ __all__ = ["Shortage", "Trigger", "relief", "shortage"]
 
 Trigger = Literal["expected", "measured"]
 
-# Operators with less to do than this are idle.
+# A load below this is none.
 _LEAST_ERLANGS = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortage:
-    """What is missing, in words; nothing where all is well.
+    """What is missing, in words; empty where nothing is.
 
-    It is *excused* where a batch has just ended, for which records wait: that says nothing
-    of processors, unless it stays so.
+    It is *excused* where a batch has just ended: records wait for that, however many
+    processors there are.
     """
 
     reason: str
@@ -39,7 +39,7 @@ class Shortage:
 def shortage(
     now: Situation, corrected: Correction, *, trigger: Trigger, drain_s: float
 ) -> Shortage:
-    """Return what is missing, as expected by the model or only as *trigger* measured it."""
+    """Return what is missing, by the model or, with *trigger* `measured`, by measurement."""
     overloaded = _overloaded(now)
     reason = (
         _expected(now, corrected, overloaded, drain_s)
@@ -77,7 +77,7 @@ def _measured(now: Situation) -> str:
 
 
 def _overloaded(now: Situation) -> list[str]:
-    """Return the operators to which more comes than their processors can serve."""
+    """Return the operators that get more than their processors can serve."""
     runs = now.startable.runs(now.current)
     loads = now.loads(runs)
     return [name for name, k in runs.items() if k < loads[name].min_processors]
@@ -86,7 +86,7 @@ def _overloaded(now: Situation) -> list[str]:
 def relief(
     now: Situation, short: Shortage, required: Requirement, caution: Caution, *, prompt: bool
 ) -> Choice:
-    """Return the processors that are added; without waiting for T_ra if *prompt*."""
+    """Return which processors are added; without waiting for T_ra if *prompt*."""
     after = _after(now, required)
     if after == now.current:
         return Choice.hold(f"{short.reason}, but {required.note or 'no allocation is better'}")
@@ -108,7 +108,7 @@ def relief(
 
 
 def _after(now: Situation, required: Requirement) -> dict[str, int]:
-    """Return what is required without taking from anybody, as far as there may be so many."""
+    """Return what is required, without removing any processors unless *most* forces it."""
     wanted, most = required.allocation, now.goal.most
     after = {name: max(k, wanted[name]) for name, k in now.current.items()}
     if (most is not None and sum(after.values()) > most) or now.goal.nodes is not None:
@@ -117,10 +117,7 @@ def _after(now: Situation, required: Requirement) -> dict[str, int]:
 
 
 def _on_time(now: Situation, caution: Caution) -> bool:
-    """Tell whether operators keep up and the target is kept, but for chance.
-
-    Since the last change, that is: what was measured before says nothing of it.
-    """
+    """Tell whether operators keep up and the target is met since the last change."""
     target, current = now.goal.target, now.current
     surely = {
         name: erlangs * (1 - caution.sigmas * now.offered_noise[name])
@@ -136,7 +133,7 @@ def _on_time(now: Situation, caution: Caution) -> bool:
 def _no_better(
     now: Situation, caution: Caution, after: Mapping[str, int], undone: Mapping[str, int]
 ) -> bool:
-    """Tell whether as many processors, shared out anew, may be better only by chance."""
+    """Tell whether moving processors would be better by chance only."""
     current = now.current
     if sum(after.values()) != sum(current.values()):
         return False
@@ -147,6 +144,6 @@ def _no_better(
 
 
 def _carried(now: Situation, allocation: Mapping[str, int]) -> float:
-    """Return how many times the load the slowest operator could carry."""
+    """Return how many times the load the bottleneck could carry."""
     loads = now.loads(allocation)
     return min(k / max(loads[name].erlangs, _LEAST_ERLANGS) for name, k in allocation.items())

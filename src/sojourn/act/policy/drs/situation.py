@@ -20,13 +20,13 @@ from sojourn.topology.load import StationLoad
 
 __all__ = ["Situation", "situation"]
 
-# A forecast is off by less than so many standard errors of a single count, mostly.
+# Growth below this many standard errors of a single count is taken for chance.
 _TREND = 3.0
-# And it takes so many counts before there is a trend to speak of.
+# A trend needs at least this many counts.
 _LEAST_COUNTS = 6
-# So many observations tell what arrives at the moment.
+# The current arrivals are taken from this many observations.
 _LATELY = 2
-# Operators with less than this part of all the work do not make the whole less certain.
+# Operators with less than this part of the work do not count for the uncertainty.
 _MATTERS = 0.1
 
 
@@ -34,15 +34,14 @@ _MATTERS = 0.1
 class Situation:
     """What is decided on.
 
-    *topology* is as measured, with service times on a core of one's own and no more
-    processors at an operator than can be *startable*; all else is as cores are shared now.
-    *noise* is the standard error of the work of each operator, in parts of it. *offered* are
-    the processors that the load keeps busy on average, over as long as it stayed the same,
-    with the standard error of that; right after a step both are as short. *behind* are
-    operators with more waiting than a queue in balance has, and how much more; *needs* the
-    processors to work that off in time while the load goes on, empty where nothing is behind.
-    *expected* is what the model says of the processors that run, None where they do not keep
-    up, and *floor_s* what the statistic is when nothing waits, inf where it does not matter.
+    *topology* is the one to plan for: as measured, with service times on a core of one's own,
+    and no more processors at an operator than can be started. *noise* is the standard error
+    of the work of each operator, as a part of it. *offered* are the processors that the load
+    keeps busy on average over as long as it stayed the same, *offered_noise* the standard
+    error of that. *behind* are operators with a longer queue than in balance, and by how
+    much; *needs* are the processors that clear it in time, empty where nothing is behind.
+    *expected* is the prediction for the current processors, None where they do not keep up.
+    *floor_s* is the statistic without any waiting, inf where it is not needed.
     """
 
     knowledge: Knowledge
@@ -169,8 +168,8 @@ def _noise(topology: Topology, seen: Observation) -> dict[str, float]:
 def _growth(knowledge: Knowledge, forecast: Holt, topology: Topology) -> float:
     """Return how many times as high the load will be.
 
-    What chance may have made of a steady load is no growth, and for a fall we wait until it
-    is there.
+    Growth within chance does not count, and neither does a fall: it is acted on when it has
+    happened.
     """
     counted = [(o.at_s, o.arrivals_per_s) for o in knowledge.observations if o.usable]
     if len(counted) < _LEAST_COUNTS:

@@ -1,4 +1,4 @@
-"""Processors that are wanted and do not start: plans are made with what can be had."""
+"""Processors that are wanted but do not start: plans do without them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,13 +8,13 @@ from sojourn.topology import Topology
 
 __all__ = ["Startable", "startable"]
 
-# A processor takes its time to start. One that was wanted in so many looks in a row does not.
+# A processor that has not started after this many looks in a row will not.
 _LOOKS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Startable:
-    """How many processors run of operators for which more cannot be started, and why.
+    """Operators with processors that do not start: how many run, are wanted, and why.
 
     >>> print(Startable({"score": 2}, {"score": 6}, {"score": "out of memory"}))
     only 2 of 6 processors of score are running (out of memory)
@@ -32,11 +32,11 @@ class Startable:
         )
 
     def runs(self, allocation: Mapping[str, int]) -> dict[str, int]:
-        """Return the processors that run of those of *allocation*."""
+        """Return *allocation* without processors that do not start."""
         return {name: min(k, self.running.get(name, k)) for name, k in allocation.items()}
 
     def bound(self, topology: Topology) -> Topology:
-        """Return *topology* with no more processors at an operator than can be started."""
+        """Return *topology* with `max_processors` at what can be started."""
         if not self.running:
             return topology
         operators = []
@@ -56,7 +56,7 @@ class Startable:
 def startable(knowledge: Knowledge) -> Startable:
     """Return the operators that had fewer processors than wanted in each of the last looks.
 
-    What is wanted of them stays wanted: whoever starts them goes on trying.
+    Their processors stay wanted: hosts keep trying to start them.
     """
     lately = [o for o in knowledge.observations if o.usable][-_LOOKS:]
     short = {

@@ -1,4 +1,4 @@
-"""More processors than the load needs: which of them are given up, and when."""
+"""More processors than the load needs: which of them are removed, and when."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ def surplus(now: Situation, required: Requirement, low_s: float | None) -> bool:
 
 
 def saving(now: Situation, required: Requirement, caution: Caution) -> Choice:
-    """Return the processors that are given up, if the last observations agree on them."""
+    """Return which processors are removed, once the last observations agree."""
     current, total = now.current, sum(now.current.values())
     wanted = caution.confirmed(now.knowledge, required.allocation)
     after = None if wanted is None else _shrunk(now, required, wanted)
@@ -45,7 +45,7 @@ def _enough(now: Situation, allocation: Mapping[str, int]) -> str:
 
 
 def _shrunk(now: Situation, required: Requirement, wanted: Mapping[str, int]) -> dict[str, int]:
-    """Return *wanted* without adding anywhere, if the target is met so too."""
+    """Return *wanted* without additions, if that meets the target too."""
     if now.goal.nodes is not None:
         return dict(wanted)
     less = {name: min(k, wanted[name]) for name, k in now.current.items()}
