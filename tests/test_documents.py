@@ -2,18 +2,43 @@ import pytest
 
 import documents
 
-BLOCKS = [
-    pytest.param(block, id=f"{page.name}-{number}")
+PAGES = [
+    pytest.param(text, id=page.relative_to(documents.ROOT).as_posix())
     for page in documents.pages()
-    for number, block in enumerate(documents.BLOCK.findall(page.read_text(encoding="utf-8")))
+    if documents.BLOCK.search(text := page.read_text(encoding="utf-8"))
 ]
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-def test_commands_in_the_documentation_print_what_it_says(block):
+@pytest.mark.parametrize("text", PAGES)
+def test_commands_in_the_documentation_print_what_it_says(text):
     """`make docs` brings the pages up to date."""
-    true = documents.true_block(block)
-    assert documents.same(block, true), true
+    with documents.folder() as where:
+        for block in documents.BLOCK.findall(text):
+            true = documents.true_block(block, where)
+            assert documents.same(block, true), true
+
+
+def test_files_that_are_shown_are_the_files():
+    shown = [
+        (page.name, name, text)
+        for page in documents.pages()
+        for name, text in documents.SHOWN_FILE.findall(page.read_text(encoding="utf-8"))
+    ]
+    assert shown
+    for page, name, text in shown:
+        assert text == documents.true_file(name), f"{page} shows another {name}"
+
+
+def test_every_sample_of_a_command_is_checked():
+    """Output that no test compares goes stale; what needs a running application is excepted."""
+    unchecked = ("sojourn broker", "sojourn dead-letters", "sojourn retry")
+    for page in documents.pages():
+        checked = documents.BLOCK.sub("", page.read_text(encoding="utf-8"))
+        for line in checked.splitlines():
+            sample = line.strip()
+            assert not sample.startswith("$ ") or sample[2:].startswith(unchecked), (
+                f"{page.name} shows {sample!r} outside of a console block"
+            )
 
 
 def test_every_link_between_pages_leads_somewhere():
