@@ -86,10 +86,10 @@ def true_page(text):
 
     def console(match):
         true = true_block(match[1], where)
-        return match[0] if same(match[1], true) else match[0].replace(match[1], true)
+        return match[0] if same(match[1], true) else match[0].removesuffix(match[1]) + true
 
     def file(match):
-        return match[0].replace(match[2], true_file(match[1]))
+        return match[0].removesuffix(match[2]) + true_file(match[1])
 
     with folder() as where:
         return SHOWN_FILE.sub(file, BLOCK.sub(console, text))
