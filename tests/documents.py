@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```console\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
 SHOWN_FILE = re.compile(r"^```\w+ (examples/\S+)\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*[./][^)#\s]*)")
+ANCHOR = re.compile(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)")
 # What differs from run to run, or from machine to machine: the time, and last digits, because
 # sums are taken in another order.
 TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC|[\d.]+ [mµ]?s real")
@@ -28,6 +29,12 @@ LONG_NUMBER = re.compile(r"\d+\.\d{5,}(?:e[-+]?\d+)?")
 def pages():
     """Return README and all pages of the documentation."""
     return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
+
+
+def headings(text):
+    """Return the names by which links reach the headings of a page."""
+    found = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
 def commands(block):

@@ -45,3 +45,10 @@ def test_every_link_between_pages_leads_somewhere():
     for page in documents.pages():
         for target in documents.LINK.findall(page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_link_to_a_heading_leads_to_one():
+    for page in documents.pages():
+        for target, heading in documents.ANCHOR.findall(page.read_text(encoding="utf-8")):
+            read = (page.parent / target if target else page).read_text(encoding="utf-8")
+            assert heading in documents.headings(read), f"{page.name}: {target}#{heading}"
