@@ -1,7 +1,7 @@
 """Lines of text, split into words, counted: the smallest application.
 
-    sojourn plan examples.wordcount:app --rate lines=200 --target-p95 100ms
-    sojourn run examples.wordcount:app --target-p95 100ms
+Plan it: `sojourn plan examples.wordcount:app --rate lines=200 --target-p95 100ms`.
+Run it: `sojourn run examples.wordcount:app --target-p95 100ms`.
 """  # noqa: INP001 - a program on its own
 
 from collections.abc import Iterator

@@ -148,6 +148,13 @@ def test_modules_that_pages_name_exist(page):
             assert any(documents.ROOT.glob(f"*/**/{span}")), span
 
 
+def test_modules_that_comments_and_docstrings_name_exist():
+    named = re.compile(rf"(?:{'|'.join(parts())})(?:/\w+)+|sojourn(?:\.\w+)+")
+    for path in SOURCE.rglob("*.py"):
+        for span in SPAN.findall(path.read_text(encoding="utf-8")):
+            assert not named.fullmatch(span) or exists(span), f"{path.name} names {span}"
+
+
 # -- the glossary ------------------------------------------------------------------------------
 
 ROW = re.compile(r"^\| (?!word|-)([^|]+) \| ([^|]+) \| ([^|]*) \|$", re.MULTILINE)
