@@ -144,10 +144,3 @@ print(sorted({"numpy", "yaml", "sojourn.model", "asyncio"} & set(sys.modules)))
         cwd=EXAMPLES, capture_output=True, encoding="utf-8", check=True,
     )  # fmt: skip
     assert done.stdout == "[]\n"
-
-
-def test_all_that_is_exported_is_there():
-    assert set(dir(sj)) == set(sj.__all__)
-    assert all(getattr(sj, name) is not None for name in sj.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
-        _ = sj.Nothing

@@ -14,8 +14,8 @@ __all__ = ["Policy", "names", "policy"]
 def names() -> tuple[str, ...]:
     """Return the names of the policies in this folder.
 
-    >>> names()
-    ('drs', 'ds2', 'flink', 'static', 'threshold')
+    >>> "drs" in names()
+    True
     """
     return tuple(
         sorted(module.name for module in iter_modules(__path__) if module.name != "base")

@@ -14,8 +14,8 @@ __all__ = ["Station", "names", "station"]
 def names() -> tuple[str, ...]:
     """Return the names of the models in this folder.
 
-    >>> names()
-    ('gigk', 'mmk', 'round_robin')
+    >>> "mmk" in names()
+    True
     """
     return tuple(
         sorted(module.name for module in iter_modules(__path__) if module.name != "base")
