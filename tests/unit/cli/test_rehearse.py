@@ -450,7 +450,7 @@ def test_drs_is_told_what_was_given_and_keeps_the_rest():
         ((*P95, "--quiet-hours", "8-9"), "'8' is no time of the day; write 08:30"),
         ((*P95, "--quiet-hours", "24:30-25:00"), "'24:30' is no time of the day"),
         ((*P95, "--quiet-hours", "08:60-09:00"), "'08:60' is no time of the day"),
-        ((*P95, "--quiet-hours", "08:00-08:00"), "quiet hours from 28800.0 s until then"),
+        ((*P95, "--quiet-hours", "08:00-08:00"), "quiet hours begin and end at 28800.0 s"),
         ((*P95, "--begins-at", "dawn"), "'dawn' is no time of the day; write 08:30"),
         ((*P95, "--history", VLD), "vld.yaml: is not a history"),
     ],
