@@ -18,7 +18,8 @@ from sojourn.service.folders import state_folder
 from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
-from sojourn.service.status import status, to_json
+from sojourn.service.status import status
+from sojourn.service.status_json import to_json
 from sojourn.service.supervisor import Supervisor
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

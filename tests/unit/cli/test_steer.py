@@ -33,7 +33,8 @@ from sojourn.service.logs import Tail
 from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
-from sojourn.service.status import LatestDecisions, from_json, status, to_json
+from sojourn.service.status import LatestDecisions, status
+from sojourn.service.status_json import from_json, to_json
 from sojourn.service.supervisor import Supervisor
 
 VLD = sj.read_topology(Path(__file__).parents[3] / "examples" / "vld.yaml")
