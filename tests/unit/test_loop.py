@@ -109,7 +109,7 @@ def test_what_belongs_to_a_turn_may_be_made_around_it(engine):
 def test_after_a_turn_that_failed_half_way_it_goes_on_with_what_runs(engine):
     loop = Loop(engine, ONE, Static(), every_s=10)
     loop.turn()
-    engine.apply({"a": 5})  # and then it failed
+    engine.apply(Plan.here({"a": 5}))  # and then it failed
     loop.start_over()
     assert loop.knowledge.allocation == {"a": 5}
     assert len(loop.knowledge.episodes) == 1
