@@ -286,8 +286,7 @@ class UnknownModel(BadInput):
         super().__init__(name, known)
 
     def __str__(self) -> str:
-        name, known = self.args
-        return f"no station model is called {name!r}; there are {', '.join(known)}"
+        return _printable(f"no station model is called {_among(*self.args)}")
 
 
 class UnknownPolicy(BadInput):
@@ -297,8 +296,7 @@ class UnknownPolicy(BadInput):
         super().__init__(name, known)
 
     def __str__(self) -> str:
-        name, known = self.args
-        return f"no policy is called {name!r}; there are {', '.join(known)}"
+        return _printable(f"no policy is called {_among(*self.args)}")
 
 
 class UnstableStation(CannotBeDone):
@@ -447,3 +445,7 @@ def _printable(text: str) -> str:
 
 def _each(allocation: Mapping[str, int]) -> str:
     return ", ".join(f"{operator}={k}" for operator, k in allocation.items())
+
+
+def _among(name: str, known: tuple[str, ...]) -> str:
+    return f"{name!r}; there are {', '.join(known)}, and your own: package.module:name"

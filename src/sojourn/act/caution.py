@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, sqrt
+from typing import Annotated
 
 from sojourn.act.quiet import QuietHours
 from sojourn.errors import BadInput
@@ -20,30 +21,25 @@ _SELECTED, _LOOKED_AT = 2.0, 1.3
 class Caution:
     """How much it takes to change a running application.
 
-    - *t_ra_s* between two changes (DRS's T_ra); what must be done at once does not wait
-    - *margin*: processors are given for this much more load, or for a standard error of the
-      measured load if that is more, and kept for *sigmas* of them
-    - *confirm*: processors are taken away when so many observations in a row agree
-    - *least_gain*: the part of the mean that moving processors must save
-    - *disturbed*: the part of the time that changes which could wait may disturb, given
-      what the last changes cost
-    - *price*: a second of pause costs as much as all processors do in so many seconds, which
-      giving some up must save
-    - *calm*: for so many T_ra an operator that got more keeps it, unless the load plainly
-      changed, and one that gave up some gets them back only when more arrives, or the target
-      is surely missed
-    - *quiet*: hours in which nothing is changed
+    Processors are given for *margin* more load, or for a standard error of the measured load
+    if that is more. For *calm* T_ra an operator that got more keeps it, unless the load plainly
+    changed, and one that gave up some gets them back only when more arrives, or the target is
+    surely missed.
     """
 
-    t_ra_s: float = 30.0
-    margin: float = 0.15
-    sigmas: float = 3.0
-    confirm: int = 6
-    least_gain: float = 0.05
-    disturbed: float = 0.05
-    price: float = 10.0
-    calm: float = 10.0
-    quiet: tuple[QuietHours, ...] = ()
+    t_ra_s: Annotated[float, "time between two changes that can wait (T_ra)"] = 30.0
+    margin: Annotated[float, "part of the load on top that processors are given for"] = 0.15
+    sigmas: Annotated[float, "standard errors of the load that they are kept for"] = 3.0
+    confirm: Annotated[int, "observations in a row that must agree on fewer processors"] = 6
+    least_gain: Annotated[float, "part of the mean that moving processors must save"] = 0.05
+    disturbed: Annotated[float, "part of the time that changes which can wait may disturb"] = (
+        0.05
+    )
+    price: Annotated[
+        float, "seconds of all processors that giving some up must save for a second of pause"
+    ] = 10.0
+    calm: Annotated[float, "so many T_ra what was given or taken stays at the same load"] = 10.0
+    quiet: Annotated[tuple[QuietHours, ...], "hours in which nothing is changed"] = ()
 
     def __post_init__(self) -> None:
         for name in ("t_ra_s", "margin", "sigmas", "least_gain", "price", "calm"):

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sojourn.cli.options import JsonOption
+from sojourn.cli.options.output import JsonOption
 from sojourn.errors import EngineError
 from sojourn.report.json.plans import print_json
 from sojourn.report.terminal.history import clock, processors_text

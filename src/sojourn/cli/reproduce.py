@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from sojourn.cli.options import JsonOption
+from sojourn.cli.options.output import JsonOption
 from sojourn.errors import BadInput
 from sojourn.experiments import experiment, names
 from sojourn.report.json.plans import print_json

@@ -8,29 +8,15 @@ from typing import Annotated
 
 import typer
 
-from sojourn.act.policy import Policy
 from sojourn.app.application import App
-from sojourn.cli.address import load_here
-from sojourn.cli.completion import topologies
-from sojourn.cli.kafka import read_kafka_options, read_starting
-from sojourn.cli.options import (
-    TargetMeanOption,
-    TargetP50Option,
-    TargetP90Option,
-    TargetP95Option,
-    TargetP99Option,
-    read_allocation,
-    read_duration_s,
-)
-from sojourn.cli.policy import DrsOptions, PolicyOption, read_policy, read_quiet_hours
-from sojourn.cli.stage import (
-    EveryOption,
-    FasterOption,
-    TimesOption,
-    read_required_target,
-)
-from sojourn.cli.steer import MaxProcessorsOption
-from sojourn.decide.plan import Target
+from sojourn.cli.options.address import load_here
+from sojourn.cli.options.allocation import MostOption, read_allocation
+from sojourn.cli.options.completion import topologies
+from sojourn.cli.options.duration import read_positive_s
+from sojourn.cli.options.kafka import SparkEngineOptions
+from sojourn.cli.options.policy import PolicyOptions
+from sojourn.cli.options.stage import EveryOption, FasterOption, TimesOption
+from sojourn.cli.options.target import RequiredTargetOptions
 from sojourn.errors import BadInput
 from sojourn.report.run_output import AsJson, ForPeople
 from sojourn.service.first_plan import bounded, first_allocation, first_topology
@@ -39,7 +25,6 @@ from sojourn.service.folders import state_folder
 from sojourn.service.offered_load import OfferedLoad, offered_load
 from sojourn.service.orders import Beginning, Orders
 from sojourn.service.run import Start, run_it
-from sojourn.service.spark import SparkOptions
 from sojourn.simulate.trace import read_rates
 from sojourn.spark.checkpoints import KeptState
 from sojourn.topology import Topology
@@ -48,8 +33,6 @@ from sojourn.topology.file import read_topology
 __all__ = ["run"]
 
 _FILES = (".yaml", ".yml", ".json")
-# So many looks are between two changes that can wait, and a backlog is worked off in as many.
-_SOON = 5
 
 
 def run(
@@ -62,12 +45,9 @@ def run(
             autocompletion=topologies,
         ),
     ],
-    target_mean: TargetMeanOption = None,
-    target_p50: TargetP50Option = None,
-    target_p90: TargetP90Option = None,
-    target_p95: TargetP95Option = None,
-    target_p99: TargetP99Option = None,
-    max_processors: MaxProcessorsOption = None,
+    *,
+    target: RequiredTargetOptions,
+    max_processors: MostOption = None,
     start: Annotated[
         list[str] | None,
         typer.Option(
@@ -75,63 +55,12 @@ def run(
             help="Processors to start with, and not those of the run before; may be repeated.",
         ),
     ] = None,
-    policy: PolicyOption = "drs",
+    policy: PolicyOptions,
     passive: Annotated[
         bool, typer.Option("--passive", help="Only recommend: change nothing.")
     ] = False,
     every: EveryOption = "1s",
-    t_ra: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="drs: between two changes that can wait (T_ra)."),
-    ] = None,
-    drain: Annotated[
-        str | None, typer.Option(metavar="TIME", help="drs: in which a backlog is worked off.")
-    ] = None,
-    quiet_hours: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FROM-UNTIL", help="drs: change nothing from 08:00-18:00; may be repeated."
-        ),
-    ] = None,
-    forecast: Annotated[
-        bool, typer.Option("--forecast", help="drs: decide for where the load is going.")
-    ] = False,
-    bootstrap_servers: Annotated[
-        str | None,
-        typer.Option(metavar="HOST:PORT,…", help="Kafka; without it, a broker of its own."),
-    ] = None,
-    kafka_option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="For Kafka's clients; may be repeated. Others can read the command line: "
-            "secrets belong in --kafka-options.",
-        ),
-    ] = None,
-    kafka_options: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The same, from a file: key=value on each line."),
-    ] = None,
-    kafka_patience: Annotated[
-        str,
-        typer.Option(metavar="TIME", help="How long no broker may answer before it gives up."),
-    ] = "15m",
-    broker_port: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=65535, help="Where its own broker listens; chosen if not given."
-        ),
-    ] = None,
-    starting_offsets: Annotated[
-        str,
-        typer.Option(
-            metavar="WHERE",
-            help="Where sources begin the first time: earliest, latest, 2026-01-31T12:00:00Z.",
-        ),
-    ] = "earliest",
-    batch: Annotated[
-        str, typer.Option(metavar="TIME", help="How often what was done is committed.")
-    ] = "60s",
+    spark: SparkEngineOptions,
     state: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="What the next start goes on with; one of its own."),
@@ -177,33 +106,9 @@ def run(
 
     Example: sojourn run shop.orders:app --target-p95 1s --max-processors 22
     """
-    every_s = _positive_s(every, "--every")
-    # nothing pauses for a change, so there is no reason to wait for long with the next
-    soon_s = _SOON * every_s if policy == "drs" else None
-    options = DrsOptions(
-        t_ra_s=soon_s if t_ra is None else read_duration_s(t_ra),
-        drain_s=soon_s if drain is None else read_duration_s(drain),
-        quiet=tuple(map(read_quiet_hours, quiet_hours or ())),
-        forecast=forecast,
-    )
-    if broker_port is not None and bootstrap_servers is not None:
-        raise BadInput(
-            f"--broker-port {broker_port} is for a broker of its own, and --bootstrap-servers "
-            f"{bootstrap_servers} has others; leave out one of them"
-        )
-    spark = SparkOptions(
-        servers=bootstrap_servers,
-        kafka=read_kafka_options(kafka_option or (), kafka_options),
-        batch_s=read_duration_s(batch),
-        starting=read_starting(starting_offsets),
-        patience_s=read_duration_s(kafka_patience),
-        broker_port=broker_port,
-    )
+    every_s = read_positive_s(every, "--every")
     app, topology = _application(address)
     begin = read_allocation(",".join(start)) if start else {}
-    target = read_required_target(
-        mean=target_mean, p50=target_p50, p90=target_p90, p95=target_p95, p99=target_p99
-    )
     most, notes = bounded(topology, begin, max_processors)
     hinted = [name for name, o in app.operators.items() if o.hints.service_s is not None]
     notes += [floor_warning(topology, target, hinted)]
@@ -218,9 +123,9 @@ def run(
     offered = None if trace is None else _offered(address, trace, times, faster)
     until_s = inf if offered is None else offered.lasts_s
     if lasts is not None:
-        until_s = _positive_s(lasts, "--for")
+        until_s = read_positive_s(lasts, "--for")
     # a policy that cannot be should be refused before anything is started
-    make = partial(_policy, policy, options)
+    make = partial(policy.made, every_s=every_s, pauses=False)
     Orders.of(make, topology, begins.target, begins.most)
     folder = state_folder(app.name) if state is None else state
     status_code = run_it(
@@ -269,16 +174,3 @@ def _offered(address: str, trace: Path, times: float, faster: float) -> OfferedL
     return offered_load(
         read_topology(Path(address)), read_rates(trace, times=times, faster=faster)
     )
-
-
-def _policy(
-    name: str, options: DrsOptions, target: Target, most: int | None
-) -> tuple[Policy, str]:
-    return read_policy(name, target, most, options)
-
-
-def _positive_s(text: str, option: str) -> float:
-    seconds = read_duration_s(text)
-    if not 0 < seconds < inf:
-        raise BadInput(f"{option} {text} is no time; write more than 0")
-    return seconds

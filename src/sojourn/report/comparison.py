@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.act.policy import policy
+from sojourn.act.policy import Policy
 from sojourn.knowledge import Episode
 from sojourn.rehearsal import Estimate, Rehearsal, Score, Stage, rehearse
 from sojourn.report.parquet import roots_to_parquet
@@ -53,19 +53,18 @@ class Outcome:
 
 def outcomes(
     stage: Stage,
-    names: Sequence[str],
+    policies: Mapping[str, Policy],
     seeds: int,
     *,
     export: Path | None = None,
     turn: Callable[[str, int, Episode], None] = lambda _policy, _seed, _episode: None,
 ) -> list[Outcome]:
-    """Return what each of the policies comes to with seeds from 1 on.
+    """Return what each of the policies, by name, comes to with seeds from 1 on.
 
     *turn* is told each turn of the loop; every root is written to a file in *export*.
     """
-    chosen = {name: policy(name, target=stage.target, most=stage.most) for name in names}
     made = []
-    for name, decides in chosen.items():
+    for name, decides in policies.items():
         starts_for = stage.highest_per_s if name == HIGHEST else stage.rates.at(0.0)
         start = stage.allocation(starts_for)
         runs = []

@@ -16,6 +16,8 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 import sojourn as sj
+from sojourn.act.policy.static import Static
+from sojourn.act.policy.threshold import Threshold
 from sojourn.cli import app
 from sojourn.errors import BadFile
 from sojourn.rehearsal import Score, Stage
@@ -57,7 +59,7 @@ def stage():
 
 @pytest.fixture(scope="module")
 def made(stage):
-    return outcomes(stage, ["threshold", "static"], 2)
+    return outcomes(stage, {"threshold": Threshold(), "static": Static()}, 2)
 
 
 def outcome(name, *, outside=0.0, hours=1.0):

@@ -65,6 +65,7 @@ def test_commands_options_policies_and_models_are_offered():
     assert offered("run", "x.yaml", "--policy", "d") == ["drs", "ds2"]
     assert offered("compare", "x.yaml", "--policies", "drs,s") == ["drs,static"]
     assert offered("compare", "x.yaml", "--policies", "static,s") == []
+    assert offered("policies", "d") == ["drs", "ds2"]
 
 
 def test_topologies_and_folders_are_offered(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ core to run on, and says why it does nothing.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Literal
+from typing import Annotated, Literal
 
 from sojourn.act.aim import Goal, aim
 from sojourn.act.caution import Caution
@@ -24,10 +24,10 @@ from sojourn.act.outlook import (
     stricter,
     underestimated,
 )
+from sojourn.act.policy.base import PolicyContext
 from sojourn.act.recommendation import held
 from sojourn.act.situation import Situation, situation
 from sojourn.act.startable import startable
-from sojourn.decide.plan import Target
 from sojourn.errors import BadTarget
 from sojourn.knowledge import (
     Decision,
@@ -52,32 +52,40 @@ _SURELY = 2.0
 _MOST_OF_CORES = 0.95
 # Operators with less to do than this are idle.
 _LEAST_ERLANGS = 1e-9
+# Where nothing pauses for a change there is no reason to wait for long with the next: so many
+# observations are between two that can wait, and a backlog is worked off in as many.
+_SOON = 5
 
 
-def policy(target: Target, most: int | None) -> "Drs":
-    """Return the policy with its defaults."""
-    return Drs(goal=Goal(target=target, most=most))
+def policy(context: PolicyContext, /) -> "Drs":
+    """Return the policy with its defaults: a short T_ra where changes pause nothing."""
+    drs = Drs(goal=Goal(target=context.target, most=context.most))
+    if context.pauses or context.every_s is None:
+        return drs
+    soon_s = _SOON * context.every_s
+    return replace(drs, caution=replace(drs.caution, t_ra_s=soon_s), drain_s=soon_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drs:
     """Keeps a target with the fewest processors, or makes the best of all there are.
 
-    With *trigger* `measured` processors are only added when the measured latency is above
-    the target, and with *low_s* (T_min) only taken away while it is below: DRS as published.
-    By default what the model expects counts, which sees a shortage before it hurts.
-    *drain_s* is the time in which a backlog should be worked off. With *prompt* processors
-    are added without waiting for T_ra.
+    With *trigger* `measured` and *low_s* (T_min) it is DRS as published. By default what the
+    model expects counts, which sees a shortage before it hurts.
     """
 
     goal: Goal
     caution: Caution = field(default_factory=Caution)
     smooth: Smoother = field(default_factory=Steady)
-    low_s: float | None = None
-    drain_s: float = 60.0
-    trigger: Literal["expected", "measured"] = "expected"
-    prompt: bool = True
-    forecast: Holt | None = None
+    low_s: Annotated[
+        float | None, "processors are taken away only while latency is below this (T_min)"
+    ] = None
+    drain_s: Annotated[float, "time in which a backlog should be worked off"] = 60.0
+    trigger: Annotated[
+        Literal["expected", "measured"], "which latency above the target adds processors"
+    ] = "expected"
+    prompt: Annotated[bool, "processors are added without waiting for T_ra"] = True
+    forecast: Annotated[Holt | None, "decide for where the load is going"] = None
 
     def __post_init__(self) -> None:
         if self.goal.target is None and self.goal.most is None:
