@@ -13,6 +13,7 @@ from rich.text import Text
 from sojourn.cli.options.letters import LettersOptions
 from sojourn.cli.options.output import JsonOption
 from sojourn.errors import BadInput
+from sojourn.escaped import escaped
 from sojourn.report.json.plans import print_json
 
 if TYPE_CHECKING:  # Kafka's client is optional
@@ -73,7 +74,7 @@ def _print_table(letters: "list[DeadLetter]") -> None:
     for letter in letters:
         cells = (letter.position, _time(letter.at_s), letter.operator, letter.stream,
                  letter.tries, letter.came_from, _first_line(letter.error))  # fmt: skip
-        table.add_row(*(Text(_printable(str(cell))) for cell in cells))
+        table.add_row(*(Text(escaped(str(cell))) for cell in cells))
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDEST)
@@ -86,14 +87,14 @@ def _print_one(letter: "DeadLetter", *, as_json: bool) -> None:
         print_json(report)
         return
     for name in ("position", "at", "operator", "stream", "tries", "came_from", "record", "key"):
-        typer.echo(f"{name.replace('_', ' '):<10} {_printable(str(report[name]))}")
+        typer.echo(f"{name.replace('_', ' '):<10} {escaped(str(report[name]))}")
     for name, value in report["headers"].items():
-        typer.echo(f"{'header':<10} {_printable(f'{name}: {value}')}")
-    typer.echo(f"{'error':<10} {_printable(letter.error)}")
+        typer.echo(f"{'header':<10} {escaped(f'{name}: {value}')}")
+    typer.echo(f"{'error':<10} {escaped(letter.error)}")
     for line in letter.traceback.splitlines():
-        typer.echo(f"    {_printable(line)}")
+        typer.echo(f"    {escaped(line)}")
     cut = ", its beginning" if letter.cut else ""
-    typer.echo(f"{'payload':<10} {_printable(str(report['payload']))}{cut}")
+    typer.echo(f"{'payload':<10} {escaped(str(report['payload']))}{cut}")
 
 
 def _report(letter: "DeadLetter") -> dict[str, Any]:
@@ -134,7 +135,3 @@ def _time(at_s: float) -> str:
 
 def _first_line(text: str) -> str:
     return next(iter(text.splitlines()), "")
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -14,6 +14,7 @@ from sojourn.cli.options.application import AppOption
 from sojourn.cli.options.completion import operators_with_logs
 from sojourn.cli.options.duration import read_duration_s
 from sojourn.errors import BadFile, BadInput, BadTarget
+from sojourn.escaped import escaped
 from sojourn.service.entry import find
 from sojourn.service.log_times import Clocks, time_s
 from sojourn.topology.check import shown
@@ -168,8 +169,7 @@ def _start_of_last(file: BinaryIO, lines: int) -> int:
 
 
 def _text(line: bytes) -> str:
-    text = line.decode(errors="backslashreplace").rstrip("\r").expandtabs()
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return escaped(line.decode(errors="backslashreplace").rstrip("\r").expandtabs())
 
 
 def read_since_s(text: str, now_s: float) -> float:

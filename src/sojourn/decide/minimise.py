@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from sojourn.decide.assign import assign
-from sojourn.decide.cores import settled
 from sojourn.decide.gains import Gains, least_allocation
 from sojourn.decide.percentile import LOOKS, Fewest, fewest_for_percentile
 from sojourn.decide.plan import MOST_PROCESSORS, Nodes, Plan, Target, check_processors
+from sojourn.decide.shared_cores import settled
 from sojourn.errors import TargetBelowFloor, TargetOutOfReach
 from sojourn.model.network import mean_floor_s, mean_s, predict, stations
 from sojourn.topology import Topology

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from sojourn.act.policy import Policy
 from sojourn.knowledge import Episode
-from sojourn.rehearsal import Estimate, Rehearsal, Score, Stage, rehearse
+from sojourn.measure.interval import Interval
+from sojourn.rehearsal import Rehearsal, Score, Stage, rehearse
 from sojourn.report.parquet import roots_to_parquet
 
 __all__ = ["HIGHEST", "Outcome", "dominating", "outcomes", "unfinished"]
@@ -36,10 +37,9 @@ class Outcome:
     windows_s: Sequence[NDArray[np.float64]]
     processors: Sequence[tuple[float, int]]
 
-    def estimate(self, field: str) -> Estimate:
+    def estimate(self, field: str) -> Interval:
         """Return the mean of a field of the scores, and its half-width; NaN of none known."""
-        known = self._known(field)
-        return Estimate.over(known) if known else Estimate(nan, nan)
+        return Interval.over(self._known(field))
 
     @property
     def worst_s(self) -> float:
@@ -111,7 +111,7 @@ def unfinished(outcome: Outcome) -> int:
 
 
 def _means(outcome: Outcome) -> tuple[float, float]:
-    return outcome.estimate("outside").mean, outcome.estimate("processor_hours").mean
+    return outcome.estimate("outside").value, outcome.estimate("processor_hours").value
 
 
 def _processors(run: Rehearsal) -> list[tuple[float, int]]:

@@ -157,7 +157,7 @@ def test_nothing_is_changed_in_quiet_hours(trace):
     changed = [t["at_s"] for t in printed["turns"] if t["cost"]]
     assert changed
     assert min(changed) >= 240
-    assert "quiet 12:00-12:04" in printed["policy"]
+    assert "quiet=12:00-12:04" in printed["policy"]
 
 
 def test_every_turn_is_written_to_the_history(trace, tmp_path):
@@ -444,7 +444,7 @@ def test_a_policy_from_the_current_folder_decides(trace, tmp_path, monkeypatch):
     mine = ("--policy", "stubborn:Stubborn", "--set", "said=never")
     done = run_json(VLD, "--trace", trace, *P95, *mine)
     assert done["policy"] == "stubborn:Stubborn, p95 ≤ 3 s, said=never"
-    assert {turn["reason"] for turn in done["turns"]} == {"never"}
+    assert {turn["decision"]["reason"] for turn in done["turns"]} == {"never"}
 
 
 # -- what is refused ---------------------------------------------------------------------------

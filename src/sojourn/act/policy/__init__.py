@@ -4,11 +4,11 @@ from types import ModuleType
 from typing import Any, cast
 
 from sojourn import registry
-from sojourn.act.policy.base import PolicyContext, Policy
+from sojourn.act.policy.base import Policy, PolicyContext
 from sojourn.decide.plan import Target
 from sojourn.errors import BadInput, UnknownPolicy
 
-__all__ = ["DEFAULT", "PolicyContext", "Policy", "names", "policy"]
+__all__ = ["DEFAULT", "Policy", "PolicyContext", "names", "policy"]
 
 DEFAULT = "drs"
 
@@ -42,7 +42,7 @@ def policy(
     made = make(context) if callable(make) else None
     if not callable(made):
         raise BadInput(
-            f"{name} makes no policy; name a function or a class that is given PolicyContext and "
-            "returns what can be asked for decisions"
+            f"{name} makes no policy; name a function or a class that is given a PolicyContext "
+            "and returns what can be asked for decisions"
         )
     return cast("Policy", made)

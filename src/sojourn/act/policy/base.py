@@ -12,7 +12,7 @@ from typing import Protocol
 from sojourn.decide.plan import Target
 from sojourn.knowledge import Decision, Knowledge
 
-__all__ = ["PolicyContext", "Policy"]
+__all__ = ["Policy", "PolicyContext"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
