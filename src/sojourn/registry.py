@@ -19,8 +19,8 @@ _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 def names(package: str) -> tuple[str, ...]:
     """Return the names of the strategies in *package*; `base` says what they have to hold.
 
-    >>> names("sojourn.model.station")
-    ('gigk', 'mmk', 'round_robin')
+    >>> "mmk" in names("sojourn.model.station")
+    True
     """
     found = (module.name for module in iter_modules(import_module(package).__path__))
     return tuple(sorted(name for name in found if name != "base"))

@@ -6,14 +6,13 @@ mostly waits for something else still helps.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from sojourn.act.policy.base import Policy
 from sojourn.knowledge import Decision, Knowledge, allocation_text
 from sojourn.model.cores import computing
 from sojourn.topology import Topology
 
-__all__ = ["WithinCores", "within_cores"]
+__all__ = ["within_cores"]
 
 # Of what records may have of the cores: closer to it, they take many times as long as alone.
 _FULL = 0.95
@@ -24,17 +23,6 @@ _BUSY, _IN_A_ROW = 0.97, 2
 _WAY_OUT = "only more cores"
 # From this part of the service time on, an operator computes more than it waits.
 _COMPUTES = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WithinCores:
-    """Decides as *policy* does, but for processors that could not run."""
-
-    policy: Policy
-
-    def __call__(self, knowledge: Knowledge, /) -> Decision:
-        """Return what should be done now."""
-        return within_cores(self.policy(knowledge), knowledge)
 
 
 def within_cores(decision: Decision, knowledge: Knowledge) -> Decision:

@@ -16,8 +16,8 @@ DEFAULT = "drs"
 def names() -> tuple[str, ...]:
     """Return the names of the policies in this folder.
 
-    >>> names()
-    ('drs', 'ds2', 'flink', 'static', 'threshold')
+    >>> "drs" in names()
+    True
     """
     return registry.names(__name__)
 

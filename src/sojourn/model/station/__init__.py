@@ -15,8 +15,8 @@ _FUNCTIONS = ("service", "wait", "wait_s", "waits_s")
 def names() -> tuple[str, ...]:
     """Return the names of the models in this folder.
 
-    >>> names()
-    ('gigk', 'mmk', 'round_robin')
+    >>> "mmk" in names()
+    True
     """
     return registry.names(__name__)
 
