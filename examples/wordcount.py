@@ -1,6 +1,7 @@
 """Lines of text, split into words, counted: the smallest application.
 
-Planned, not yet run: `sj.minimise(app.topology({"lines": 200}), sj.Target("p95", 0.1))`.
+Plan it: `sojourn plan examples.wordcount:app --rate lines=200 --target-p95 100ms`.
+Run it: `sojourn run examples.wordcount:app --target-p95 100ms`.
 """  # noqa: INP001 - a program on its own
 
 from collections.abc import Iterator

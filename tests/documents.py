@@ -1,7 +1,9 @@
-"""The commands shown in README and docs, and what they print.
+"""The commands and files shown in README and docs, and what they really are.
 
-A block marked `console` holds commands after `$ ` and, below each, its output. The test
-`tests/test_documents.py` runs them and compares; `make docs` runs them and writes.
+A block marked `console` holds commands after `$ ` and, below each, its output. The commands of
+a page run one after the other in a folder of their own, which has the examples and keeps what
+they write. A block marked with a file, such as `yaml examples/vld.yaml`, shows that file
+without its leading comments. `tests/test_documents.py` compares; `make docs` writes.
 """
 
 import os
@@ -9,12 +11,19 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-LONG_NUMBER = re.compile(r"\d+\.\d{5,}(?:e[-+]?\d+)?")
-BLOCK = re.compile(r"(?<=```console\n)(.*?)(?=```)", re.DOTALL)
+BLOCK = re.compile(r"^```console\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
+SHOWN_FILE = re.compile(r"^```\w+ (examples/\S+)\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*[./][^)#\s]*)")
+ANCHOR = re.compile(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)")
+# What differs from run to run, or from machine to machine: the time, and last digits, because
+# sums are taken in another order.
+TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC|[\d.]+ [mµ]?s real")
+LONG_NUMBER = re.compile(r"\d+\.\d{5,}(?:e[-+]?\d+)?")
 
 
 def pages():
@@ -22,18 +31,32 @@ def pages():
     return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 
 
+def headings(text):
+    """Return the names by which links reach the headings of a page."""
+    found = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
 def commands(block):
     """Return the commands of a block."""
     return [line[2:] for line in block.splitlines() if line.startswith("$ ")]
 
 
-def run(command):
+@contextmanager
+def folder():
+    """Give a folder for the commands of a page."""
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / "examples").symlink_to(ROOT / "examples")
+        yield Path(name)
+
+
+def run(command, where):
     """Return what a `sojourn` command prints, its error and exit status included."""
     verb, *arguments = shlex.split(command)
     assert verb == "sojourn", f"{command!r} cannot be checked: only sojourn commands can"
     done = subprocess.run(
         [sys.executable, "-m", "sojourn", *arguments],
-        cwd=ROOT,
+        cwd=where,
         env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONUTF8": "1"},
         capture_output=True,
         encoding="utf-8",
@@ -43,26 +66,47 @@ def run(command):
     return printed if done.returncode == 0 else f"{printed}\n(exit status {done.returncode})"
 
 
-def true_block(block):
+def true_block(block, where):
     """Return *block* with what its commands really print."""
-    return "".join(f"$ {command}\n{run(command)}\n" for command in commands(block))
+    return "".join(f"$ {command}\n{run(command, where)}\n" for command in commands(block))
+
+
+def true_file(name):
+    """Return a file as pages show it."""
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines(keepends=True)
+    while lines[0].startswith("#"):
+        del lines[0]
+    return "".join(lines)
 
 
 def same(one, other):
-    """Tell whether two texts are the same, but for the last digits of long numbers.
+    """Tell whether two texts are the same, but for what differs from run to run."""
+    steady = [
+        LONG_NUMBER.sub(lambda m: f"{float(m[0]):.6g}", TIME.sub("", text))
+        for text in (one, other)
+    ]
+    return steady[0] == steady[1]
 
-    Those differ between processors: sums are taken in another order.
-    """
-    short = [LONG_NUMBER.sub(lambda m: f"{float(m[0]):.6g}", text) for text in (one, other)]
-    return short[0] == short[1]
+
+def true_page(text):
+    """Return the text of a page with all outputs and files as they really are."""
+
+    def console(match):
+        true = true_block(match[1], where)
+        return match[0] if same(match[1], true) else match[0].removesuffix(match[1]) + true
+
+    def file(match):
+        return match[0].removesuffix(match[2]) + true_file(match[1])
+
+    with folder() as where:
+        return SHOWN_FILE.sub(file, BLOCK.sub(console, text))
 
 
 def write():
     """Bring all pages up to date."""
     for page in pages():
         text = page.read_text(encoding="utf-8")
-        true = BLOCK.sub(lambda m: true_block(m[0]), text)
-        if not same(text, true):
+        if (true := true_page(text)) != text:
             page.write_text(true, encoding="utf-8")
 
 

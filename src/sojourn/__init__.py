@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sojourn.act.policy import Policy, policy
     from sojourn.app.application import App
     from sojourn.app.operator import Hints, OnError
     from sojourn.app.schema import Schema, parse_schema
@@ -31,10 +32,17 @@ if TYPE_CHECKING:
     from sojourn.decide.nodes import Nodes
     from sojourn.decide.solution import Solution
     from sojourn.decide.target import Target
+    from sojourn.engine import Engine
     from sojourn.errors import SojournError
+    from sojourn.history import HistoryFile
+    from sojourn.knowledge import Knowledge
+    from sojourn.loop import Loop
     from sojourn.model.calibration import Calibration, Pair, fit
     from sojourn.model.network import Prediction, predict
     from sojourn.plan import Plan
+    from sojourn.rehearsal import Rehearsal, Score, Stage, rehearse
+    from sojourn.simulate.simulator import Simulator
+    from sojourn.simulate.workload import Rates, Workload
     from sojourn.topology import Arrival, Operator, Topology
     from sojourn.topology.file import parse_topology, read_topology, write_topology
     from sojourn.topology.load import StationLoad
@@ -43,22 +51,33 @@ __all__ = [
     "App",
     "Arrival",
     "Calibration",
+    "Engine",
     "Explanation",
     "Headroom",
     "Hints",
+    "HistoryFile",
+    "Knowledge",
+    "Loop",
     "Neighbour",
     "Nodes",
     "OnError",
     "Operator",
     "Pair",
     "Plan",
+    "Policy",
     "Prediction",
+    "Rates",
+    "Rehearsal",
     "Schema",
+    "Score",
+    "Simulator",
     "SojournError",
     "Solution",
+    "Stage",
     "StationLoad",
     "Target",
     "Topology",
+    "Workload",
     "assign",
     "explain",
     "fit",
@@ -67,62 +86,42 @@ __all__ = [
     "neighbours",
     "parse_schema",
     "parse_topology",
+    "policy",
     "predict",
     "read_topology",
+    "rehearse",
     "write_topology",
 ]
 
-# Looked up at first use: a host that runs one operator needs none of the planner, nor numpy,
-# and starts in a third of the time without.
+# Imported at first use: a host that runs one operator needs neither the planner nor numpy,
+# and starts in a third of the time without them.
 _HOMES = {
+    "sojourn.act.policy": ("Policy", "policy"),
     "sojourn.app.application": ("App",),
-    "sojourn.app.operator": (
-        "Hints",
-        "OnError",
-    ),
-    "sojourn.app.schema": (
-        "Schema",
-        "parse_schema",
-    ),
+    "sojourn.app.operator": ("Hints", "OnError"),
+    "sojourn.app.schema": ("Schema", "parse_schema"),
     "sojourn.decide.assign": ("assign",),
-    "sojourn.decide.explain": (
-        "Explanation",
-        "explain",
-    ),
-    "sojourn.decide.headroom": (
-        "Headroom",
-        "headroom",
-    ),
+    "sojourn.decide.explain": ("Explanation", "explain"),
+    "sojourn.decide.headroom": ("Headroom", "headroom"),
     "sojourn.decide.minimise": ("minimise",),
-    "sojourn.decide.neighbours": (
-        "Neighbour",
-        "neighbours",
-    ),
+    "sojourn.decide.neighbours": ("Neighbour", "neighbours"),
     "sojourn.decide.nodes": ("Nodes",),
     "sojourn.decide.solution": ("Solution",),
     "sojourn.decide.target": ("Target",),
+    "sojourn.engine": ("Engine",),
     "sojourn.errors": ("SojournError",),
+    "sojourn.history": ("HistoryFile",),
+    "sojourn.knowledge": ("Knowledge",),
+    "sojourn.loop": ("Loop",),
+    "sojourn.model.calibration": ("Calibration", "Pair", "fit"),
+    "sojourn.model.network": ("Prediction", "predict"),
+    "sojourn.rehearsal": ("Rehearsal", "Score", "Stage", "rehearse"),
+    "sojourn.simulate.simulator": ("Simulator",),
+    "sojourn.simulate.workload": ("Rates", "Workload"),
+    "sojourn.topology": ("Arrival", "Operator", "Topology"),
+    "sojourn.topology.file": ("parse_topology", "read_topology", "write_topology"),
     "sojourn.topology.load": ("StationLoad",),
-    "sojourn.model.calibration": (
-        "Calibration",
-        "Pair",
-        "fit",
-    ),
-    "sojourn.model.network": (
-        "Prediction",
-        "predict",
-    ),
     "sojourn.plan": ("Plan",),
-    "sojourn.topology": (
-        "Arrival",
-        "Operator",
-        "Topology",
-    ),
-    "sojourn.topology.file": (
-        "parse_topology",
-        "read_topology",
-        "write_topology",
-    ),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

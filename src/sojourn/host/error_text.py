@@ -3,11 +3,9 @@
 from pathlib import Path
 from traceback import StackSummary, TracebackException
 
-import sojourn
-
 __all__ = ["described"]
 
-_OURS = str(Path(sojourn.__file__).parent)
+_OURS = str(Path(__file__).parents[1])
 # Both travel with a record, and a message may have any length.
 _MOST_ERROR, _MOST_TRACEBACK = 2 << 10, 8 << 10
 

@@ -1,6 +1,6 @@
 """A sink at which nothing arrives twice, as far back as it remembers.
 
-What it remembers is what the sink itself holds (`spark/sink_end`), so that neither a failure
+What it remembers is what the sink itself holds (`spark/sink_tail`), so that neither a failure
 in between nor another start makes it forget.
 """
 
