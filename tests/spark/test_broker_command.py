@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from processes import started
 from sojourn.cli import app
-from sojourn.cli.kafka import read_kafka_options
+from sojourn.cli.options.kafka import read_kafka_options
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
 from spark.test_broker import topics

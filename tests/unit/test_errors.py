@@ -132,7 +132,7 @@ def test_what_a_terminal_cannot_show_is_escaped(error):
 
 
 SAID = """
-no station model is called 'mm1'; there are gigk, mmk
+no station model is called 'mm1'; there are gigk, mmk, and your own: package.module:name
 3 processors cannot keep up; it takes 5
 match: 3 processors cannot keep up; it takes 5
 the records need 2.3 cores, there are 2; more processors do not help:

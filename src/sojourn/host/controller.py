@@ -200,10 +200,6 @@ class Controller:
             if (status := host.process.poll()) is not None
         }
 
-    def broken(self) -> Mapping[str, str]:
-        """Return the hosts that cannot go on, and why."""
-        return {name: host.broken for name, host in self._hosts.items() if host.broken}
-
     def stopped(self) -> Mapping[str, str]:
         """Return the operators at which a record stops the application, and why."""
         return dict(self._stopped)
