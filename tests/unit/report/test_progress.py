@@ -78,7 +78,7 @@ def test_elsewhere_it_is_silent(monkeypatch):
         ("cli.predict", ("predict", VLD, "--allocation", BEST), ["predicting vld"]),
         ("cli.simulator", ("simulate", VLD, "--allocation", BEST, "--records", "100"),
          ["loading the simulator"]),
-        ("cli.stage", ("rehearse", VLD, *TRACE), ["loading the simulator"]),
+        ("cli.options.stage", ("rehearse", VLD, *TRACE), ["loading the simulator"]),
         ("report.terminal.watch", ("rehearse", VLD, *TRACE, "--json"),
          ["rehearsing vld", "0:00:10 of 0:00:24"]),
     ],
