@@ -5,7 +5,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from sojourn.cli.options.group import Group, expanded
+from sojourn.cli.options.group import Group, expanded, option_names
+from sojourn.cli.options.kafka import SparkEngineOptions
+from sojourn.cli.options.output import JsonOption
 
 
 def read_pair(*, left: int = 1, right: Annotated[int, typer.Option(help="Its right.")] = 2):
@@ -29,6 +31,13 @@ def test_a_group_stands_for_its_options_where_it_is():
         "first", "last", "left", "right", "name",
     ]  # fmt: skip
     assert expanded(command).__doc__ == "Do it."
+
+
+def test_a_group_names_its_options_and_those_of_groups_in_it():
+    assert option_names(SparkEngineOptions)[:3] == (
+        "bootstrap_servers", "kafka_option", "kafka_options",
+    )  # fmt: skip
+    assert option_names(JsonOption) == ()
 
 
 def test_a_command_without_groups_is_left_alone():
