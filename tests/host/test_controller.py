@@ -10,7 +10,7 @@ from sojourn.errors import EngineError
 from sojourn.host.controller import Controller
 from sojourn.host.messages import End, framed
 from sojourn.host.reports import Broken, Here
-from sojourn.host.server import Settings
+from sojourn.host.server import HostSettings
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def _importable(monkeypatch):
 
 def settings(folder, **fields):
     told = {"name": "shout", "job": "unit.host.jobs:shout"}
-    return Settings(folder=folder, **(told | fields))
+    return HostSettings(folder=folder, **(told | fields))
 
 
 def test_hosts_are_started_scaled_and_ended(tmp_path):

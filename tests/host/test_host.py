@@ -29,7 +29,16 @@ from sojourn.host.messages import (
     ToFeed,
     framed,
 )
-from sojourn.host.reports import Ask, Broken, FromHost, Here, Reached, Report, Scale, Stopped
+from sojourn.host.reports import (
+    Ask,
+    Broken,
+    FromHost,
+    Here,
+    Reached,
+    Report,
+    ScaleProcessors,
+    Stopped,
+)
 
 TESTS = Path(__file__).parent.parent
 DEADLINE_S = 60
@@ -68,7 +77,7 @@ class Application:
     async def scale(self, k):
         await self.hears(lambda m: isinstance(m, Here))
         self.heard = [m for m in self.heard if not isinstance(m, Reached)]
-        self._writer.write(framed(Scale(k)))
+        self._writer.write(framed(ScaleProcessors(k)))
         await self.hears(lambda m: isinstance(m, Reached) and m.processors == k)
         return await self.report()
 
@@ -80,7 +89,7 @@ class Application:
             return tally
 
     def wants(self, k):
-        self._writer.write(framed(Scale(k)))
+        self._writer.write(framed(ScaleProcessors(k)))
 
     async def report(self):
         """Ask for a report, and return it."""

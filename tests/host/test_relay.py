@@ -17,7 +17,7 @@ from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.host.job import load
 from sojourn.host.messages import Hello, Record
 from sojourn.host.operator_job import of_application
-from sojourn.spark.carry_over import Carried
+from sojourn.spark.carry_over import CarryOver
 from sojourn.spark.relay import relay
 
 APP = "unit.host.application:app split"
@@ -196,12 +196,12 @@ def batch(host, tmp_path, monkeypatch):
     Spark is not there to say which batch it is.
     """
     path = host(processors=2, argument=APP.replace("split", "slowly"))
-    carried = Carried(tmp_path / "carried")
+    files = CarryOver(tmp_path / "carried")
 
     def run(number, *words, keep=True):
         monkeypatch.setattr("sojourn.spark.relay._hello", lambda: Hello("q", 3, number))
         lines = [json.dumps({"line": word}).encode() for word in words]
-        passed = relay(str(path), ROUTE, carried if keep else None)(batches(*lines))
+        passed = relay(str(path), ROUTE, files if keep else None)(batches(*lines))
         rows = [row for batch in passed for row in batch.to_pylist()]
         return [json.loads(row["value"])["line"] for row in rows]
 

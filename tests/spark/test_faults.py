@@ -12,7 +12,7 @@ from kills import drawn
 from sojourn.app.loading import load
 from sojourn.errors import ApplicationStopped, BadInput
 from sojourn.plan import Plan
-from sojourn.spark.checkpoints import KeptState
+from sojourn.spark.checkpoints import Checkpoints
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
@@ -120,7 +120,7 @@ def test_fewer_slots_than_queries_hold_are_refused(loaded):
 
 def test_state_of_an_application_that_read_something_else_is_refused(loaded, tmp_path):
     state = tmp_path / "state"
-    KeptState(state).keep(loaded.app, Cluster(loaded.servers).identity())
+    Checkpoints(state).keep(loaded.app, Cluster(loaded.servers).identity())
     changed = Topology(
         name=CHAIN.name,
         arrivals=CHAIN.arrivals,

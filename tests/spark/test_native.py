@@ -14,7 +14,7 @@ from sojourn.app.schema import parse_schema
 from sojourn.errors import BadApplication, BadSchema
 from sojourn.spark.broker import Broker
 from sojourn.spark.layout import Layout
-from sojourn.spark.native import Native, native_schema, start_misfits, start_native
+from sojourn.spark.native import NativeQuery, native_schema, start_misfits, start_native
 from sojourn.spark.session import new_session
 
 pytestmark = pytest.mark.spark
@@ -45,7 +45,7 @@ def started(broker, spark, tmp_path):
     queries, made = [], set()
 
     def start(operator, *, misfits=False, **settings):
-        native = Native(
+        native = NativeQuery(
             operator=operator,
             servers=broker.bootstrap_servers,
             reads=operator.reads[0].name,

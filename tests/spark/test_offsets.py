@@ -12,7 +12,7 @@ from confluent_kafka.admin import NewPartitions, NewTopic
 from sojourn.errors import BrokerAway, EngineError
 from sojourn.spark import offsets as offsets_module
 from sojourn.spark.broker import Broker
-from sojourn.spark.child_process import Kept
+from sojourn.spark.child_process import ChildProcess
 from sojourn.spark.java import find_java
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.ports import HOST, free_ports
@@ -58,7 +58,7 @@ def second_node(jars, first, folder):
         cwd=folder,
         check=True,
     )
-    kept = Kept(
+    child = ChildProcess(
         [*java, "kafka.Kafka", "server.properties"],
         folder=folder,
         log=folder / "log",
@@ -67,9 +67,9 @@ def second_node(jars, first, folder):
     try:
         client = first.cluster.client()
         eventually(lambda: len(client.list_topics(timeout=DEADLINE_S).brokers) > 1)
-        yield kept
+        yield child
     finally:
-        kept.stop()
+        child.stop()
 
 
 def write(broker, topic, partition, number):

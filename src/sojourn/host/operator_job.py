@@ -8,7 +8,7 @@ from sojourn.app.operator import PythonOperator
 from sojourn.app.output import output_of
 from sojourn.app.payload import Codec
 from sojourn.errors import BadInput, BadRecord
-from sojourn.host.messages import Output, Record
+from sojourn.host.messages import OutputRecord, Record
 from sojourn.host.sizes import blobs_bytes
 
 __all__ = ["OperatorJob", "of_application"]
@@ -46,7 +46,7 @@ class OperatorJob:
         if self._operator.set_up is not None:
             self._before = (self._operator.set_up(),)
 
-    def __call__(self, record: Record, /) -> Iterator[Output]:
+    def __call__(self, record: Record, /) -> Iterator[OutputRecord]:
         """Yield what the function does."""
         values = self._read[record.stream].decode(record.payload, record.blobs)
         arguments: tuple[Any, ...] = values
@@ -66,4 +66,4 @@ class OperatorJob:
                     "headers; send less, or raise max.request.size of the application and "
                     "max.message.bytes of the topic",
                 )
-            yield Output(stream, payload, dict(blobs))
+            yield OutputRecord(stream, payload, dict(blobs))

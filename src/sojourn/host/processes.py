@@ -17,12 +17,12 @@ import psutil
 
 from sojourn.errors import EngineError
 from sojourn.host.messages import (
+    Assignment,
     Frames,
     FromProcessor,
     NotReady,
     Ready,
     Record,
-    Work,
     framed,
 )
 from sojourn.host.template import Ended, Forked, FromTemplate, Loaded, NotForked
@@ -134,7 +134,7 @@ class Processes:
         """Let a processor work on records."""
         writer = self._all[number].writer
         if writer is not None:
-            writer.write(framed(Work(list(records))))
+            writer.write(framed(Assignment(list(records))))
 
     def let_go(self, number: int) -> None:
         """End a processor that has nothing to do; one in its set-up would not notice."""

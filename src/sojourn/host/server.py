@@ -18,7 +18,7 @@ import msgspec
 
 from sojourn.app.operator import OnError
 from sojourn.errors import EngineError
-from sojourn.host.counting import Counters, State
+from sojourn.host.counting import Counters, HostState
 from sojourn.host.desk import Desk
 from sojourn.host.error_log import ErrorLog
 from sojourn.host.instructions import (
@@ -28,10 +28,10 @@ from sojourn.host.instructions import (
     Grant,
     Instruction,
     Keep,
-    Kill,
+    KillProcessor,
     NotKept,
     Reply,
-    Start,
+    StartProcessor,
 )
 from sojourn.host.latest_file import LatestFile
 from sojourn.host.log_lines import stamp
@@ -68,12 +68,12 @@ from sojourn.host.reports import (
     Measure,
     Reached,
     Report,
-    Scale,
+    ScaleProcessors,
     Stopped,
 )
 from sojourn.host.tracing import Trace, child_identity
 
-__all__ = ["TOKEN", "Host", "Settings"]
+__all__ = ["TOKEN", "Host", "HostSettings"]
 
 TOKEN = "SOJOURN_HOST_TOKEN"  # noqa: S105 - its name
 """The variable by which a host knows what to say to its controller."""
@@ -92,7 +92,7 @@ _from_controller = msgspec.msgpack.Decoder(FromController).decode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class HostSettings:
     """What a host runs, and where it is reached.
 
     *job* is `package.module:factory`, called with *argument*. Feeds connect to `feed.sock` in
@@ -117,7 +117,7 @@ class Settings:
 class Host:
     """One operator on one machine."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: HostSettings) -> None:
         self._settings = settings
         self._latest_file = LatestFile(settings.folder / "latest")
         self._latest = self._latest_file.read()
@@ -180,7 +180,7 @@ class Host:
         while some := await reader.read(_CHUNK):
             for body in frames.fed(some):
                 match _from_controller(body):
-                    case Scale(processors):
+                    case ScaleProcessors(processors):
                         self._do(self._desk.scaled(processors, monotonic()))
                     case Ask():
                         self._report()
@@ -201,7 +201,7 @@ class Host:
         if self._controller is None or self._unread() > _MOST_UNREAD_BYTES:
             return  # nothing is lost: it is all in the next one
         desk = self._desk
-        state = State(
+        state = HostState(
             wanted=desk.wanted,
             running=desk.running,
             waiting=desk.waiting,
@@ -378,7 +378,7 @@ class Host:
             self._tell(Reached(self._settings.name, *reached))
 
     def _carry_out(
-        self, instruction: Give | Start | Kill | Grant | Fail | Keep | NotKept
+        self, instruction: Give | StartProcessor | KillProcessor | Grant | Fail | Keep | NotKept
     ) -> None:
         match instruction:
             case Give():
@@ -388,9 +388,9 @@ class Host:
             case NotKept(record, reason):
                 told = f"not kept for processors that start later: {reason}"
                 _log(self._errors.seen(told, "", record.identity))
-            case Start(processor):
+            case StartProcessor(processor):
                 self._processes.start(processor)
-            case Kill(processor):
+            case KillProcessor(processor):
                 self._given.pop(processor, None)
                 self._processes.let_go(processor)
             case Grant(feed, number):

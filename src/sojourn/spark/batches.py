@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from sojourn.app.operator import PythonOperator
 from sojourn.errors import EngineError
 from sojourn.host.controller import Controller
-from sojourn.spark.checkpoints import KeptState, Positions
+from sojourn.spark.checkpoints import Checkpoints, Positions
 from sojourn.spark.layout import Layout
 from sojourn.spark.pulls import Pulls
 
@@ -32,7 +32,7 @@ class Batches:
     """The batches of an application that began *since_s*, and commits every *batch_s*."""
 
     layout: Layout
-    state: KeptState
+    state: Checkpoints
     controller: Controller
     pulls: Pulls
     since_s: float

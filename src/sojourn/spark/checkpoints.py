@@ -11,7 +11,7 @@ from sojourn.app.operator import NativeOperator
 from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, BadInput
 
-__all__ = ["KeptState", "Positions"]
+__all__ = ["Checkpoints", "Positions"]
 
 Positions = Mapping[str, Mapping[int, int]]
 """The offsets that come next, by topic and partition."""
@@ -20,7 +20,7 @@ _APPLICATION = "application.json"
 
 
 @dataclass(frozen=True, slots=True)
-class KeptState:
+class Checkpoints:
     """What is kept in *folder* from one start to the next."""
 
     folder: Path
@@ -39,7 +39,7 @@ class KeptState:
         """Return where it is kept what a query has done."""
         return self.folder / "checkpoints" / query
 
-    def carried(self, query: str) -> Path:
+    def carry_over(self, query: str) -> Path:
         """Return where records are that a batch of a query left to the next.
 
         Without the checkpoint they would be those of another batch, so they go with it.
@@ -88,7 +88,7 @@ class KeptState:
 
     def left_over(self, query: str) -> bool:
         """Tell whether the last batch that is committed has left records to the next."""
-        return any(self.carried(query).glob(f"*-{self.commits(query) - 1}"))
+        return any(self.carry_over(query).glob(f"*-{self.commits(query) - 1}"))
 
     def begin(self, query: str, positions: Positions, *, anew: bool = False) -> None:
         """Note where a query begins, unless that is known; of an application begun *anew* too.

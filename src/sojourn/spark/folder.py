@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.errors import BadFile, BrokerFailed
-from sojourn.spark.credentials import Login
+from sojourn.spark.credentials import Credentials
 from sojourn.spark.ports import HOST
 
 __all__ = ["Folder", "new_cluster"]
@@ -75,13 +75,17 @@ class Folder:
         return known.get("cluster.id")
 
     def configure(
-        self, port: int, controller: int, login: Login | None, extra: Mapping[str, str]
+        self,
+        port: int,
+        controller: int,
+        credentials: Credentials | None,
+        extra: Mapping[str, str],
     ) -> None:
         """Write what the broker is told: one node, on this machine alone.
 
-        Without a *login* it lets in everybody who is there.
+        Without *credentials* it lets in everybody who is there.
         """
-        listener = "PLAINTEXT" if login is None else "SASL_PLAINTEXT"
+        listener = "PLAINTEXT" if credentials is None else "SASL_PLAINTEXT"
         told = {
             "process.roles": "broker,controller",
             "node.id": "1",
@@ -97,7 +101,7 @@ class Folder:
             "transaction.state.log.num.partitions": "1",
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
-            **({} if login is None else login.for_broker),
+            **({} if credentials is None else credentials.for_broker),
         }
         _write(self.properties, told | dict(extra))
 

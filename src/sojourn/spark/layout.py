@@ -9,7 +9,7 @@ from sojourn.app.application import App
 from sojourn.app.graph import readers
 from sojourn.app.operator import NativeOperator, PythonOperator
 from sojourn.errors import BadInput
-from sojourn.host.server import Settings
+from sojourn.host.server import HostSettings
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.rows import Route
 from sojourn.topology import Topology
@@ -111,10 +111,10 @@ class Layout:
             marks=marks,
         )
 
-    def host(self, operator: str, folder: Path, processors: int) -> Settings:
+    def host(self, operator: str, folder: Path, processors: int) -> HostSettings:
         """Return what the host of a function runs."""
         function = self.functions[operator]
-        return Settings(
+        return HostSettings(
             name=operator,
             job=_JOB,
             argument=f"{self.address} {operator}",

@@ -12,7 +12,15 @@ from sojourn.errors import BadWorkload
 from sojourn.spark.topics import check_topic
 from sojourn.topology.check import shown
 
-__all__ = ["Load", "Sent", "Source", "arrivals_s", "parse_load", "payload", "sent_of"]
+__all__ = [
+    "Load",
+    "LoadReport",
+    "Source",
+    "arrivals_s",
+    "parse_load",
+    "parse_report",
+    "payload",
+]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,7 +93,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             yield at_s
 
 
-class Sent(msgspec.Struct, frozen=True, kw_only=True):
+class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a load: records by topic, and how late the latest was handed over.
 
     *failed* are those that the broker did not confirm, the first of them for the reason
@@ -113,16 +121,16 @@ def parse_load(text: str | bytes) -> Load:
         raise BadWorkload(f"{shown(text)} is no load: {error}; correct it there") from error
 
 
-def sent_of(said: Sequence[str]) -> Sent | None:
+def parse_report(said: Sequence[str]) -> LoadReport | None:
     """Return what was sent, told in one of the lines *said*; libraries may have a word too.
 
     >>> told = '{"started_s":1,"sent":{"lines":7},"failed":{"lines":0},"late_s":0.01}'
-    >>> sent_of(["a warning", told, "{"]).sent
+    >>> parse_report(["a warning", told, "{"]).sent
     {'lines': 7}
     """
     for line in reversed(said):
         try:
-            return msgspec.json.decode(line, type=Sent)
+            return msgspec.json.decode(line, type=LoadReport)
         except msgspec.DecodeError:
             continue
     return None

@@ -32,7 +32,7 @@ from sojourn.spark.headers import (
     addressee,
 )
 
-__all__ = ["put_back"]
+__all__ = ["retry_letters"]
 
 _ANSWER_S, _WRITTEN_S = 10.0, 60.0
 # So many are put back in before it is noted: if that fails in between, they come twice.
@@ -41,7 +41,7 @@ _TOGETHER = 100
 _Partitions = Mapping[str, Iterable[int]]
 
 
-def put_back(
+def retry_letters(
     letters: DeadLetters, chosen: Iterable[DeadLetter]
 ) -> Iterator[tuple[DeadLetter, str]]:
     """Put *chosen* letters back in; yield each, with the reason if it could not be done."""

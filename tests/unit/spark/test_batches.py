@@ -10,7 +10,7 @@ import pytest
 import sojourn as sj
 from sojourn.errors import ApplicationStopped, EngineError
 from sojourn.spark.batches import Batches, patience_s
-from sojourn.spark.checkpoints import KeptState
+from sojourn.spark.checkpoints import Checkpoints
 from sojourn.spark.layout import Layout
 
 BATCH_S = 60.0
@@ -44,7 +44,7 @@ class Run:
     """Batches of which a test says what is taken, and what is committed."""
 
     def __init__(self, folder):
-        self.state = KeptState(folder)
+        self.state = Checkpoints(folder)
         self.taken = {"shop.lines": {0: 0}}
         self.ends = {"shop.lines": {0: 0}, "shop.split": {0: 0}}
         for query, topic in (("split", "shop.lines"), ("count", "shop.split")):
@@ -116,7 +116,7 @@ def test_it_is_told_when_the_batch_that_runs_will_have_ended(run):
 def test_what_a_batch_left_to_the_next_is_waited_for(run):
     run.commit("split", "shop.lines", 7, batch=3)
     run.taken["shop.lines"][0] = 7
-    carried = run.state.carried("split")
+    carried = run.state.carry_over("split")
     carried.mkdir()
     (carried / "0-3").write_bytes(b"")
     run.drain(lambda: run.commit("split", "shop.lines", 7, batch=4))

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from sojourn.errors import BadInput, BadTopic, BadWorkload
 from sojourn.simulate.workload import Rates
-from sojourn.spark.offered_load import Load, Source, arrivals_s, parse_load, payload, sent_of
+from sojourn.spark.offered_load import (
+    Load,
+    Source,
+    arrivals_s,
+    parse_load,
+    parse_report,
+    payload,
+)
 
 STEADY = {"topic": "lines", "points": [[0, 5]]}
 
@@ -154,8 +161,8 @@ def test_a_load_that_cannot_be_is_refused(load, said):
 
 
 def test_a_process_that_said_nothing_of_use_has_sent_nothing():
-    assert sent_of([]) is None
-    assert sent_of(["a warning", "{}"]) is None
+    assert parse_report([]) is None
+    assert parse_report(["a warning", "{}"]) is None
 
 
 def test_what_is_no_topic_or_no_json_is_refused():

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from sojourn.errors import BadFile, EngineError
-from sojourn.spark.child_process import Kept
+from sojourn.spark.child_process import ChildProcess
 from sojourn.spark.state_lock import StateLock
 
 # takes the lock, starts a child that inherits it, and waits to be killed
@@ -122,7 +122,7 @@ def test_it_has_no_file_unless_it_is_taken(tmp_path):
 def test_a_watchdog_holds_it_for_as_long_as_its_command_runs(tmp_path):
     with StateLock(tmp_path) as lock:
         command = [sys.executable, "-c", "import time; time.sleep(1000)"]
-        kept = Kept(
+        child = ChildProcess(
             command, folder=tmp_path, log=tmp_path / "log", grace_s=9, inherits=[lock.file]
         )
     try:
@@ -130,6 +130,6 @@ def test_a_watchdog_holds_it_for_as_long_as_its_command_runs(tmp_path):
         with pytest.raises(EngineError, match="still used"), StateLock(tmp_path, patience_s=0):
             pass
     finally:
-        kept.stop()
+        child.stop()
     with StateLock(tmp_path):
         pass
