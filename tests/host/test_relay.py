@@ -180,7 +180,7 @@ def test_a_host_that_does_not_come_again_fails_the_task(host, controller, monkey
     monkeypatch.setattr("sojourn.spark.relay._PATIENCE_S", 0.1)
     path = host(argument=APP.replace("split", "slowly"))
     threading.Timer(0.2, os.kill, [controller.pid("split"), signal.SIGKILL]).start()
-    with pytest.raises(EngineError, match="split: its host is not there"):
+    with pytest.raises(EngineError, match="split: no connection to its host within"):
         results(path, *[b'{"line": "word"}'] * 10)
     # and nobody goes on reading, who would wait for credit for ever
     readers = [thread for thread in threading.enumerate() if "_feed" in thread.name]
@@ -259,7 +259,7 @@ def test_what_was_left_and_cannot_be_read_is_said(batch, tmp_path):
 
 
 def test_an_operator_that_is_no_function_is_refused():
-    with pytest.raises(BadInput, match="no operator 'merge'"):
+    with pytest.raises(BadInput, match="no Python operator 'merge'"):
         of_application("unit.host.application:app merge")
 
 

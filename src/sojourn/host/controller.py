@@ -147,7 +147,7 @@ class Controller:
         """Tell a host how many processors it should have, or once it has come."""
         host = self._hosts.get(name)
         if host is None:
-            raise EngineError(f"{name}: its host is not there")
+            raise EngineError(f"{name} has no host")
         host.wanted = processors
         self._loop.call_soon_threadsafe(self._tell_wanted, host)
 
@@ -176,11 +176,12 @@ class Controller:
                 raise EngineError(f"{name}: {host.broken}")
             status = host.process.poll()
             if status is not None:
-                raise EngineError(f"{name}: its host ended with status {status}")
+                raise EngineError(f"{name}: its host exited with status {status}")
             if time.monotonic() > until_s:
                 why = f": {host.missing}" if host.missing else ""
                 raise EngineError(
-                    f"{name}: no {processors} processors within {patience_s:g} s{why}"
+                    f"{name}: {host.running} of {processors} processors are ready after "
+                    f"{patience_s:g} s{why}"
                 )
             time.sleep(_LOOK_S)
 
@@ -195,7 +196,7 @@ class Controller:
     def ended(self) -> dict[str, str]:
         """Return the hosts that run no more, and why."""
         return {
-            name: host.broken or f"its host ended with status {status}"
+            name: host.broken or f"its host exited with status {status}"
             for name, host in self._hosts.items()
             if (status := host.process.poll()) is not None
         }

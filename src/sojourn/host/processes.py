@@ -174,7 +174,7 @@ class Processes:
             try:
                 ours, theirs = _socket_pair()
             except OSError as error:
-                why = f"no connection to it could be made (ulimit -n): {error}"
+                why = f"could not be started: no sockets left (ulimit -n): {error}"
                 asyncio.get_running_loop().call_soon(self._not_started, process, why)
                 continue
             with theirs:
@@ -183,7 +183,7 @@ class Processes:
                     socket.send_fds(self._template, [asked], [theirs.fileno()])
                 except OSError as error:
                     ours.close()
-                    why = f"it could not be asked for: {error}"
+                    why = f"could not be started: no answer from the template: {error}"
                     asyncio.get_running_loop().call_soon(self._not_started, process, why)
                     continue
             self._asked[process.number] = process
@@ -211,7 +211,7 @@ class Processes:
                         self._heard(message)
         writer.close()
         if not loaded.done():
-            loaded.set_result("the template process died while it imported the job")
+            loaded.set_result("the template process died while importing the application")
         elif not loaded.result():
             self.watcher.template_ended()
 
@@ -258,7 +258,7 @@ class Processes:
                 process.ready = True
             case NotReady(error):
                 if not process.reason.done():
-                    process.reason.set_result(f"was not set up: {error}")
+                    process.reason.set_result(f"failed in set_up: {error}")
         if not process.unwanted:
             self.watcher.said(process.number, message)
 

@@ -103,7 +103,7 @@ class Broker:
     def start(self) -> None:
         """Start the broker, and return when it answers. Raise `BrokerFailed` if it does not."""
         if self._process is not None:
-            raise BrokerFailed("the broker runs already", "stop it before starting again")
+            raise BrokerFailed("the broker is already running", "stop it before starting it")
         try:
             path = self._data or Path(tempfile.mkdtemp(prefix="sojourn-broker-"))
             self._folder = Folder(path=path.absolute(), temporary=self._data is None)
@@ -167,7 +167,7 @@ class Broker:
 
     def _running(self) -> tuple[ChildProcess, Folder]:
         if self._process is None or self._folder is None:
-            raise BrokerFailed("the broker does not run", "start it first")
+            raise BrokerFailed("the broker is not running", "start it first")
         return self._process, self._folder
 
     def _start(self, folder: Folder, port: int | None) -> None:
@@ -204,7 +204,7 @@ class Broker:
             if time.monotonic() > deadline_s:
                 raise BrokerFailed(
                     f"the broker did not answer within {self._patience_s:g} s",
-                    "see what keeps this machine busy",
+                    "check the load on this machine",
                     self._running()[1].last_words(),
                 )
             time.sleep(_LOOK_S)
@@ -232,7 +232,7 @@ def _formatted(folder: Folder, command: list[str]) -> str:
 
 
 def _ended(status: int, folder: Folder) -> BrokerFailed:
-    where = "its log ends so" if folder.temporary else f"its log, {folder.log}, ends so"
+    log = "its log" if folder.temporary else str(folder.log)
     return BrokerFailed(
-        f"the broker ended with status {status}", f"{where}:", folder.last_words()
+        f"the broker exited with status {status}", f"last lines of {log}:", folder.last_words()
     )

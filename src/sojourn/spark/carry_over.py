@@ -46,7 +46,8 @@ class CarryOver:
         except FileNotFoundError:
             return []
         except msgspec.MsgspecError as error:
-            raise BadFile(str(path), "cannot be read", "start anew, without it") from error
+            way_out = "restore it, or start without this state (--fresh)"
+            raise BadFile(str(path), f"cannot be read: {error}", way_out) from error
 
     def save(self, hello: Hello, records: list[PassedRecord]) -> None:
         """Keep what a batch leaves; it is on the disk when this returns.

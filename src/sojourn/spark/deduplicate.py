@@ -104,8 +104,8 @@ def _check_alone(reads: str) -> None:
     task = TaskContext.get()
     if task is not None and task.partitionId() > 0:
         raise EngineError(
-            f"{reads} has got more than one partition, and what comes twice may be in "
-            "different ones; use a topic with one, or leave out deduplicate="
+            f"{reads} has more than one partition, and duplicates may be in different ones; "
+            "use a topic with one partition, or leave out deduplicate="
         )
 
 

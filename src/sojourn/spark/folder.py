@@ -52,8 +52,10 @@ class Folder:
             self.path.mkdir(parents=True, exist_ok=True)
             others = {found.name for found in self.path.iterdir()} - _OWN
             if others and self.cluster is None:
-                problem = f"holds {min(others)} and no data of a broker"
-                raise BadFile(str(self.path), problem, "name an empty folder, or a broker's")
+                problem = f"contains {min(others)}, and no data of a broker"
+                raise BadFile(
+                    str(self.path), problem, "name an empty folder, or that of a broker"
+                )
             if self._in_use():
                 raise BrokerFailed(
                     f"another broker uses {self.path}", "stop it, or name another folder"

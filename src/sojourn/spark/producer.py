@@ -38,7 +38,7 @@ class LoadProcess:
         self._folder: Path | None = None
         self._process: ChildProcess | None = None
         self._outcome: LoadReport | EngineError = EngineError(
-            "the load was never started; start it"
+            "the load was not started; start it first"
         )
 
     @property
@@ -56,8 +56,8 @@ class LoadProcess:
     def start(self) -> None:
         """Start to send."""
         if self._process is not None:
-            raise EngineError("the load runs already; stop it before starting again")
-        self._outcome = EngineError("the load has not ended; wait for it, or stop it")
+            raise EngineError("the load is already running; stop it before starting it")
+        self._outcome = EngineError("the load is still running; wait for it, or stop it")
         self._folder = Path(tempfile.mkdtemp(prefix="sojourn-load-"))
         asked = self._folder / "load.json"
         asked.write_bytes(msgspec.json.encode(self._load))
@@ -101,7 +101,7 @@ class LoadProcess:
 
     def _running(self) -> tuple[ChildProcess, Path]:
         if self._process is None or self._folder is None:
-            raise EngineError("the load does not run; start it first")
+            raise EngineError("the load is not running; start it first")
         return self._process, self._folder
 
 
@@ -137,7 +137,7 @@ def _outcome(status: int | None, said: Sequence[str]) -> LoadReport | EngineErro
     if status == 0 and sent is not None:
         return sent
     last = " / ".join(said[-_LAST_LINES:]) or "nothing"
-    return EngineError(f"the load ended with status {status}; the last it said was: {last}")
+    return EngineError(f"the load exited with status {status}; its last output: {last}")
 
 
 if __name__ == "__main__":

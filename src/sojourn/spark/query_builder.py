@@ -145,8 +145,8 @@ class QueryBuilder:
         topic, query = self.layout.app.topic(sink.stream.name), _query(sink)
         if partitions[topic] > 1:
             raise BadInput(
-                f"{query}: {topic} has {partitions[topic]} partitions, and what comes twice "
-                "may be in different ones; use one, or leave out deduplicate="
+                f"{query}: {topic} has {partitions[topic]} partitions, and duplicates may be "
+                "in different ones; use a topic with one partition, or leave out deduplicate="
             )
         deduplication = Deduplication(
             name=sink.name,

@@ -82,7 +82,9 @@ def _connected(path: str, operator: str) -> socket.socket:
         except (FileNotFoundError, ConnectionRefusedError) as error:
             host.close()
             if time.monotonic() > until_s:
-                raise EngineError(f"{operator}: its host is not there") from error
+                raise EngineError(
+                    f"{operator}: no connection to its host within {_PATIENCE_S:g} s"
+                ) from error
             time.sleep(_LOOK_S)
         else:
             return host

@@ -45,7 +45,7 @@ def root_marks(client: AdminClient, topics: Iterable[str], epoch: str) -> dict[s
         found = {name: told.result(_ANSWER_S).topic_id for name, told in asked.items()}
     except (KafkaException, TimeoutError) as error:
         raise BrokerFailed(
-            f"Kafka does not describe its topics: {error}", "check your rights there"
+            f"topics cannot be described: {error}", "check your permissions (ACLs)"
         ) from error
     return {name: _mark(topic_id, epoch) for name, topic_id in found.items()}
 

@@ -81,7 +81,7 @@ class Sender:
             raise BrokerFailed(problem, "start one, or correct the address") from error
         for source in self._load.sources:
             if source.topic not in there:
-                raise BrokerFailed(f"there is no topic {source.topic}", "make it first")
+                raise BrokerFailed(f"there is no topic {source.topic}", "create it first")
 
     def _due(self) -> Iterator[tuple[float, Source, int]]:
         """Yield what is due when, of all sources."""
@@ -131,6 +131,6 @@ class Sender:
             if self._stopped and deadline_s is None:
                 deadline_s = time.monotonic() + _LAST_CONFIRMED_S
             if deadline_s is not None and time.monotonic() > deadline_s:
-                self._error = self._error or "the broker has not confirmed them"
+                self._error = self._error or "the broker did not confirm them in time"
                 self._failed = self._produced - self._sent
                 return

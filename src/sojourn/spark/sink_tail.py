@@ -106,9 +106,7 @@ class SinkTail:
         while left:
             message = reader.poll(_ANSWER_S)
             if message is None:
-                raise EngineError(
-                    f"{self._topic}: Kafka did not say within {_ANSWER_S:g} s what is there"
-                )
+                raise EngineError(f"{self._topic}: no answer from Kafka within {_ANSWER_S:g} s")
             part, offset = cast("int", message.partition()), cast("int", message.offset())
             if (error := message.error()) is None:
                 if offset < ends[part]:  # what comes later is read later

@@ -153,7 +153,9 @@ class SparkEngine:
         """
         self._running()
         if not until_s > self.now_s:
-            raise EngineError(f"{until_s} s is not after {self.now_s:.3f} s, which it is")
+            raise EngineError(
+                f"cannot observe until {until_s} s: it is {self.now_s:.3f} s already"
+            )
         self._sleep(until_s - min(_LEAD_S, 0.1 * (until_s - self._looked_s)))
         asked = set(self._controller.ask())
         while self.now_s < until_s and not asked <= self._controller.reported():
@@ -182,7 +184,7 @@ class SparkEngine:
             fixed = [name for name in changed if name not in self._hosts]
             if fixed:
                 raise EngineError(
-                    f"{fixed[0]} is Spark's own, and cannot be changed while it runs; leave it"
+                    f"{fixed[0]} runs inside Spark, and its processors are fixed; leave it"
                 )
             # of a host that is being started again the new number is kept for its start
             self._plan = plan
@@ -226,7 +228,7 @@ class SparkEngine:
         self._supervisor.stop()
         self._batches.locate()
         if late := self._batches.uncommitted():
-            progress(f"{late} records that came while it stopped come again at the next start")
+            progress(f"{late} records are not committed; the next start processes them again")
         progress("drained")
 
     def uncommitted(self) -> int:
@@ -425,13 +427,16 @@ class SparkEngine:
 
         That is one for each task that its query *held*.
         """
-        self._progress("waiting until Spark reads from Kafka")
+        self._progress("waiting for Spark to read from Kafka")
         early: list[tuple[str, HostTally]] = []
         left, until_s = set(self._hosts), time.monotonic() + _PATIENCE_S
         while left:
             self._check()
             if time.monotonic() > until_s:
-                raise EngineError(f"{', '.join(left)}: Spark brings no records; see spark.log")
+                raise EngineError(
+                    f"{', '.join(sorted(left))}: no feed connected within {_PATIENCE_S:g} s; "
+                    f"see {self._state.logs / 'spark.log'}"
+                )
             self._controller.ask()
             time.sleep(5 * _LOOK_S)
             for name, tallies in self._controller.tallies().items():
@@ -442,7 +447,7 @@ class SparkEngine:
 
     def _broker(self, stack: ExitStack) -> Cluster:
         """Start a broker of our own, which is started again if it ends."""
-        self._progress("starting a broker")
+        self._progress("starting a Kafka broker")
         told = self._settings
         data = None if told.state is None else self._state.broker
         self._own = Broker(
@@ -463,8 +468,8 @@ class SparkEngine:
             return
         if away_s > self._settings.patience_s:
             self._failed(
-                f"no broker answers at {self._cluster.servers} for {away_s:.0f} s; "
-                "start it again where this one ended, once they do"
+                f"no broker answers at {self._cluster.servers} for {away_s:.0f} s; start the "
+                "application again when one does: it continues from its last commit"
             )
         self._sleep(until_s)
         raise BrokerAway(away_s)

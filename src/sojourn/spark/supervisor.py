@@ -143,7 +143,7 @@ class QuerySupervisor:
         if query.isActive:
             return None
         error = query.exception()
-        return "it ended" if error is None else _cause(error)
+        return "it ended without an error" if error is None else _cause(error)
 
 
 def _cause(error: StreamingQueryException) -> str:
@@ -153,4 +153,4 @@ def _cause(error: StreamingQueryException) -> str:
     for line in reversed(told):
         if "EngineError" in line:
             return line
-    return next(iter(told or lines), "it does not say why")
+    return next(iter(told or lines), "Spark gives no reason")

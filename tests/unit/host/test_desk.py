@@ -648,7 +648,7 @@ def test_what_there_is_no_room_for_is_said_and_reaches_those_that_run():
     made.records_came(1, [rule(1, "b")], 2.0)
     done = made.processor_done(1, [Result([])], 3.0)
     (said,) = of(NotKept, done)
-    assert (said.record.number, said.reason) == (1, "there are 1 others already")
+    assert (said.record.number, said.reason) == (1, "the limit of 1 keys is reached")
     assert of(Reply, done)
     assert told_to_a_new_one(made) == [0]
 
@@ -656,7 +656,7 @@ def test_what_there_is_no_room_for_is_said_and_reaches_those_that_run():
 def test_bytes_are_bounded_too():
     latest = Latest(most_bytes=10)
     assert latest.keep(1, Record(1, "a", b"12345678", key="a")) == ""
-    assert latest.keep(2, Record(2, "b", b"123", key="b")).startswith("those that are kept")
+    assert latest.keep(2, Record(2, "b", b"123", key="b")).startswith("the limit of")
     assert latest.keep(3, Record(3, "c", b"1", key="a")) == ""
     assert latest.keep(4, Record(4, "d", b"123", key="b")) == ""
     assert [record.number for record in latest.records] == [3, 4]

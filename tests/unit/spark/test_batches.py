@@ -99,7 +99,7 @@ def test_what_was_taken_is_waited_for_until_it_is_committed(run):
     assert run.batches.uncommitted() == 7
     run.drain(lambda: run.commit("split", "shop.lines", 7))
     assert len(run.said) == 1
-    assert run.said[0].startswith("waiting for the batch of split to end, within ")
+    assert run.said[0].startswith("waiting for the batch of split to end (at most ")
     assert run.batches.uncommitted() == 0
 
 
@@ -108,7 +108,7 @@ def test_it_is_told_when_the_batch_that_runs_will_have_ended(run):
     run.commit("split", "shop.lines", 5, ago_s=40.5)
     run.taken["shop.lines"][0] = 7
     run.drain(lambda: run.commit("split", "shop.lines", 7, batch=1))
-    assert run.said == ["waiting for the batch of split to end, within 20 s"] or (
+    assert run.said == ["waiting for the batch of split to end (at most 20 s)"] or (
         run.said[0].endswith("within 19 s")  # a machine that is busy
     )
 
@@ -133,7 +133,7 @@ def test_of_sparks_own_operators_the_batch_that_runs_is_waited_for(run):
             run.commit(query, "shop.split", 3)
 
     run.drain(commit)
-    assert run.said[0].startswith("waiting for the batch of count to end, within ")
+    assert run.said[0].startswith("waiting for the batch of count to end (at most ")
 
 
 def test_while_no_broker_answers_sparks_own_operators_are_waited_for(run, monkeypatch):
@@ -143,7 +143,7 @@ def test_while_no_broker_answers_sparks_own_operators_are_waited_for(run, monkey
 
     monkeypatch.setattr(run.batches.pulls.offsets, "partitions", away)
     run.drain()
-    assert run.said[0].startswith("waiting for the batch of count to end, within ")
+    assert run.said[0].startswith("waiting for the batch of count to end (at most ")
 
 
 def test_what_was_taken_of_a_partition_that_is_new_counts_too(run):
@@ -154,7 +154,7 @@ def test_what_was_taken_of_a_partition_that_is_new_counts_too(run):
 def test_where_it_takes_too_long_it_says_what_has_not_ended(run, monkeypatch):
     monkeypatch.setattr("sojourn.spark.batches.patience_s", lambda *_told: -1.0)
     run.taken["shop.lines"][0] = 7
-    with pytest.raises(EngineError, match="split: the batch did not end; stop it now"):
+    with pytest.raises(EngineError, match="split: the batch did not end in time; stop"):
         run.drain()
 
 

@@ -33,10 +33,14 @@ def test_the_first_start_has_nothing_to_go_on_from_and_the_second_has(tmp_path):
 @pytest.mark.parametrize(
     ("app", "cluster", "why"),
     [
-        (shop(reads="words"), "c", r"operator split was .*shop\.lines.* and is .*shop\.words"),
+        (
+            shop(reads="words"),
+            "c",
+            r"operator split was .*shop\.lines.* now it is .*shop\.words",
+        ),
         (shop(expression="max(word)"), "c", r"operator count was .*count\(\*\).*max\(word\)"),
-        (shop(), "d", "it is of the Kafka cluster c, this is d"),
-        (sj.App("other"), "c", "it is of the application shop, this is other"),
+        (shop(), "d", "it belongs to the Kafka cluster c, not d"),
+        (sj.App("other"), "c", "it belongs to the application shop, not other"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_is_changed(tmp_path, app, cluster, why):

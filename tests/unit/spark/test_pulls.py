@@ -196,11 +196,14 @@ def test_a_machine_is_never_busier_than_it_has_cores():
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"batch_s": 3}, r"batches of 3 s; Spark takes 5 s or more"),
-        ({"batch_s": float("nan")}, "batches of nan s"),
-        ({"patience_s": -1.0}, "patience of -1.0 s; write 0 or more"),
-        ({"broker_port": 1, "servers": "k:9"}, "own at port 1, and others at k:9; leave out"),
-        ({"starting": "yesterday"}, "'yesterday' is no place to start"),
+        ({"batch_s": 3}, r"a batch of 3 s is too short; write 5 s or more"),
+        ({"batch_s": float("nan")}, "a batch of nan s"),
+        ({"patience_s": -1.0}, "a patience of -1.0 s is negative; write 0 or more"),
+        (
+            {"broker_port": 1, "servers": "k:9"},
+            "port 1 is for .* own broker, and servers are k:9; leave",
+        ),
+        ({"starting": "yesterday"}, "'yesterday' is not an offset to start at"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings, why):
