@@ -284,7 +284,7 @@ def test_each_of_many_records_that_do_not_fit_an_aggregation_is_a_dead_letter(br
     dead = consumed(broker, "kept.dead", len(torn), started(kept, misfits=True))
     assert [body for _, body, _ in dead] == torn
     assert dead[0][2]["sojourn-id"] == b"unsold/0/0.kept.dead"
-    assert b"no JSON" in dead[0][2]["sojourn-error"]
+    assert b"is not JSON" in dead[0][2]["sojourn-error"]
 
 
 def test_an_aggregation_goes_on_with_a_state_that_has_a_group_of_misfits(

@@ -173,7 +173,7 @@ def test_what_the_client_refuses_is_counted(servers):
     ("kafka", "patience_s", "said"),
     [
         ({"message.timeout.ms": "200"}, DEADLINE_S, "timed out"),
-        ({}, 0.0, "the broker has not confirmed them"),
+        ({}, 0.0, "the broker did not confirm them in time"),
     ],
 )
 def test_what_a_broker_that_went_away_did_not_confirm_has_failed(

@@ -103,7 +103,7 @@ class Broker:
     def start(self) -> None:
         """Start the broker, and return when it answers. Raise `BrokerFailed` if it does not."""
         if self._process is not None:
-            raise BrokerFailed("the broker is already running", "stop it before starting it")
+            raise BrokerFailed("the broker is already running", "stop it first")
         try:
             path = self._data or Path(tempfile.mkdtemp(prefix="sojourn-broker-"))
             self._folder = Folder(path=path.absolute(), temporary=self._data is None)

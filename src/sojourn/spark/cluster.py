@@ -175,7 +175,7 @@ class Cluster:
                 done.result(_ANSWER_S)
         except (KafkaException, TimeoutError) as error:
             raise BrokerFailed(
-                f"topics between operators delete records after a day: {error}",
+                f"the retention of topics between operators cannot be changed: {error}",
                 "set their retention.ms and retention.bytes to -1, or get permission (ACL) to",
             ) from error
         return bounded

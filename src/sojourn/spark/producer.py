@@ -56,7 +56,7 @@ class LoadProcess:
     def start(self) -> None:
         """Start to send."""
         if self._process is not None:
-            raise EngineError("the load is already running; stop it before starting it")
+            raise EngineError("the load is already running; stop it first")
         self._outcome = EngineError("the load is still running; wait for it, or stop it")
         self._folder = Path(tempfile.mkdtemp(prefix="sojourn-load-"))
         asked = self._folder / "load.json"

@@ -468,8 +468,8 @@ class SparkEngine:
             return
         if away_s > self._settings.patience_s:
             self._failed(
-                f"no broker answers at {self._cluster.servers} for {away_s:.0f} s; start the "
-                "application again when one does: it continues from its last commit"
+                f"no broker has answered at {self._cluster.servers} for {away_s:.0f} s; start "
+                "the application again when one does: it continues from its last commit"
             )
         self._sleep(until_s)
         raise BrokerAway(away_s)
