@@ -38,7 +38,7 @@ RAISED = [
     errors.BrokerAway(102.0),
     errors.NoJava("java is not on the PATH", 17),
     errors.JarsMissing(("org.apache.kafka:kafka_2.13:3.9.2",), "not found"),
-    errors.BrokerFailed("port 9092 is taken", "name another", ("Address already in use",)),
+    errors.BrokerFailed("port 9092 is in use", "name another", ("Address already in use",)),
     errors.UnknownEngine("flink", ("spark", "simulator")),
     errors.UnknownModel("mm1", ("mmk", "gigk")),
     errors.UnknownPolicy("hpa", ("drs", "ds2")),
