@@ -133,4 +133,4 @@ def test_state_of_an_application_that_read_something_else_is_refused(loaded, tmp
     address = as_file(changed, tmp_path)
     other = Loaded(load(address), address, loaded.servers)
     with pytest.raises(BadInput, match=r"operator third was .* use another state folder"):
-        other.engine(state=state).start(changed, ALLOCATION)
+        other.engine(state=state).start(changed, Plan.here(ALLOCATION))

@@ -59,9 +59,9 @@ def engine(jars, port, steps, tmp_path_factory):  # noqa: ARG001 - they must be 
 @pytest.mark.usefixtures("engine")
 def test_a_start_says_what_it_is_at(steps):
     assert steps[:3] == [
-        "starting a broker",
+        "starting a Kafka broker",
         "starting 2 hosts and Spark",
-        "waiting until Spark reads from Kafka",
+        "waiting for Spark to read from Kafka",
     ]
 
 

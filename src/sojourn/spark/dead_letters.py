@@ -5,6 +5,7 @@ says so. It is kept for as long as the letter is, and everybody who looks sees t
 """
 
 import re
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import cast
@@ -20,7 +21,8 @@ __all__ = ["RETRIED", "DeadLetter", "DeadLetters", "headers_of", "reader", "unre
 RETRIED = "sojourn-retried"
 """The partition and offset of a letter that was put back in."""
 
-_ANSWER_S = 10.0
+_ANSWER_S, _AGAIN_S = 10.0, 0.1
+_NO_LEADER = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 _PLACE = re.compile(r"[\w.-]+/\d{1,9}/\d{1,18}", re.ASCII)
 
 
@@ -74,7 +76,7 @@ class DeadLetters:
     def _messages(self, since_s: float | None) -> Iterator[Message]:
         topic = reader(self.clients)
         try:
-            left = self._begun(topic, since_s)
+            left = self._begun_in_time(topic, since_s)
             while left:
                 message = topic.poll(_ANSWER_S)
                 if message is None:
@@ -91,6 +93,17 @@ class DeadLetters:
             raise unreachable(error) from error
         finally:
             topic.close()
+
+    def _begun_in_time(self, topic: Consumer, since_s: float | None) -> set[int]:
+        """Begin; try again while a partition has no leader, as those of a new topic."""
+        until_s = time.monotonic() + _ANSWER_S
+        while True:
+            try:
+                return self._begun(topic, since_s)
+            except KafkaException as error:
+                if error.args[0].code() not in _NO_LEADER or time.monotonic() > until_s:
+                    raise
+                time.sleep(_AGAIN_S)
 
     def _begun(self, topic: Consumer, since_s: float | None) -> set[int]:
         """Go to where reading begins, and return the partitions that have anything."""
