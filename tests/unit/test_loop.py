@@ -70,7 +70,7 @@ def test_an_outage_of_the_brokers_is_waited_for(engine):
     for _ in range(99):
         episode = loop.turn()
         assert not episode.observation.usable
-        assert "no broker answers since 1:42" in episode.decision.reason
+        assert "no Kafka broker has answered for 1:42" in episode.decision.reason
     assert loop.turn().observation.usable
 
 

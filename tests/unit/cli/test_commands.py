@@ -143,7 +143,9 @@ def test_cores_that_cannot_keep_up_are_status_3():
     busy = COMPUTING.replace("per_s: 20", "per_s: 30")
     done = run("plan", "-", "--processors", 50, text=busy)
     assert done.exit_code == 3
-    assert "the records need 2.4 cores, there are 2; more processors do not help" in done.stderr
+    assert (
+        "the load needs 2.4 cores, but there are 2; more processors do not help" in done.stderr
+    )
 
 
 def test_the_simulator_is_compared_with_cores_for_all():
@@ -188,7 +190,7 @@ def test_a_topology_may_come_from_standard_input():
         (("plan", VLD, "--target-mean", "1s", "--target-p95", "1s"), "write one of them"),
         (
             ("plan", VLD, "--processors", 22, "--model", "mg1"),
-            "no station model is called 'mg1'",
+            "unknown station model 'mg1'",
         ),
         (("plan", VLD, "--processors", 22, "--model", "no.such"), "no station model"),
         (("plan", VLD, "--processors", 22, "--reserved", 3), "without --slots-per-node"),

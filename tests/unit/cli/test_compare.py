@@ -268,9 +268,9 @@ def test_a_picture_that_cannot_be_written_is_named(tmp_path, stage, made):
         (("--target-p95", "3s", "--target-mean", "1s"), "--target-mean and --target-p95 are"),
         (
             (*FEW, "--policies", "drs,oracle"),
-            "no policy is called 'oracle'; there are drs, ds2",
+            "unknown policy 'oracle'; write drs or ds2",
         ),
-        ((*FEW, "--policies", ""), "no policy is called ''"),
+        ((*FEW, "--policies", ""), "unknown policy ''"),
         ((*FEW, "--every", "10"), "'10' has no unit"),
         ((*FEW, "--every", "0s"), "every_s of 0.0 s; write more than 0"),
         ((*FEW, "--every", "10m"), "a load of 300 s is over before the first look after 600 s"),

@@ -272,7 +272,7 @@ def test_drawn_live_it_shows_the_last_minutes():
         (("--max-processors", "2"), "at most 2 processors, but the operators have 3"),
         (("--every", "0s"), "--every 0s is no time"),
         (("--for", "0s"), "--for 0s is no time"),
-        (("--policy", "hpa"), "no policy is called 'hpa'"),
+        (("--policy", "hpa"), "unknown policy 'hpa'"),
         (("--policy", "ds2", "--forecast"), "only drs can be told"),
         (("--starting-offsets", "soon"), "'soon' is no place to start"),
         (("--starting-offsets", "2026-01-31T12:00"), "give it a time zone: 2026-01-31T12:00Z"),

@@ -115,7 +115,7 @@ def test_extrapolation_is_never_silent():
     beyond = sj.Calibration(coefficients=(0.0, 1.1), low_s=5.0, high_s=6.0)
     assert sj.predict(VLD, ALLOCATION, calibration=beyond).extrapolated
     curve = replace(beyond, coefficients=(0.0, 1.0, 0.1))
-    with pytest.raises(Extrapolated, match=r"from 5 s to 6 s and says nothing of 1\.12"):
+    with pytest.raises(Extrapolated, match=r"from 5 s to 6 s, which does not include 1\.12"):
         sj.predict(VLD, ALLOCATION, calibration=curve)
 
 

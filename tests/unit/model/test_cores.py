@@ -89,7 +89,7 @@ def test_processors_beyond_the_cores_do_not_help():
 
 def test_cores_that_cannot_keep_up_are_named_with_what_would_help():
     with pytest.raises(
-        TooFewCores, match=r"the records need 2\.4 cores, there are 2; more proc"
+        TooFewCores, match=r"the load needs 2\.4 cores, but there are 2; more proc"
     ):
         predict(PAIR.scaled(1.5), {"parse": 50, "fetch": 50})
 

@@ -155,7 +155,9 @@ def test_regular_arrivals_wait_less():
 
 
 def test_an_operator_that_cannot_keep_up_is_named():
-    with pytest.raises(UnstableStation, match="count: 1 processors cannot keep up; it takes 2"):
+    with pytest.raises(
+        UnstableStation, match="count: 1 processors cannot keep up; at least 2 are needed"
+    ):
         predict(entering(replace(COUNT, service_s=0.1)), {"count": 1})
 
 

@@ -23,7 +23,7 @@ def test_one_from_outside_is_named_by_its_module():
 @pytest.mark.parametrize("name", ["flink", "", "no.such:engine", "live_engine:none", ".x:y"])
 def test_one_that_is_not_there_is_refused_with_those_that_are(name):
     with pytest.raises(
-        UnknownEngine, match=r"there are spark, simulator, and yours as package"
+        UnknownEngine, match=r"unknown engine .*; write spark or simulator, or package"
     ):
         launcher(name)
 
