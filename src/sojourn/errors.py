@@ -305,7 +305,7 @@ class UnknownModel(BadInput):
 
     def __str__(self) -> str:
         name, known = self.args
-        return f"unknown station model {name!r}; write {' or '.join(known)}"
+        return f"unknown station model {name!r}; write one of {', '.join(known)}"
 
 
 class UnknownPolicy(BadInput):
@@ -316,7 +316,7 @@ class UnknownPolicy(BadInput):
 
     def __str__(self) -> str:
         name, known = self.args
-        return f"unknown policy {name!r}; write {' or '.join(known)}"
+        return f"unknown policy {name!r}; write one of {', '.join(known)}"
 
 
 class UnknownPlacer(BadInput):
@@ -327,7 +327,7 @@ class UnknownPlacer(BadInput):
 
     def __str__(self) -> str:
         name, known = self.args
-        return f"unknown placer {name!r}; write {' or '.join(known)}"
+        return f"unknown placer {name!r}; write one of {', '.join(known)}"
 
 
 class UnstableStation(CannotBeDone):
@@ -355,8 +355,8 @@ class HotKey(CannotBeDone):
     def __str__(self) -> str:
         return (
             f"{self.operator}: no number of processors can keep up: the most frequent key "
-            f"needs {self.busy:.3g} processors, but a key is served by one at a time; split the "
-            "key, or make the operator faster"
+            f"needs {self.busy:.3g} processors, but a key is served by one at a time; split "
+            "the key, or make the operator faster"
         )
 
 

@@ -150,7 +150,7 @@ def _checked(operator: str, node: str, processors: int) -> bool:
     number = isinstance(processors, Integral) and not isinstance(processors, bool)
     if not number or processors < 0:
         raise BadAllocation(
-            f"{operator}: {shown(processors)} is no number of processors on {node}; "
+            f"{operator}: {shown(processors)} is not a valid number of processors on {node}; "
             "write 0 or more"
         )
     return processors > 0

@@ -42,5 +42,5 @@ def test_without_nodes_there_is_nowhere_to_place_anything(name):
 
 
 def test_a_placer_that_does_not_exist_is_named_with_those_that_do():
-    with pytest.raises(UnknownPlacer, match="unknown placer 'base'; write one_node"):
+    with pytest.raises(UnknownPlacer, match="unknown placer 'base'; write one of one_node"):
         placer("base")

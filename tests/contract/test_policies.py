@@ -189,5 +189,5 @@ def test_what_is_wanted_is_told_with_every_decision(name):
 
 
 def test_a_policy_that_does_not_exist_is_named_with_those_that_do():
-    with pytest.raises(UnknownPolicy, match="unknown policy 'none'; write drs or ds2"):
+    with pytest.raises(UnknownPolicy, match="unknown policy 'none'; write one of drs, ds2"):
         policy("none", target=TARGET)

@@ -132,7 +132,7 @@ def test_what_a_terminal_cannot_show_is_escaped(error):
 
 
 SAID = """
-unknown station model 'mm1'; write gigk or mmk
+unknown station model 'mm1'; write one of gigk, mmk
 3 processors cannot keep up; at least 5 are needed
 match: 3 processors cannot keep up; at least 5 are needed
 the load needs 2.3 cores, but there are 2; more processors do not help,

@@ -57,7 +57,7 @@ def test_plans_travel_between_processes():
 @pytest.mark.parametrize("processors", [-1, 1.5, True, "3", None, float("nan")])
 def test_what_is_no_number_of_processors_is_refused(processors):
     with pytest.raises(
-        BadAllocation, match=r"a: .* is no number of processors on one; write 0"
+        BadAllocation, match=r"a: .* is not a valid number of processors on one; write 0"
     ):
         Plan(placement={"a": {"one": processors}})
 

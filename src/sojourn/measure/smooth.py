@@ -1,14 +1,13 @@
-"""Several observations in one, with less noise (DRS IV-A): two ways behind one Protocol.
+"""Smoothing: several observations averaged into one (DRS IV-A), in two ways.
 
-Smoothing takes the history and returns an average of it, remembering nothing itself. What is
-averaged by what:
+Smoothing takes the history and returns an average; it has no state. Weights of the average:
 
-- rates by the time they were counted in; times by their samples; dispersions by their bins;
-  CPU seconds, and the part of the hottest key, by the records served
-- what the way to an operator takes is the median: it hardly changes, and a mean would keep for
-  long what was a wait for something else
-- wait, utilisation and completions depend on the allocation: only those observations count
-  that saw the same processors running as the last one
+- rates are weighted by time, times by samples, dispersions by bins, CPU time and the share of
+  the hottest key by records served
+- transfer times are a median: they hardly change, and a mean would be distorted for long by a
+  wait for something else
+- wait, utilisation and completions depend on the allocation: only observations with the same
+  running processors as the last one are used
 - processors, backlog, memory and the machine's cores are those of the last one
 """
 
@@ -27,11 +26,11 @@ __all__ = ["Alpha", "Smoother", "Window"]
 
 
 class Smoother(Protocol):
-    """Turns observations, oldest first, into one.
+    """Averages observations, oldest first, into one.
 
-    Those that are not usable do not enter it. Where the last one is not, the average of
-    those before it says so and why, so that whoever decides on it holds still. Where none
-    is, the last one comes back. Raise `BadInput` of no observations at all.
+    Those that are not usable are left out. If the last one is not usable, the average is marked
+    as not usable with its reason, so that nothing is changed on it. If none is usable, the last
+    one is returned. Raise `BadInput` if there are no observations.
     """
 
     def __call__(self, history: Sequence[Observation], /) -> Observation:
@@ -41,10 +40,10 @@ class Smoother(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Alpha:
-    """D(n) = α D(n-1) + (1 - α) d(n), with D(1) = d(1): the old fades.
+    """Exponential smoothing: D(n) = α D(n-1) + (1 - α) d(n), with D(1) = d(1).
 
-    With α = 0 it is the last observation. What is averaged by samples has its sums faded, so
-    that an interval of few samples counts for little.
+    With α = 0 it is the last observation. For values weighted by samples the sums are smoothed,
+    so that an interval with few samples has little weight.
     """
 
     alpha: float
@@ -54,7 +53,7 @@ class Alpha:
             raise BadInput(f"alpha is {self.alpha}; write 0 or more, below 1")
 
     def __call__(self, history: Sequence[Observation], /) -> Observation:
-        """Return the average of *history*, fading."""
+        """Return the smoothed average of *history*."""
         return _smoothed(history, self._weights)
 
     def _weights(self, number: int) -> list[float]:
@@ -64,16 +63,16 @@ class Alpha:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """D(n) = (d(n-w+1) + … + d(n)) / w: the last *size* usable observations count alike."""
+    """D(n) = (d(n-w+1) + … + d(n)) / w: the mean of the last *size* usable observations."""
 
     size: int
 
     def __post_init__(self) -> None:
         if self.size < 1:
-            raise BadInput(f"a window of {self.size} observations; write 1 or more")
+            raise BadInput(f"size is {self.size} observations; write 1 or more")
 
     def __call__(self, history: Sequence[Observation], /) -> Observation:
-        """Return the average of the last of *history*."""
+        """Return the average of the last observations of *history*."""
         return _smoothed(history, self._weights)
 
     def _weights(self, number: int) -> list[float]:
@@ -115,7 +114,7 @@ def _smoothed(history: Sequence[Observation], weights: _Weights) -> Observation:
 
 
 def _weighted(observations: Sequence[Observation], weights: _Weights) -> _Weighted:
-    """Return those that count at all, the one that counts most counting 1."""
+    """Return the observations with a weight, scaled so that the largest is 1."""
     given = weights(len(observations))
     pairs = zip(observations, given, strict=True)
     return [(observation, weight / max(given)) for observation, weight in pairs if weight > 0]
@@ -166,9 +165,9 @@ def _operator(name: str, alike: _Weighted, settled: _Weighted) -> ObservedOperat
 
 
 def _typical(times: Sequence[tuple[Moments, float]]) -> Moments:
-    """Return as many times as there are, each as long as the mean in the middle.
+    """Return as many times as there are, each as long as the median of the means.
 
-    Observations count by their weight, and not by their times: most come when they wait.
+    Observations are weighted, not their times: most times come from intervals with waits.
     """
     told = sorted((each.mean_s, w) for each, w in times if each.mean_s is not None)
     total = sum(weight for _, weight in told)
@@ -188,10 +187,10 @@ def _mean(values: Sequence[tuple[float, float]]) -> float:
 
 
 def _blend(sketches: Sequence[tuple[Sketch, float]]) -> Sketch:
-    """Return the sketch in which times count by weight.
+    """Return the weighted sum of sketches.
 
-    Counts are whole. Rounding the running total instead of each of them keeps every rank to
-    half a root, where single counts of old roots would all round to nothing.
+    Counts are whole numbers. The running total is rounded, not each count: this keeps every
+    rank to half a root, where small counts of old roots would all be rounded to 0.
     """
     counts = sum((sketch.counts * weight for sketch, weight in sketches), np.zeros(1))
     whole = np.diff(np.rint(np.cumsum(counts)), prepend=0.0).astype(np.int64)

@@ -268,7 +268,7 @@ def test_a_picture_that_cannot_be_written_is_named(tmp_path, stage, made):
         (("--target-p95", "3s", "--target-mean", "1s"), "--target-mean and --target-p95 are"),
         (
             (*FEW, "--policies", "drs,oracle"),
-            "unknown policy 'oracle'; write drs or ds2",
+            "unknown policy 'oracle'; write one of drs, ds2",
         ),
         ((*FEW, "--policies", ""), "unknown policy ''"),
         ((*FEW, "--every", "10"), "'10' has no unit"),

@@ -439,7 +439,7 @@ def test_drs_is_told_what_was_given_and_keeps_the_rest():
     ("arguments", "said"),
     [
         ((), "there is no target to judge by; write --target-p95 3s"),
-        ((*P95, "--policy", "oracle"), "unknown policy 'oracle'; write drs or ds2"),
+        ((*P95, "--policy", "oracle"), "unknown policy 'oracle'; write one of drs, ds2"),
         ((*P95, "--policy", "ds2", "--forecast"), "--forecast: only drs can be told, and the "),
         ((*P95, "--policy", "ds2", "--t-ra", "9s"), "--t-ra: only drs can be told"),
         ((*P95, "--t-ra", "9"), "'9' has no unit"),

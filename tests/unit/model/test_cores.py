@@ -103,4 +103,4 @@ def test_a_running_application_without_enough_cores_shares_what_there_is():
 
 def test_a_prediction_says_what_it_took_into_account():
     said = str(predict(PAIR, ALLOCATION).computing)
-    assert said.startswith("computing takes 1.6 of 2 cores: its part of service times is 1.9")
+    assert said.startswith("computing uses 1.6 of 2 cores and takes 1.9")

@@ -164,14 +164,14 @@ def test_an_operator_that_cannot_keep_up_is_named():
 @pytest.mark.parametrize(
     ("allocation", "said"),
     [
-        ({"split": 1}, "says nothing of count"),
-        ({}, "says nothing of split, count"),
-        ({"split": 1, "count": 1, "sum": 1}, "no operator 'sum'; write some of split, count"),
-        ({"split": 0, "count": 1}, "split: 0 is no number of processors"),
-        ({"split": 1.0, "count": 1}, "split: 1.0 is no number"),
-        ({"split": True, "count": 1}, "split: True is no number"),
-        ({"split": "1", "count": 1}, "split: '1' is no number"),
-        ({"split": None, "count": 1}, "split: None is no number"),
+        ({"split": 1}, "no processors for count"),
+        ({}, "no processors for split, count"),
+        ({"split": 1, "count": 1, "sum": 1}, "no operator 'sum'; operators are split, count"),
+        ({"split": 0, "count": 1}, "split: 0 is not a valid number of processors"),
+        ({"split": 1.0, "count": 1}, "split: 1.0 is not a valid number"),
+        ({"split": True, "count": 1}, "split: True is not a valid number"),
+        ({"split": "1", "count": 1}, "split: '1' is not a valid number"),
+        ({"split": None, "count": 1}, "split: None is not a valid number"),
     ],
 )
 def test_an_allocation_that_does_not_fit_is_refused(allocation, said):

@@ -127,9 +127,9 @@ def test_a_run_ends_when_nothing_comes_any_more():
 
 
 def test_an_allocation_has_to_fit():
-    with pytest.raises(BadAllocation, match="says nothing of second"):
+    with pytest.raises(BadAllocation, match="no processors for second"):
         simulate(PAIR, {"first": 1}, roots=10)
-    with pytest.raises(BadAllocation, match="0 is no number of processors"):
+    with pytest.raises(BadAllocation, match="0 is not a valid number of processors"):
         simulate(PAIR, {"first": 1, "second": 0}, roots=10)
 
 
