@@ -15,7 +15,7 @@ def simulated(conditions: Conditions) -> Engine:
 
 
 class _Simulated(Simulator):
-    """A simulator on which adding processors may cost more than taking them away."""
+    """A simulator on which adding processors may cost more than removing them."""
 
     def __init__(self, workload: Workload, seed: int, pauses: Pauses) -> None:
         super().__init__(workload=workload, seed=seed, sample_every=1)

@@ -192,7 +192,7 @@ def test_a_topology_may_come_from_standard_input():
             ("plan", VLD, "--processors", 22, "--model", "mg1"),
             "unknown station model 'mg1'",
         ),
-        (("plan", VLD, "--processors", 22, "--model", "no.such"), "no station model"),
+        (("plan", VLD, "--processors", 22, "--model", "no.such"), "unknown station model"),
         (("plan", VLD, "--processors", 22, "--reserved", 3), "without --slots-per-node"),
         (("plan", VLD, "--processors", 22, "--slots-per-node", 0), "0 slots per node"),
         (("predict", VLD, "--allocation", "extract=10"), "no processors for match, aggregate"),
@@ -214,7 +214,7 @@ def test_bad_input_is_one_line_and_status_2(arguments, said):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("plan", VLD, "--processors", 15), "least that can is 16 (extract=7, match=8, aggr"),
+        (("plan", VLD, "--processors", 15), "at least 16 are needed (extract=7, match=8, aggr"),
         (("plan", VLD, "--target-mean", "1s"), "without any waiting it is still 1.07 s"),
         (("plan", VLD, "--target-p95", "2s"), "without any waiting it is still 2.51"),
         (("plan", VLD, "--target-mean", "1.12s", "--processors", 20), "22 are needed"),

@@ -324,7 +324,7 @@ def test_without_java_it_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     done = run("--for", "1s")
     assert done.exit_code == 3
-    assert "no Java 17 or newer" in done.stderr
+    assert "Java 17 or newer is required" in done.stderr
 
 
 @pytest.mark.usefixtures("engines")

@@ -98,7 +98,7 @@ def test_a_simulated_application_is_steered_from_another_terminal(tmp_path):
         assert "the loop decides" in said("resume")
         assert "paused" in said("pause")
         done = CliRunner().invoke(app, ["dead-letters"])
-        assert (done.exit_code, "the simulator has no Kafka" in done.stderr) == (3, True)
+        assert (done.exit_code, "the simulator does not use Kafka" in done.stderr) == (3, True)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answered:
             assert 'sojourn_deciding{app="vld"} 0' in answered.read().decode()
         assert said("logs") == ""

@@ -135,8 +135,11 @@ def test_a_plot_is_a_picture(tmp_path, allocation):
             "--duration and --records are both given",
         ),
         ((*BEST, "--duration", "60"), "'60' has no unit"),
-        ((*BEST, "--duration", "0s"), "no root that came after the warm-up of 0 s completed"),
-        ((*BEST, "--records", 0), "no root that came after the warm-up of 0 s completed"),
+        (
+            (*BEST, "--duration", "0s"),
+            "no root that arrived after the warm-up of 0 s completed",
+        ),
+        ((*BEST, "--records", 0), "no root that arrived after the warm-up of 0 s completed"),
         (
             (*BEST, "--service", "weibull"),
             "'weibull' is not a shape of service times; write on",
