@@ -23,7 +23,8 @@ from sojourn.act.policy.ds2 import Ds2
 from sojourn.act.policy.flink import Flink, FlinkSettings
 from sojourn.act.policy.static import Static
 from sojourn.act.policy.threshold import Threshold
-from sojourn.rehearsal import Estimate, Stage, rehearse
+from sojourn.measure.interval import Interval
+from sojourn.rehearsal import Stage, rehearse
 from sojourn.simulate.trace import read_rates
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -117,7 +118,7 @@ def summary(trials, scores):
         by_setting.setdefault((trial.policy, trial.setting), []).append(score)
     return {
         setting: tuple(
-            Estimate.over([getattr(score, name) for score in some])
+            Interval.over([getattr(score, name) for score in some])
             for name in ("outside", "processor_hours", "changes", "worst_s")
         )
         for setting, some in by_setting.items()
@@ -135,14 +136,18 @@ def report(load, found):
         f"{'changes':>8} {'worst s':>9}"
     )
     for (name, setting), (outside, hours, changes, worst) in found.items():
-        dominates = name != "drs" and outside.mean < drs[0].mean and hours.mean < drs[1].mean
-        print(
-            f"{name:10} {setting:10} {100 * outside.mean:7.2f} ± {100 * outside.half:4.2f} "
-            f"{hours.mean:11.1f} ± {hours.half:4.1f} {changes.mean:8.1f} {worst.mean:9.1f}"
-            + "  dominates drs"
-            * dominates
+        dominates = (
+            name != "drs" and outside.value < drs[0].value and hours.value < drs[1].value
         )
-    return [s for s, f in found.items() if f[0].mean < drs[0].mean and f[1].mean < drs[1].mean]
+        print(
+            f"{name:10} {setting:10} "
+            f"{100 * outside.value:7.2f} ± {100 * outside.half_width:4.2f} "
+            f"{hours.value:11.1f} ± {hours.half_width:4.1f} "
+            f"{changes.value:8.1f} {worst.value:9.1f}" + "  dominates drs" * dominates
+        )
+    return [
+        s for s, f in found.items() if f[0].value < drs[0].value and f[1].value < drs[1].value
+    ]
 
 
 def draw(path, found_by_load):
@@ -172,10 +177,10 @@ def _points(axes, found):
     for colour, name in enumerate(dict.fromkeys(name for name, _ in found)):
         points = [(h, o) for (n, _), (o, h, _, _) in found.items() if n == name]
         axes.errorbar(
-            [h.mean for h, _ in points],
-            [100 * o.mean for _, o in points],
-            xerr=[np.nan_to_num(h.half) for h, _ in points],
-            yerr=[100 * np.nan_to_num(o.half) for _, o in points],
+            [h.value for h, _ in points],
+            [100 * o.value for _, o in points],
+            xerr=[np.nan_to_num(h.half_width) for h, _ in points],
+            yerr=[100 * np.nan_to_num(o.half_width) for _, o in points],
             fmt="*" if name == "drs" else "o",
             markersize=16 if name == "drs" else 5,
             color=f"C{colour}",

@@ -7,6 +7,17 @@ from sojourn.spark.jars import resolve_jars
 from sojourn.spark.java import find_java
 
 
+def pytest_addoption(parser):
+    """Let the contracts be tested on what is not in the tree."""
+    for option, what in (("--policy", "policies"), ("--model", "station models")):
+        parser.addoption(
+            option,
+            action="append",
+            metavar="package.module:name",
+            help=f"test the contract of {what} on this one alone; may be repeated",
+        )
+
+
 @pytest.fixture(scope="session")
 def jars():
     """Return the real jars, as `make setup` has downloaded them."""

@@ -48,6 +48,8 @@ Errors keep their values as arguments, so they pickle, and format them in `__str
 
 from collections.abc import Mapping
 
+from sojourn.escaped import escaped
+
 __all__ = [
     "ApplicationStopped",
     "BadAllocation",
@@ -134,7 +136,7 @@ class NoJava(EngineError):
         self.found, self.least = found, least
 
     def __str__(self) -> str:
-        return _printable(
+        return escaped(
             f"Java {self.least} or newer is required: {self.found}; install it, "
             "and set JAVA_HOME to its folder or put it on the PATH"
         )
@@ -148,10 +150,10 @@ class JarsMissing(EngineError):
         self.missing, self.said = missing, said
 
     def __str__(self) -> str:
-        return _printable(
+        return escaped(
             f"could not download {', '.join(self.missing)}: {self.said}; check the network, or "
-            "set SOJOURN_IVY_SETTINGS to an Ivy settings file with a mirror, or SOJOURN_JARS "
-            "to a folder with the jars"
+            "set SOJOURN_IVY_SETTINGS to an Ivy settings file with a mirror, or SOJOURN_JARS to "
+            "a folder with the jars"
         )
 
 
@@ -163,8 +165,8 @@ class BrokerFailed(EngineError):
         self.problem, self.way_out, self.log = problem, way_out, log
 
     def __str__(self) -> str:
-        said = _printable(f"{self.problem}; {self.way_out}")
-        return "\n  ".join([said, *map(_printable, self.log)])
+        said = escaped(f"{self.problem}; {self.way_out}")
+        return "\n  ".join([said, *map(escaped, self.log)])
 
 
 class BadFile(BadInput):
@@ -175,7 +177,7 @@ class BadFile(BadInput):
 
     def __str__(self) -> str:
         source, problem, way_out = self.args
-        return _printable(f"{source}: {problem}; {way_out}")
+        return escaped(f"{source}: {problem}; {way_out}")
 
 
 class BadTopology(BadInput):
@@ -194,7 +196,7 @@ class BadTopology(BadInput):
 
     def __str__(self) -> str:
         where = f"{self.source}: {self.place}" if self.source else self.place
-        return _printable(f"{where}: {self.problem}; {self.way_out}")
+        return escaped(f"{where}: {self.problem}; {self.way_out}")
 
 
 class UnknownField(BadTopology):
@@ -245,7 +247,7 @@ class BadApplication(BadInput):
         self.place, self.problem, self.way_out = place, problem, way_out
 
     def __str__(self) -> str:
-        return _printable(f"{self.place}: {self.problem}; {self.way_out}")
+        return escaped(f"{self.place}: {self.problem}; {self.way_out}")
 
 
 class BadSchema(BadApplication):
@@ -260,7 +262,7 @@ class BadRecord(BadInput):
         self.place, self.problem = place, problem
 
     def __str__(self) -> str:
-        return _printable(f"{self.place}: {self.problem}")
+        return escaped(f"{self.place}: {self.problem}")
 
 
 class BadAllocation(BadInput):
@@ -290,11 +292,7 @@ class UnknownEngine(BadInput):
         super().__init__(name, known)
 
     def __str__(self) -> str:
-        name, known = self.args
-        return (
-            f"unknown engine {name!r}; write {' or '.join(known)}, or package.module:name for "
-            "your own"
-        )
+        return escaped(f"unknown engine {_among(*self.args)}")
 
 
 class UnknownModel(BadInput):
@@ -304,8 +302,7 @@ class UnknownModel(BadInput):
         super().__init__(name, known)
 
     def __str__(self) -> str:
-        name, known = self.args
-        return f"unknown station model {name!r}; write one of {', '.join(known)}"
+        return escaped(f"unknown station model {_among(*self.args)}")
 
 
 class UnknownPolicy(BadInput):
@@ -315,8 +312,7 @@ class UnknownPolicy(BadInput):
         super().__init__(name, known)
 
     def __str__(self) -> str:
-        name, known = self.args
-        return f"unknown policy {name!r}; write one of {', '.join(known)}"
+        return escaped(f"unknown policy {_among(*self.args)}")
 
 
 class UnknownPlacer(BadInput):
@@ -326,8 +322,7 @@ class UnknownPlacer(BadInput):
         super().__init__(name, known)
 
     def __str__(self) -> str:
-        name, known = self.args
-        return f"unknown placer {name!r}; write one of {', '.join(known)}"
+        return escaped(f"unknown placer {_among(*self.args)}")
 
 
 class UnstableStation(CannotBeDone):
@@ -472,10 +467,9 @@ class Extrapolated(CannotBeDone):
         )
 
 
-def _printable(text: str) -> str:
-    """Return *text* with control characters escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def _each(allocation: Mapping[str, int]) -> str:
     return ", ".join(f"{operator}={k}" for operator, k in allocation.items())
+
+
+def _among(name: str, known: tuple[str, ...]) -> str:
+    return f"{name!r}; write one of {', '.join(known)}, or package.module:name for your own"

@@ -7,8 +7,7 @@ which it was born, however late it is done.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from math import isfinite, nan, sqrt
-from statistics import fmean, stdev
+from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +24,12 @@ from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
 from sojourn.topology import Topology
 
-__all__ = ["Estimate", "Rehearsal", "Score", "Stage", "rehearse"]
+__all__ = ["Rehearsal", "Score", "Stage", "rehearse"]
 
 # After the end of the load, records in flight may take this multiple of its duration.
 _MOST_DRAINING = 2.0
 # Results are kept for each window; more than this many come from a wrong unit.
 _MOST_WINDOWS = 1e7
-# Student's t for 95 %, by degrees of freedom; for more, that of the normal distribution.
-_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-_NORMAL = 1.96
 
 Roots = Callable[[NDArray[np.void]], None]
 
@@ -124,33 +120,6 @@ class Rehearsal:
     score: Score
     episodes: Sequence[Episode]
     windows_s: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """The mean over several seeds, and the half-width of its 95 % confidence interval.
-
-    >>> Estimate.over([1.0, 2.0, 3.0])
-    Estimate(mean=2.0, half=2.484)
-    >>> Estimate.over([1.0])
-    Estimate(mean=1.0, half=nan)
-    """
-
-    mean: float
-    half: float
-
-    @classmethod
-    def over(cls, values: Sequence[float]) -> "Estimate":
-        """Return the estimate from independent runs; the error of a single run is not known.
-
-        Runs without a value are left out.
-        """
-        told = [value for value in values if isfinite(value)]
-        if len(told) < 2:
-            return cls(fmean(told) if told else nan, nan)
-        freedom = len(told) - 1
-        student = _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else _NORMAL
-        return cls(fmean(told), student * stdev(told) / sqrt(len(told)))
 
 
 def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usual

@@ -1,4 +1,7 @@
-"""What every policy in the folder has to hold, so that the loop may obey any of them."""
+"""What every policy has to hold, so that the loop may obey any of them.
+
+With `--policy package.module:name` it is tested on that one.
+"""
 
 from dataclasses import replace
 
@@ -36,9 +39,16 @@ CHAIN = sj.Topology(
 TURNS = {"drs": 2, "ds2": 2, "threshold": 3, "flink": 40}
 MOST_TURNS = max(TURNS.values())
 
-every_policy = pytest.mark.parametrize("name", names())
-every_that_acts = pytest.mark.parametrize("name", [n for n in names() if n != "static"])
 hurried = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+
+
+def pytest_generate_tests(metafunc):
+    """Test every policy in the folder, or those from outside that were named."""
+    every = metafunc.config.getoption("policy") or names()
+    if "name" in metafunc.fixturenames:
+        metafunc.parametrize("name", every)
+    if "acting" in metafunc.fixturenames:
+        metafunc.parametrize("acting", [name for name in every if name != "static"])
 
 
 # -- whatever was measured --------------------------------------------------------------------
@@ -112,7 +122,6 @@ def _check(decision, known, most):
         assert known.seen.reason in decision.reason
 
 
-@every_policy
 @hurried
 @given(data=st.data())
 def test_whatever_is_measured_there_is_a_decision_within_all_bounds(name, data):
@@ -147,20 +156,18 @@ def _loop(running, name, allocation, most=None):
     return Loop(running, CHAIN, policy(name, target=TARGET, most=most), every_s=EVERY_S)
 
 
-@every_that_acts
-def test_an_overload_gets_processors_within_the_turns_it_may_take(name):
+def test_an_overload_gets_processors_within_the_turns_it_may_take(acting):
     with Simulator() as running:
-        loop = _loop(running, name, {"a": 2, "b": 1})
-        turns = [loop.turn() for _ in range(TURNS.get(name, MOST_TURNS))]
+        loop = _loop(running, acting, {"a": 2, "b": 1})
+        turns = [loop.turn() for _ in range(TURNS.get(acting, MOST_TURNS))]
         assert "up" in [turn.decision.kind for turn in turns]
         assert running.plan.allocation["a"] > 2
         assert running.plan.allocation == loop.knowledge.allocation
 
 
-@every_that_acts
-def test_an_overload_is_worked_off_in_the_end(name):
+def test_an_overload_is_worked_off_in_the_end(acting):
     with Simulator() as running:
-        loop = _loop(running, name, {"a": 2, "b": 1})
+        loop = _loop(running, acting, {"a": 2, "b": 1})
         turns = [loop.turn() for _ in range(4 * MOST_TURNS)]
         # one that goes by a single interval has too few now and then
         for operator, needed in {"a": 4, "b": 2}.items():
@@ -168,7 +175,6 @@ def test_an_overload_is_worked_off_in_the_end(name):
         assert sum(o.backlog for o in turns[-1].observation.operators.values()) < 1000
 
 
-@every_policy
 def test_an_overload_beyond_what_there_may_be_is_borne(name):
     with Simulator() as running:
         loop = _loop(running, name, {"a": 2, "b": 1}, most=4)
@@ -178,10 +184,9 @@ def test_an_overload_beyond_what_there_may_be_is_borne(name):
             assert turn.decision.reason.strip()
 
 
-@every_that_acts
-def test_what_is_wanted_is_told_with_every_decision(name):
+def test_what_is_wanted_is_told_with_every_decision(acting):
     with Simulator() as running:
-        loop = _loop(running, name, {"a": 6, "b": 3})
+        loop = _loop(running, acting, {"a": 6, "b": 3})
         assert all(loop.turn().decision.wanted for _ in range(3))
 
 
@@ -189,5 +194,5 @@ def test_what_is_wanted_is_told_with_every_decision(name):
 
 
 def test_a_policy_that_does_not_exist_is_named_with_those_that_do():
-    with pytest.raises(UnknownPolicy, match="unknown policy 'none'; write one of drs, ds2"):
+    with pytest.raises(UnknownPolicy, match=f"'none'; write one of {', '.join(names())}"):
         policy("none", target=TARGET)

@@ -1,4 +1,7 @@
-"""What every station model in the folder has to hold, so that plans may rely on any of them."""
+"""What every station model has to hold, so that plans may rely on any of them.
+
+With `--model package.module:name` it is tested on that one.
+"""
 
 from itertools import islice, pairwise, product
 from time import perf_counter
@@ -8,13 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sojourn.errors import UnknownModel
+from sojourn.errors import BadInput, UnknownModel
 from sojourn.model.lattice import Lattice
 from sojourn.model.station import names, station
 from sojourn.topology.load import StationLoad
 from strategies import loads
-
-every_model = pytest.mark.parametrize("model", [station(name) for name in names()], ids=names())
 
 # Loads of all kinds: hardly any and a lot, exactly full and almost, regular and in bursts.
 hard_loads = st.builds(
@@ -26,6 +27,13 @@ hard_loads = st.builds(
     service_scv=st.just(1.0) | st.floats(0, 20),
 )
 further = st.integers(0, 40)
+
+
+def pytest_generate_tests(metafunc):
+    """Test every model in the folder, or those from outside that were named."""
+    if "model" in metafunc.fixturenames:
+        every = metafunc.config.getoption("model") or names()
+        metafunc.parametrize("model", [station(name) for name in every], ids=every)
 
 
 def first_waits_s(model, load, number=60):
@@ -47,12 +55,11 @@ def covering(model, load, processors, points=4096):
         horizon_s *= 2
 
 
-@every_model
-def test_a_model_is_the_functions_of_its_file(model):
-    assert model.__all__ == ["service", "wait", "wait_s", "waits_s"]
+@pytest.mark.parametrize("name", names())
+def test_a_model_of_ours_is_the_functions_of_its_file(name):
+    assert station(name).__all__ == ["service", "wait", "wait_s", "waits_s"]
 
 
-@every_model
 @given(load=loads | hard_loads)
 @settings(max_examples=200)
 def test_the_wait_falls_with_each_further_processor(model, load):
@@ -60,7 +67,6 @@ def test_the_wait_falls_with_each_further_processor(model, load):
         assert more < fewer or more == fewer == 0
 
 
-@every_model
 @given(load=loads | hard_loads)
 @settings(max_examples=300)
 def test_each_further_processor_gains_less(model, load):
@@ -70,7 +76,6 @@ def test_each_further_processor_gains_less(model, load):
         assert one - two >= two - three - 1e-12 * one
 
 
-@every_model
 def test_gains_shrink_however_bursty_the_arrivals_and_the_service_are(model):
     """A correction that sets in suddenly, as arrivals become regular, makes gains grow."""
     erlangs = (0.01, 0.1, 0.5, 0.999999, 1, 1.5, 3.7, 9.99, 10, 31.6, 99.5, 199.9)
@@ -85,13 +90,11 @@ def test_gains_shrink_however_bursty_the_arrivals_and_the_service_are(model):
         assert np.all(np.diff(gains_s) <= 1e-12 * waits_s[:-2]), load
 
 
-@every_model
 @given(load=loads | hard_loads, spare=further)
 def test_no_wait_is_negative(model, load, spare):
     assert model.wait_s(load, load.min_processors + spare) >= 0
 
 
-@every_model
 @given(load=loads | hard_loads, spare=further, power=st.integers(-12, 12))
 def test_the_unit_of_time_does_not_matter(model, load, spare, power):
     """Units apart by a power of two, so that the load itself does not round to another."""
@@ -112,7 +115,6 @@ def test_the_unit_of_time_does_not_matter(model, load, spare, power):
     )
 
 
-@every_model
 @given(load=loads | hard_loads, spare=further)
 def test_waits_one_by_one_are_the_waits_asked_for_singly(model, load, spare):
     first = load.min_processors + spare
@@ -120,7 +122,6 @@ def test_waits_one_by_one_are_the_waits_asked_for_singly(model, load, spare):
         assert wait_s == pytest.approx(model.wait_s(load, processors), rel=1e-10, abs=1e-290)
 
 
-@every_model
 @given(load=loads | hard_loads, spare=st.integers(0, 6))
 @settings(max_examples=60)
 def test_the_mean_sojourn_is_the_wait_and_the_service(model, load, spare):
@@ -130,7 +131,6 @@ def test_the_mean_sojourn_is_the_wait_and_the_service(model, load, spare):
     assert lattice.mean_s(masses) == pytest.approx(expected_s, rel=1e-6)
 
 
-@every_model
 @given(load=loads | hard_loads, horizon=st.floats(0.1, 100))
 def test_masses_are_probabilities(model, load, horizon):
     wait_s = model.wait_s(load, load.min_processors)
@@ -144,7 +144,6 @@ def test_masses_are_probabilities(model, load, horizon):
         assert masses.sum() <= 1 + 1e-9
 
 
-@every_model
 @given(load=loads | hard_loads, horizon=st.sampled_from([1.0, 3.0, 30.0]))
 @settings(max_examples=150)
 def test_no_part_of_the_tail_grows_with_a_further_processor(model, load, horizon):
@@ -156,7 +155,6 @@ def test_no_part_of_the_tail_grows_with_a_further_processor(model, load, horizon
         assert np.all(more >= fewer - 1e-9)
 
 
-@every_model
 @given(load=loads | hard_loads)
 def test_with_processors_enough_nothing_is_left_but_service(model, load):
     lattice = Lattice.up_to(5 * load.service_s or 1.0, 256)
@@ -164,7 +162,6 @@ def test_with_processors_enough_nothing_is_left_but_service(model, load):
     np.testing.assert_allclose(masses, model.service(load, lattice), atol=1e-3)
 
 
-@every_model
 def test_an_operator_that_nothing_reaches_makes_nobody_wait(model):
     idle = StationLoad(arrivals_per_s=0.0, service_s=0.5)
     assert first_waits_s(model, idle, 3) == [0, 0, 0]
@@ -172,7 +169,6 @@ def test_an_operator_that_nothing_reaches_makes_nobody_wait(model):
     assert lattice.mean_s(masses) == pytest.approx(0.5)
 
 
-@every_model
 def test_service_that_takes_no_time_makes_nobody_wait(model):
     swift = StationLoad(arrivals_per_s=1000.0, service_s=0.0)
     assert first_waits_s(model, swift, 3) == [0, 0, 0]
@@ -180,7 +176,6 @@ def test_service_that_takes_no_time_makes_nobody_wait(model):
     assert masses[0] == pytest.approx(1)
 
 
-@every_model
 @pytest.mark.parametrize(
     ("erlangs", "processors"),
     [(1e5, 100_001), (1e5, 101_000), (1e5, 1_000_000), (999_999.5, 1_000_000), (3, 1_000_000)],
@@ -198,7 +193,6 @@ def test_a_million_processors_take_a_moment(model, erlangs, processors):
     assert 0 < masses.sum() <= 1 + 1e-9
 
 
-@every_model
 @given(load=loads | hard_loads, spare=further)
 def test_the_same_question_gets_the_same_answer(model, load, spare):
     processors, lattice = load.min_processors + spare, Lattice.up_to(1.0, 64)
@@ -209,9 +203,14 @@ def test_the_same_question_gets_the_same_answer(model, load, spare):
 
 @pytest.mark.parametrize("name", ["mm1", "base", "", ".", "..gigk", ".gigk", "ours.queue"])
 def test_a_model_that_is_not_there_is_refused_with_those_that_are(name):
-    with pytest.raises(UnknownModel, match="gigk, mmk, round_robin"):
+    with pytest.raises(UnknownModel, match=f"there are {', '.join(names())}"):
         station(name)
 
 
 def test_a_model_of_ones_own_is_named_by_its_module():
     assert station("sojourn.model.station.mmk") is station("mmk")
+
+
+def test_what_has_not_all_functions_is_no_model():
+    with pytest.raises(BadInput, match="math:pi is no station model: it has no service, wait,"):
+        station("math:pi")

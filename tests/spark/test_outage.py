@@ -95,5 +95,5 @@ def test_an_outage_is_outlived_and_nothing_is_lost_until_patience_ends(jars, tmp
             finally:
                 done.close()
             broker.kill()
-            with pytest.raises(ApplicationStopped, match=r"no broker answers at .* for 9"):
+            with pytest.raises(ApplicationStopped, match=r"no broker has answered at .* for 9"):
                 list(loop.run(engine.now_s + DEADLINE_S))

@@ -38,7 +38,7 @@ RAISED = [
     errors.BrokerAway(102.0),
     errors.NoJava("java is not on the PATH", 17),
     errors.JarsMissing(("org.apache.kafka:kafka_2.13:3.9.2",), "not found"),
-    errors.BrokerFailed("port 9092 is taken", "name another", ("Address already in use",)),
+    errors.BrokerFailed("port 9092 is in use", "name another", ("Address already in use",)),
     errors.UnknownEngine("flink", ("spark", "simulator")),
     errors.UnknownModel("mm1", ("mmk", "gigk")),
     errors.UnknownPolicy("hpa", ("drs", "ds2")),
@@ -132,7 +132,7 @@ def test_what_a_terminal_cannot_show_is_escaped(error):
 
 
 SAID = """
-unknown station model 'mm1'; write one of gigk, mmk
+unknown station model 'mm1'; write one of gigk, mmk, or package.module:name for your own
 3 processors cannot keep up; at least 5 are needed
 match: 3 processors cannot keep up; at least 5 are needed
 the load needs 2.3 cores, but there are 2; more processors do not help,

@@ -6,7 +6,7 @@ from sojourn.act.policy import policy
 from sojourn.act.policy.static import Static
 from sojourn.errors import BadWorkload, UnknownPolicy
 from sojourn.plan import Plan
-from sojourn.rehearsal import Estimate, Stage, rehearse
+from sojourn.rehearsal import Stage, rehearse
 from sojourn.simulate.workload import Rates
 
 ONE = sj.Topology(
@@ -90,9 +90,3 @@ def test_what_cannot_be_staged_is_refused():
         stage((0, 50), (50, 50), window_s=0)
     with pytest.raises(UnknownPolicy, match="hpa"):
         policy("hpa", target=TARGET)
-
-
-def test_intervals_shrink_with_seeds():
-    few, many = (Estimate.over([1.0, 2.0, 3.0] * n) for n in (1, 5))
-    assert few.mean == many.mean == 2
-    assert many.half < few.half

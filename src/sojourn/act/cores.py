@@ -5,14 +5,13 @@ the others. A processor that mostly waits for something else still helps.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from sojourn.act.policy.base import Policy
 from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.model.cores import computing
 from sojourn.topology import Operator, Topology
 
-__all__ = ["WithinCores", "within_cores"]
+__all__ = ["within_cores"]
 
 # The part of the cores at which they are full: service times are many times as long there.
 _FULL = 0.95
@@ -23,17 +22,6 @@ _BUSY, _IN_A_ROW = 0.97, 2
 _WAY_OUT = "only more cores"
 # From this part of the service time on, an operator computes more than it waits.
 _COMPUTES = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WithinCores:
-    """Decides as *policy* does, without processors that would find no core."""
-
-    policy: Policy
-
-    def __call__(self, knowledge: Knowledge, /) -> Wish:
-        """Return what should be done now."""
-        return within_cores(self.policy(knowledge), knowledge, knowledge.topology)
 
 
 def within_cores(wish: Wish, knowledge: Knowledge, topology: Topology) -> Wish:

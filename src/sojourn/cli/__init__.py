@@ -1,5 +1,6 @@
 """The command line. Exit status: 0 done, 2 bad input, 3 cannot be done."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -12,7 +13,9 @@ from sojourn.cli.dead_letters import dead_letters
 from sojourn.cli.explain import explain
 from sojourn.cli.history import history
 from sojourn.cli.logs import logs
+from sojourn.cli.options.group import expanded
 from sojourn.cli.plan import plan
+from sojourn.cli.policies import policies
 from sojourn.cli.predict import predict
 from sojourn.cli.ps import ps
 from sojourn.cli.rehearse import rehearse
@@ -76,31 +79,44 @@ def _options(
     pass
 
 
-_PLAN, _TRY, _RUN, _ORDER, _KAFKA = (
-    "Plan", "Try out", "Run and watch", "Tell a running application", "Kafka",
-)  # fmt: skip
+_PANELS: dict[str, dict[str, Callable[..., None]]] = {
+    "Plan": {
+        "plan": plan,
+        "predict": predict,
+        "explain": explain,
+        "topology": topology,
+        "calibrate": calibrate,
+    },
+    "Try out": {
+        "simulate": simulate,
+        "rehearse": rehearse,
+        "compare": compare,
+        "policies": policies,
+        "reproduce": reproduce,
+    },
+    "Run and watch": {
+        "run": run,
+        "top": top,
+        "ps": ps,
+        "logs": logs,
+        "history": history,
+    },
+    "Tell a running application": {
+        "scale": scale,
+        "pause": pause,
+        "resume": resume,
+        "set": set_goal,
+    },
+    "Kafka": {
+        "dead-letters": dead_letters,
+        "retry": retry,
+        "broker": broker,
+    },
+}
 
-app.command(rich_help_panel=_PLAN)(plan)
-app.command(rich_help_panel=_PLAN)(predict)
-app.command(rich_help_panel=_PLAN)(explain)
-app.command(rich_help_panel=_PLAN)(topology)
-app.command(rich_help_panel=_PLAN)(calibrate)
-app.command(rich_help_panel=_TRY)(simulate)
-app.command(rich_help_panel=_TRY)(rehearse)
-app.command(rich_help_panel=_TRY)(compare)
-app.command(rich_help_panel=_TRY)(reproduce)
-app.command(rich_help_panel=_RUN)(run)
-app.command(rich_help_panel=_RUN)(top)
-app.command(rich_help_panel=_RUN)(ps)
-app.command(rich_help_panel=_RUN)(logs)
-app.command(rich_help_panel=_RUN)(history)
-app.command(rich_help_panel=_ORDER)(scale)
-app.command(rich_help_panel=_ORDER)(pause)
-app.command(rich_help_panel=_ORDER)(resume)
-app.command(name="set", rich_help_panel=_ORDER)(set_goal)
-app.command(name="dead-letters", rich_help_panel=_KAFKA)(dead_letters)
-app.command(rich_help_panel=_KAFKA)(retry)
-app.command(rich_help_panel=_KAFKA)(broker)
+for _panel, _commands in _PANELS.items():
+    for _name, _command in _commands.items():
+        app.command(_name, rich_help_panel=_panel)(expanded(_command))
 
 
 def main() -> None:

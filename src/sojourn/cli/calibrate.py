@@ -1,19 +1,18 @@
 """`sojourn calibrate`: fit what the model misses to what was measured."""
 
 import csv
-import json as json_format
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sojourn.errors import BadCalibration, BadFile
-from sojourn.model.calibration import FORMS, Calibration, Pair, fit
+from sojourn.model.calibration import FORMS, Pair, fit
 from sojourn.report.json.output import print_json
 from sojourn.report.json.plans import calibration_report
 from sojourn.topology.check import shown
 
-__all__ = ["calibrate", "read_calibration"]
+__all__ = ["calibrate"]
 
 
 def calibrate(
@@ -31,28 +30,6 @@ def calibrate(
     Example: sojourn calibrate measured.csv --form factor > calibration.json
     """
     print_json(calibration_report(fit(_read_pairs(pairs), form=form, degree=degree)))
-
-
-def read_calibration(path: Path | None) -> Calibration | None:
-    """Return the calibration in the file at *path*, None without one."""
-    if path is None:
-        return None
-    try:
-        values = json_format.loads(path.read_text(encoding="utf-8"))
-        high_s = values.get("high_s")
-        return Calibration(
-            coefficients=tuple(float(c) for c in values["coefficients"]),
-            per_hop_s=float(values["per_hop_s"]),
-            low_s=float(values["low_s"]),
-            high_s=float("inf") if high_s is None else float(high_s),
-        )
-    except OSError as error:
-        raise BadFile(
-            str(path), f"cannot be read: {error.strerror}", "check the path"
-        ) from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        problem = f"is not what `sojourn calibrate` prints: {error!r}"
-        raise BadFile(str(path), problem, "fit it anew") from error
 
 
 def _read_pairs(path: Path) -> list[Pair]:

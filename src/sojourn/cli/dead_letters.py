@@ -4,17 +4,8 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.letters import (
-    KafkaOption,
-    KafkaOptionsOption,
-    ServersOption,
-    SinceOption,
-    StateOption,
-    opened,
-    read_since,
-)
-from sojourn.cli.options import JsonOption
-from sojourn.cli.steer import AppOption
+from sojourn.cli.options.letters import LettersOptions
+from sojourn.cli.options.output import JsonOption
 from sojourn.errors import BadInput
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.dead_letters import letter_json, print_letter, print_letters
@@ -23,6 +14,7 @@ __all__ = ["dead_letters"]
 
 
 def dead_letters(
+    *,
     show: Annotated[
         str | None,
         typer.Option(metavar="POSITION", help="All of one: traceback, headers, payload."),
@@ -30,12 +22,7 @@ def dead_letters(
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=1, help="How many, the newest.")
     ] = 100,
-    since: SinceOption = None,
-    app: AppOption = None,
-    bootstrap_servers: ServersOption = None,
-    state: StateOption = None,
-    kafka_option: KafkaOption = None,
-    kafka_options: KafkaOptionsOption = None,
+    which: LettersOptions,
     json: JsonOption = False,
 ) -> None:
     """List the records that operators could not do, the newest last.
@@ -44,8 +31,8 @@ def dead_letters(
 
     Example: sojourn dead-letters --since 2h
     """
-    letters = opened(app, bootstrap_servers, state, kafka_option, kafka_options)
-    found = letters.found(read_since(since))
+    letters = which.opened()
+    found = letters.found(which.since_s)
     if show is not None:
         one = next((letter for letter in found if letter.position == show), None)
         if one is None:

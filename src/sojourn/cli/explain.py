@@ -5,23 +5,16 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.address import AddressArgument, RateOption, read_address
-from sojourn.cli.options import (
+from sojourn.cli.options.address import AddressArgument, RateOption, read_address
+from sojourn.cli.options.allocation import (
     AllocationOption,
-    JsonOption,
-    ModelOption,
+    NodesOptions,
     ProcessorsOption,
-    ReservedOption,
-    SlotsOption,
-    TargetMeanOption,
-    TargetP50Option,
-    TargetP90Option,
-    TargetP95Option,
-    TargetP99Option,
     read_allocation,
-    read_nodes,
-    read_target,
 )
+from sojourn.cli.options.model import ModelOption
+from sojourn.cli.options.output import JsonOption
+from sojourn.cli.options.target import TargetOptions
 from sojourn.cli.plan import make_plan
 from sojourn.decide import explain as decide
 from sojourn.report.json.plans import explanation_report
@@ -35,17 +28,13 @@ __all__ = ["explain"]
 
 def explain(
     address: AddressArgument,
+    *,
     rate: RateOption = None,
     allocation: AllocationOption = None,
     processors: ProcessorsOption = None,
-    target_mean: TargetMeanOption = None,
-    target_p50: TargetP50Option = None,
-    target_p90: TargetP90Option = None,
-    target_p95: TargetP95Option = None,
-    target_p99: TargetP99Option = None,
-    model: ModelOption = "gigk",
-    slots_per_node: SlotsOption = None,
-    reserved: ReservedOption = 0,
+    target: TargetOptions,
+    model: ModelOption,
+    nodes: NodesOptions,
     plot: Annotated[
         Path | None, typer.Option(metavar="OUT.png", help="Draw it: PNG, SVG or PDF.")
     ] = None,
@@ -59,10 +48,6 @@ def explain(
     Example: sojourn explain examples/vld.yaml --processors 22 --plot vld.png
     """
     topology = read_address(address, rate)
-    target = read_target(
-        mean=target_mean, p50=target_p50, p90=target_p90, p95=target_p95, p99=target_p99
-    )
-    nodes = read_nodes(slots_per_node, reserved)
     with working(f"planning {topology.name}") as far:
         chosen = (
             read_allocation(allocation)

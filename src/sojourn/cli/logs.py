@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.completion import operators_with_logs
-from sojourn.cli.options import read_duration_s
-from sojourn.cli.steer import AppOption
+from sojourn.cli.options.application import AppOption
+from sojourn.cli.options.completion import operators_with_logs
+from sojourn.cli.options.duration import read_duration_s
 from sojourn.errors import BadInput, BadTarget
 from sojourn.service.entry import find
 from sojourn.service.log_times import time_s

@@ -1,22 +1,10 @@
 """`sojourn plan`: how many processors each operator should have."""
 
-from sojourn.cli.address import AddressArgument, RateOption, read_address
-from sojourn.cli.calibrate import read_calibration
-from sojourn.cli.options import (
-    CalibrationOption,
-    JsonOption,
-    ModelOption,
-    ProcessorsOption,
-    ReservedOption,
-    SlotsOption,
-    TargetMeanOption,
-    TargetP50Option,
-    TargetP90Option,
-    TargetP95Option,
-    TargetP99Option,
-    read_nodes,
-    read_target,
-)
+from sojourn.cli.options.address import AddressArgument, RateOption, read_address
+from sojourn.cli.options.allocation import NodesOptions, ProcessorsOption
+from sojourn.cli.options.model import CalibrationOption, ModelOption
+from sojourn.cli.options.output import JsonOption
+from sojourn.cli.options.target import TargetOptions
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
 from sojourn.decide.nodes import Nodes
@@ -36,17 +24,13 @@ __all__ = ["make_plan", "plan"]
 
 def plan(
     address: AddressArgument,
+    *,
     rate: RateOption = None,
     processors: ProcessorsOption = None,
-    target_mean: TargetMeanOption = None,
-    target_p50: TargetP50Option = None,
-    target_p90: TargetP90Option = None,
-    target_p95: TargetP95Option = None,
-    target_p99: TargetP99Option = None,
-    model: ModelOption = "gigk",
-    slots_per_node: SlotsOption = None,
-    reserved: ReservedOption = 0,
-    calibration: CalibrationOption = None,
+    target: TargetOptions,
+    model: ModelOption,
+    nodes: NodesOptions,
+    calibration: CalibrationOption,
     json: JsonOption = False,
 ) -> None:
     """Plan how many processors each operator should have.
@@ -57,14 +41,9 @@ def plan(
     sojourn plan examples/vld.yaml --target-p95 3s --slots-per-node 5 --reserved 3
     """
     topology = read_address(address, rate)
-    target = read_target(
-        mean=target_mean, p50=target_p50, p90=target_p90, p95=target_p95, p99=target_p99
-    )
-    nodes = read_nodes(slots_per_node, reserved)
-    correction = read_calibration(calibration)
     with working(f"planning {topology.name}"):
-        made = make_plan(topology, processors, target, model, nodes, correction)
-        predicted = predict(topology, made.allocation, model=model, calibration=correction)
+        made = make_plan(topology, processors, target, model, nodes, calibration)
+        predicted = predict(topology, made.allocation, model=model, calibration=calibration)
     hand_over(
         as_json=json,
         report=lambda: plan_report(made, predicted, target),

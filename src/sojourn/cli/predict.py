@@ -1,14 +1,9 @@
 """`sojourn predict`: what an allocation would do."""
 
-from sojourn.cli.address import AddressArgument, RateOption, read_address
-from sojourn.cli.calibrate import read_calibration
-from sojourn.cli.options import (
-    CalibrationOption,
-    JsonOption,
-    ModelOption,
-    RequiredAllocationOption,
-    read_allocation,
-)
+from sojourn.cli.options.address import AddressArgument, RateOption, read_address
+from sojourn.cli.options.allocation import RequiredAllocationOption, read_allocation
+from sojourn.cli.options.model import CalibrationOption, ModelOption
+from sojourn.cli.options.output import JsonOption
 from sojourn.model import network
 from sojourn.report.json.plans import prediction_report
 from sojourn.report.output import hand_over
@@ -21,9 +16,10 @@ __all__ = ["predict"]
 def predict(
     address: AddressArgument,
     allocation: RequiredAllocationOption,
+    *,
     rate: RateOption = None,
-    model: ModelOption = "gigk",
-    calibration: CalibrationOption = None,
+    model: ModelOption,
+    calibration: CalibrationOption,
     json: JsonOption = False,
 ) -> None:
     """Predict what an allocation would do: mean, percentiles, each operator's share.
@@ -31,9 +27,8 @@ def predict(
     Example: sojourn predict examples/vld.yaml --allocation extract=10,match=11,aggregate=1
     """
     topology, counts = read_address(address, rate), read_allocation(allocation)
-    correction = read_calibration(calibration)
     with working(f"predicting {topology.name}"):
-        predicted = network.predict(topology, counts, model=model, calibration=correction)
+        predicted = network.predict(topology, counts, model=model, calibration=calibration)
     hand_over(
         as_json=json,
         report=lambda: prediction_report(predicted),

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from sojourn.cli.options import JsonOption
+from sojourn.cli.options.output import JsonOption
 from sojourn.errors import EngineError
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.applications import Listed, applications_view, listed_json

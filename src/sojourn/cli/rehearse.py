@@ -7,35 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn.cli.address import AddressArgument, RateOption, read_address
-from sojourn.cli.options import (
-    JsonOption,
-    TargetMeanOption,
-    TargetP50Option,
-    TargetP90Option,
-    TargetP95Option,
-    TargetP99Option,
-    read_duration_s,
-)
-from sojourn.cli.policy import (
-    DrsOptions,
-    PolicyOption,
-    read_policy,
-    read_quiet_hours,
-    read_time_of_day_s,
-)
-from sojourn.cli.shapes import GapsOption, ServiceOption, read_shapes
-from sojourn.cli.stage import (
-    EveryOption,
-    FasterOption,
-    MostOption,
-    PauseOption,
-    TimesOption,
-    TraceOption,
-    WindowOption,
-    read_required_target,
-    read_stage,
-)
+from sojourn.cli.options.address import AddressArgument, RateOption, read_address
+from sojourn.cli.options.allocation import MostOption
+from sojourn.cli.options.output import JsonOption
+from sojourn.cli.options.policy import PolicyOptions
+from sojourn.cli.options.shapes import ShapesOptions
+from sojourn.cli.options.stage import PlayOptions, TraceOption
+from sojourn.cli.options.target import RequiredTargetOptions
+from sojourn.cli.options.time_of_day import read_time_of_day_s
 from sojourn.history import HistoryFile, Run
 from sojourn.knowledge import Episode
 from sojourn.report.output import hand_over
@@ -43,6 +22,7 @@ from sojourn.report.plot.history import draw_history
 from sojourn.report.terminal.console import wide_console
 from sojourn.report.terminal.live import View
 from sojourn.report.terminal.watch import chosen, lines, progress
+from sojourn.service.interrupts import Interrupts
 
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.rehearsal import Rehearsal, Stage
@@ -55,44 +35,20 @@ _INTERRUPTED = 130
 def rehearse(
     address: AddressArgument,
     trace: TraceOption,
+    *,
     rate: RateOption = None,
-    policy: PolicyOption = "drs",
-    target_mean: TargetMeanOption = None,
-    target_p50: TargetP50Option = None,
-    target_p90: TargetP90Option = None,
-    target_p95: TargetP95Option = None,
-    target_p99: TargetP99Option = None,
+    policy: PolicyOptions,
+    target: RequiredTargetOptions,
     processors: MostOption = None,
-    times: TimesOption = 1.0,
-    faster: FasterOption = 1.0,
-    every: EveryOption = "10s",
-    window: WindowOption = "60s",
-    pause: PauseOption = "0s",
+    play: PlayOptions,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same run.")] = 1,
-    service: ServiceOption = "auto",
-    gaps: GapsOption = "renewal",
+    shapes: ShapesOptions,
     passive: Annotated[
         bool, typer.Option("--passive", help="Only recommend: change nothing.")
     ] = False,
-    t_ra: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="drs: between two changes that can wait (T_ra)."),
-    ] = None,
-    drain: Annotated[
-        str | None, typer.Option(metavar="TIME", help="drs: in which a backlog is worked off.")
-    ] = None,
-    quiet_hours: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FROM-UNTIL", help="drs: change nothing from 08:00-18:00; may be repeated."
-        ),
-    ] = None,
     begins_at: Annotated[
         str, typer.Option(metavar="HH:MM", help="The time of the day when the trace begins.")
     ] = "00:00",
-    forecast: Annotated[
-        bool, typer.Option("--forecast", help="drs: decide for where the load is going.")
-    ] = False,
     history: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write each turn: `sojourn history` reads it."),
@@ -119,34 +75,16 @@ def rehearse(
     Example: sojourn rehearse examples/vld.yaml --trace examples/doubling.csv --target-p95 3s
     """
     topology = read_address(address, rate, in_proportion=True)
-    target = read_required_target(
-        mean=target_mean, p50=target_p50, p90=target_p90, p95=target_p95, p99=target_p99
-    )
-    decides, said = read_policy(
-        policy,
-        target,
-        processors,
-        DrsOptions(
-            t_ra_s=None if t_ra is None else read_duration_s(t_ra),
-            drain_s=None if drain is None else read_duration_s(drain),
-            quiet=tuple(map(read_quiet_hours, quiet_hours or ())),
-            forecast=forecast,
-        ),
-    )
-    stage = read_stage(
+    decides, said = policy.made(target, processors)
+    stage = play.stage(
         topology,
         trace,
         target=target,
         most=processors,
-        times=times,
-        faster=faster,
-        every=every,
-        window=window,
-        pause=pause,
-        workload=read_shapes(topology, service, gaps),
+        workload=shapes.workload(topology),
         midnight_s=read_time_of_day_s(begins_at),
     )
-    from sojourn.rehearsal import rehearse as play  # noqa: PLC0415 - numba is optional
+    from sojourn import rehearsal  # noqa: PLC0415 - numba is optional
     from sojourn.report.json.rehearsal import rehearsal_report  # noqa: PLC0415
     from sojourn.report.terminal.rehearsal import show_begin, show_end  # noqa: PLC0415
 
@@ -160,21 +98,32 @@ def rehearse(
     )
     episodes: list[Episode] = []
     done: Rehearsal | None = None
-    with nullcontext() if history is None else HistoryFile(history) as file:
+    showing = False
+    with (
+        Interrupts() as interrupts,
+        nullcontext() if history is None else HistoryFile(history) as file,
+    ):
+        # an exception amid compiled code may end the process: it waits for the turn's end
+        interrupts.breaks = lambda: showing
         if file is not None:
             file.begin(run)
         if not json:
             show_begin(stage, run, wide_console())
-        # where it is interrupted, it was reached so far
+
+        def turn(episode: Episode) -> None:
+            nonlocal showing
+            if file is not None:
+                file.append(episode)
+            episodes.append(episode)
+            showing = True
+            show(episode)
+            showing = False
+            if interrupts.times:
+                raise KeyboardInterrupt
+
+        # interrupted, it ends with the turns it had
         with suppress(KeyboardInterrupt), watch as show:
-
-            def turn(episode: Episode) -> None:
-                if file is not None:
-                    file.append(episode)
-                episodes.append(episode)
-                show(episode)
-
-            done = play(
+            done = rehearsal.rehearse(
                 stage, decides, start=run.plan, seed=seed, active=not passive, turn=turn
             )
     hand_over(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from sojourn.cli.options import JsonOption
+from sojourn.cli.options.output import JsonOption
 from sojourn.cli.simulator import loading_simulator
 from sojourn.errors import BadInput
 from sojourn.experiments import names

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from sojourn.app.application import App
-from sojourn.cli.options import read_duration_s
+from sojourn.cli.options.duration import read_duration_s
 from sojourn.cli.reproduce import drawing
 from sojourn.errors import BadInput, EngineError
 from sojourn.experiments import experiment

@@ -5,16 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn.cli.letters import (
-    KafkaOption,
-    KafkaOptionsOption,
-    ServersOption,
-    SinceOption,
-    StateOption,
-    opened,
-    read_since,
-)
-from sojourn.cli.steer import AppOption
+from sojourn.cli.options.letters import LettersOptions
 from sojourn.errors import BadInput
 
 if TYPE_CHECKING:  # Kafka's client is optional
@@ -30,17 +21,13 @@ def retry(
         list[str] | None,
         typer.Argument(metavar="POSITION …", help="Which, as `dead-letters` lists them."),
     ] = None,
+    *,
     operator: Annotated[
         list[str] | None,
         typer.Option(help="Those of this operator; may be repeated."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All there are.")] = False,
-    since: SinceOption = None,
-    app: AppOption = None,
-    bootstrap_servers: ServersOption = None,
-    state: StateOption = None,
-    kafka_option: KafkaOption = None,
-    kafka_options: KafkaOptionsOption = None,
+    which: LettersOptions,
 ) -> None:
     """Put dead letters back in, so that the operators that failed work on them again.
 
@@ -51,12 +38,12 @@ def retry(
     """
     if not (positions or operator or every):
         raise BadInput("which? write positions, --operator NAME, or --all")
-    letters = opened(app, bootstrap_servers, state, kafka_option, kafka_options)
-    chosen = _chosen(letters.found(read_since(since)), positions or (), operator or ())
-    from sojourn.spark.retry import put_back  # noqa: PLC0415 - optional, and there by now
+    letters = which.opened()
+    chosen = _chosen(letters.found(which.since_s), positions or (), operator or ())
+    from sojourn.spark.retry import retry_letters  # noqa: PLC0415 - optional, and there by now
 
     failed = 0
-    for letter, why_not in put_back(letters, chosen):
+    for letter, why_not in retry_letters(letters, chosen):
         if why_not:
             failed += 1
             typer.echo(f"{letter.position} is not put back in: {why_not}", err=True)

@@ -10,14 +10,11 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
-from sojourn.cli.address import AddressArgument, RateOption, read_address
-from sojourn.cli.options import (
-    JsonOption,
-    RequiredAllocationOption,
-    read_allocation,
-    read_duration_s,
-)
-from sojourn.cli.shapes import GapsOption, ServiceOption, read_shapes
+from sojourn.cli.options.address import AddressArgument, RateOption, read_address
+from sojourn.cli.options.allocation import RequiredAllocationOption, read_allocation
+from sojourn.cli.options.duration import read_duration_s
+from sojourn.cli.options.output import JsonOption
+from sojourn.cli.options.shapes import Shapes, ShapesOptions
 from sojourn.cli.simulator import loading_simulator
 from sojourn.errors import BadWorkload
 from sojourn.report.json.plans import simulated_report
@@ -35,6 +32,7 @@ __all__ = ["simulate"]
 def simulate(
     address: AddressArgument,
     allocation: RequiredAllocationOption,
+    *,
     rate: RateOption = None,
     duration: Annotated[
         str | None, typer.Option(metavar="TIME", help="Simulated time: 10m, 2h.")
@@ -43,8 +41,7 @@ def simulate(
         int | None, typer.Option(help="Root records to complete; 100000 without --duration.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same run.")] = 1,
-    service: ServiceOption = "auto",
-    gaps: GapsOption = "renewal",
+    shapes: ShapesOptions,
     dispatch: Annotated[
         str | None,
         typer.Option(
@@ -80,7 +77,7 @@ def simulate(
     if duration is not None and records is not None:
         raise BadWorkload("--duration and --records are both given; a run ends by one of them")
     topology, counts = read_address(address, rate), read_allocation(allocation)
-    workload = _workload(topology, service, gaps, dispatch, rates)
+    workload = _workload(topology, shapes, dispatch, rates)
     exported = nullcontext(_nothing) if export is None else roots_to_parquet(export)
     with Progress(console=Console(stderr=True), transient=True) as bar, exported as write:
         task = bar.add_task(f"simulating {topology.name}", total=1.0)
@@ -112,7 +109,7 @@ def _nothing(_part: float, _roots: NDArray[np.void]) -> None:
 
 
 def _workload(
-    topology: Topology, service: str, gaps: str, dispatch: str | None, rates: Path | None
+    topology: Topology, shapes: Shapes, dispatch: str | None, rates: Path | None
 ) -> Workload:
     known = get_args(Dispatching)
     if dispatch is not None and dispatch not in known:
@@ -120,7 +117,7 @@ def _workload(
     chosen = cast("Dispatching | None", dispatch)
     whole = None if rates is None else read_rates(rates)
     return replace(
-        read_shapes(topology, service, gaps),
+        shapes.workload(topology),
         dispatch={} if chosen is None else dict.fromkeys(topology.operator, chosen),
         rates={}
         if whole is None

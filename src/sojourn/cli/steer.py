@@ -5,34 +5,15 @@ from typing import Annotated, Any
 
 import typer
 
-from sojourn.cli.completion import applications, operators_to_scale
-from sojourn.cli.options import (
-    TargetMeanOption,
-    TargetP50Option,
-    TargetP90Option,
-    TargetP95Option,
-    TargetP99Option,
-    read_allocation,
-    read_target,
-)
+from sojourn.cli.options.allocation import MostOption, read_allocation
+from sojourn.cli.options.application import AppOption
+from sojourn.cli.options.completion import operators_to_scale
+from sojourn.cli.options.target import TargetOptions
 from sojourn.errors import BadInput
 from sojourn.service.client import ask
 from sojourn.service.entry import find
 
-__all__ = ["AppOption", "MaxProcessorsOption", "pause", "resume", "scale", "set_goal"]
-
-AppOption = Annotated[
-    str | None,
-    typer.Option(
-        "--app",
-        metavar="NAME",
-        help="Which application; the only one that runs.",
-        autocompletion=applications,
-    ),
-]
-MaxProcessorsOption = Annotated[
-    int | None, typer.Option(min=1, help="How many processors there may be at most.")
-]
+__all__ = ["pause", "resume", "scale", "set_goal"]
 
 
 def scale(
@@ -73,21 +54,15 @@ def resume(app: AppOption = None) -> None:
 
 
 def set_goal(
-    target_mean: TargetMeanOption = None,
-    target_p50: TargetP50Option = None,
-    target_p90: TargetP90Option = None,
-    target_p95: TargetP95Option = None,
-    target_p99: TargetP99Option = None,
-    max_processors: MaxProcessorsOption = None,
+    *,
+    target: TargetOptions,
+    max_processors: MostOption = None,
     app: AppOption = None,
 ) -> None:
     """Give a running application another target, or another number of processors.
 
     Example: sojourn set --target-mean 300ms --max-processors 30
     """
-    target = read_target(
-        mean=target_mean, p50=target_p50, p90=target_p90, p95=target_p95, p99=target_p99
-    )
     if target is None and max_processors is None:
         raise BadInput("nothing is to be set; write --target-mean 300ms or --max-processors 30")
     request: dict[str, Any] = {"ask": "set", "max_processors": max_processors}

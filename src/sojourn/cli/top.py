@@ -8,8 +8,8 @@ import typer
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from sojourn.cli.options import JsonOption
-from sojourn.cli.steer import AppOption
+from sojourn.cli.options.application import AppOption
+from sojourn.cli.options.output import JsonOption
 from sojourn.errors import EngineError
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.status import status_view

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.address import (
+from sojourn.cli.options.address import (
     RateOption,
     is_application,
     load_here,
@@ -14,7 +14,7 @@ from sojourn.cli.address import (
     read_topology_at,
     with_rates,
 )
-from sojourn.cli.completion import topologies
+from sojourn.cli.options.completion import topologies
 from sojourn.errors import BadInput
 from sojourn.history.measured import measured_topology
 from sojourn.report.terminal.progress import working

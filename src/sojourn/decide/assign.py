@@ -1,9 +1,9 @@
 """DRS Algorithm 1: the best use of a given number of processors."""
 
-from sojourn.decide.cores import settled, with_its_own
 from sojourn.decide.gains import Gains, least_allocation
 from sojourn.decide.neighbours import moved, moves_s
 from sojourn.decide.nodes import Nodes
+from sojourn.decide.shared_cores import settled, with_its_own
 from sojourn.decide.solution import Solution
 from sojourn.decide.target import check_processors
 from sojourn.errors import TooFewProcessors

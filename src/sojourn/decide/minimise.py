@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from sojourn.decide.assign import assign
-from sojourn.decide.cores import settled
 from sojourn.decide.gains import Gains, least_allocation
 from sojourn.decide.nodes import Nodes
 from sojourn.decide.percentile import LOOKS, Fewest, fewest_for_percentile
+from sojourn.decide.shared_cores import settled
 from sojourn.decide.solution import Solution
 from sojourn.decide.target import MOST_PROCESSORS, Target, check_processors
 from sojourn.errors import TargetBelowFloor, TargetOutOfReach

@@ -1,10 +1,10 @@
 """The tables and figures of the DRS papers as experiments, one file each in `papers`."""
 
 from importlib import import_module
-from pkgutil import iter_modules
 from re import findall
 from typing import cast
 
+from sojourn import registry
 from sojourn.errors import BadInput
 from sojourn.experiments import papers
 from sojourn.experiments.record import Experiment
@@ -19,7 +19,7 @@ def names() -> tuple[str, ...]:
     >>> names()[:3]
     ('drs15-fig6', 'drs15-fig7', 'drs15-fig8')
     """
-    found = (module.name.replace("_", "-") for module in iter_modules(papers.__path__))
+    found = (name.replace("_", "-") for name in registry.names(papers.__name__))
     return tuple(sorted(found, key=_by_number))
 
 

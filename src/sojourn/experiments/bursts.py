@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench
-from sojourn.experiments.fixed_allocation import Measured, fixed
-from sojourn.experiments.record import About, Outcome, Table, Verdict
+from sojourn.experiments.fixed_allocation import fixed
+from sojourn.experiments.record import About, Findings, Table, Verdict
+from sojourn.measure.interval import Interval
 from sojourn.model.network import mean_s
 from sojourn.report.panel import Panel, Series
 
@@ -19,7 +20,7 @@ class Bar:
 
     per_s: float
     allocation: str
-    measured: Measured
+    measured: Interval
     mmk_s: float
     gigk_s: float
 
@@ -37,7 +38,7 @@ class Extended:
     simple: tuple[int, ...]
     lasts_s: float
 
-    def run(self, bench: Bench) -> Outcome:
+    def run(self, bench: Bench) -> Findings:
         """Return what both allocations do at both loads."""
         bars = [
             self._bar(bench, application, processors)
@@ -46,7 +47,7 @@ class Extended:
         ]
         bursty, simple = (":".join(map(str, k)) for k in (self.bursty, self.simple))
         panels = [self._panel(application, bars) for application in self.applications]
-        return Outcome(
+        return Findings(
             table=Table(
                 ("per_s", "allocation", "measured_s", "half_width_s", "mmk_s", "gigk_s"),
                 [

@@ -10,7 +10,7 @@ from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench, Conditions, Pauses
 from sojourn.experiments.published_drs import Minutes, published
 from sojourn.experiments.rebalancing import minutes_table
-from sojourn.experiments.record import About, Outcome, Verdict
+from sojourn.experiments.record import About, Findings, Verdict
 from sojourn.experiments.span import Span
 from sojourn.experiments.timeline import Watched, watch
 from sojourn.report.panel import Mark, Panel, Series
@@ -44,7 +44,7 @@ class Changing:
     after: tuple[int, ...] = ()
     days: int = 20
 
-    def run(self, bench: Bench) -> Outcome:
+    def run(self, bench: Bench) -> Findings:
         """Return all days with each window."""
         runs = {window: self._days(bench, window) for window in self.expected}
         verdicts = [kinds(window, self.expected[window], runs[window]) for window in runs]
@@ -57,7 +57,7 @@ class Changing:
                 adding_costs_more([run for days in runs.values() for run in days]),
             ]  # fmt: skip
         first = {f"w = {window}": days[0] for window, days in runs.items()}
-        return Outcome(
+        return Findings(
             table=minutes_table(
                 {
                     f"w = {window}, day {day}": run

@@ -11,7 +11,7 @@ from sojourn.decide.assign import assign
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench
 from sojourn.experiments.fixed_allocation import Fixed, fixed
-from sojourn.experiments.record import About, Outcome, Table, Verdict
+from sojourn.experiments.record import About, Findings, Table, Verdict
 from sojourn.knowledge import allocation_text
 from sojourn.model.network import mean_s
 from sojourn.report.panel import Panel, Series
@@ -69,7 +69,7 @@ class Configurations:
     about: About
     sixes: tuple[Six, ...]
 
-    def run(self, bench: Bench) -> Outcome:
+    def run(self, bench: Bench) -> Findings:
         """Return what every allocation did."""
         measured = {six.application.name: _compare(bench, six) for six in self.sixes}
         verdicts = list[Verdict]()
@@ -80,7 +80,7 @@ class Configurations:
                 fastest(name, best, measured[name]),
                 calmest(name, best, measured[name]),
             ]
-        return Outcome(
+        return Findings(
             table=_table(measured),
             panels=tuple(_bars(name, compared) for name, compared in measured.items()),
             verdicts=tuple(verdicts),
@@ -100,12 +100,12 @@ class Estimates:
     sixes: tuple[Six, Six]
     strict: bool
 
-    def run(self, bench: Bench) -> Outcome:
+    def run(self, bench: Bench) -> Findings:
         """Return what every allocation did beside what was estimated."""
         measured = {six.application.name: _compare(bench, six) for six in self.sixes}
         together = in_order if self.strict else correlated
         precise, networked = (six.application.name for six in self.sixes)
-        return Outcome(
+        return Findings(
             table=_table(measured),
             panels=tuple(_points(name, compared) for name, compared in measured.items()),
             verdicts=(
@@ -157,7 +157,7 @@ def fastest(name: str, best: str, compared: Sequence[Compared]) -> Verdict:
         point=f"{name}: {best} has the least mean, by more than chance",
         holds=all(here.surely_below(c.did.mean) for c in others),
         numbers=(
-            f"{here}; others from {next_best.did.mean.value / here.value - 1:+.1%} "
+            f"{here} s; others from {next_best.did.mean.value / here.value - 1:+.1%} "
             f"({next_best.name}) to {worst.did.mean.value / here.value - 1:+.1%} ({worst.name})"
         ),
     )
@@ -171,7 +171,7 @@ def calmest(name: str, best: str, compared: Sequence[Compared]) -> Verdict:
     return Verdict(
         point=f"{name}: {best} has the least standard deviation, by more than chance",
         holds=all(here.surely_below(c.did.std) for c in others),
-        numbers=f"{here}; the next is {next_best.name}, {next_best.did.std}",
+        numbers=f"{here} s; the next is {next_best.name}, {next_best.did.std} s",
     )
 
 

@@ -10,7 +10,7 @@ from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench, Conditions, Pauses
 from sojourn.experiments.published_drs import Minutes, published
 from sojourn.experiments.rebalancing import minutes_table
-from sojourn.experiments.record import About, Outcome, Verdict
+from sojourn.experiments.record import About, Findings, Verdict
 from sojourn.experiments.span import Span
 from sojourn.experiments.timeline import Watched, watch
 from sojourn.report.panel import Mark, Panel, Series
@@ -51,7 +51,7 @@ class Machines:
     minutes: int = 27
     pauses: Pauses
 
-    def run(self, bench: Bench) -> Outcome:
+    def run(self, bench: Bench) -> Findings:
         """Return the minutes of all trials."""
         runs = {trial.name: self._watch(bench, trial) for trial in self.trials}
         verdicts = list[Verdict]()
@@ -79,7 +79,7 @@ class Machines:
             levels={f"{trial.name} target": trial.target_s for trial in self.trials},
             marks=(Mark(float(self.first)),),
         )
-        return Outcome(table=minutes_table(runs), panels=(panel,), verdicts=tuple(verdicts))
+        return Findings(table=minutes_table(runs), panels=(panel,), verdicts=tuple(verdicts))
 
     @property
     def spans(self) -> tuple[Span, ...]:

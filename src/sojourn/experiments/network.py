@@ -7,7 +7,7 @@ from itertools import pairwise
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench
 from sojourn.experiments.fixed_allocation import fixed
-from sojourn.experiments.record import About, Outcome, Table, Verdict
+from sojourn.experiments.record import About, Findings, Table, Verdict
 from sojourn.model.network import mean_s
 from sojourn.report.panel import Panel, Series
 from sojourn.topology import Arrival, Operator, Topology
@@ -49,7 +49,7 @@ class NetworkCost:
             wire_s=self.wire_s,
         )
 
-    def run(self, bench: Bench) -> Outcome:
+    def run(self, bench: Bench) -> Findings:
         """Return how far estimates are off at each workload."""
         rows = []
         for cpu_s in self.cpu_s:
@@ -70,7 +70,7 @@ class NetworkCost:
             levels={"none": 1.0},
             log_x=True,
         )
-        return Outcome(
+        return Findings(
             table=Table(("cpu_s", "estimated_s", "mean_s", "ratio"), rows),
             panels=(panel,),
             verdicts=(falling(ratios),),

@@ -8,7 +8,7 @@ from time import perf_counter
 from sojourn.decide.assign import assign
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench, Conditions
-from sojourn.experiments.record import About, Outcome, Table, Verdict
+from sojourn.experiments.record import About, Findings, Table, Verdict
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.report import Pull
 from sojourn.plan import Plan
@@ -35,7 +35,7 @@ class Overhead:
     tasks: tuple[int, ...]
     rounds: int = 401
 
-    def run(self, bench: Bench) -> Outcome:
+    def run(self, bench: Bench) -> Findings:
         """Return milliseconds of scheduling and measuring."""
         topology = self.application.topology
         fixed = self._pull(bench, self.application.allocation(*self.tasks))
@@ -67,7 +67,7 @@ class Overhead:
                 for label, ms in lines.items()
             ),
         )
-        return Outcome(
+        return Findings(
             table=Table(columns, rows),
             panels=(panel,),
             verdicts=(

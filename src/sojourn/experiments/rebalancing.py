@@ -8,7 +8,7 @@ from sojourn.act.aim import Goal
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench, Conditions, Pauses
 from sojourn.experiments.published_drs import Minutes, published
-from sojourn.experiments.record import About, Outcome, Table, Verdict
+from sojourn.experiments.record import About, Findings, Table, Verdict
 from sojourn.experiments.span import Span
 from sojourn.experiments.timeline import Watched, watch
 from sojourn.report.panel import Mark, Panel, Series
@@ -47,7 +47,7 @@ class Rebalancing:
     minutes: int = 27
     pauses: Pauses
 
-    def run(self, bench: Bench) -> Outcome:
+    def run(self, bench: Bench) -> Findings:
         """Return the minutes of all runs."""
         verdicts, panels, everything = list[Verdict](), list[Panel](), dict[str, Watched]()
         for start in self.starts:
@@ -63,7 +63,7 @@ class Rebalancing:
             ]
             panels.append(_lines(name, runs, self.first))
             everything |= {f"{name} {processors}": run for processors, run in runs.items()}
-        return Outcome(
+        return Findings(
             table=minutes_table(everything), panels=tuple(panels), verdicts=tuple(verdicts)
         )
 

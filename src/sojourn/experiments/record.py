@@ -9,7 +9,7 @@ from sojourn.report.panel import Panel
 if TYPE_CHECKING:
     from sojourn.experiments.bench import Bench
 
-__all__ = ["About", "Experiment", "Outcome", "Table", "Verdict"]
+__all__ = ["About", "Experiment", "Findings", "Table", "Verdict"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Findings:
     """The outcome of an experiment."""
 
     table: Table
@@ -64,6 +64,6 @@ class Experiment(Protocol):
         """The claim, and how parameters were chosen."""
         ...
 
-    def run(self, bench: "Bench") -> Outcome:
+    def run(self, bench: "Bench") -> Findings:
         """Run it on the engines of *bench*, and return the outcome."""
         ...

@@ -9,7 +9,7 @@ from time import perf_counter
 from sojourn.errors import BadFile
 from sojourn.experiments import experiment
 from sojourn.experiments.bench import Bench
-from sojourn.experiments.record import About, Outcome, Table
+from sojourn.experiments.record import About, Findings, Table
 from sojourn.report.panel import Panel
 
 __all__ = ["Draw", "Reproduced", "page", "reproduce", "write_page"]
@@ -24,7 +24,7 @@ class Reproduced:
 
     name: str
     about: About
-    outcome: Outcome
+    outcome: Findings
     csv: Path
     picture: Path | None
     wall_s: float
@@ -65,7 +65,7 @@ def _about(about: About, caveat: str) -> About:
     return replace(about, caveat=" ".join(filter(None, (about.caveat, caveat))))
 
 
-def _said(outcome: Outcome, on: str) -> Outcome:
+def _said(outcome: Findings, on: str) -> Findings:
     """Return *outcome* with the name of the engine in its table and figures."""
     if not on:
         return outcome
@@ -74,7 +74,7 @@ def _said(outcome: Outcome, on: str) -> Outcome:
     return replace(outcome, table=table, panels=panels)
 
 
-def _beside(outcome: Outcome, other: Outcome) -> Outcome:
+def _beside(outcome: Findings, other: Findings) -> Findings:
     """Return *outcome* with the results of other engines in each verdict."""
     verdicts = tuple(
         replace(
@@ -87,7 +87,7 @@ def _beside(outcome: Outcome, other: Outcome) -> Outcome:
     return replace(outcome, verdicts=verdicts)
 
 
-def _write_csv(path: Path, outcome: Outcome) -> Path:
+def _write_csv(path: Path, outcome: Findings) -> Path:
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)

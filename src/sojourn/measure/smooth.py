@@ -1,4 +1,4 @@
-"""Smoothing: several observations averaged into one (DRS IV-A), in two ways.
+"""Smoothing: several observations averaged into one (DRS IV-A).
 
 Smoothing takes the history and returns an average; it has no state. Weights of the average:
 
@@ -11,18 +11,16 @@ Smoothing takes the history and returns an average; it has no state. Weights of 
 - processors, backlog, memory and the machine's cores are those of the last one
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from statistics import median_low
 from typing import Protocol
-
-import numpy as np
 
 from sojourn.errors import BadInput
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
 
-__all__ = ["Alpha", "Smoother", "Window"]
+__all__ = ["Smoother", "Window"]
 
 
 class Smoother(Protocol):
@@ -39,29 +37,6 @@ class Smoother(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Alpha:
-    """Exponential smoothing: D(n) = α D(n-1) + (1 - α) d(n), with D(1) = d(1).
-
-    With α = 0 it is the last observation. For values weighted by samples the sums are smoothed,
-    so that an interval with few samples has little weight.
-    """
-
-    alpha: float
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.alpha < 1:
-            raise BadInput(f"alpha is {self.alpha}; write 0 or more, below 1")
-
-    def __call__(self, history: Sequence[Observation], /) -> Observation:
-        """Return the smoothed average of *history*."""
-        return _smoothed(history, self._weights)
-
-    def _weights(self, number: int) -> list[float]:
-        newer = [(1 - self.alpha) * self.alpha**age for age in range(number - 1)]
-        return [*newer, self.alpha ** (number - 1)][::-1]
-
-
-@dataclass(frozen=True, slots=True)
 class Window:
     """D(n) = (d(n-w+1) + … + d(n)) / w: the mean of the last *size* usable observations."""
 
@@ -73,51 +48,32 @@ class Window:
 
     def __call__(self, history: Sequence[Observation], /) -> Observation:
         """Return the average of the last observations of *history*."""
-        return _smoothed(history, self._weights)
-
-    def _weights(self, number: int) -> list[float]:
-        return [float(age < self.size) for age in range(number)][::-1]
-
-
-_Weights = Callable[[int], list[float]]
-_Weighted = Sequence[tuple[Observation, float]]
-
-
-def _smoothed(history: Sequence[Observation], weights: _Weights) -> Observation:
-    if not history:
-        raise BadInput("there are no observations to smooth; observe first")
-    usable = [observation for observation in history if observation.usable]
-    if not usable:
-        return history[-1]
-    last = usable[-1]
-    alike = _weighted(
-        [o for o in usable if o.operators.keys() == last.operators.keys()], weights
-    )
-    settled = _weighted(_since_the_allocation_changed([o for o, _ in alike]), weights)
-    by_stream = [(o, w) for o, w in alike if o.streams.keys() == last.streams.keys()]
-    busy = [(o.busy_cores, o, w) for o, w in alike if o.busy_cores is not None]
-    return replace(
-        last,
-        since_s=alike[0][0].since_s,
-        usable=history[-1].usable,
-        reason=history[-1].reason,
-        operators={name: _operator(name, alike, settled) for name in last.operators},
-        arrivals_per_s=_rate((o.arrivals_per_s, o, w) for o, w in alike),
-        completed_per_s=_rate((o.completed_per_s, o, w) for o, w in settled),
-        streams={
-            name: _rate((o.streams[name], o, w) for o, w in by_stream) for name in last.streams
-        },
-        completions=_blend([(o.completions, w) for o, w in settled]),
-        sums=_blend([(o.sums, w) for o, w in settled]),
-        busy_cores=_rate(busy) if busy else None,
-    )
-
-
-def _weighted(observations: Sequence[Observation], weights: _Weights) -> _Weighted:
-    """Return the observations with a weight, scaled so that the largest is 1."""
-    given = weights(len(observations))
-    pairs = zip(observations, given, strict=True)
-    return [(observation, weight / max(given)) for observation, weight in pairs if weight > 0]
+        if not history:
+            raise BadInput("there are no observations to smooth; observe first")
+        usable = [observation for observation in history if observation.usable]
+        if not usable:
+            return history[-1]
+        last = usable[-1]
+        alike = [o for o in usable if o.operators.keys() == last.operators.keys()]
+        alike = alike[-self.size :]
+        settled = _since_the_allocation_changed(alike)
+        by_stream = [o for o in alike if o.streams.keys() == last.streams.keys()]
+        busy = [(o.busy_cores, o) for o in alike if o.busy_cores is not None]
+        return replace(
+            last,
+            since_s=alike[0].since_s,
+            usable=history[-1].usable,
+            reason=history[-1].reason,
+            operators={name: _operator(name, alike, settled) for name in last.operators},
+            arrivals_per_s=_rate((o.arrivals_per_s, o) for o in alike),
+            completed_per_s=_rate((o.completed_per_s, o) for o in settled),
+            streams={
+                name: _rate((o.streams[name], o) for o in by_stream) for name in last.streams
+            },
+            completions=sum((o.completions for o in settled), Sketch.empty()),
+            sums=sum((o.sums for o in settled), Sketch.empty()),
+            busy_cores=_rate(busy) if busy else None,
+        )
 
 
 def _since_the_allocation_changed(observations: Sequence[Observation]) -> list[Observation]:
@@ -132,73 +88,56 @@ def _since_the_allocation_changed(observations: Sequence[Observation]) -> list[O
     return settled[::-1]
 
 
-def _operator(name: str, alike: _Weighted, settled: _Weighted) -> ObservedOperator:
-    here = [(o.operators[name], o, w) for o, w in alike]
-    here_settled = [(o.operators[name], o, w) for o, w in settled]
-    told = [(h.arrival_scv, w * (h.bins - 1)) for h, _, w in here if h.arrival_scv is not None]
-    busy = [(h.utilisation, o, w) for h, o, w in here_settled if h.utilisation is not None]
-    computed = [
-        (h.cpu_s, w * h.served) for h, _, w in here if h.cpu_s is not None and h.served > 0
+def _operator(
+    name: str, alike: Sequence[Observation], settled: Sequence[Observation]
+) -> ObservedOperator:
+    here = [(o.operators[name], o) for o in alike]
+    told = [(h.arrival_scv, h.bins - 1) for h, _ in here if h.arrival_scv is not None]
+    busy = [
+        (utilisation, o)
+        for o in settled
+        if (utilisation := o.operators[name].utilisation) is not None
     ]
+    computed = [(h.cpu_s, h.served) for h, _ in here if h.cpu_s is not None and h.served > 0]
+    served = sum(h.served for h, _ in here)
+    last = here[-1][0]
     return replace(
-        here[-1][0],
-        arrivals_per_s=_rate((h.arrivals_per_s, o, w) for h, o, w in here),
-        served_per_s=_rate((h.served_per_s, o, w) for h, o, w in here),
-        served=sum(h.served * w for h, _, w in here),
-        service=sum((h.service * w for h, _, w in here), Moments()),
-        wait=sum((h.wait * w for h, _, w in here_settled), Moments()),
+        last,
+        arrivals_per_s=_rate((h.arrivals_per_s, o) for h, o in here),
+        served_per_s=_rate((h.served_per_s, o) for h, o in here),
+        served=served,
+        service=sum((h.service for h, _ in here), Moments()),
+        wait=sum((o.operators[name].wait for o in settled), Moments()),
         arrival_scv=_mean(told) if told else None,
-        bins=sum(weight for _, weight in told) + 1 if told else here[-1][0].bins,
+        bins=sum(bins for _, bins in told) + 1 if told else last.bins,
         utilisation=_rate(busy) if busy else None,
         cpu_s=_mean(computed) if computed else None,
-        hottest=_mean([(h.hottest, w * h.served) for h, _, w in here])
-        if any(w * h.served > 0 for h, _, w in here)
-        else here[-1][0].hottest,
-        transfer=_typical([(h.transfer, w) for h, _, w in here]),
+        hottest=_mean([(h.hottest, h.served) for h, _ in here]) if served > 0 else last.hottest,
+        transfer=_typical([h.transfer for h, _ in here]),
         bytes_per_s={
             stream: _rate(
-                (h.bytes_per_s[stream], o, w) for h, o, w in here if stream in h.bytes_per_s
+                (h.bytes_per_s[stream], o) for h, o in here if stream in h.bytes_per_s
             )
-            for stream in here[-1][0].bytes_per_s
+            for stream in last.bytes_per_s
         },
     )
 
 
-def _typical(times: Sequence[tuple[Moments, float]]) -> Moments:
+def _typical(times: Sequence[Moments]) -> Moments:
     """Return as many times as there are, each as long as the median of the means.
 
-    Observations are weighted, not their times: most times come from intervals with waits.
+    Each observation counts once: most times come from intervals with waits.
     """
-    told = sorted((each.mean_s, w) for each, w in times if each.mean_s is not None)
-    total = sum(weight for _, weight in told)
-    counted = accumulate(weight for _, weight in told)
-    middle_s = next((s for (s, _), n in zip(told, counted, strict=True) if 2 * n >= total), 0.0)
-    number = sum(each.number * weight for each, weight in times)
+    told = [each.mean_s for each in times if each.mean_s is not None]
+    middle_s = median_low(told) if told else 0.0
+    number = sum(each.number for each in times)
     return Moments(number, number * middle_s, number * middle_s**2)
 
 
-def _rate(values: Iterable[tuple[float, Observation, float]]) -> float:
-    return _mean([(value, weight * o.lasted_s) for value, o, weight in values])
+def _rate(values: Iterable[tuple[float, Observation]]) -> float:
+    return _mean([(value, o.lasted_s) for value, o in values])
 
 
 def _mean(values: Sequence[tuple[float, float]]) -> float:
     total = sum(weight for _, weight in values)
     return sum(value * (weight / total) for value, weight in values)
-
-
-def _blend(sketches: Sequence[tuple[Sketch, float]]) -> Sketch:
-    """Return the weighted sum of sketches.
-
-    Counts are whole numbers. The running total is rounded, not each count: this keeps every
-    rank to half a root, where small counts of old roots would all be rounded to 0.
-    """
-    counts = sum((sketch.counts * weight for sketch, weight in sketches), np.zeros(1))
-    whole = np.diff(np.rint(np.cumsum(counts)), prepend=0.0).astype(np.int64)
-    number, total = int(whole.sum()), float(counts.sum())
-    if number == 0:
-        return Sketch.empty()
-    return Sketch.of_counts(
-        whole,
-        sum(sketch.sum_s * weight for sketch, weight in sketches) / total * number,
-        sum(sketch.sum_ss * weight for sketch, weight in sketches) / total * number,
-    )

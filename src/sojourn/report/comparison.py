@@ -1,6 +1,6 @@
 """Policies on the same stage: what each came to over several seeds, and which are worth it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.act.policy import policy
+from sojourn.act.policy import Policy
 from sojourn.knowledge import Episode
+from sojourn.measure.interval import Interval
 from sojourn.plan import Plan
-from sojourn.rehearsal import Estimate, Rehearsal, Score, Stage, rehearse
+from sojourn.rehearsal import Rehearsal, Score, Stage, rehearse
 from sojourn.report.parquet import roots_to_parquet
 
 __all__ = ["HIGHEST", "Outcome", "dominating", "outcomes", "unfinished"]
@@ -37,10 +38,9 @@ class Outcome:
     windows_s: Sequence[NDArray[np.float64]]
     processors: Sequence[tuple[float, int]]
 
-    def estimate(self, field: str) -> Estimate:
+    def estimate(self, field: str) -> Interval:
         """Return the mean of a field of the scores, and its half-width; NaN of none known."""
-        known = self._known(field)
-        return Estimate.over(known) if known else Estimate(nan, nan)
+        return Interval.over(self._known(field))
 
     @property
     def worst_s(self) -> float:
@@ -54,19 +54,18 @@ class Outcome:
 
 def outcomes(
     stage: Stage,
-    names: Sequence[str],
+    policies: Mapping[str, Policy],
     seeds: int,
     *,
     export: Path | None = None,
     turn: Callable[[str, int, Episode], None] = lambda _policy, _seed, _episode: None,
 ) -> list[Outcome]:
-    """Return what each of the policies comes to with seeds from 1 on.
+    """Return what each of the policies, by name, comes to with seeds from 1 on.
 
     *turn* is told each turn of the loop; every root is written to a file in *export*.
     """
-    chosen = {name: policy(name, target=stage.target, most=stage.most) for name in names}
     made = []
-    for name, decides in chosen.items():
+    for name, decides in policies.items():
         starts_for = stage.highest_per_s if name == HIGHEST else stage.rates.at(0.0)
         start = stage.plan(starts_for)
         runs = []
@@ -113,7 +112,7 @@ def unfinished(outcome: Outcome) -> int:
 
 
 def _means(outcome: Outcome) -> tuple[float, float]:
-    return outcome.estimate("outside").mean, outcome.estimate("processor_hours").mean
+    return outcome.estimate("outside").value, outcome.estimate("processor_hours").value
 
 
 def _processors(run: Rehearsal) -> list[tuple[float, int]]:

@@ -2,18 +2,20 @@
 
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Protocol, cast
 
 from sojourn.app.application import App
 from sojourn.engine import Engine, Progress
-from sojourn.errors import EngineError, UnknownEngine
+from sojourn.errors import BadInput, EngineError, UnknownEngine
+from sojourn.registry import find_outside
 
 __all__ = ["Launch", "launcher", "names"]
 
-# where the function is that makes one, and what has to be installed for it
+# the module in which `launch` is, and what has to be installed for it
 _OURS = {
-    "spark": ("sojourn.spark.launch:launch", "sojourn[spark]"),
-    "simulator": ("sojourn.simulate.launch:launch", "sojourn[simulate]"),
+    "spark": ("sojourn.spark.launch", "sojourn[spark]"),
+    "simulator": ("sojourn.simulate.launch", "sojourn[simulate]"),
 }
 
 
@@ -42,22 +44,24 @@ def names() -> tuple[str, ...]:
 
 
 def launcher(name: str) -> Launch:
-    """Return what makes the engine called *name*, or that at `package.module:name`.
+    """Return what makes the engine called *name*, or one from outside: `ours.engine:launch`.
 
-    Raise `UnknownEngine` if there is none, `EngineError` if something is to be installed.
+    Outside it is a function, or a module in which that is called `launch`. Raise
+    `UnknownEngine` if there is none, `EngineError` if something is to be installed, and a
+    `BadInput` if it is no engine.
     """
-    address, install = _OURS.get(name, (name, ""))
-    module, _, attribute = address.partition(":")
-    if not attribute or module.startswith("."):
-        raise UnknownEngine(name, names())
+    found = _ours(name) if name in _OURS else find_outside(name, names(), UnknownEngine)
+    launch = getattr(found, "launch", None) if isinstance(found, ModuleType) else found
+    if not callable(launch):
+        raise BadInput(f"{name} makes no engine; name a function that is called as launch is")
+    return cast("Launch", launch)
+
+
+def _ours(name: str) -> ModuleType:
+    module, install = _OURS[name]
     try:
-        found = getattr(import_module(module), attribute, None)
+        return import_module(module)
     except ImportError as error:
-        if not install:
-            raise UnknownEngine(name, names()) from error
         raise EngineError(
             f"running on {name} needs {error.name}, which is not installed; install {install}"
         ) from error
-    if found is None:
-        raise UnknownEngine(name, names())
-    return cast("Launch", found)

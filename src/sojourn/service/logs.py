@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from sojourn.errors import BadFile
+from sojourn.escaped import escaped
 from sojourn.service.log_times import Clocks, LogLine
 
 __all__ = ["Logs", "Tail", "log_files"]
@@ -136,5 +137,4 @@ def _start_of_last(file: BinaryIO, lines: int) -> int:
 
 
 def _text(line: bytes) -> str:
-    text = line.decode(errors="backslashreplace").rstrip("\r").expandtabs()
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return escaped(line.decode(errors="backslashreplace").rstrip("\r").expandtabs())

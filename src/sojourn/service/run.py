@@ -24,7 +24,8 @@ from sojourn.service.output import Output
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
 from sojourn.service.state_folder import StateFolder
-from sojourn.service.status import LatestDecisions, status, to_json
+from sojourn.service.status import LatestDecisions, status
+from sojourn.service.status_json import to_json
 from sojourn.service.supervisor import Supervisor
 from sojourn.topology import Topology
 

@@ -1,11 +1,10 @@
-"""How a running application is: what `top`, `ps` and Prometheus show, and its JSON."""
+"""How a running application is: what `top`, `ps` and Prometheus show."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import isfinite
-from typing import Any, TypeVar
 
 from sojourn.decide.target import Target
 from sojourn.engine import Health, health
@@ -20,13 +19,10 @@ __all__ = [
     "Measured",
     "OperatorStatus",
     "Status",
-    "from_json",
     "status",
-    "to_json",
 ]
 
 _MOST_DECISIONS = 10
-_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,77 +166,6 @@ def status(
         health=state,
         history=history,
     )
-
-
-def to_json(status: Status) -> dict[str, Any]:
-    """Return what goes over the socket, and what `top --json` prints."""
-    health = status.health
-    told = {
-        "name": status.name,
-        "policy": status.policy,
-        "target": {"statistic": status.target.statistic, "seconds": status.target.seconds},
-        "max_processors": status.max_processors,
-        "deciding": status.deciding,
-        "why": status.why,
-        "warning": status.warning,
-        "every_s": status.every_s,
-        "at_s": status.at_s,
-        "allocation": dict(status.allocation),
-        "measured": asdict(status.measured),
-        "operators": {
-            name: asdict(operator) | {"sends_to": list(operator.sends_to)}
-            for name, operator in status.operators.items()
-        },
-        "now": status.now,
-        "usable": status.usable,
-        "changes": status.changes,
-        "decisions": [asdict(decision) for decision in status.decisions],
-        "health": {
-            "restarts": dict(health.restarts),
-            "replayed": health.replayed,
-            "retried": health.retried,
-            "dead_letters": health.dead_letters,
-            "failure": health.failure,
-            "no_broker_s": health.no_broker_s,
-            "notices": list(health.notices),
-        },
-        "inner_topics": {"records": health.held_records, "bytes": health.held_bytes},
-    }
-    return told if status.history is None else told | {"history": status.history}
-
-
-def from_json(told: Mapping[str, Any]) -> Status:
-    """Return the status that *told* is the JSON of.
-
-    An application of an earlier version may not tell all of it, one of a later version more.
-    """
-    held = told.get("inner_topics") or {}
-    health = {
-        **told["health"],
-        "notices": tuple(told["health"].get("notices", ())),
-        "held_records": held.get("records"),
-        "held_bytes": held.get("bytes"),
-    }
-    return _record(
-        Status,
-        {
-            **told,
-            "target": Target(told["target"]["statistic"], told["target"]["seconds"]),
-            "measured": _record(Measured, told["measured"]),
-            "operators": {
-                name: _record(OperatorStatus, operator)
-                for name, operator in told["operators"].items()
-            },
-            "decisions": tuple(_record(DecisionStatus, each) for each in told["decisions"]),
-            "health": _record(Health, health),
-        },
-    )
-
-
-def _record(kind: type[_Record], told: Mapping[str, Any]) -> _Record:
-    """Return a record of those of its fields that are told."""
-    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
-    return kind(**{name: told[name] for name in names if name in told})
 
 
 def _last_usable(known: Knowledge) -> Observation:

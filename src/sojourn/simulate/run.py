@@ -3,47 +3,31 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from math import inf, sqrt
+from math import inf
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.errors import BadWorkload
+from sojourn.measure.interval import Interval
 from sojourn.measure.sketch import Sketch
 from sojourn.model.network import PERCENTILES, OperatorFigures, check_allocation
 from sojourn.simulate.simulation import Simulation
 from sojourn.simulate.workload import Workload
 from sojourn.topology import Topology
 
-__all__ = ["Interval", "Portion", "Simulated", "simulate"]
+__all__ = ["Portion", "Simulated", "simulate"]
 
 # The warm-up, as a part of the run: queues are still empty, so it is left out.
 _WARM_UP = 0.1
-# The rest is divided into batches: long ones are nearly independent, so their spread gives
-# confidence intervals. Student's t for 19 degrees of freedom, 95 %.
-_BATCHES, _STUDENT = 20, 2.093
+# The rest is divided into batches: long ones are nearly independent of each other, so their
+# spread gives confidence intervals.
+_BATCHES = 20
 
 
 Portion = Callable[[float, NDArray[np.void]], None]
 """What is told of a run while it goes on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A measured value, and half the width of its 95 % confidence interval."""
-
-    value: float
-    half_width: float
-
-    @classmethod
-    def over(cls, value: float, batches: list[float]) -> "Interval":
-        """Return *value* with the interval that the spread of *batches* gives."""
-        if len(batches) < _BATCHES:
-            return cls(value, inf)
-        mean = sum(batches) / len(batches)
-        variance = sum((batch - mean) ** 2 for batch in batches) / (len(batches) - 1)
-        return cls(value, _STUDENT * sqrt(variance / len(batches)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +92,7 @@ def simulate(  # noqa: PLR0913 - each of them is a word of the question
     return Simulated(
         name=topology.name,
         allocation=dict(allocation),
-        mean_s=Interval.over(whole_sum.mean_s, [s.mean_s for s in sums if s.number]),
+        mean_s=_interval(whole_sum, sums, lambda s: s.mean_s),
         completion_mean_s=_interval(whole, completions, lambda s: s.mean_s),
         std_s=_interval(whole, completions, lambda s: s.std_s),
         percentiles_s={
@@ -162,7 +146,10 @@ def _part(run: Simulation, roots: int | None, duration_s: float | None) -> float
 def _interval(
     whole: Sketch, batches: list[Sketch], statistic: Callable[[Sketch], float]
 ) -> Interval:
-    return Interval.over(statistic(whole), [statistic(b) for b in batches if b.number])
+    """Return the statistic of a whole run, with the interval that its batches give."""
+    known = [statistic(batch) for batch in batches if batch.number]
+    half_width = Interval.over(known).half_width if len(known) == _BATCHES else inf
+    return Interval(statistic(whole), half_width)
 
 
 def _operators(

@@ -28,26 +28,29 @@ _ROUNDING = 1e-9
 class Simulator:
     """An engine whose time passes only during a look.
 
-    A change pauses each operator that changes for *pause_s*: 0 for an engine that rescales
-    live, 7 s for one that restarts a query. One record in *sample_every* is timed. *each* is
+    *pause_s* is what a change costs each operator that changes: 0 for an engine that rescales
+    live, 7 s for one that restarts a query; *adding_pause_s* where there are more processors
+    afterwards, if that costs something else. One record in *sample_every* is timed. *each* is
     called with the roots that completed: an array of births, completions and sums that is
     valid until it returns.
     """
 
     name = "the simulator"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a run is told by name what differs from the usual
         self,
         *,
         workload: Workload | None = None,
         seed: int = 1,
         pause_s: float = 0.0,
+        adding_pause_s: float | None = None,
         sample_every: int = 20,
         bin_s: float = 1.0,
         each: Callable[[NDArray[np.void]], None] = lambda _roots: None,
     ) -> None:
         self._workload, self._seed = workload or Workload(), seed
         self._pause_s, self._sample_every, self._bin_s = pause_s, sample_every, bin_s
+        self._adding_pause_s = pause_s if adding_pause_s is None else adding_pause_s
         self._each = each
         self._run: Simulation | None = None
         self._topology: Topology | None = None
@@ -134,9 +137,11 @@ class Simulator:
         run, topology = self._running()
         check_plan(plan, topology, self.nodes)
         changed = self._plan.changes(plan)
-        run.resize({name: after for name, (_, after) in changed.items()}, pause_s=self._pause_s)
+        more = plan.processors > self._plan.processors
+        pause_s = self._adding_pause_s if more else self._pause_s
+        run.resize({name: after for name, (_, after) in changed.items()}, pause_s=pause_s)
         self._plan = plan
-        return Cost(pause_s=self._pause_s if changed else 0.0, changed=changed)
+        return Cost(pause_s=pause_s if changed else 0.0, changed=changed)
 
     def close(self) -> None:
         """Admit no more records; those that have entered continue."""

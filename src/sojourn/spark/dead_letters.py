@@ -78,7 +78,9 @@ class DeadLetters:
             while left:
                 message = topic.poll(_ANSWER_S)
                 if message is None:
-                    raise EngineError(f"{self.topic}: no answer of Kafka in {_ANSWER_S:g} s")
+                    raise EngineError(
+                        f"{self.topic}: no answer from Kafka within {_ANSWER_S:g} s"
+                    )
                 if (error := message.error()) is None:
                     yield message
                 elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
@@ -95,8 +97,8 @@ class DeadLetters:
         told = topic.list_topics(self.topic, timeout=_ANSWER_S).topics[self.topic]
         if told.error is not None:
             raise EngineError(
-                f"there is no topic {self.topic}; is {self.application} the name of the "
-                "application, and did it run with this Kafka?"
+                f"there is no topic {self.topic}; check the name of the application "
+                f"({self.application}), and whether it ran with this Kafka"
             )
         since_ms = int((since_s or 0.0) * 1000)
         places = [TopicPartition(self.topic, part, since_ms) for part in told.partitions]
@@ -128,8 +130,8 @@ def reader(clients: Mapping[str, str]) -> Consumer:
 def unreachable(error: KafkaException) -> BrokerFailed:
     """Return what is said of a Kafka that does not answer."""
     return BrokerFailed(
-        f"Kafka does not tell of dead letters: {error.args[0].str()}",
-        "check its address, and the options for its security",
+        f"dead letters cannot be read from Kafka: {error.args[0].str()}",
+        "check the address and the security options",
     )
 
 

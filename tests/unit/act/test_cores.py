@@ -4,7 +4,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.act.aim import Goal, aim
-from sojourn.act.cores import WithinCores, within_cores
+from sojourn.act.cores import within_cores
 from sojourn.act.policy import policy
 from sojourn.act.policy.static import Static
 from sojourn.act.recommendation import demand as demanded
@@ -143,12 +143,6 @@ def test_a_machine_that_others_keep_busy_takes_two_observations(turns, after):
     ]
     told = replace(known(quiet, *loud), topology=replace(PAIR.scaled(0.2), cores=2))
     assert limited(MORE, told).allocation["match"] == after
-
-
-def test_any_policy_can_be_kept_within_the_cores():
-    grows = WithinCores(policy=lambda _: MORE)
-    assert grows(BUSY).allocation == {"match": 3, "fetch": 8}
-    assert grows(FREE) is MORE
 
 
 # -- what policies make of it ------------------------------------------------------------------

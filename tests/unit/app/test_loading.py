@@ -139,7 +139,7 @@ import sys
 import sojourn.app.payload, sojourn.app.output, sojourn.app.stand_in
 from sojourn.app.loading import load
 load("wordcount:app")
-print(sorted({"numpy", "yaml", "sojourn.model", "asyncio"} & set(sys.modules)))
+print(sorted({"numpy", "yaml", "sojourn.topology.topology", "asyncio"} & set(sys.modules)))
 """
     done = subprocess.run(
         [sys.executable, "-c", program],

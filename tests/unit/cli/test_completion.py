@@ -12,13 +12,15 @@ import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.act.policy import policy
 from sojourn.cli import app
+from sojourn.model.station import names as station_names
 from sojourn.plan import Plan
 from sojourn.service.claim import Claim
 from sojourn.service.folders import state_folder
 from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
-from sojourn.service.status import status, to_json
+from sojourn.service.status import status
+from sojourn.service.status_json import to_json
 from sojourn.service.supervisor import Supervisor
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -68,10 +70,11 @@ def listening(tmp_path, name="vld"):
 def test_commands_options_policies_and_models_are_offered():
     assert offered("rep") == ["reproduce"]
     assert "--target-p95" in offered("plan", "x.yaml", "--target")
-    assert offered("plan", "x.yaml", "--model", "") == ["gigk", "mmk", "round_robin"]
-    assert offered("run", "x.yaml", "--policy", "d") == ["drs", "ds2"]
-    assert offered("compare", "x.yaml", "--policies", "drs,s") == ["drs,static"]
-    assert offered("compare", "x.yaml", "--policies", "static,s") == []
+    assert offered("plan", "x.yaml", "--model", "") == list(station_names())
+    assert offered("run", "x.yaml", "--policy", "dr") == ["drs"]
+    assert offered("compare", "x.yaml", "--policies", "drs,stat") == ["drs,static"]
+    assert offered("compare", "x.yaml", "--policies", "static,stat") == []
+    assert offered("policies", "dr") == ["drs"]
 
 
 def test_topologies_and_folders_are_offered(tmp_path, monkeypatch):

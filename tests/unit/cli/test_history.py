@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sojourn as sj
-from sojourn.act.policy.drs import policy
+from sojourn.act.policy import policy
 from sojourn.cli import app
 from sojourn.engine import Cost
 from sojourn.errors import BadInput
@@ -127,7 +127,7 @@ def ran(tmp_path_factory):
     engine = Simulator(workload=Workload(rates={"frames": rates}), seed=1, sample_every=1)
     with engine:
         engine.start(VLD, Plan.here({"extract": 5, "match": 5, "aggregate": 1}))
-        loop = Loop(engine, VLD, policy(TARGET, None), every_s=10)
+        loop = Loop(engine, VLD, policy("drs", target=TARGET), every_s=10)
         return written(path, loop.run(1500), topology=VLD)
 
 

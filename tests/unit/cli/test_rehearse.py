@@ -20,11 +20,7 @@ from typer.testing import CliRunner
 
 import sojourn as sj
 from processes import started
-from sojourn.act.policy import policy
-from sojourn.act.policy.drs.holt import Holt
-from sojourn.act.policy.drs.quiet_hours import QuietHours
 from sojourn.cli import app
-from sojourn.cli.policy import DrsOptions, read_policy
 from sojourn.engine import Cost
 from sojourn.errors import BadFile
 from sojourn.history import read_episodes, read_run
@@ -41,6 +37,23 @@ VLD = Path(__file__).parents[3] / "examples" / "vld.yaml"
 TARGET = sj.Target("p95", 3.0)
 P95 = ("--target-p95", "3s")
 QUICK = (*P95, "--policy", "threshold")
+
+
+STUBBORN = '''
+from dataclasses import dataclass
+from typing import Annotated
+from sojourn.act.policy import PolicyContext
+from sojourn.knowledge import Wish
+
+@dataclass(frozen=True)
+class Stubborn:
+    """Changes nothing."""
+    context: PolicyContext
+    said: Annotated[str, "the reason that it gives"] = "no"
+
+    def __call__(self, knowledge, /):
+        return Wish(allocation=knowledge.allocation, reason=self.said)
+'''
 
 
 def run(*arguments):
@@ -146,7 +159,7 @@ def test_nothing_is_changed_in_quiet_hours(trace):
     changed = [t["at_s"] for t in printed["turns"] if t["cost"]]
     assert changed
     assert min(changed) >= 240
-    assert "quiet 12:00-12:04" in printed["policy"]
+    assert "quiet=12:00-12:04" in printed["policy"]
 
 
 def test_every_turn_is_written_to_the_history(trace, tmp_path):
@@ -415,21 +428,26 @@ def test_a_limit_is_a_line_and_what_is_above_it_is_red():
 # -- what drs is told --------------------------------------------------------------------------
 
 
-def test_drs_is_told_what_was_given_and_keeps_the_rest():
-    plain = policy("drs", target=TARGET, most=9)
-    assert read_policy("drs", TARGET, 9, DrsOptions())[0] == plain
-    hours = (QuietHours(0, 3600),)
-    options = DrsOptions(t_ra_s=30.0, drain_s=20.0, quiet=hours, forecast=True)
-    told, said = read_policy("drs", TARGET, None, options)
-    assert told == replace(
-        policy("drs", target=TARGET),
-        caution=replace(plain.caution, t_ra_s=30.0, quiet=hours),
-        drain_s=20.0,
-        forecast=Holt(),
+def test_what_the_policy_was_told_is_said_and_done(trace):
+    short = run_json(
+        VLD, "--trace", trace, *P95, "--t-ra", "20s", "--drain", "20s", "--forecast"
     )
-    assert (
-        said == "drs, p95 ≤ 3 s, T_ra 30 s, drains in 20 s, quiet 00:00-01:00, with a forecast"
-    )
+    long = run_json(
+        VLD, "--trace", trace, *P95, "--set", "t_ra_s=20", "--set", "drain_s=20s",
+        "--set", "forecast=yes",
+    )  # fmt: skip
+    assert short == long
+    assert short["policy"] == "drs, p95 ≤ 3 s, t_ra_s=20s, drain_s=20s, forecast=yes"
+
+
+def test_a_policy_from_the_current_folder_decides(trace, tmp_path, monkeypatch):
+    (tmp_path / "stubborn.py").write_text(STUBBORN, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    mine = ("--policy", "stubborn:Stubborn", "--set", "said=never")
+    done = run_json(VLD, "--trace", trace, *P95, *mine)
+    assert done["policy"] == "stubborn:Stubborn, p95 ≤ 3 s, said=never"
+    assert {turn["decision"]["reason"] for turn in done["turns"]} == {"never"}
 
 
 # -- what is refused ---------------------------------------------------------------------------
@@ -439,9 +457,17 @@ def test_drs_is_told_what_was_given_and_keeps_the_rest():
     ("arguments", "said"),
     [
         ((), "there is no target to judge by; write --target-p95 3s"),
-        ((*P95, "--policy", "oracle"), "unknown policy 'oracle'; write one of drs, ds2"),
-        ((*P95, "--policy", "ds2", "--forecast"), "--forecast: only drs can be told, and the "),
-        ((*P95, "--policy", "ds2", "--t-ra", "9s"), "--t-ra: only drs can be told"),
+        ((*P95, "--policy", "oracle"), "unknown policy 'oracle'; write one of "),
+        (
+            (*P95, "--policy", "ds2", "--forecast"),
+            "--forecast: ds2 has no option 'forecast'; choose of scaling_factor, warm_up",
+        ),
+        ((*P95, "--policy", "ds2", "--t-ra", "9s"), "--t-ra: ds2 has no option 't_ra_s'"),
+        ((*P95, "--policy", "static", "--t-ra", "9s"), "it has none, so leave it out"),
+        ((*P95, "--policy", "ds2", "--set", "margin=1"), "ds2 has no option 'margin'"),
+        ((*P95, "--set", "margin"), "'margin' is no option and its value; write margin=0.2"),
+        ((*P95, "--set", "margin=much"), "--set 'margin=much': 'much' is no number; write 0.2"),
+        ((*P95, "--set", "margin=-1"), "caution: margin is -1.0; write 0 or more"),
         ((*P95, "--t-ra", "9"), "'9' has no unit"),
         ((*P95, "--drain", "0s"), "drs: drain_s is 0.0; write more than 0"),
         ((*P95, "--every", "1h"), "the load lasts 300 s, but the first look is after 3600 s"),

@@ -14,7 +14,7 @@ from sojourn.experiments import names, runner
 from sojourn.experiments.bench import Bench
 from sojourn.experiments.on_simulator import simulated
 from sojourn.experiments.papers import drs15_fig8
-from sojourn.experiments.record import Outcome, Table, Verdict
+from sojourn.experiments.record import Findings, Table, Verdict
 from sojourn.experiments.span import reallocating
 from sojourn.report.panel import Mark, Panel, Series
 from sojourn.report.plot.panels import draw_panels
@@ -96,7 +96,7 @@ def test_a_claim_that_does_not_hold_ends_with_status_1(tmp_path, monkeypatch):
 
         def run(self, _bench):
             verdict = Verdict(point="up is down", holds=False, numbers="1 > 2")
-            return Outcome(table=Table(("a",), [(1,)]), panels=(), verdicts=(verdict,))
+            return Findings(table=Table(("a",), [(1,)]), panels=(), verdicts=(verdict,))
 
     monkeypatch.setattr(drs15_fig8, "EXPERIMENT", Wrong())
     command = import_module("sojourn.cli.reproduce")

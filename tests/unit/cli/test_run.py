@@ -21,7 +21,7 @@ import sojourn as sj
 from live_engine import Launches, LiveSimulator
 from sojourn.app.loading import load
 from sojourn.cli import app
-from sojourn.cli.kafka import read_kafka_options
+from sojourn.cli.options.kafka import read_kafka_options
 from sojourn.engine import Health
 from sojourn.errors import BadFile, BadInput
 from sojourn.history import read_episodes, read_run
@@ -47,7 +47,7 @@ def engines(monkeypatch):
     """Let the command run on the simulator where it says Spark; return what makes engines."""
     launches = Launches()
     monkeypatch.setattr("live_engine.launch", launches)
-    monkeypatch.setitem(registry._OURS, "spark", ("live_engine:launch", ""))  # noqa: SLF001
+    monkeypatch.setitem(registry._OURS, "spark", ("live_engine", ""))  # noqa: SLF001
     return launches
 
 
@@ -81,7 +81,7 @@ def test_it_runs_for_as_long_as_it_is_told_and_is_drained(engines):
     done = run("--for", "20s")
     assert done.exit_code == 0, done.output
     head, where, how, empty, first, *_ = done.stdout.splitlines()
-    assert head == "vld · drs, mean ≤ 2 s, at most 25 processors, T_ra 5 s, drains in 5 s"
+    assert head == "vld · drs, mean ≤ 2 s, at most 25 processors, t_ra_s=5s, drain_s=5s"
     assert re.fullmatch(r"runs, pid \d+; Kafka at 127.0.0.1:9092; state in .*/vld", where)
     assert how.startswith("Ctrl-C ends it")
     assert empty == ""
@@ -99,7 +99,7 @@ def test_the_state_has_the_history(tmp_path):
     assert len(list(read_episodes(path))) == 3
     _, begun = read_run(path)
     assert (begun.policy, begun.target) == (
-        "drs, mean ≤ 2 s, at most 25 processors, T_ra 5 s, drains in 5 s",
+        "drs, mean ≤ 2 s, at most 25 processors, t_ra_s=5s, drain_s=5s",
         sj.Target("mean", 2.0),
     )
     assert run("--for", "2s", "--passive", "--history", tmp_path / "own").exit_code == 0
@@ -273,7 +273,10 @@ def test_drawn_live_it_shows_the_last_minutes():
         (("--every", "0s"), "--every 0s is no time"),
         (("--for", "0s"), "--for 0s is no time"),
         (("--policy", "hpa"), "unknown policy 'hpa'"),
-        (("--policy", "ds2", "--forecast"), "only drs can be told"),
+        (
+            ("--policy", "ds2", "--forecast"),
+            "--forecast: ds2 has no option 'forecast'; choose of scaling_factor",
+        ),
         (("--starting-offsets", "soon"), "'soon' is no place to start"),
         (("--starting-offsets", "2026-01-31T12:00"), "give it a time zone: 2026-01-31T12:00Z"),
         (("--kafka-option", "hunter2"), "the 1. of them: it is not key=value"),

@@ -205,7 +205,7 @@ def test_other_engines_are_not_told_what_they_do_not_know(tmp_path):
     assert "--trace is sent by spark and simulator" in refused(
         VLD, "--engine", "live_engine:launch", "--trace", trace
     )
-    assert "unknown engine 'flink'; write spark or simulator" in refused(
+    assert "unknown engine 'flink'; write one of spark, simulator" in refused(
         VLD, "--engine", "flink"
     )
     error = refused("spark.shop:app", "--trace", trace)

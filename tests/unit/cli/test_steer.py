@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.cli import app
-from sojourn.cli.letters import opened
-from sojourn.cli.policy import DrsOptions, read_policy
+from sojourn.cli.options.letters import Letters
+from sojourn.cli.options.policy import read_choice
 from sojourn.errors import BadFile, EngineError
 from sojourn.plan import Plan
 from sojourn.report.prometheus import Metrics, exposition
@@ -33,7 +33,8 @@ from sojourn.service.logs import Tail
 from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
-from sojourn.service.status import LatestDecisions, from_json, status, to_json
+from sojourn.service.status import LatestDecisions, status
+from sojourn.service.status_json import from_json, to_json
 from sojourn.service.supervisor import Supervisor
 
 VLD = sj.read_topology(Path(__file__).parents[3] / "examples" / "vld.yaml")
@@ -57,7 +58,7 @@ def said(*arguments):
 
 
 def make(target, most):
-    return read_policy("drs", target, most, DrsOptions(forecast=True))
+    return read_choice("drs:forecast=yes").made(target, most)
 
 
 @contextmanager
@@ -91,7 +92,8 @@ def vld(tmp_path):
 
 
 def test_a_running_application_tells_where_its_dead_letters_are(vld):
-    letters = opened(None, None, None, ["socket.timeout.ms=5000"], None)
+    kafka = {"socket.timeout.ms": "5000"}
+    letters = Letters(app=None, servers=None, state=None, kafka=kafka).opened()
     assert letters.topic == "vld.dead-letters"
     assert letters.clients == {**vld.engine.kafka().clients, "socket.timeout.ms": "5000"}
 
@@ -104,7 +106,8 @@ def test_of_one_that_has_ended_it_has_to_be_said(tmp_path):
     done = run("retry", "--all", "--state", tmp_path)
     assert done.exit_code == 2
     assert "where the Kafka of shop is" in done.output
-    letters = opened(None, "kafka:9092", tmp_path, None, None)
+    which = Letters(app=None, servers="kafka:9092", state=tmp_path, kafka={})
+    letters = which.opened()
     assert (letters.topic, letters.clients) == (
         "shop.dead-letters",
         {"bootstrap.servers": "kafka:9092"},
@@ -135,7 +138,7 @@ def test_the_loop_is_paused_and_resumed(vld):
     assert said("pause").startswith("vld: the loop is paused")
     assert vld.mode.name == "paused"
     assert said("resume") == (
-        "vld: the loop decides: drs, mean ≤ 2 s, at most 25 processors, with a forecast\n"
+        "vld: the loop decides: drs, mean ≤ 2 s, at most 25 processors, forecast=yes\n"
     )
     assert vld.mode.name == "active"
 
@@ -159,9 +162,7 @@ def test_a_target_that_cannot_be_met_is_said_and_shown():
 
 def test_another_goal_keeps_the_other_options(vld):
     printed = said("set", "--target-p95", "4s", "--max-processors", "30")
-    assert printed == (
-        "vld: from now on drs, p95 ≤ 4 s, at most 30 processors, with a forecast\n"
-    )
+    assert printed == ("vld: from now on drs, p95 ≤ 4 s, at most 30 processors, forecast=yes\n")
     assert vld.orders.policy.forecast is not None
     assert vld.orders.policy.goal.target == sj.Target("p95", 4.0)
 
@@ -210,9 +211,7 @@ def test_top_shows_operators_the_latency_and_the_last_decisions():
     printed = said("top", "--once")
     head, policy, latency, *rest = printed.splitlines()
     assert re.fullmatch(r"vld · pid \d+ · 0:00:20 · \d+ processors *", head)
-    assert policy.startswith(
-        "drs, mean ≤ 2 s, at most 25 processors, with a forecast; the loop"
-    )
+    assert policy.startswith("drs, mean ≤ 2 s, at most 25 processors, forecast=yes; the loop")
     assert re.match(r"mean [\d.]+ s of 2 s   [\d.]+ roots per s", latency)
     rest = "\n".join(rest)
     assert re.search(r"extract +\d+ +[\d.]+ +\d+% +[\d.]+ ms .* 2 +match", rest)

@@ -5,9 +5,10 @@ import pytest
 from sojourn.experiments import bursts, changing_load, configurations, machines, overhead
 from sojourn.experiments import rebalancing as rebalanced
 from sojourn.experiments.configurations import Compared
-from sojourn.experiments.fixed_allocation import Fixed, Measured
+from sojourn.experiments.fixed_allocation import Fixed
 from sojourn.experiments.network import falling
 from sojourn.experiments.timeline import Change, Minute, Watched
+from sojourn.measure.interval import Interval
 
 
 def compared(allocation, estimated_s, mean_s, std_s, half_width=0.01):
@@ -16,8 +17,8 @@ def compared(allocation, estimated_s, mean_s, std_s, half_width=0.01):
         estimated_s=estimated_s,
         did=Fixed(
             allocation=counts,
-            mean=Measured(mean_s, half_width),
-            std=Measured(std_s, half_width),
+            mean=Interval(mean_s, half_width),
+            std=Interval(std_s, half_width),
         ),
     )
 
@@ -198,7 +199,7 @@ def bar(per_s, allocation, measured_s, mmk_s, gigk_s):
     return bursts.Bar(
         per_s=per_s,
         allocation=allocation,
-        measured=Measured(measured_s, 0.01),
+        measured=Interval(measured_s, 0.01),
         mmk_s=mmk_s,
         gigk_s=gigk_s,
     )

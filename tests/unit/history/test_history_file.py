@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sojourn as sj
-from sojourn.act.policy.drs import policy
+from sojourn.act.policy import policy
 from sojourn.engine import Cost
 from sojourn.errors import BadFile, BadInput
 from sojourn.history import HistoryFile, Run, read, read_episodes, read_run, read_runs
@@ -265,7 +265,7 @@ def ran(tmp_path_factory):
     )
     with engine, HistoryFile(path) as history:
         engine.start(VLD, RUN.plan)
-        loop = Loop(engine, VLD, policy(TARGET, None), every_s=10)
+        loop = Loop(engine, VLD, policy("drs", target=TARGET), every_s=10)
         history.begin(replace(RUN, midnight_s=0.0))
         turns = []
         for episode in loop.run(1500):

@@ -9,7 +9,7 @@ from sojourn.errors import BadInput
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observation import Moments, Observation
 from sojourn.measure.sketch import Sketch
-from sojourn.measure.smooth import Alpha, Window
+from sojourn.measure.smooth import Window
 from unit.measure.pulls import CHAIN, operator, processor, pull, root_report
 
 ZIGZAG = (10, 14) * 20
@@ -40,7 +40,7 @@ def seen(at_s=10.0, *, arrivals=10, times_s=(0.1, 0.3) * 20, running=2, lasted_s
 
 
 BROKEN = Observation.unusable(10.0, 20.0, "split: served of p0 is nan")
-smoothers = st.floats(0, 0.99).map(Alpha) | st.integers(1, 20).map(Window)
+smoothers = st.integers(1, 20).map(Window)
 
 
 @given(smoother=smoothers, number=st.integers(1, 12))
@@ -68,28 +68,6 @@ def test_smoothing_of_a_constant_is_the_constant(smoother, number):
             assert getattr(got, number_of) == pytest.approx(getattr(expected, number_of))
 
 
-@given(rates=st.lists(st.integers(5, 100), min_size=1, max_size=8))
-def test_without_alpha_the_last_value_counts(rates):
-    history = [
-        seen(10.0 * (i + 1), arrivals=rate, times_s=(rate / 100,) * 9)
-        for i, rate in enumerate(rates)
-    ]
-    last, smooth = history[-1], Alpha(0)(history)
-    assert (smooth.since_s, smooth.at_s) == (last.since_s, last.at_s)
-    assert smooth.operators == last.operators
-    assert smooth.arrivals_per_s == last.arrivals_per_s
-
-
-@given(alpha=st.floats(0, 0.95), rates=st.lists(st.integers(5, 100), min_size=1, max_size=8))
-def test_alpha_weighting_is_the_published_recursion(alpha, rates):
-    history = [seen(10.0 * (i + 1), arrivals=rate) for i, rate in enumerate(rates)]
-    expected = 4.0 * rates[0]
-    for rate in rates[1:]:
-        expected = alpha * expected + (1 - alpha) * 4 * rate
-    got = Alpha(alpha)(history).operators["count"].arrivals_per_s
-    assert got == pytest.approx(expected)
-
-
 @given(size=st.integers(1, 10), rates=st.lists(st.integers(5, 100), min_size=1, max_size=8))
 def test_a_window_is_the_mean_of_the_last_few(size, rates):
     history = [seen(10.0 * (i + 1), arrivals=rate) for i, rate in enumerate(rates)]
@@ -114,7 +92,7 @@ def test_times_count_by_their_samples():
 
 
 def test_an_interval_without_samples_keeps_the_times_of_those_before():
-    smooth = Alpha(0.5)([seen(10), seen(20, times_s=())])
+    smooth = Window(2)([seen(10), seen(20, times_s=())])
     assert smooth.operators["split"].service_s == pytest.approx(0.2)
     assert smooth.operators["split"].samples == pytest.approx(80)
 
@@ -173,10 +151,9 @@ def test_where_nothing_is_usable_the_last_observation_comes_back():
     assert Window(3)([BROKEN]) is BROKEN
 
 
-@pytest.mark.parametrize("smoother", [Alpha(0.5), Window(3)])
-def test_no_observations_have_no_average(smoother):
+def test_no_observations_have_no_average():
     with pytest.raises(BadInput, match="no observations"):
-        smoother([])
+        Window(3)([])
 
 
 def test_observations_of_another_topology_do_not_enter_the_average():
@@ -211,51 +188,25 @@ def test_completions_from_before_the_allocation_changed_do_not_count():
         replace(seen(30, running=3), sums=Sketch.of([0.75] * 300)),
     ]
     assert Window(9)(history).mean_s == pytest.approx(0.625)
-    assert Alpha(0.5)(history).mean_s == pytest.approx(0.625)
 
 
 # --- sketches ---
 
 
-def test_single_roots_that_faded_still_count_together():
-    """Each of 300 old times counts 0.3; rounded one by one they would all vanish."""
-    old = replace(seen(10), completions=Sketch.of(np.linspace(1, 2, 300)))
-    new = replace(seen(20), completions=Sketch.of(np.linspace(5, 6, 30)))
-    smooth = Alpha(3 / 13)([old, new])
-    assert smooth.completions.number == pytest.approx(120, abs=1)
-    assert smooth.percentile_s(0.5) < 2
-    assert smooth.percentile_s(0.9) > 5
-    assert smooth.completions.mean_s == pytest.approx((90 * 1.5 + 30 * 5.5) / 120)
-
-
 @given(
     times=st.lists(st.lists(st.floats(0.01, 10), max_size=30), min_size=1, max_size=5),
-    alpha=st.floats(0, 0.9),
     ratio=st.floats(0.05, 0.95),
 )
-def test_faded_percentiles_have_the_right_rank(times, alpha, ratio):
+def test_percentiles_are_those_of_all_roots(times, ratio):
     history = [
         replace(seen(10.0 * (i + 1)), completions=Sketch.of(some))
         for i, some in enumerate(times)
     ]
-    number = len(times)
-    weights = [alpha ** (number - 1)] + [
-        (1 - alpha) * alpha ** (number - 1 - i) for i in range(1, number)
-    ]
-    counted = [
-        (t, w / max(weights)) for some, w in zip(times, weights, strict=True) for t in some
-    ]
-    total = sum(w for _, w in counted)
-    smooth = Alpha(alpha)(history)
-    if total <= 0.49:
-        assert smooth.completions.number == 0
-        return
-    if smooth.completions.number == 0:
-        return
-    at = smooth.percentile_s(ratio)
-    below = sum(w for t, w in counted if t < at * 0.995)
-    above = sum(w for t, w in counted if t <= at * 1.005)
-    assert below - 1.01 <= ratio * total <= above + 1.01
+    every = [one for some in times for one in some]
+    smooth = Window(len(times))(history)
+    assert smooth.completions.number == len(every)
+    if every:
+        assert smooth.percentile_s(ratio) == Sketch.of(every).percentile_s(ratio)
 
 
 def test_no_completions_have_no_percentile():
@@ -264,12 +215,6 @@ def test_no_completions_have_no_percentile():
 
 
 # --- settings ---
-
-
-@pytest.mark.parametrize("alpha", [-0.1, 1.0, float("nan")])
-def test_an_alpha_that_never_forgets_or_makes_no_sense_is_refused(alpha):
-    with pytest.raises(BadInput, match="0 or more, below 1"):
-        Alpha(alpha)
 
 
 def test_a_window_of_nothing_is_refused():

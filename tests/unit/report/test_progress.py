@@ -78,11 +78,11 @@ def test_elsewhere_it_is_silent(monkeypatch):
         ("cli.predict", ("predict", VLD, "--allocation", BEST), ["predicting vld"]),
         ("cli.simulator", ("simulate", VLD, "--allocation", BEST, "--records", "100"),
          ["loading the simulator"]),
-        ("cli.stage", ("rehearse", VLD, *TRACE), ["loading the simulator"]),
+        ("cli.simulator", ("rehearse", VLD, *TRACE), ["loading the simulator"]),
         ("report.terminal.watch", ("rehearse", VLD, *TRACE, "--json"),
          ["rehearsing vld", "0:00:10 of 0:00:24"]),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
+    ids=["plan", "explain", "predict", "simulate", "rehearse", "rehearse as JSON"],
 )  # fmt: skip
 def test_commands_that_may_take_long_say_what_they_are_at(monkeypatch, module, arguments, said):
     heard = []

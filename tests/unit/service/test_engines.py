@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from live_engine import launch
-from sojourn.errors import EngineError, UnknownEngine
+from sojourn.errors import BadInput, EngineError, UnknownEngine
 from sojourn.service.engines import launcher, names
 from sojourn.simulate.launch import launch as simulator
 from sojourn.simulate.real_time import RealTimeSimulator
@@ -20,11 +20,19 @@ def test_one_from_outside_is_named_by_its_module():
     assert launcher("live_engine:launch") is launch
 
 
+def test_a_module_from_outside_has_its_function_by_name():
+    assert launcher("sojourn.simulate.launch") is simulator
+
+
+@pytest.mark.parametrize("name", ["sojourn.errors", "live_engine:__doc__"])
+def test_what_makes_no_engine_is_refused(name):
+    with pytest.raises(BadInput, match="makes no engine; name a function"):
+        launcher(name)
+
+
 @pytest.mark.parametrize("name", ["flink", "", "no.such:engine", "live_engine:none", ".x:y"])
 def test_one_that_is_not_there_is_refused_with_those_that_are(name):
-    with pytest.raises(
-        UnknownEngine, match=r"unknown engine .*; write spark or simulator, or package"
-    ):
+    with pytest.raises(UnknownEngine, match=r"write one of spark, simulator, or package"):
         launcher(name)
 
 

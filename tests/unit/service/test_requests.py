@@ -4,10 +4,10 @@ from functools import partial
 
 import pytest
 
-from chain import Jump, begun
 from sojourn.errors import BadInput, EngineError
 from sojourn.service.requests import answer
 from sojourn.simulate.real_time import RealTimeSimulator
+from supervised import Jump, begun
 
 
 def test_requests_do_what_they_say():

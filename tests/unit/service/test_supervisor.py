@@ -7,11 +7,11 @@ from itertools import count, islice
 import pytest
 
 import sojourn as sj
-from chain import ENOUGH, Broken, Jump, begun, turned
 from live_engine import LiveSimulator
 from sojourn.act.policy.static import Static
 from sojourn.errors import ApplicationStopped, BadAllocation, BadInput, BadTarget, EngineError
 from sojourn.loop import Loop
+from supervised import ENOUGH, Broken, Jump, begun, turned
 
 
 def looks(running, number):

@@ -5,7 +5,7 @@ from math import inf
 import pytest
 
 from sojourn.errors import BadAllocation, BadWorkload
-from sojourn.simulate.run import Interval, simulate
+from sojourn.simulate.run import simulate
 from sojourn.simulate.workload import Gaps, Rates, Workload
 from sojourn.topology import Arrival, Operator, Topology
 
@@ -131,12 +131,3 @@ def test_an_allocation_has_to_fit():
         simulate(PAIR, {"first": 1}, roots=10)
     with pytest.raises(BadAllocation, match="0 is not a valid number of processors"):
         simulate(PAIR, {"first": 1, "second": 0}, roots=10)
-
-
-def test_an_interval_is_as_wide_as_batches_spread():
-    """Twenty batches, ten at 1 and ten at 3: standard deviation 1.026, t of 19 is 2.093."""
-    interval = Interval.over(2.0, [1.0, 3.0] * 10)
-    assert interval.value == 2.0
-    assert interval.half_width == pytest.approx(2.093 * 1.025978 / 20**0.5, rel=1e-5)
-    assert Interval.over(2.0, [2.0] * 20).half_width == 0
-    assert Interval.over(2.0, [1.0, 3.0]).half_width == inf

@@ -1,14 +1,16 @@
 """Policies: when a running application is changed, and to what. One file each."""
 
-from importlib import import_module
-from pkgutil import iter_modules
-from typing import cast
+from types import ModuleType
+from typing import Any, cast
 
-from sojourn.act.policy.base import Policy
+from sojourn import registry
+from sojourn.act.policy.base import Policy, PolicyContext
 from sojourn.decide.target import Target
-from sojourn.errors import UnknownPolicy
+from sojourn.errors import BadInput, UnknownPolicy
 
-__all__ = ["Policy", "names", "policy"]
+__all__ = ["DEFAULT", "Policy", "PolicyContext", "names", "policy"]
+
+DEFAULT = "drs"
 
 
 def names() -> tuple[str, ...]:
@@ -17,18 +19,30 @@ def names() -> tuple[str, ...]:
     >>> "drs" in names()
     True
     """
-    return tuple(
-        sorted(module.name for module in iter_modules(__path__) if module.name != "base")
-    )
+    return registry.names(__name__)
 
 
-def policy(name: str, *, target: Target, most: int | None = None) -> Policy:
-    """Return the policy called *name*, with its defaults, for *target* and *most* processors.
+def policy(
+    name: str,
+    *,
+    target: Target,
+    most: int | None = None,
+    every_s: float | None = None,
+    pauses: bool = True,
+) -> Policy:
+    """Return the policy called *name* with its defaults, or one from outside: `ours.calm:Calm`.
 
-    Policies that know no latency take no notice of the target. Raise `UnknownPolicy` if
-    there is none of that name.
+    Outside it is what makes a policy of `PolicyContext`, or a module in which that is called
+    `policy`. Raise `UnknownPolicy` if there is none of that name, and a `BadInput` if it is no
+    policy.
     """
-    if name not in names():
-        raise UnknownPolicy(name, names())
-    module = import_module(f"{__name__}.{name}")
-    return cast("Policy", module.policy(target, most))
+    found: Any = registry.find(__name__, name, UnknownPolicy)
+    make = getattr(found, "policy", None) if isinstance(found, ModuleType) else found
+    context = PolicyContext(target=target, most=most, every_s=every_s, pauses=pauses)
+    made = make(context) if callable(make) else None
+    if not callable(made):
+        raise BadInput(
+            f"{name} makes no policy; name a function or a class that is given a PolicyContext "
+            "and returns what can be asked for decisions"
+        )
+    return cast("Policy", made)

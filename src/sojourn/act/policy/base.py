@@ -1,10 +1,32 @@
-"""What a policy has to hold."""
+"""What a policy has to hold, and what it is made for.
 
+A policy is a frozen dataclass in a file of its own, and `policy(context)` in that file makes
+it. Its options are those of its fields that have a meaning (`sojourn.act.options`):
+
+    utilisation: Annotated[float, "the part of the time that processors should be busy"] = 0.7
+"""
+
+from dataclasses import dataclass
 from typing import Protocol
 
+from sojourn.decide.target import Target
 from sojourn.knowledge import Knowledge, Wish
 
-__all__ = ["Policy"]
+__all__ = ["Policy", "PolicyContext"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyContext:
+    """What a policy is made for; by it a policy may choose its defaults.
+
+    *most* is how many processors there may be. *every_s* is the time from one observation to
+    the next, where that is known, and *pauses* whether a change stops what it changes.
+    """
+
+    target: Target
+    most: int | None = None
+    every_s: float | None = None
+    pauses: bool = True
 
 
 class Policy(Protocol):

@@ -12,10 +12,11 @@ the traffic equations are solved instead, which comes to the same where there ar
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
+from typing import Annotated
 
+from sojourn.act.policy.base import PolicyContext
 from sojourn.act.ration import bounded
 from sojourn.act.recommendation import Recommended, demand, held, listed, whole
-from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.measure.observation import Observation
@@ -23,28 +24,28 @@ from sojourn.measure.observation import Observation
 __all__ = ["Ds2", "policy"]
 
 
-def policy(_target: Target, most: int | None) -> "Ds2":
+def policy(context: PolicyContext, /) -> "Ds2":
     """Return the policy with its defaults."""
-    return Ds2(most=most)
+    return Ds2(most=context.most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ds2:
-    """Gives each operator (1 + *scaling_factor*) times the processors its rate takes.
+    """Gives each operator the processors its rate takes.
 
-    - *warm_up*: so many observations after a change, and after the start, are not used
-    - *activation*: so many are evaluated before the next change; as in the published code,
-      the last of them counts
-    - *target_rate_ratio*: where no operator is to grow, and yet more than so many times as
-      much arrives as completes, all of them grow by that ratio; by default never
-    - one processor less at an operator is no reason for a change by itself
+    One processor less at an operator is no reason for a change by itself.
     """
 
     most: int | None = None
-    scaling_factor: float = 0.0
-    warm_up: int = 1
-    activation: int = 1
-    target_rate_ratio: float = inf
+    scaling_factor: Annotated[float, "part of the processors that is given on top"] = 0.0
+    warm_up: Annotated[int, "observations after a change that are not used"] = 1
+    # as in the published code, the last of them counts
+    activation: Annotated[int, "observations evaluated before the next change"] = 1
+    target_rate_ratio: Annotated[
+        float,
+        "where no operator is to grow, and yet so many times as much arrives as completes, all "
+        "grow by that",
+    ] = inf
 
     def __post_init__(self) -> None:
         if not 0 <= self.scaling_factor < inf:

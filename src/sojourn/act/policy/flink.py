@@ -20,11 +20,11 @@ from dataclasses import dataclass, field, fields
 from itertools import takewhile
 from math import inf
 from statistics import fmean
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+from sojourn.act.policy.base import PolicyContext
 from sojourn.act.ration import bounded
 from sojourn.act.recommendation import Recommended, demand, held, listed, recommended, whole
-from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.measure.observation import Observation
@@ -37,48 +37,59 @@ __all__ = ["Flink", "FlinkSettings", "policy"]
 _ROUNDING_S = 1e-6
 
 
-def policy(_target: Target, most: int | None) -> "Flink":
+def policy(context: PolicyContext, /) -> "Flink":
     """Return the policy with its defaults."""
-    return Flink(most=most)
+    return Flink(most=context.most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlinkSettings:
     """The published options, with the published defaults."""
 
-    # utilization.target: the part of its time that an operator should be busy
-    utilisation: float = 0.7
-    # target.utilization.boundary: how far from it an operator may be without a change
-    boundary: float = 0.3
-    # catch-up.duration: the time in which lag is worked off; with 0 lag does not count
-    catch_up_s: float = 1800.0
-    # restart.time: how long a change is expected to stop everything
-    restart_s: float = 300.0
-    # restart.time-tracking.enabled: the longest measured one in place of the expected one
-    track_restarts: bool = False
-    # restart.time-tracking.limit: no measured one counts for more
-    longest_restart_s: float = 900.0
-    # metrics.window: what is measured is the average over this time, all of it
-    window_s: float = 900.0
-    # stabilization.interval: after a change, nothing is measured for this time
-    stabilisation_s: float = 300.0
-    # scale-down.interval: fewer must have been recommended for this time without a break
-    scale_down_s: float = 3600.0
-    # scale-down.max-factor: the part of its processors that an operator may lose at once
-    most_down: float = 0.6
-    # scale-up.max-factor: how many times its processors it may get on top
-    most_up: float = 100_000.0
-    # vertex.min-parallelism and vertex.max-parallelism
-    fewest: int = 1
-    largest: int = 200
-    # backlog-processing.lag-threshold: with more lag than this nothing is too many
-    backlog_s: float = 300.0
-    # observed-true-processing-rate: with more lag than lag-threshold the rate that is served
-    # is the capacity, if that of the service times is above it by switch-threshold, after
-    # min-observations
-    observed_lag_s: float = 30.0
-    observed_switch: float = 0.15
-    observed_least: int = 2
+    # utilization.target
+    utilisation: Annotated[float, "part of the time that an operator should be busy"] = 0.7
+    # target.utilization.boundary
+    boundary: Annotated[float, "how far from it an operator may be without a change"] = 0.3
+    # catch-up.duration
+    catch_up_s: Annotated[
+        float, "time in which lag is worked off; with 0 it does not count"
+    ] = 1800.0
+    # restart.time
+    restart_s: Annotated[float, "how long a change is expected to stop everything"] = 300.0
+    # restart.time-tracking.enabled
+    track_restarts: Annotated[bool, "the longest measured stop counts instead of that"] = False
+    # restart.time-tracking.limit
+    longest_restart_s: Annotated[float, "no measured stop counts for more"] = 900.0
+    # metrics.window
+    window_s: Annotated[float, "time over which is averaged what is measured"] = 900.0
+    # stabilization.interval
+    stabilisation_s: Annotated[float, "after a change nothing is measured for this time"] = (
+        300.0
+    )
+    # scale-down.interval
+    scale_down_s: Annotated[float, "how long fewer must be recommended without a break"] = (
+        3600.0
+    )
+    # scale-down.max-factor
+    most_down: Annotated[float, "part of its processors that an operator may lose at once"] = (
+        0.6
+    )
+    # scale-up.max-factor
+    most_up: Annotated[float, "how many times its processors it may get on top"] = 100_000.0
+    # vertex.min-parallelism
+    fewest: Annotated[int, "processors of an operator at least"] = 1
+    # vertex.max-parallelism
+    largest: Annotated[int, "processors of an operator at most"] = 200
+    # backlog-processing.lag-threshold
+    backlog_s: Annotated[float, "with more lag than this nothing is too many"] = 300.0
+    # observed-true-processing-rate.lag-threshold
+    observed_lag_s: Annotated[float, "with more lag the served rate may be the capacity"] = 30.0
+    # observed-true-processing-rate.switch-threshold
+    observed_switch: Annotated[
+        float, "it is, if service times say this part more than is served"
+    ] = 0.15
+    # observed-true-processing-rate.min-observations
+    observed_least: Annotated[int, "after so many observations with such a lag"] = 2
 
     @property
     def upper(self) -> float:

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from sojourn.decide.target import Target
+from sojourn.act.policy.base import PolicyContext
 from sojourn.knowledge import Knowledge, Wish
 
 __all__ = ["Static", "policy"]
 
 
-def policy(_target: Target, _most: int | None) -> "Static":
+def policy(_context: PolicyContext, /) -> "Static":
     """Return the policy."""
     return Static()
 

@@ -8,10 +8,11 @@ missing is not seen: such autoscalers climb to it in steps, and know of no backl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
+from typing import Annotated
 
+from sojourn.act.policy.base import PolicyContext
 from sojourn.act.ration import bounded
 from sojourn.act.recommendation import Recommended, held, listed, recommended
-from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.measure.observation import Moments, Observation
@@ -22,28 +23,22 @@ __all__ = ["Threshold", "policy"]
 _ENOUGH_SAMPLES = 100
 
 
-def policy(_target: Target, most: int | None) -> "Threshold":
+def policy(context: PolicyContext, /) -> "Threshold":
     """Return the policy with its defaults."""
-    return Threshold(most=most)
+    return Threshold(most=context.most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """Wants as many processors as would be busy for *utilisation* of the time.
-
-    - *tolerance*: nothing is wanted while they are busy for that, give or take this part
-    - *down_s*: of what was wanted in that time the most is kept
-    - *up_period_s*: in that time an operator grows *up_times* at most, or by *up_by*
-      processors if that is more
-    """
+    """Wants as many processors as would be busy for a part of the time."""
 
     most: int | None = None
-    utilisation: float = 0.7
-    tolerance: float = 0.1
-    down_s: float = 300.0
-    up_period_s: float = 15.0
-    up_times: float = 2.0
-    up_by: int = 4
+    utilisation: Annotated[float, "part of the time that processors should be busy"] = 0.7
+    tolerance: Annotated[float, "part by which it may be off without a change"] = 0.1
+    down_s: Annotated[float, "of what was wanted in this time the most is kept"] = 300.0
+    up_period_s: Annotated[float, "time for which growth is limited"] = 15.0
+    up_times: Annotated[float, "how many times its processors an operator may have then"] = 2.0
+    up_by: Annotated[int, "or by how many it may grow, if that is more"] = 4
 
     def __post_init__(self) -> None:
         if not 0 < self.utilisation <= 1:

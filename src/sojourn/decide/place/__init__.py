@@ -1,11 +1,11 @@
 """Placers: on which nodes the processors of operators are. One file each."""
 
-from importlib import import_module
-from pkgutil import iter_modules
-from typing import cast
+from types import ModuleType
+from typing import Any, cast
 
+from sojourn import registry
 from sojourn.decide.place.base import Placer
-from sojourn.errors import UnknownPlacer
+from sojourn.errors import BadInput, UnknownPlacer
 
 __all__ = ["Placer", "names", "placer"]
 
@@ -13,16 +13,20 @@ __all__ = ["Placer", "names", "placer"]
 def names() -> tuple[str, ...]:
     """Return the names of the placers in this folder.
 
-    >>> names()
-    ('one_node',)
+    >>> "one_node" in names()
+    True
     """
-    return tuple(
-        sorted(module.name for module in iter_modules(__path__) if module.name != "base")
-    )
+    return registry.names(__name__)
 
 
 def placer(name: str) -> Placer:
-    """Return the placer called *name*. Raise `UnknownPlacer` if there is none."""
-    if name not in names():
-        raise UnknownPlacer(name, names())
-    return cast("Placer", import_module(f"{__name__}.{name}").place)
+    """Return the placer called *name*, or one from outside: `ours.placers:spread`.
+
+    Outside it is a function, or a module in which that is called `place`. Raise
+    `UnknownPlacer` if there is none, and a `BadInput` if it is no placer.
+    """
+    found: Any = registry.find(__name__, name, UnknownPlacer)
+    place = getattr(found, "place", None) if isinstance(found, ModuleType) else found
+    if not callable(place):
+        raise BadInput(f"{name} is no placer; name a function that puts processors on nodes")
+    return cast("Placer", place)

@@ -1,14 +1,15 @@
 """Station models: the sojourn of a record at one operator. One file each."""
 
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import cast
 
-from sojourn.errors import UnknownModel
+from sojourn import registry
+from sojourn.errors import BadInput, UnknownModel
 from sojourn.model.station.base import Station
 
 __all__ = ["Station", "names", "station"]
+
+_FUNCTIONS = ("service", "wait", "wait_s", "waits_s")
 
 
 def names() -> tuple[str, ...]:
@@ -17,22 +18,21 @@ def names() -> tuple[str, ...]:
     >>> "mmk" in names()
     True
     """
-    return tuple(
-        sorted(module.name for module in iter_modules(__path__) if module.name != "base")
-    )
+    return registry.names(__name__)
 
 
 @cache
 def station(name: str) -> Station:
-    """Return the station model called *name*, or the module at a dotted path (`ours.queue`).
+    """Return the station model called *name*, or one from outside: `ours.stations:mine`.
 
-    Raise `UnknownModel` if there is none.
+    Outside it is a module, or anything else that has the four functions. Raise
+    `UnknownModel` if there is none, and a `BadInput` if it is no station model.
     """
-    dotted = "." in name and not name.startswith(".")
-    path = name if dotted else f"{__name__}.{name}"
-    if not dotted and name not in names():
-        raise UnknownModel(name, names())
-    try:
-        return cast("Station", import_module(path))
-    except ModuleNotFoundError as missing:
-        raise UnknownModel(name, names()) from missing
+    found = registry.find(__name__, name, UnknownModel)
+    lacking = [each for each in _FUNCTIONS if not callable(getattr(found, each, None))]
+    if lacking:
+        raise BadInput(
+            f"{name} is no station model: it has no {', '.join(lacking)}; write all of "
+            f"{', '.join(_FUNCTIONS)}"
+        )
+    return cast("Station", found)

@@ -34,7 +34,9 @@ def _policy(outcome: Outcome, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return {
         "allocation": dict(outcome.start.allocation),
         "starts_for_per_s": outcome.starts_for,
-        **{name: {"mean": e.mean, "half_width": e.half} for name, e in estimates.items()},
+        **{
+            name: {"mean": e.value, "half_width": e.half_width} for name, e in estimates.items()
+        },
         "dominated_by": dominating(outcome, outcomes),
         "seeds": [
             {**asdict(score), "windows_s": windows_s.tolist()}

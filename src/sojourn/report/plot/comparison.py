@@ -52,12 +52,14 @@ def _draw_trade_off(
     for outcome in outcomes:
         hours, outside = outcome.estimate("processor_hours"), outcome.estimate("outside")
         dominated = bool(dominating(outcome, outcomes))
-        point = hours.mean, 100 * outside.mean
+        point = hours.value, 100 * outside.value
         axes.errorbar(
             *point,
-            xerr=None if isnan(hours.half) else hours.half,
+            xerr=None if isnan(hours.half_width) else hours.half_width,
             # less than none of the time cannot be
-            yerr=None if isnan(outside.half) else _bars(point[1], 100 * outside.half),
+            yerr=None
+            if isnan(outside.half_width)
+            else _bars(point[1], 100 * outside.half_width),
             fmt="o",
             color=colours[outcome.policy],
             mfc="white" if dominated else None,

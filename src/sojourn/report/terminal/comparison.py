@@ -60,9 +60,9 @@ def _cells(outcome: Outcome) -> list[str]:
     return [
         outcome.policy,
         f"{starts} for {outcome.starts_for:.4g} per s",
-        f"{outside.mean:.1%}{_half(outside.half, '.1%')}",
-        f"{hours.mean:.2f}{_half(hours.half, '.2f')}",
-        f"{outcome.estimate('changes').mean:.4g}",
+        f"{outside.value:.1%}{_half(outside.half_width, '.1%')}",
+        f"{hours.value:.2f}{_half(hours.half_width, '.2f')}",
+        f"{outcome.estimate('changes').value:.4g}",
         "" if isnan(worst_s) else duration(worst_s),
     ]
 

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sojourn.escaped import escaped
+
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.dead_letters import DeadLetter
 
@@ -27,7 +29,7 @@ def print_letters(letters: "list[DeadLetter]") -> None:
     for letter in letters:
         cells = (letter.position, _time(letter.at_s), letter.operator, letter.stream,
                  letter.tries, letter.came_from, _first_line(letter.error))  # fmt: skip
-        table.add_row(*(Text(_printable(str(cell))) for cell in cells))
+        table.add_row(*(Text(escaped(str(cell))) for cell in cells))
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDEST)
@@ -38,14 +40,14 @@ def print_letter(letter: "DeadLetter") -> None:
     """Print all of one."""
     report = letter_json(letter)
     for name in ("position", "at", "operator", "stream", "tries", "came_from", "record", "key"):
-        typer.echo(f"{name.replace('_', ' '):<10} {_printable(str(report[name]))}")
+        typer.echo(f"{name.replace('_', ' '):<10} {escaped(str(report[name]))}")
     for name, value in report["headers"].items():
-        typer.echo(f"{'header':<10} {_printable(f'{name}: {value}')}")
-    typer.echo(f"{'error':<10} {_printable(letter.error)}")
+        typer.echo(f"{'header':<10} {escaped(f'{name}: {value}')}")
+    typer.echo(f"{'error':<10} {escaped(letter.error)}")
     for line in letter.traceback.splitlines():
-        typer.echo(f"    {_printable(line)}")
+        typer.echo(f"    {escaped(line)}")
     cut = ", its beginning" if letter.cut else ""
-    typer.echo(f"{'payload':<10} {_printable(str(report['payload']))}{cut}")
+    typer.echo(f"{'payload':<10} {escaped(str(report['payload']))}{cut}")
 
 
 def letter_json(letter: "DeadLetter") -> dict[str, Any]:
@@ -87,7 +89,3 @@ def _time(at_s: float) -> str:
 
 def _first_line(text: str) -> str:
     return next(iter(text.splitlines()), "")
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, sqrt
+from typing import Annotated
 
 from sojourn.act.policy.drs.quiet_hours import QuietHours
 from sojourn.act.policy.drs.situation import Situation
@@ -21,27 +22,21 @@ _SELECTED, _LOOKED_AT = 2.0, 1.3
 class Caution:
     """What it takes to change a running application.
 
-    - *t_ra_s*: least time between two changes (DRS's T_ra); urgent ones do not wait
-    - *margin*: processors are added for this part more load than measured, or for one
-      standard error of it if that is more, and kept for *sigmas* standard errors
-    - *confirm*: processors are removed when this many observations in a row agree
-    - *least_gain*: the part of the mean that moving processors must save
-    - *disturbed*: the part of the time that pauses of changes which are not urgent may take
-    - *price*: a second of pause costs as much as all processors do in this many seconds;
-      removing some must save more
-    - *calm*: for this many T_ra a change of an operator is not undone at the same load
-    - *quiet*: hours in which nothing is changed
+    Processors are added for *margin* more load than measured, or for one standard error of it
+    if that is more.
     """
 
-    t_ra_s: float = 30.0
-    margin: float = 0.15
-    sigmas: float = 3.0
-    confirm: int = 6
-    least_gain: float = 0.05
-    disturbed: float = 0.05
-    price: float = 10.0
-    calm: float = 10.0
-    quiet: tuple[QuietHours, ...] = ()
+    t_ra_s: Annotated[float, "least time between two changes that are not urgent (T_ra)"] = 30.0
+    margin: Annotated[float, "part of the load on top that processors are added for"] = 0.15
+    sigmas: Annotated[float, "standard errors of the load that they are kept for"] = 3.0
+    confirm: Annotated[int, "observations in a row that must agree on fewer processors"] = 6
+    least_gain: Annotated[float, "part of the mean that moving processors must save"] = 0.05
+    disturbed: Annotated[float, "part of the time that pauses of such changes may take"] = 0.05
+    price: Annotated[
+        float, "seconds of all processors that removing some must save for a second of pause"
+    ] = 10.0
+    calm: Annotated[float, "T_ra for which a change is not undone at the same load"] = 10.0
+    quiet: Annotated[tuple[QuietHours, ...], "hours in which nothing is changed"] = ()
 
     def __post_init__(self) -> None:
         for name in ("t_ra_s", "margin", "sigmas", "least_gain", "price", "calm"):

@@ -1,10 +1,12 @@
 """The policy: its options, and the order of its stages."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
+from typing import Annotated
 
 from sojourn.act.aim import Goal
 from sojourn.act.cores import within_cores
+from sojourn.act.policy.base import PolicyContext
 from sojourn.act.policy.drs.caution import Caution
 from sojourn.act.policy.drs.correction import SURELY, correction
 from sojourn.act.policy.drs.decision import Choice, decision
@@ -15,7 +17,6 @@ from sojourn.act.policy.drs.shortage import Shortage, Trigger, relief, shortage
 from sojourn.act.policy.drs.situation import Situation, situation
 from sojourn.act.policy.drs.surplus import saving, surplus
 from sojourn.act.recommendation import held
-from sojourn.decide.target import Target
 from sojourn.errors import BadTarget
 from sojourn.knowledge import Knowledge, Wish
 from sojourn.measure.smooth import Smoother
@@ -24,30 +25,38 @@ from sojourn.measure.steady import Steady
 __all__ = ["Drs", "policy"]
 
 
-def policy(target: Target, most: int | None) -> "Drs":
-    """Return the policy with its defaults."""
-    return Drs(goal=Goal(target=target, most=most))
+# Where nothing pauses for a change there is no reason to wait for long with the next: so many
+# observations are between two that can wait, and a backlog is worked off in as many.
+_SOON = 5
+
+
+def policy(context: PolicyContext, /) -> "Drs":
+    """Return the policy with its defaults: a short T_ra where changes pause nothing."""
+    drs = Drs(goal=Goal(target=context.target, most=context.most))
+    if context.pauses or context.every_s is None:
+        return drs
+    soon_s = _SOON * context.every_s
+    return replace(drs, caution=replace(drs.caution, t_ra_s=soon_s), drain_s=soon_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drs:
     """Keeps a target with the fewest processors, or makes the best of all there are.
 
-    With *trigger* `measured` processors are only added when the measured latency is above
-    the target, and with *low_s* (T_min) only taken away while it is below: DRS as published.
-    By default what the model expects counts, which sees a shortage before it hurts.
-    *drain_s* is the time in which a backlog should be worked off. With *prompt* processors
-    are added without waiting for T_ra.
+    With *trigger* `measured` and *low_s* (T_min) it is DRS as published. By default what the
+    model expects counts, which sees a shortage before it hurts.
     """
 
     goal: Goal
     caution: Caution = field(default_factory=Caution)
     smooth: Smoother = field(default_factory=Steady)
-    low_s: float | None = None
-    drain_s: float = 60.0
-    trigger: Trigger = "expected"
-    prompt: bool = True
-    forecast: Holt | None = None
+    low_s: Annotated[
+        float | None, "processors are taken away only while latency is below this (T_min)"
+    ] = None
+    drain_s: Annotated[float, "time in which a backlog should be worked off"] = 60.0
+    trigger: Annotated[Trigger, "which latency above the target adds processors"] = "expected"
+    prompt: Annotated[bool, "processors are added without waiting for T_ra"] = True
+    forecast: Annotated[Holt | None, "decide for where the load is going"] = None
 
     def __post_init__(self) -> None:
         if self.goal.target is None and self.goal.most is None:

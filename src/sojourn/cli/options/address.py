@@ -11,8 +11,9 @@ import typer
 
 from sojourn.app.application import App
 from sojourn.app.loading import is_address, load
-from sojourn.cli.completion import topologies
+from sojourn.cli.options.completion import topologies
 from sojourn.errors import BadApplication, BadInput
+from sojourn.registry import is_outside
 from sojourn.topology import Topology
 from sojourn.topology.check import shown
 from sojourn.topology.file import parse_topology, read_topology
@@ -20,6 +21,7 @@ from sojourn.topology.file import parse_topology, read_topology
 __all__ = [
     "AddressArgument",
     "RateOption",
+    "import_from_here",
     "is_application",
     "load_here",
     "read_address",
@@ -80,9 +82,14 @@ def read_topology_at(path: str) -> Topology:
 
 def load_here(address: str) -> App:
     """Return the application at *address*, found from the current folder as well."""
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # as `python -m` does
+    import_from_here(address)
     return load(address)
+
+
+def import_from_here(name: str) -> None:
+    """Let what is in the current folder be imported too, if *name* is not one of ours."""
+    if is_outside(name) and "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # as `python -m` does
 
 
 def read_rate_options(texts: Sequence[str] | None) -> dict[str, float]:

@@ -1,0 +1,81 @@
+"""What a policy can be told: the fields of its frozen dataclass that have a meaning.
+
+    margin: Annotated[float, "the part of the load that may come on top"] = 0.15
+
+is declared once, where it is used. Records inside a policy have their options too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar, get_args, get_type_hints
+
+__all__ = ["Option", "options", "with_options"]
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """A field that people may set: its type and meaning, its default, and its value now."""
+
+    name: str
+    type: Any
+    meaning: str
+    default: object
+    value: object
+
+
+def options(record: object) -> dict[str, Option]:
+    """Return the options of a policy by name, as they are declared.
+
+    >>> from sojourn.act.policy.ds2 import Ds2
+    >>> list(options(Ds2()))
+    ['scaling_factor', 'warm_up', 'activation', 'target_rate_ratio']
+    """
+    if not is_dataclass(record) or isinstance(record, type):
+        return {}
+    found: dict[str, Option] = {}
+    hints = get_type_hints(type(record), include_extras=True)
+    for field in fields(record):
+        value, hint = getattr(record, field.name), hints[field.name]
+        meaning = next((m for m in getattr(hint, "__metadata__", ()) if _is_text(m)), None)
+        if meaning is None:
+            found |= options(value)
+        else:
+            found[field.name] = Option(
+                name=field.name,
+                type=get_args(hint)[0],
+                meaning=meaning,
+                default=_default(field),
+                value=value,
+            )
+    return found
+
+
+def with_options(record: Record, values: Mapping[str, object]) -> Record:
+    """Return the policy with other values of the options that are named.
+
+    All are changed at once, so that values which only fit together can be given.
+
+    >>> from sojourn.act.policy.ds2 import Ds2
+    >>> with_options(Ds2(), {"warm_up": 3}).warm_up
+    3
+    """
+    there = options(record)
+    changed: dict[str, object] = {}
+    for field in fields(record) if there else ():  # type: ignore[arg-type]
+        inside = getattr(record, field.name)
+        if field.name in there:
+            if field.name in values:
+                changed[field.name] = values[field.name]
+        elif options(inside).keys() & values.keys():
+            changed[field.name] = with_options(inside, values)
+    return replace(record, **changed) if changed else record  # type: ignore[type-var]
+
+
+def _default(field: Field[Any]) -> object:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _is_text(metadata: object) -> bool:
+    return isinstance(metadata, str)

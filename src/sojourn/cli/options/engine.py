@@ -1,0 +1,49 @@
+"""Which engine an application runs on; options that only another has are refused."""
+
+from typing import Annotated
+
+import typer
+
+from sojourn.cli.options.address import import_from_here
+from sojourn.cli.options.group import Group, option_names
+from sojourn.cli.options.kafka import SparkEngineOptions
+from sojourn.errors import BadInput
+from sojourn.service.engines import names
+
+__all__ = ["EngineOption"]
+
+# Options that only one engine has: given with another they are refused.
+_ONLY = {"spark": option_names(SparkEngineOptions), "simulator": ("rate",)}
+
+
+def _engines(incomplete: str) -> list[str]:
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+def _read_engine(
+    *,
+    ctx: typer.Context,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help=f"What it runs on: {', '.join(names())} (in real time, without Java and "
+            "Kafka), or your own: package.module:name.",
+            autocompletion=_engines,
+        ),
+    ] = "spark",
+) -> str:
+    """Return the name of the engine. Raise `BadInput` if an option is another engine's."""
+    import_from_here(engine)
+    for owner, options in _ONLY.items():
+        for name in options:
+            source = ctx.get_parameter_source(name)
+            if source is not None and source.name == "COMMANDLINE" and owner != engine:
+                raise BadInput(
+                    f"--{name.replace('_', '-')} is for the engine {owner}, and this is "
+                    f"{engine}; leave it out"
+                )
+    return engine
+
+
+EngineOption = Annotated[str, Group(_read_engine)]

@@ -1,0 +1,70 @@
+"""Which station model is used, and by what it is corrected."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sojourn.cli.options.address import import_from_here
+from sojourn.cli.options.completion import models
+from sojourn.cli.options.group import Group
+from sojourn.errors import BadFile
+from sojourn.model.calibration import Calibration
+from sojourn.model.station import names, station
+
+__all__ = ["CalibrationOption", "ModelOption"]
+
+
+def _read_model(
+    *,
+    model: Annotated[
+        str,
+        typer.Option(
+            help=f"Station model: {', '.join(names())}, or your own: package.module:name. gigk "
+            "takes the scv of arrivals and service into account, and is mmk where both are 1; "
+            "operators with dispatch: round_robin are modelled so whatever this says.",
+            autocompletion=models,
+        ),
+    ] = "gigk",
+) -> str:
+    """Return the name of a station model that there is."""
+    import_from_here(model)
+    station(model)
+    return model
+
+
+ModelOption = Annotated[str, Group(_read_model)]
+
+
+def _read_calibration(
+    *,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Correct the model by what `sojourn calibrate` fitted."
+        ),
+    ] = None,
+) -> Calibration | None:
+    """Return the calibration in a file; None without one."""
+    if calibration is None:
+        return None
+    try:
+        values = json.loads(calibration.read_text(encoding="utf-8"))
+        high_s = values.get("high_s")
+        return Calibration(
+            coefficients=tuple(float(c) for c in values["coefficients"]),
+            per_hop_s=float(values["per_hop_s"]),
+            low_s=float(values["low_s"]),
+            high_s=float("inf") if high_s is None else float(high_s),
+        )
+    except OSError as error:
+        raise BadFile(
+            str(calibration), f"cannot be read: {error.strerror}", "check the path"
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        problem = f"is not what `sojourn calibrate` prints: {error!r}"
+        raise BadFile(str(calibration), problem, "fit it anew") from error
+
+
+CalibrationOption = Annotated[Calibration | None, Group(_read_calibration)]

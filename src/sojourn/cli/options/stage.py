@@ -1,0 +1,99 @@
+"""Where policies are tried: the load over time, and how the loop looks at it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sojourn.cli.options.duration import read_duration_s
+from sojourn.cli.options.group import Group
+from sojourn.cli.simulator import loading_simulator
+from sojourn.decide.target import Target
+from sojourn.simulate.trace import read_rates
+from sojourn.simulate.workload import Workload
+from sojourn.topology import Topology
+
+if TYPE_CHECKING:  # importing the simulator takes a second
+    from sojourn.rehearsal import Stage
+
+__all__ = ["EveryOption", "FasterOption", "Play", "PlayOptions", "TimesOption", "TraceOption"]
+
+TraceOption = Annotated[
+    Path,
+    typer.Option(
+        metavar="CSV",
+        help="The load over time, as timestamp,rate; its last line says when it ends.",
+    ),
+]
+TimesOption = Annotated[
+    float, typer.Option(metavar="FACTOR", help="Rates so many times those of the trace.")
+]
+FasterOption = Annotated[
+    float, typer.Option(metavar="FACTOR", help="Play the trace in so much less time.")
+]
+EveryOption = Annotated[
+    str, typer.Option(metavar="TIME", help="From one look of the loop to the next (T_m).")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Play:
+    """How a trace is played, how often the loop looks, and what a change costs."""
+
+    times: float
+    faster: float
+    every_s: float
+    window_s: float
+    pause_s: float
+
+    def stage(
+        self,
+        topology: Topology,
+        trace: Path,
+        *,
+        target: Target,
+        most: int | None,
+        workload: Workload,
+        midnight_s: float = 0.0,
+    ) -> "Stage":
+        """Return where policies are tried. Raise `BadInput` if numba is missing."""
+        with loading_simulator():
+            from sojourn.rehearsal import Stage  # noqa: PLC0415 - numba is optional
+        return Stage(
+            topology=topology,
+            rates=read_rates(trace, times=self.times, faster=self.faster),
+            target=target,
+            every_s=self.every_s,
+            window_s=self.window_s,
+            pause_s=self.pause_s,
+            most=most,
+            midnight_s=midnight_s,
+            workload=workload,
+        )
+
+
+def _read_play(
+    *,
+    times: TimesOption = 1.0,
+    faster: FasterOption = 1.0,
+    every: EveryOption = "10s",
+    window: Annotated[
+        str, typer.Option(metavar="TIME", help="Windows in which the latency is judged.")
+    ] = "60s",
+    pause: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="How long a change stops the operators it changes."),
+    ] = "0s",
+) -> Play:
+    """Return what the options say."""
+    return Play(
+        times=times,
+        faster=faster,
+        every_s=read_duration_s(every),
+        window_s=read_duration_s(window),
+        pause_s=read_duration_s(pause),
+    )
+
+
+PlayOptions = Annotated[Play, Group(_read_play)]

@@ -1,0 +1,81 @@
+"""`sojourn policies`: what there is to decide, and what each can be told."""
+
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sojourn.act.options import options
+from sojourn.act.policy import names, policy
+from sojourn.cli.options.address import import_from_here
+from sojourn.cli.options.completion import policies as known
+from sojourn.cli.options.output import JsonOption
+from sojourn.cli.options.value import kind_text, value_text
+from sojourn.decide.target import Target
+from sojourn.report.json.output import print_json
+
+__all__ = ["policies"]
+
+# Where there is no terminal there is no width to keep to.
+_WIDEST = 200
+# What a policy can be told does not depend on its target.
+_ANY = Target("mean", 1.0)
+
+
+def policies(
+    name: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME …",
+            help="Which; all of ours without it. Your own: package.module:name.",
+            autocompletion=known,
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the policies and their options, which `--set` of `run` and `rehearse` gives values.
+
+    Example: sojourn policies drs
+    """
+    told = [_told(each) for each in name or names()]
+    if json:
+        print_json({"policies": told})
+        return
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDEST)
+    for number, each in enumerate(told):
+        console.print(Text(f"\n{each['name']}" if number else each["name"], "bold"))
+        console.print(Text(each["meaning"]))
+        if each["options"]:
+            console.print(_table(each["options"]))
+
+
+def _told(name: str) -> dict[str, Any]:
+    import_from_here(name)
+    made = policy(name, target=_ANY)
+    return {
+        "name": name,
+        "meaning": next(iter((type(made).__doc__ or "").strip().splitlines()), ""),
+        "options": [
+            {
+                "name": option.name,
+                "value": kind_text(option),
+                "default": value_text(option, option.default),
+                "meaning": option.meaning,
+            }
+            for option in options(made).values()
+        ],
+    }
+
+
+def _table(listed: list[dict[str, str]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in ("option", "value", "default", "meaning"):
+        table.add_column(column, no_wrap=column in ("option", "default"))
+    for row in listed:
+        table.add_row(*map(Text, row.values()))
+    return table
