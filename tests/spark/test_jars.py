@@ -279,4 +279,6 @@ def test_run_as_a_program_it_ends_with_1_and_a_line_if_it_cannot(
     monkeypatch.setenv("SOJOURN_JARS", str(tmp_path / "jars"))
     without_java()
     assert main() == 1
-    assert capsys.readouterr().err.startswith("sojourn: no Java 17 or newer: JAVA_HOME is")
+    assert capsys.readouterr().err.startswith(
+        "sojourn: Java 17 or newer is required: JAVA_HOME is"
+    )

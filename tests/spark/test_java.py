@@ -36,7 +36,8 @@ def test_no_java_at_all_is_said_with_the_way_out(tmp_path, monkeypatch):
     with pytest.raises(NoJava) as raised:
         find_java()
     assert str(raised.value) == (
-        "no Java 17 or newer: JAVA_HOME is not set, and java is not on the PATH; install one, "
+        "Java 17 or newer is required: JAVA_HOME is not set, and java is not on the PATH; "
+        "install it, "
         "and set JAVA_HOME to its folder or put it on the PATH"
     )
     assert isinstance(raised.value, EngineError)

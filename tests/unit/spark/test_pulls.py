@@ -238,7 +238,7 @@ def traced(offset, behind_s, took_s=0.5):
     [
         (
             5.0,
-            "about 5 s behind, or send late",
+            "about 5 s behind, or they send late",
         ),
         (-3.0, "about 3 s ahead"),
         (0.1, None),
@@ -261,7 +261,7 @@ def test_births_by_clocks_that_are_off_are_corrected_and_it_is_said(behind_s, sa
     pull = taken(made, {"split": [later]})
     expected_s = 0.5 if said else 0.6
     assert pull.roots.completions.mean_s == pytest.approx(expected_s, rel=0.01)
-    text = f"producers of lines have clocks {said}: times count from Kafka's"
+    text = f"clocks of producers of lines are {said}; latency counts from the append to Kafka"
     assert pull.notes == ((text,) if said else ())
     split = pull.operators[0]
     if said:
