@@ -152,8 +152,8 @@ class JarsMissing(EngineError):
     def __str__(self) -> str:
         return escaped(
             f"could not download {', '.join(self.missing)}: {self.said}; check the network, or "
-            "set SOJOURN_IVY_SETTINGS to an Ivy settings file with a mirror, or SOJOURN_JARS to "
-            "a folder with the jars"
+            "set SOJOURN_IVY_SETTINGS to an Ivy settings file with a mirror, or SOJOURN_JARS "
+            "to a folder with the jars"
         )
 
 
