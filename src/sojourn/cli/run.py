@@ -1,13 +1,13 @@
 """`sojourn run`: an application, kept inside its target for as long as it runs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -36,6 +36,7 @@ from sojourn.service.floor import floor_warning
 from sojourn.service.folders import state_folder
 from sojourn.service.orders import LoopSettings, Orders
 from sojourn.service.run import RunSettings, run_application
+from sojourn.service.status import Status
 from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Rates, Workload
@@ -231,9 +232,7 @@ def _state(name: str, engine: str) -> Path:
     return state_folder(name if engine == "spark" else f"{name}.{engine}")
 
 
-def _metrics(
-    port: int, status: Callable[[], Mapping[str, Any]]
-) -> AbstractContextManager[object]:
+def _metrics(port: int, status: Callable[[], Status | None]) -> AbstractContextManager[object]:
     from sojourn.report.prometheus import Metrics  # noqa: PLC0415 - slow to import
 
     return Metrics(port, status)

@@ -6,6 +6,8 @@ from typing import Any
 from sojourn.decide.target import Target
 from sojourn.engine import kafka
 from sojourn.errors import BadAllocation, BadInput, BadTarget
+from sojourn.service.status import Status
+from sojourn.service.status_json import to_json
 from sojourn.service.supervisor import Supervisor
 from sojourn.topology.check import shown
 
@@ -19,7 +21,7 @@ _LONGEST_NAME = 64
 
 def answer(
     supervisor: Supervisor,
-    status: Callable[[], Mapping[str, object]],
+    status: Callable[[], Status],
     request: Mapping[str, Any],
 ) -> Mapping[str, object]:
     """Return the answer to a request, whatever it is. Raise `BadInput` if it makes no sense."""
@@ -37,7 +39,7 @@ def answer(
                 "said": supervisor.set_goal(_target(request.get("target")), _most(most), by)
             }
         case "status":
-            return status()
+            return to_json(status())
         case "kafka":
             return {"clients": dict(kafka(supervisor.engine).clients)}
         case other:

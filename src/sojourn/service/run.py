@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from sojourn import engine as capability
 from sojourn.engine import Engine, HasKafka, LeavesProcesses, Progress
@@ -24,8 +24,7 @@ from sojourn.service.output import Output
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
 from sojourn.service.state_folder import StateFolder
-from sojourn.service.status import LatestDecisions, status
-from sojourn.service.status_json import to_json
+from sojourn.service.status import LatestDecisions, Status, status
 from sojourn.service.supervisor import Supervisor
 from sojourn.topology import Topology
 
@@ -37,9 +36,7 @@ STOPPED, INTERRUPTED = 1, 130
 # Of a history that nobody asked for: a day and more of turns of a second, some 300 MB.
 _MOST_TURNS = 100_000
 
-_Metrics: TypeAlias = Callable[
-    [Callable[[], Mapping[str, Any]]], AbstractContextManager[object]
-]
+_Metrics: TypeAlias = Callable[[Callable[[], Status | None]], AbstractContextManager[object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +73,8 @@ def run_application(settings: RunSettings, output: Output) -> int:
     supervisor: Supervisor | None = None
     decisions, again = LatestDecisions(), 0
 
-    def told() -> dict[str, Any]:
-        if supervisor is None:
-            return {"name": name}
-        return to_json(status(supervisor, decisions.told(), str(path.absolute())))
+    def now(running: Supervisor) -> Status:
+        return status(running, decisions.told(), str(path.absolute()))
 
     try:
         with (
@@ -90,7 +85,9 @@ def run_application(settings: RunSettings, output: Output) -> int:
         ):
             # what cannot be had should be refused before an engine has started
             if settings.metrics is not None:
-                opened.enter_context(settings.metrics(told))
+                opened.enter_context(
+                    settings.metrics(lambda: None if supervisor is None else now(supervisor))
+                )
             most_turns = _MOST_TURNS if settings.history is None else None
             history = opened.enter_context(HistoryFile(path, most_turns=most_turns))
             engine = settings.launch(state.path, output.progress)
@@ -112,7 +109,11 @@ def run_application(settings: RunSettings, output: Output) -> int:
                 watch = _Watch(supervisor, output, history, decisions)
                 interrupts.breaks = watch.asked_to_end
                 interrupts.listen()  # an engine may have taken Ctrl-C for itself
-                with Server(claim.socket, claim.token, partial(answer, supervisor, told)):
+                with Server(
+                    claim.socket,
+                    claim.token,
+                    partial(answer, supervisor, partial(now, supervisor)),
+                ):
                     output.ready(
                         Entry.read(claim.folder),
                         supervisor,

@@ -20,7 +20,6 @@ from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
 from sojourn.service.status import status
-from sojourn.service.status_json import to_json
 from sojourn.service.supervisor import Supervisor
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -61,7 +60,7 @@ def listening(tmp_path, name="vld"):
         Server(
             claim.socket,
             claim.token,
-            partial(answer, running, lambda: to_json(status(running))),
+            partial(answer, running, partial(status, running)),
         ),
     ):
         yield running

@@ -7,18 +7,24 @@ import pytest
 from chain import Jump, begun
 from sojourn.errors import BadInput, EngineError
 from sojourn.service.requests import answer
+from sojourn.service.status import status
+from sojourn.service.status_json import to_json
 from sojourn.simulate.real_time import RealTimeSimulator
+
+
+def asked(running, request):
+    return answer(running, partial(status, running), request)
 
 
 def test_requests_do_what_they_say():
     running = begun(Jump())
-    ask = partial(answer, running, lambda: {"name": "chain"})
+    ask = partial(answer, running, partial(status, running))
     assert "a 4 -> 6" in ask({"ask": "scale", "allocation": {"a": 6}})["said"]
     assert "decides" in ask({"ask": "resume"})["said"]
     assert "paused" in ask({"ask": "pause"})["said"]
     target = {"statistic": "p95", "seconds": 2.0}
     assert "p95 ≤ 2 s, 9" in ask({"ask": "set", "target": target, "max_processors": 9})["said"]
-    assert ask({"ask": "status"}) == {"name": "chain"}
+    assert ask({"ask": "status"}) == to_json(status(running))
 
 
 @pytest.mark.parametrize(
@@ -41,15 +47,15 @@ def test_requests_do_what_they_say():
 )
 def test_any_other_request_is_refused(request_, said):
     with pytest.raises(BadInput, match=said):
-        answer(begun(Jump()), dict, request_)
+        asked(begun(Jump()), request_)
 
 
 def test_its_kafka_is_told_to_who_reads_dead_letters():
-    told = answer(begun(Jump()), dict, {"ask": "kafka"})
+    told = asked(begun(Jump()), {"ask": "kafka"})
     assert told == {"clients": {"bootstrap.servers": "127.0.0.1:9092"}}
 
 
 def test_where_there_is_no_kafka_the_engine_is_named():
     running = begun(Jump(), engine=RealTimeSimulator())
     with pytest.raises(EngineError, match="the simulator has no Kafka, and so no dead letters"):
-        answer(running, dict, {"ask": "kafka"})
+        asked(running, {"ask": "kafka"})
