@@ -1,4 +1,4 @@
-"""What may be asked of a running application over its socket."""
+"""The requests to a running application over its socket."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from sojourn.topology.check import shown
 __all__ = ["REQUESTS", "answer"]
 
 REQUESTS = ("scale", "pause", "resume", "set", "status", "kafka")
-"""What may be asked."""
+"""The known requests."""
 
 _LONGEST_NAME = 64
 
@@ -24,7 +24,7 @@ def answer(
     status: Callable[[], Status],
     request: Mapping[str, Any],
 ) -> Mapping[str, object]:
-    """Return the answer to a request, whatever it is. Raise `BadInput` if it makes no sense."""
+    """Return the answer to a request. Raise `BadInput` if it is not valid."""
     by = _who(request.get("by"))
     match request.get("ask"):
         case "scale":
@@ -43,29 +43,29 @@ def answer(
         case "kafka":
             return {"clients": dict(kafka(supervisor.engine).clients)}
         case other:
-            raise BadInput(f"{shown(other)} cannot be asked; ask {', '.join(REQUESTS)}")
+            raise BadInput(f"{shown(other)} is not a request; use {', '.join(REQUESTS)}")
 
 
 def _who(given: object) -> str:
-    """Return who asks, as they say themselves: for the history, and nothing relies on it."""
+    """Return the name of the user for the history; it is not checked."""
     return given[:_LONGEST_NAME] if isinstance(given, str) and given.isprintable() else ""
 
 
 def _allocation(given: object) -> dict[str, int]:
     if not isinstance(given, dict):
-        raise BadAllocation(f"{shown(given)} is no allocation; write match=12")
-    return given  # names and numbers are checked with the topology
+        raise BadAllocation(f"{shown(given)} is not an allocation; write match=12")
+    return given  # checked later against the topology
 
 
 def _target(given: object) -> Target | None:
     if given is None:
         return None
     if not isinstance(given, dict) or given.keys() != {"statistic", "seconds"}:
-        raise BadTarget(f"{shown(given)} is no target; it has a statistic and seconds")
+        raise BadTarget(f"{shown(given)} is not a target; give a statistic and seconds")
     return Target(given["statistic"], given["seconds"])
 
 
 def _most(given: object) -> int | None:
     if given is None or (isinstance(given, int) and not isinstance(given, bool) and given > 0):
         return given
-    raise BadTarget(f"{shown(given)} is no number of processors; write 1 or more")
+    raise BadTarget(f"{shown(given)} is not a number of processors; write 1 or more")

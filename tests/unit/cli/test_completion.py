@@ -117,6 +117,6 @@ def test_every_command_has_an_example_and_a_place_in_the_help():
         assert f"sojourn {name}" in command.help, name
         assert command.rich_help_panel, name
     shown = CliRunner().invoke(app, ["--help"]).stdout
-    panels = ("Plan", "Try out", "Run and watch", "Tell a running application", "Kafka")
+    panels = ("Plan", "Try out", "Run and watch", "Control a running application", "Kafka")
     places = [shown.index(f"─ {panel} ─") for panel in panels]
     assert places == sorted(places)

@@ -20,7 +20,7 @@ def test_requests_do_what_they_say():
     running = begun(Jump())
     ask = partial(answer, running, partial(status, running))
     assert "a 4 -> 6" in ask({"ask": "scale", "allocation": {"a": 6}})["said"]
-    assert "decides" in ask({"ask": "resume"})["said"]
+    assert "active" in ask({"ask": "resume"})["said"]
     assert "paused" in ask({"ask": "pause"})["said"]
     target = {"statistic": "p95", "seconds": 2.0}
     assert "p95 ≤ 2 s, 9" in ask({"ask": "set", "target": target, "max_processors": 9})["said"]
@@ -30,19 +30,19 @@ def test_requests_do_what_they_say():
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
-        ({}, "None cannot be asked; ask scale, pause"),
-        ({"ask": ["x"]}, "cannot be asked"),
-        ({"ask": "scale"}, "None is no allocation"),
-        ({"ask": "scale", "allocation": [1]}, "is no allocation"),
+        ({}, "None is not a request; use scale, pause"),
+        ({"ask": ["x"]}, "is not a request"),
+        ({"ask": "scale"}, "None is not an allocation"),
+        ({"ask": "scale", "allocation": [1]}, "is not an allocation"),
         ({"ask": "scale", "allocation": {"a": 1.5}}, "1.5 is no number of processors"),
-        ({"ask": "set"}, "nothing is to be set"),
-        ({"ask": "set", "target": "p95"}, "is no target"),
-        ({"ask": "set", "target": {"statistic": "p95"}}, "is no target"),
+        ({"ask": "set"}, "nothing to set"),
+        ({"ask": "set", "target": "p95"}, "is not a target"),
+        ({"ask": "set", "target": {"statistic": "p95"}}, "is not a target"),
         ({"ask": "set", "target": {"statistic": ["p"], "seconds": 1}}, "cannot be a target"),
         ({"ask": "set", "target": {"statistic": "p95", "seconds": "1"}}, "not a latency"),
-        ({"ask": "set", "max_processors": 0}, "0 is no number of processors"),
-        ({"ask": "set", "max_processors": True}, "True is no number of processors"),
-        ({"ask": "set", "max_processors": "9"}, "'9' is no number of processors"),
+        ({"ask": "set", "max_processors": 0}, "0 is not a number of processors"),
+        ({"ask": "set", "max_processors": True}, "True is not a number of processors"),
+        ({"ask": "set", "max_processors": "9"}, "'9' is not a number of processors"),
     ],
 )
 def test_any_other_request_is_refused(request_, said):
