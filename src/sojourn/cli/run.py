@@ -14,7 +14,6 @@ import typer
 from sojourn.app.application import App
 from sojourn.app.stand_in import entrances
 from sojourn.cli.options.address import (
-    RateOption,
     is_application,
     load_here,
     read_rate_options,
@@ -80,7 +79,8 @@ def run(
         ),
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Delete the checkpoints of earlier runs.")
+        bool,
+        typer.Option("--fresh", help="Delete the checkpoints and logs of earlier runs first."),
     ] = False,
     history: Annotated[
         Path | None,
@@ -105,7 +105,13 @@ def run(
     ] = None,
     times: TimesOption = 1.0,
     faster: FasterOption = 1.0,
-    rate: RateOption = None,
+    rate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SOURCE=PER_S",
+            help="simulator: records per second of a source: payments=40; may be repeated.",
+        ),
+    ] = None,
     lasts: Annotated[
         str | None, typer.Option("--for", metavar="TIME", help="Stop after this time.")
     ] = None,

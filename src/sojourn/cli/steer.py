@@ -59,7 +59,7 @@ def set_goal(
     max_processors: MostOption = None,
     app: AppOption = None,
 ) -> None:
-    """Change the target or the maximum of processors of a running application.
+    """Change the target or the maximum number of processors of a running application.
 
     Example: sojourn set --target-mean 300ms --max-processors 30
     """

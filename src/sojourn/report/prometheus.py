@@ -133,7 +133,7 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, Values]]:
     for name, help_text, value in (
         ("roots_per_second", "Root records that arrive per second.", measured.arrivals_per_s),
         ("deciding", "1 while the loop applies its decisions.", status.deciding == "active"),
-        ("processors_most", "Maximum of processors in all.", status.max_processors),
+        ("processors_most", "Maximum number of processors in all.", status.max_processors),
         ("target_reachable", "0 if no number of processors meets the target.",
          not status.warning),
         ("no_broker_seconds", "Time since a broker last answered; 0 if one answers.",

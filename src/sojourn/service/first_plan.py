@@ -67,7 +67,7 @@ def guesses(app: App, rates: Mapping[str, float]) -> list[str]:
 def bounded(
     topology: Topology, asked: Mapping[str, int], most: int | None
 ) -> tuple[int, list[str]]:
-    """Return the maximum of processors, and a note if it is the default.
+    """Return the maximum number of processors, and a note if it is the default.
 
     The default depends on the cores: operators that wait for a database or another service
     use many processors per core, operators that compute gain nothing beyond the cores. Without

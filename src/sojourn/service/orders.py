@@ -14,7 +14,7 @@ from sojourn.topology import Topology
 __all__ = ["LoopSettings", "MakePolicy", "NoChange", "Orders", "checked_allocation"]
 
 MakePolicy: TypeAlias = Callable[[Target, int | None], tuple[Policy, str]]
-"""Returns a policy for a target and a maximum of processors, and its description."""
+"""Returns a policy for a target and a maximum number of processors, and its description."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

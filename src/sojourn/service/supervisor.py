@@ -144,9 +144,9 @@ class Supervisor:
             return f"the loop is active: {self.orders.said}"
 
     def set_goal(self, target: Target | None, most: int | None, by: str = "") -> str:
-        """Change the target or the maximum of processors, and return a message."""
+        """Change the target or the maximum number of processors; return a message."""
         if target is None and most is None:
-            raise BadInput("nothing to set; give a target or a maximum of processors")
+            raise BadInput("nothing to set; give a target or a maximum number of processors")
         with self._lock:
             self._check_open()
             now = self.orders

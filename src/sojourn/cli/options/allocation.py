@@ -29,7 +29,7 @@ ProcessorsOption = Annotated[
     int | None,
     typer.Option(help="Number of processors; with a target, the maximum."),
 ]
-MostOption = Annotated[int | None, typer.Option(min=1, help="Maximum of processors.")]
+MostOption = Annotated[int | None, typer.Option(min=1, help="Maximum number of processors.")]
 
 
 def read_allocation(text: str) -> dict[str, int]:

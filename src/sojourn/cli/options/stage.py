@@ -27,10 +27,15 @@ TraceOption = Annotated[
     ),
 ]
 TimesOption = Annotated[
-    float, typer.Option(metavar="FACTOR", help="Multiply the rates of the trace.")
+    float,
+    typer.Option(metavar="FACTOR", help="Multiply the rates of the trace by this factor."),
 ]
-FasterOption = Annotated[float, typer.Option(metavar="FACTOR", help="Play the trace faster.")]
-EveryOption = Annotated[str, typer.Option(metavar="TIME", help="Interval of the loop (T_m).")]
+FasterOption = Annotated[
+    float, typer.Option(metavar="FACTOR", help="Play the trace this many times faster.")
+]
+EveryOption = Annotated[
+    str, typer.Option(metavar="TIME", help="Time between two turns of the loop (T_m).")
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

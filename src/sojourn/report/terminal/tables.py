@@ -118,7 +118,7 @@ def show_explanation(explanation: Explanation, console: Console) -> None:
         console,
         f"headroom    arrivals can grow by a factor of {room.factor:.4g}, then {room.binds}",
     )
-    say(console, f"floor       {floor}: the mean with unlimited processors")
+    say(console, f"floor       {floor}: the lowest mean with any number of processors")
 
 
 def _show_operators(
