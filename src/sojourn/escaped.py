@@ -1,10 +1,10 @@
-"""Text of strangers, as it may be shown."""
+"""Escaping of text that is not ours, before it is printed."""
 
 __all__ = ["escaped"]
 
 
 def escaped(text: str) -> str:
-    r"""Return *text* with all escaped that a terminal cannot show, or would obey.
+    r"""Return *text* with unprintable characters escaped: a terminal may execute them.
 
     >>> print(escaped("a\x1b[2Jb"))
     a\x1b[2Jb

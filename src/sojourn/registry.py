@@ -1,7 +1,7 @@
-"""Strategies by name: one module each in a package of ours, or anything that can be imported.
+"""Strategies by name: built-in ones, each a module of a package, or anything importable.
 
-A name without a dot is a module of the package, so that a file there is all it takes to add
-one. `package.module:name` is something of somebody else's, and `package.module` a module.
+A name without a dot is a module of the package: to add one, add a file. The user's own are
+named `package.module:name`, or `package.module` for a module.
 """
 
 import re
@@ -17,7 +17,7 @@ _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 def names(package: str) -> tuple[str, ...]:
-    """Return the names of the strategies in *package*; `base` says what they have to hold.
+    """Return the names of the strategies in *package*: its modules, except `base`.
 
     >>> "mmk" in names("sojourn.model.station")
     True
@@ -27,7 +27,7 @@ def names(package: str) -> tuple[str, ...]:
 
 
 def is_outside(name: str) -> bool:
-    """Tell whether *name* is that of something outside of our packages."""
+    """Tell whether *name* is the user's own, and not built in."""
     return "." in name or ":" in name
 
 
@@ -36,8 +36,8 @@ def find(
 ) -> object:
     """Return the module *name* of *package*, or what is at `package.module:name`.
 
-    Raise what *unknown* makes of the name and those that there are, if there is none; a
-    `BadInput` if it cannot be imported.
+    If it does not exist, raise what *unknown* returns for the name and the known names; if
+    it cannot be imported, a `BadInput`.
     """
     known = names(package)
     if name in known:
@@ -50,8 +50,8 @@ def find_outside(
 ) -> object:
     """Return what is at `package.module:name`, or the module at `package.module`.
 
-    Raise what *unknown* makes of the name and those that are *known*, if there is none; a
-    `BadInput` if it cannot be imported.
+    If it does not exist, raise what *unknown* returns for the name and the *known* names; if
+    it cannot be imported, a `BadInput`.
     """
     if not is_outside(name):
         raise unknown(name, known)

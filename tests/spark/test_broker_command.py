@@ -50,7 +50,7 @@ def test_it_says_what_to_connect_to_and_ends_well_when_terminated(tmp_path, monk
     servers, properties = done.stdout.splitlines()
     assert servers.startswith("bootstrap servers: 127.0.0.1:")
     assert properties == f"client properties: {tmp_path}/data/client.properties"
-    assert (done.stderr, done.exit_code) == ("Ctrl-C stops it\n", 0)
+    assert (done.stderr, done.exit_code) == ("Ctrl-C: stop the broker\n", 0)
     assert (tmp_path / "data" / "broker.log").exists()
 
 
@@ -68,8 +68,8 @@ def test_a_busy_port_is_one_line_and_status_3():
 @pytest.mark.parametrize(
     ("topics", "said"),
     [
-        (["frames"], "'frames' is not a topic and its partitions; write frames:4"),
-        (["frames:many"], "'frames:many' is not a topic and its partitions"),
+        (["frames"], "'frames' is not TOPIC:PARTITIONS; write frames:4"),
+        (["frames:many"], "'frames:many' is not TOPIC:PARTITIONS"),
         (["a:1", "a:2"], "topic a is given twice"),
         (["a b:1"], "'a b' is not a topic name"),
         (["a:0"], "topic a: 0 partitions"),

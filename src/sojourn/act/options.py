@@ -1,8 +1,8 @@
-"""What a policy can be told: the fields of its frozen dataclass that have a meaning.
+"""The options of a policy: the fields of its frozen dataclass that have a description.
 
-    margin: Annotated[float, "the part of the load that may come on top"] = 0.15
+    margin: Annotated[float, "extra load to plan for, as a fraction"] = 0.15
 
-is declared once, where it is used. Records inside a policy have their options too.
+is an option. Fields of nested dataclasses are options too.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ Record = TypeVar("Record")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A field that people may set: its type and meaning, its default, and its value now."""
+    """A field that users may set: its type, meaning, default and current value."""
 
     name: str
     type: Any
@@ -26,7 +26,7 @@ class Option:
 
 
 def options(record: object) -> dict[str, Option]:
-    """Return the options of a policy by name, as they are declared.
+    """Return the options of a policy by name, in the order of their declaration.
 
     >>> from sojourn.act.policy.ds2 import Ds2
     >>> list(options(Ds2()))
@@ -53,9 +53,9 @@ def options(record: object) -> dict[str, Option]:
 
 
 def with_options(record: Record, values: Mapping[str, object]) -> Record:
-    """Return the policy with other values of the options that are named.
+    """Return the policy with new *values* of options.
 
-    All are changed at once, so that values which only fit together can be given.
+    All are set at once, because some are only valid together.
 
     >>> from sojourn.act.policy.ds2 import Ds2
     >>> with_options(Ds2(), {"warm_up": 3}).warm_up

@@ -1,4 +1,4 @@
-"""The command line. Exit status: 0 done, 2 bad input, 3 cannot be done."""
+"""The command line. Exit status: 0 success, 2 bad input, 3 not possible."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -34,7 +34,7 @@ BAD_INPUT, CANNOT_BE_DONE = 2, 3
 
 
 class _Group(TyperGroup):
-    """Commands whose refusals are one line and an exit status, never a traceback."""
+    """Commands that report an error as one line and an exit status, without a traceback."""
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         """Run the command."""
@@ -54,16 +54,16 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help=(
         "Keeps streaming applications inside their latency target, on few processors.\n\n"
-        "FILE is a topology in YAML or JSON, - for standard input; APP an application, "
-        "package.module:app. Every command has an example in its --help. Exit status: 0 done, "
-        "2 bad input, 3 cannot be done (the message says what the least is that could)."
+        "FILE is a topology in YAML or JSON, or - for standard input. APP is an application: "
+        "package.module:app. The --help of each command has an example. Exit status: "
+        "0 success, 2 bad input, 3 not possible (the message says what would be)."
     ),
 )
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it with the flag
     if asked:
-        from importlib.metadata import version  # noqa: PLC0415 - slow, and rarely asked for
+        from importlib.metadata import version  # noqa: PLC0415 - slow to import
 
         typer.echo(version("sojourn"))
         raise typer.Exit
@@ -73,7 +73,12 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it with t
 def _options(
     _: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print it."),
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version and exit.",
+        ),
     ] = False,
 ) -> None:
     pass
@@ -101,7 +106,7 @@ _PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "logs": logs,
         "history": history,
     },
-    "Tell a running application": {
+    "Control a running application": {
         "scale": scale,
         "pause": pause,
         "resume": resume,

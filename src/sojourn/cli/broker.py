@@ -1,4 +1,4 @@
-"""`sojourn broker`: a Kafka broker of one node, for as long as the command runs."""
+"""`sojourn broker`: a single-node Kafka broker, while the command runs."""
 
 import json as json_text
 import os
@@ -20,34 +20,36 @@ __all__ = ["broker", "read_topics"]
 def broker(
     port: Annotated[
         int | None,
-        typer.Option(min=1, max=65535, help="Where it listens; chosen if it is not given."),
+        typer.Option(min=1, max=65535, help="Port to listen on (default: a free one)."),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Keep topics and records here; without it they are gone after."
+            metavar="DIR", help="Folder for topics and records (default: deleted at the end)."
         ),
     ] = None,
     topic: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME:PARTITIONS", help="Make this topic; may be repeated."),
+        typer.Option(metavar="NAME:PARTITIONS", help="Create this topic; may be repeated."),
     ] = None,
     ivy_settings: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where jars come from: a mirror, say."),
+        typer.Option(
+            metavar="FILE", help="Ivy settings, for example to download jars from a mirror."
+        ),
     ] = None,
     open_to_all: Annotated[
         bool,
-        typer.Option("--open", help="Let in everybody on this machine, without a password."),
+        typer.Option("--open", help="Accept any client on this machine, without a password."),
     ] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="Say in one line of JSON that it is ready.")
+        bool, typer.Option("--json", help="Print one line of JSON when it is ready.")
     ] = False,
 ) -> None:
-    """Run a Kafka broker of one node, which only this machine can reach, until Ctrl-C.
+    """Run a single-node Kafka broker until Ctrl-C; only this machine can reach it.
 
-    It lets in who has the password made for it, which is in the file of client properties.
-    The first time, it downloads what it needs.
+    Clients need the generated password, which is in the file of client properties.
+    The first start downloads the jars of Kafka.
 
     Example: sojourn broker --port 9092 --topic frames:4 --topic results:1
     """
@@ -66,7 +68,7 @@ def broker(
                 }
                 typer.echo(json_text.dumps(ready))
             else:
-                typer.echo("Ctrl-C stops it", err=True)
+                typer.echo("Ctrl-C: stop the broker", err=True)
                 typer.echo(f"bootstrap servers: {servers}")
                 typer.echo(f"client properties: {properties}")
             running.wait()
@@ -75,7 +77,7 @@ def broker(
 
 
 def read_topics(texts: list[str]) -> Mapping[str, int]:
-    """Return the partitions of each topic in `frames:4`.
+    """Return the number of partitions of each topic: `frames:4`.
 
     >>> read_topics(["frames:4", "results:1"])
     {'frames': 4, 'results': 1}
@@ -84,7 +86,7 @@ def read_topics(texts: list[str]) -> Mapping[str, int]:
     for text in texts:
         name, _, number = text.rpartition(":")
         if not name or not number.isascii() or not number.isdigit() or len(number) > 9:
-            raise BadTopic(f"{text!r} is not a topic and its partitions; write frames:4")
+            raise BadTopic(f"{text!r} is not TOPIC:PARTITIONS; write frames:4")
         if name in topics:
             raise BadTopic(f"topic {name} is given twice; write it once")
         topics[name] = int(number)

@@ -1,4 +1,4 @@
-"""`sojourn calibrate`: fit what the model misses to what was measured."""
+"""`sojourn calibrate`: fit a correction of the model to measurements."""
 
 import csv
 from pathlib import Path
@@ -22,10 +22,12 @@ def calibrate(
             metavar="CSV", help="Columns estimate_s, measured_s, and hops for --form per_hop."
         ),
     ],
-    form: Annotated[str, typer.Option(help=f"What is missing: {', '.join(FORMS)}.")] = "factor",
-    degree: Annotated[int, typer.Option(help="Of a polynomial.")] = 2,
+    form: Annotated[
+        str, typer.Option(help=f"Form of the correction: {', '.join(FORMS)}.")
+    ] = "factor",
+    degree: Annotated[int, typer.Option(help="Degree, for --form polynomial.")] = 2,
 ) -> None:
-    """Fit a calibration to pairs of predicted and measured mean latency, printed as JSON.
+    """Fit a calibration to pairs of predicted and measured mean latency; print it as JSON.
 
     Example: sojourn calibrate measured.csv --form factor > calibration.json
     """
@@ -55,7 +57,7 @@ def _pair(path: Path, line: int, row: dict[str, str | None]) -> Pair:
             numbers[column] = float(text or "")
         except ValueError as error:
             raise BadCalibration(
-                f"{path}:{line}: {shown(text)} is no number of {column}; the file needs the "
+                f"{path}:{line}: {column} is {shown(text)}, not a number; the file needs the "
                 "columns estimate_s and measured_s, and hops for --form per_hop"
             ) from error
     return Pair(**numbers)

@@ -1,4 +1,4 @@
-"""`sojourn compare`: what policies would make of the same load, on the simulator."""
+"""`sojourn compare`: policies on the same load, on the simulator."""
 
 from pathlib import Path
 from typing import Annotated
@@ -30,7 +30,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="NAME,…",
-            help=f"Of {', '.join(names())}; all without it. With options: "
+            help=f"Policies to compare: {', '.join(names())} (default: all). With options: "
             "drs,threshold:utilisation=0.6.",
             autocompletion=policy_list,
         ),
@@ -38,28 +38,30 @@ def compare(
     target: RequiredTargetOptions,
     processors: MostOption = None,
     play: PlayOptions,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each policy: seeds 1 to N.")] = 3,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Runs of each policy, with seeds 1 to N.")
+    ] = 3,
     shapes: ShapesOptions,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="OUT.png", help="Draw the trade-off, and the first seed."),
+        typer.Option(metavar="OUT.png", help="Plot the trade-off, and the run with seed 1."),
     ] = None,
     export: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Write every root of every run: DIR/drs-1.parquet and so on."
+            metavar="DIR", help="Write the roots of each run to DIR/POLICY-SEED.parquet."
         ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
     """Compare policies on the same load: time outside the target against processors.
 
-    Each starts with the fewest processors that meet the target at the first rate, static
-    with those for the highest rate.
+    Each policy starts with the fewest processors that meet the target at the first rate;
+    static starts with those for the highest rate.
 
     Example: sojourn compare examples/vld.yaml --trace examples/doubling.csv --target-p95 3s
     """
-    from rich.progress import Progress  # noqa: PLC0415 - other commands do without it
+    from rich.progress import Progress  # noqa: PLC0415 - slow to import
 
     topology = read_address(address, rate, in_proportion=True)
     stage = play.stage(

@@ -1,4 +1,4 @@
-"""`sojourn dead-letters`: the records that operators could not do, and why."""
+"""`sojourn dead-letters`: the records that operators could not process, and why."""
 
 from typing import Annotated
 
@@ -17,17 +17,19 @@ def dead_letters(
     *,
     show: Annotated[
         str | None,
-        typer.Option(metavar="POSITION", help="All of one: traceback, headers, payload."),
+        typer.Option(
+            metavar="POSITION", help="Show one with its traceback, headers and payload."
+        ),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, help="How many, the newest.")
+        int, typer.Option("--limit", "-n", min=1, help="Number to list, the newest.")
     ] = 100,
     which: LettersOptions,
     json: JsonOption = False,
 ) -> None:
-    """List the records that operators could not do, the newest last.
+    """List the records that operators could not process, the newest last.
 
-    Those that `sojourn retry` has put back in are not listed.
+    Those that were retried are not listed.
 
     Example: sojourn dead-letters --since 2h
     """
@@ -37,7 +39,7 @@ def dead_letters(
         one = next((letter for letter in found if letter.position == show), None)
         if one is None:
             raise BadInput(
-                f"there is no dead letter at {show}, or it was put back in; "
+                f"there is no dead letter at {show}, or it was retried; "
                 "`sojourn dead-letters` lists them"
             )
         if json:

@@ -1,4 +1,4 @@
-"""`sojourn explain`: why each operator has what it has."""
+"""`sojourn explain`: why each operator has its number of processors."""
 
 from pathlib import Path
 from typing import Annotated
@@ -36,14 +36,14 @@ def explain(
     model: ModelOption,
     nodes: NodesOptions,
     plot: Annotated[
-        Path | None, typer.Option(metavar="OUT.png", help="Draw it: PNG, SVG or PDF.")
+        Path | None, typer.Option(metavar="OUT.png", help="Plot it as PNG, SVG or PDF.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
     """Explain an allocation, or the plan for a number of processors or a target.
 
-    What the next processor would gain at each operator, what sets its number, what the
-    allocations one move away would give, and how far arrivals can grow.
+    It shows what the next processor would gain at each operator, what determines its number,
+    what happens if one processor moves to another operator, and how far arrivals can grow.
 
     Example: sojourn explain examples/vld.yaml --processors 22 --plot vld.png
     """
@@ -54,7 +54,7 @@ def explain(
             if allocation is not None
             else make_plan(topology, processors, target, model, nodes).allocation
         )
-        far("looking at what else there is")
+        far("comparing alternatives")
         explanation = decide.explain(topology, chosen, target, model=model)
     hand_over(
         as_json=json,

@@ -1,4 +1,4 @@
-"""`sojourn history`: what a loop saw, what it did about it and why, and what came of it."""
+"""`sojourn history`: what a loop measured, what it did and why, and the effect."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,8 +31,7 @@ def history(
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="The history: a file that a loop wrote. Without it, that of the application "
-            "that runs, or ran last.",
+            help="History file (default: that of the application that runs, or ran last).",
         ),
     ] = None,
     app: Annotated[
@@ -40,32 +39,34 @@ def history(
         typer.Option(
             "--app",
             metavar="NAME",
-            help="That of this application, running or not.",
+            help="The history of this application, running or not.",
             autocompletion=histories,
         ),
     ] = None,
-    run: Annotated[int | None, typer.Option(help="Which run; the last without it.")] = None,
+    run: Annotated[
+        int | None, typer.Option(help="Number of the run (default: the last).")
+    ] = None,
     last: Annotated[int, typer.Option(min=0, help="Lines to show; 0 for all.")] = 50,
     every: Annotated[
-        bool, typer.Option("--all", help="Give every turn its own line: fold nothing.")
+        bool, typer.Option("--all", help="Print one line per turn, without folding.")
     ] = False,
     decisions: Annotated[
         bool, typer.Option("--decisions", help="Leave out the turns that change nothing.")
     ] = False,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="OUT.png", help="Draw the whole run: PNG, SVG or PDF."),
+        typer.Option(metavar="OUT.png", help="Plot the whole run as PNG, SVG or PDF."),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="OUT.html", help="Write the whole run as a page for a browser."),
+        typer.Option(metavar="OUT.html", help="Write the whole run as an HTML page."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show what a loop did, turn by turn, and what came of it.
+    """Show what a loop did, turn by turn, and why.
 
-    Turns that follow each other and change nothing for the same kind of reason are one line.
-    The loop may still be writing to the file.
+    Consecutive turns that change nothing for the same kind of reason are one line. The loop
+    may still be running.
 
     Examples: sojourn history · sojourn history vld.history --last 20 --plot vld.png
     """
@@ -82,7 +83,7 @@ def history(
 
         if plot is not None:
             title = f"{begun.topology.name}, run {number}: {begun.policy}"
-            draw_history(episodes("for the picture"), plot, begun.target, title)
+            draw_history(episodes("for the plot"), plot, begun.target, title)
         if html is not None:
             from sojourn.report.page.page import write_page  # noqa: PLC0415 - slow to import
 

@@ -1,4 +1,4 @@
-"""`sojourn logs`: what the processors of operators wrote."""
+"""`sojourn logs`: the logs of operators."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -25,30 +25,32 @@ _LINES = 20
 def logs(
     operator: Annotated[
         str | None,
-        typer.Argument(
-            help="Whose; those of all operators without it.", autocompletion=operators_with_logs
-        ),
+        typer.Argument(help="Operator (default: all).", autocompletion=operators_with_logs),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on as they are written, until Ctrl-C.")
+        bool, typer.Option("--follow", "-f", help="Print new lines until Ctrl-C.")
     ] = False,
     lines: Annotated[
         int | None,
-        typer.Option("--lines", "-n", min=0, help="How many of each; 20 without --since."),
+        typer.Option(
+            "--lines", "-n", min=0, help="Lines per operator (default: 20; all with --since)."
+        ),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="From then on: 5m ago, or 2026-01-31T12:00:00Z."),
+        typer.Option(
+            metavar="TIME", help="Only newer lines: 5m (ago), or 2026-01-31T12:00:00Z."
+        ),
     ] = None,
     state: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Those of an application that ended: its state."),
+        typer.Option(metavar="DIR", help="State folder of an application that has ended."),
     ] = None,
     app: AppOption = None,
 ) -> None:
-    """Show the logs of a running application, each line with its operator if there are several.
+    """Print the logs of a running application.
 
-    Lines of several operators come in the order of their times, where they begin with one.
+    Lines of several operators are sorted by time, and begin with the operator.
 
     Examples: sojourn logs match --follow · sojourn logs --since 5m
     """
@@ -72,11 +74,13 @@ def logs(
             sleep(_LOOK_S)
     if since_s is not None and reading.untimed:
         untimed = ", ".join(reading.untimed)
-        typer.echo(f"no line of {untimed} has a time; -n 20 shows the last", err=True)
+        typer.echo(
+            f"no line of {untimed} begins with a time; -n 20 shows the last lines", err=True
+        )
 
 
 def read_since_s(text: str, now_s: float) -> float:
-    """Return the time from which on lines are shown: `5m` ago, or 2026-01-31T12:00:00Z.
+    """Return the time of the first line to print: `5m` ago, or 2026-01-31T12:00:00Z.
 
     >>> read_since_s("5m", 1000.0)
     700.0
@@ -87,5 +91,5 @@ def read_since_s(text: str, now_s: float) -> float:
         return now_s - read_duration_s(text)
     except BadTarget as error:
         raise BadInput(
-            f"--since {shown(text)} is no time; write 5m, 2h or 2026-01-31T12:00:00Z"
+            f"--since {shown(text)} is not a time; write 5m, 2h or 2026-01-31T12:00:00Z"
         ) from error

@@ -35,7 +35,7 @@ def plan(
 ) -> None:
     """Plan how many processors each operator should have.
 
-    With --processors, the best use of so many; with a target, the fewest that meet it.
+    With --processors, the best use of that number; with a target, the fewest that meet it.
 
     Examples: sojourn plan examples/vld.yaml --processors 22 ·
     sojourn plan examples/vld.yaml --target-p95 3s --slots-per-node 5 --reserved 3
@@ -72,7 +72,7 @@ def make_plan(
     if calibration is not None:
         if target.statistic != "mean" and not calibration.is_factor:
             raise BadCalibration(
-                f"a polynomial is fitted to means and says nothing of {target.statistic}; "
+                f"a polynomial is fitted to means and does not apply to {target.statistic}; "
                 "calibrate by a factor or per hop, or plan for the mean"
             )
         target = Target(target.statistic, calibration.estimate_s(target.seconds))

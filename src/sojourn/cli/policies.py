@@ -1,10 +1,9 @@
-"""`sojourn policies`: what there is to decide, and what each can be told."""
+"""`sojourn policies`: the policies and their options."""
 
 from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -16,12 +15,11 @@ from sojourn.cli.options.output import JsonOption
 from sojourn.cli.options.value import kind_text, value_text
 from sojourn.decide.target import Target
 from sojourn.report.json.output import print_json
+from sojourn.report.terminal.console import TABLE_WIDTH, wide_console
 
 __all__ = ["policies"]
 
-# Where there is no terminal there is no width to keep to.
-_WIDEST = 200
-# What a policy can be told does not depend on its target.
+# The options of a policy do not depend on its target.
 _ANY = Target("mean", 1.0)
 
 
@@ -30,31 +28,29 @@ def policies(
         list[str] | None,
         typer.Argument(
             metavar="NAME …",
-            help="Which; all of ours without it. Your own: package.module:name.",
+            help="Policies (default: all built-in ones). Your own: package.module:name.",
             autocompletion=known,
         ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """List the policies and their options, which `--set` of `run` and `rehearse` gives values.
+    """List the policies and their options, for `--set` of `run` and `rehearse`.
 
     Example: sojourn policies drs
     """
-    told = [_told(each) for each in name or names()]
+    described = [_described(each) for each in name or names()]
     if json:
-        print_json({"policies": told})
+        print_json({"policies": described})
         return
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDEST)
-    for number, each in enumerate(told):
+    console = wide_console(TABLE_WIDTH)
+    for number, each in enumerate(described):
         console.print(Text(f"\n{each['name']}" if number else each["name"], "bold"))
         console.print(Text(each["meaning"]))
         if each["options"]:
             console.print(_table(each["options"]))
 
 
-def _told(name: str) -> dict[str, Any]:
+def _described(name: str) -> dict[str, Any]:
     import_from_here(name)
     made = policy(name, target=_ANY)
     return {

@@ -1,4 +1,4 @@
-"""`sojourn predict`: what an allocation would do."""
+"""`sojourn predict`: the latency of an allocation."""
 
 from sojourn.cli.options.address import AddressArgument, RateOption, read_address
 from sojourn.cli.options.allocation import RequiredAllocationOption, read_allocation
@@ -22,7 +22,7 @@ def predict(
     calibration: CalibrationOption,
     json: JsonOption = False,
 ) -> None:
-    """Predict what an allocation would do: mean, percentiles, each operator's share.
+    """Predict the latency of an allocation: mean, percentiles, each operator's share.
 
     Example: sojourn predict examples/vld.yaml --allocation extract=10,match=11,aggregate=1
     """

@@ -1,21 +1,18 @@
-"""`sojourn ps`: the applications that run."""
+"""`sojourn ps`: the running applications."""
 
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from sojourn.cli.options.output import JsonOption
 from sojourn.errors import EngineError
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.applications import Listed, applications_view, listed_json
+from sojourn.report.terminal.console import TABLE_WIDTH, wide_console
 from sojourn.service.client import ask_status
 from sojourn.service.entry import Entry, running
 
 __all__ = ["ps"]
-
-# Where there is no terminal there is no width to keep to.
-_WIDEST = 200
 
 
 def ps(json: JsonOption = False) -> None:
@@ -28,11 +25,9 @@ def ps(json: JsonOption = False) -> None:
         print_json({"applications": [listed_json(each) for each in listed]})
         return
     if not listed:
-        typer.echo("no application runs")
+        typer.echo("no application is running")
         return
-    console = Console()
-    wide = console if console.is_terminal else Console(width=_WIDEST)
-    wide.print(applications_view(listed))
+    wide_console(TABLE_WIDTH).print(applications_view(listed))
 
 
 def _listed(folder: Path, entry: Entry) -> Listed:

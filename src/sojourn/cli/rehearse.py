@@ -1,4 +1,4 @@
-"""`sojourn rehearse`: what a loop would do to a load, on the simulator."""
+"""`sojourn rehearse`: the loop on a changing load, on the simulator."""
 
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
@@ -9,8 +9,8 @@ import typer
 
 from sojourn.cli.options.address import AddressArgument, RateOption, read_address
 from sojourn.cli.options.allocation import MostOption
-from sojourn.cli.options.output import JsonOption
-from sojourn.cli.options.policy import PolicyOptions
+from sojourn.cli.options.output import JsonOption, LiveOption
+from sojourn.cli.options.policy import PassiveOption, PolicyOptions
 from sojourn.cli.options.shapes import ShapesOptions
 from sojourn.cli.options.stage import PlayOptions, TraceOption
 from sojourn.cli.options.target import RequiredTargetOptions
@@ -43,34 +43,31 @@ def rehearse(
     play: PlayOptions,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same run.")] = 1,
     shapes: ShapesOptions,
-    passive: Annotated[
-        bool, typer.Option("--passive", help="Only recommend: change nothing.")
-    ] = False,
+    passive: PassiveOption = False,
     begins_at: Annotated[
-        str, typer.Option(metavar="HH:MM", help="The time of the day when the trace begins.")
+        str, typer.Option(metavar="HH:MM", help="Time of day at which the trace begins.")
     ] = "00:00",
     history: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write each turn: `sojourn history` reads it."),
+        typer.Option(
+            metavar="FILE", help="Write each turn to this file, for `sojourn history`."
+        ),
     ] = None,
-    live: Annotated[
-        bool | None,
-        typer.Option("--live/--no-live", help="Draw it as it goes; on a terminal it does."),
-    ] = None,
+    live: LiveOption = None,
     speed: Annotated[
         float,
-        typer.Option(min=0, help="Live: simulated seconds per second; 0 as fast as it goes."),
+        typer.Option(min=0, help="With --live: simulated seconds per second; 0: no limit."),
     ] = 60.0,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="OUT.png", help="Draw the whole run: PNG, SVG or PDF."),
+        typer.Option(metavar="OUT.png", help="Plot the whole run as PNG, SVG or PDF."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Rehearse a loop on a load that changes: what it would do, and why.
+    """Run the loop on a changing load on the simulator, and show what it does and why.
 
     It starts with the fewest processors that meet the target at the first rate.
-    Ctrl-C ends it, with what was reached so far.
+    Ctrl-C: stop, and print the results so far.
 
     Example: sojourn rehearse examples/vld.yaml --trace examples/doubling.csv --target-p95 3s
     """
@@ -121,7 +118,7 @@ def rehearse(
             if interrupts.times:
                 raise KeyboardInterrupt
 
-        # interrupted, it ends with the turns it had
+        # after an interrupt, the results so far are printed
         with suppress(KeyboardInterrupt), watch as show:
             done = rehearsal.rehearse(
                 stage, decides, start=run.plan, seed=seed, active=not passive, turn=turn

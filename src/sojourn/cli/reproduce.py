@@ -1,4 +1,4 @@
-"""`sojourn reproduce`: the figures and tables of the DRS papers, on either engine."""
+"""`sojourn reproduce`: the figures and tables of the DRS papers, on the simulator or Spark."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["DOES_NOT_HOLD", "EngineName", "drawing", "reproduce"]
 
 DOES_NOT_HOLD = 1
-"""The exit status where some claim does not."""
+"""The exit status if a claim does not hold."""
 
 EngineName = Literal["simulator", "spark"]
-"""What experiments can be run on."""
+"""The engines that experiments run on."""
 
 
 def reproduce(
@@ -34,29 +34,33 @@ def reproduce(
         list[str] | None, typer.Argument(metavar="NAME…", help="Experiments: drs15-fig6.")
     ] = None,
     list_: Annotated[
-        bool, typer.Option("--list", help="Print what there is to claim.")
+        bool, typer.Option("--list", help="List the experiments and their claims.")
     ] = False,
     all_: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where files go.")] = Path(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results.")] = Path(
         "build/reproduce"
     ),
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same runs.")] = 1,
     engine: Annotated[
-        EngineName, typer.Option(help="Spark is for re-allocation alone, in real time.")
+        EngineName,
+        typer.Option(help="spark runs the experiments on re-allocation, in real time."),
     ] = "simulator",
     faster: Annotated[
         float | None,
-        typer.Option(help="Spark: how many times as fast; as fast as two cores carry."),
+        typer.Option(help="spark: speed-up factor (default: the highest for two cores)."),
     ] = None,
     within: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Spark: what each may take; minutes are cut for it."),
+        typer.Option(
+            metavar="TIME",
+            help="spark: time limit of each experiment, which is shortened to fit.",
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Test what the DRS papers claim, figure by figure, on the simulator or on Spark.
+    """Test the claims of the DRS papers, figure by figure, on the simulator or on Spark.
 
-    Writes a CSV and a picture for each, and report.md with all verdicts. Exit status 1: some
+    It writes a CSV and a plot for each, and report.md with all verdicts. Exit status 1: a
     claim does not hold.
 
     Example: sojourn reproduce drs15-fig6 drs17-fig10
@@ -71,13 +75,13 @@ def reproduce(
         return
     chosen = None if all_ else tuple(dict.fromkeys(name or ()))
     if chosen == ():
-        raise BadInput("nothing is named to reproduce; name some, or write --all or --list")
+        raise BadInput("no experiment is named; name some, or write --all or --list")
     if engine == "spark":
         from sojourn.cli.reproduce_spark import on_spark  # noqa: PLC0415 - Spark is optional
 
         done = on_spark(chosen, seed, out, faster=faster, within=within)
     elif faster is not None or within is not None:
-        raise BadInput("--faster and --within are for Spark; write --engine spark with them")
+        raise BadInput("--faster and --within need --engine spark; add it")
     else:
         done = _run(chosen or names(), seed, out)
     report = verdicts(done, seed, engine)
@@ -99,11 +103,11 @@ def _possible(engine: EngineName) -> tuple[str, ...]:
 
 
 def _run(chosen: Sequence[str], seed: int, out: Path) -> "list[Reproduced]":
-    from rich.progress import Progress  # noqa: PLC0415 - other commands do without it
+    from rich.progress import Progress  # noqa: PLC0415 - slow to import
 
     with loading_simulator():
         from sojourn.experiments.on_simulator import simulated  # noqa: PLC0415 - numba is optional
-    from sojourn.experiments.bench import Bench  # noqa: PLC0415 - with all that it imports
+    from sojourn.experiments.bench import Bench  # noqa: PLC0415 - slow to import
     from sojourn.experiments.runner import reproduce as run  # noqa: PLC0415
     from sojourn.experiments.runner import write_page  # noqa: PLC0415
 
@@ -120,10 +124,10 @@ def _run(chosen: Sequence[str], seed: int, out: Path) -> "list[Reproduced]":
 
 
 def drawing(errors: Console) -> "Draw | None":
-    """Return what draws; None where nothing can, which is said."""
+    """Return the function that plots; None, with a message, if matplotlib is missing."""
     try:
         figure(1, 1)
     except BadInput as error:
-        errors.print(f"no pictures: {error}", highlight=False, markup=False)
+        errors.print(f"no plots: {error}", highlight=False, markup=False)
         return None
     return draw_panels

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["on_spark"]
 
-# Longer than any run: at the end of a batch an operator stands still for half a second of ours.
+# Longer than any run: at the end of a batch an operator pauses for half a second.
 _BATCH_S = 86400.0
 
 
@@ -37,7 +37,7 @@ def on_spark(
     faster: float | None,
     within: str | None,
 ) -> list[Reproduced]:
-    """Run experiments one after the other, and return what came of them; of None, all.
+    """Run the *chosen* experiments one after the other, all if None, and return the results.
 
     Raise `BadInput` if one cannot be run on Spark, or not at that pace.
     """
@@ -75,14 +75,14 @@ def _paces(
     chosen: Sequence[str] | None, *, faster: float | None, within: str | None
 ) -> dict[str, Pace]:
     if faster is not None and not 0 < faster < inf:
-        raise BadInput(f"--faster {faster:g} cannot be; write more than 0")
+        raise BadInput(f"--faster {faster:g} is not positive; write more than 0")
     within_s = WITHIN_S if within is None else read_duration_s(within)
     possible = reallocating()
     for name in chosen or ():
         experiment(name)
         if name not in possible:
             raise BadInput(
-                f"{name} is not about re-allocation, and takes the simulator; "
+                f"{name} is not about re-allocation and runs on the simulator only; "
                 f"on Spark there are {', '.join(possible)}"
             )
     return {
@@ -101,6 +101,6 @@ def _alike(pace: Pace) -> EngineFactory | None:
 
 def _engine(app: App, address: str, state: Path) -> "SparkEngine":
     """Return an engine with a broker of its own."""
-    from sojourn.spark.launch import launch  # noqa: PLC0415 - optional, and there by now
+    from sojourn.spark.launch import launch  # noqa: PLC0415 - optional, checked before
 
     return launch(app, address, SparkSettings(batch_s=_BATCH_S), state)

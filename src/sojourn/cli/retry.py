@@ -1,4 +1,4 @@
-"""`sojourn retry`: dead letters are put back in, to be worked on again."""
+"""`sojourn retry`: send dead letters to their operators again."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -19,35 +19,37 @@ NOT_ALL = 3
 def retry(
     positions: Annotated[
         list[str] | None,
-        typer.Argument(metavar="POSITION …", help="Which, as `dead-letters` lists them."),
+        typer.Argument(
+            metavar="POSITION …", help="Dead letters to retry, as `dead-letters` lists them."
+        ),
     ] = None,
     *,
     operator: Annotated[
         list[str] | None,
-        typer.Option(help="Those of this operator; may be repeated."),
+        typer.Option(help="Retry those of this operator; may be repeated."),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All there are.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Retry all.")] = False,
     which: LettersOptions,
 ) -> None:
-    """Put dead letters back in, so that the operators that failed work on them again.
+    """Retry dead letters at the operators that failed. Correct the cause first.
 
-    Each record is written to the topic that it came from, as it was and with its id; other
-    operators that read the topic pass it by. Correct what made them fail before.
+    Each record is written, unchanged and with its id, to the topic it came from; other
+    operators that read this topic skip it.
 
     Example: sojourn retry --operator parse
     """
     if not (positions or operator or every):
-        raise BadInput("which? write positions, --operator NAME, or --all")
+        raise BadInput("no dead letters are named; write positions, --operator NAME, or --all")
     letters = which.opened()
     chosen = _chosen(letters.found(which.since_s), positions or (), operator or ())
-    from sojourn.spark.retry import retry_letters  # noqa: PLC0415 - optional, and there by now
+    from sojourn.spark.retry import retry_letters  # noqa: PLC0415 - optional, checked before
 
     failed = 0
     for letter, why_not in retry_letters(letters, chosen):
         if why_not:
             failed += 1
-            typer.echo(f"{letter.position} is not put back in: {why_not}", err=True)
-    typer.echo(f"{len(chosen) - failed} of {len(chosen)} dead letters are put back in")
+            typer.echo(f"{letter.position} was not retried: {why_not}", err=True)
+    typer.echo(f"{len(chosen) - failed} of {len(chosen)} dead letters were retried")
     if failed:
         raise typer.Exit(NOT_ALL)
 
@@ -55,7 +57,7 @@ def retry(
 def _chosen(
     found: "list[DeadLetter]", positions: Sequence[str], operators: Sequence[str]
 ) -> "list[DeadLetter]":
-    """Return those that are meant; raise a `BadInput` that names what is not there."""
+    """Return those that are asked for. Raise a `BadInput` that names what does not exist."""
     for what, asked, there in (
         ("dead letter at", positions, {letter.position for letter in found}),
         ("dead letter of operator", operators, {letter.operator for letter in found}),
@@ -63,7 +65,7 @@ def _chosen(
         for name in asked:
             if name not in there:
                 raise BadInput(
-                    f"there is no {what} {name}, or all were put back in; "
+                    f"there is no {what} {name}, or it was retried; "
                     "`sojourn dead-letters` lists them"
                 )
     return [

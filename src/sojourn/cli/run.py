@@ -1,20 +1,19 @@
-"""`sojourn run`: an application, kept inside its target for as long as it runs."""
+"""`sojourn run`: run an application and keep it inside its target."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sojourn.app.application import App
 from sojourn.app.stand_in import entrances
 from sojourn.cli.options.address import (
-    RateOption,
     is_application,
     load_here,
     read_rate_options,
@@ -25,7 +24,8 @@ from sojourn.cli.options.completion import topologies
 from sojourn.cli.options.duration import read_positive_s
 from sojourn.cli.options.engine import EngineOption
 from sojourn.cli.options.kafka import SparkEngineOptions
-from sojourn.cli.options.policy import PolicyOptions
+from sojourn.cli.options.output import LiveOption
+from sojourn.cli.options.policy import PassiveOption, PolicyOptions
 from sojourn.cli.options.stage import EveryOption, FasterOption, TimesOption
 from sojourn.cli.options.target import RequiredTargetOptions
 from sojourn.errors import BadInput
@@ -36,6 +36,7 @@ from sojourn.service.floor import floor_warning
 from sojourn.service.folders import state_folder
 from sojourn.service.orders import LoopSettings, Orders
 from sojourn.service.run import RunSettings, run_application
+from sojourn.service.status import Status
 from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Rates, Workload
@@ -50,8 +51,8 @@ def run(
         str,
         typer.Argument(
             metavar="ADDRESS",
-            help="The application: package.module:app, or a topology file, whose operators "
-            "then wait as long as it says.",
+            help="The application, package.module:app; or a topology file, whose operators "
+            "only wait for their service time.",
             autocompletion=topologies,
         ),
     ],
@@ -63,30 +64,31 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="OP=K",
-            help="Processors to start with, and not those of the run before; may be repeated.",
+            help="Processors to start with (default: those of the last run); may be repeated.",
         ),
     ] = None,
     policy: PolicyOptions,
-    passive: Annotated[
-        bool, typer.Option("--passive", help="Only recommend: change nothing.")
-    ] = False,
+    passive: PassiveOption = False,
     every: EveryOption = "1s",
     spark: SparkEngineOptions,
     state: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="What the next start goes on with; one of its own."),
+        typer.Option(
+            metavar="DIR",
+            help="Folder for checkpoints and logs (default: one per application).",
+        ),
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Forget what earlier runs have done.")
+        bool,
+        typer.Option("--fresh", help="Delete the checkpoints and logs of earlier runs first."),
     ] = False,
     history: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write each turn here, and not into the state."),
+        typer.Option(
+            metavar="FILE", help="Write each turn here (default: in the state folder)."
+        ),
     ] = None,
-    live: Annotated[
-        bool | None,
-        typer.Option("--live/--no-live", help="Draw it as it goes; on a terminal it does."),
-    ] = None,
+    live: LiveOption = None,
     prometheus: Annotated[
         int | None,
         typer.Option(
@@ -97,24 +99,32 @@ def run(
         Path | None,
         typer.Option(
             metavar="CSV",
-            help="Send this load over time, as timestamp,rate; on Spark of a topology file.",
+            help="Generate this load: CSV with timestamp,rate. On Spark, only for a topology "
+            "file.",
         ),
     ] = None,
     times: TimesOption = 1.0,
     faster: FasterOption = 1.0,
-    rate: RateOption = None,
+    rate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SOURCE=PER_S",
+            help="simulator: records per second of a source: payments=40; may be repeated.",
+        ),
+    ] = None,
     lasts: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="End after so much time.")
+        str | None, typer.Option("--for", metavar="TIME", help="Stop after this time.")
     ] = None,
     json: Annotated[
-        bool, typer.Option("--json", help="Say in lines of JSON what happens.")
+        bool, typer.Option("--json", help="Print events as lines of JSON.")
     ] = False,
 ) -> None:
     """Run an application on Spark, or on the simulator, and keep it inside its target.
 
-    Ctrl-C, SIGTERM and --for let it end what was begun; a second Ctrl-C stops it at once. From
-    another terminal: sojourn top, scale, pause, resume, set, logs, ps. Exit status: 0 ended
-    in order, 1 the application stopped by itself, 130 stopped at once.
+    Ctrl-C, SIGTERM and --for: finish the current batch, then exit. A second Ctrl-C: exit now;
+    work is repeated at the next start. From another terminal: sojourn top, scale, pause,
+    resume, set, logs, ps. Exit status: 0 after a clean stop, 1 if the application failed, 130
+    after a second Ctrl-C.
 
     Examples: sojourn run shop.orders:app --target-p95 1s --max-processors 22 ·
     sojourn run vld.yaml --engine simulator --target-p95 3s
@@ -129,10 +139,12 @@ def run(
         rates = {} if load is None else _shared(load, what.topology.arrivals)
         settings = SimulatorSettings(workload=Workload(rates=rates))
     elif load is not None:
-        raise BadInput(f"--trace is sent by spark and simulator, and the engine is {engine}")
+        raise BadInput(
+            f"--trace needs the engine spark or simulator, not {engine}; leave it out"
+        )
     begin = read_allocation(",".join(start)) if start else {}
     most, notes = bounded(what.topology, begin, max_processors)
-    first_allocation(what.topology, begin, most)  # refused before anything is started
+    first_allocation(what.topology, begin, most)  # checked before anything starts
     notes += [*what.guesses, floor_warning(what.topology, target, what.known)]
     now = datetime.now().astimezone()
     loop = LoopSettings(
@@ -145,7 +157,7 @@ def run(
     until_s = inf if load is None else load.points[-1][0]
     if lasts is not None:
         until_s = read_positive_s(lasts, "--for")
-    # a policy that cannot be should be refused before anything is started
+    # a bad policy is refused before anything starts
     make = partial(policy.made, every_s=every_s, pauses=False)
     Orders.of(make, what.topology, loop.target, loop.most)
     name = what.app.name
@@ -174,9 +186,9 @@ def run(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Application:
-    """An application, and what is assumed of it before anything is measured.
+    """An application, and what is assumed about it before anything is measured.
 
-    Of the operators that are *known* somebody said how long they take.
+    The service times of the operators in *known* are given; the others are guessed.
     """
 
     app: App
@@ -186,7 +198,7 @@ class _Application:
 
 
 def _application(address: str, engine: str, rates: dict[str, float]) -> _Application:
-    """Return the application at *address*, a module's or a topology file's."""
+    """Return the application at *address*, in a module or a topology file."""
     if not is_application(address) and engine == "simulator":
         topology = with_rates(read_topology(Path(address)), rates)
         return _Application(
@@ -204,36 +216,34 @@ def _application(address: str, engine: str, rates: dict[str, float]) -> _Applica
         app=app,
         topology=first_topology(app, rates),
         known=frozenset(known),
-        # what runs is measured in a moment, and what is simulated is as it is guessed
+        # Spark measures soon what is guessed; the simulator keeps to the guess
         guesses=tuple(guesses(app, rates)) if engine == "simulator" else (),
     )
 
 
 def _sent(address: str, load: Rates) -> dict[str, tuple[tuple[float, float], ...]]:
-    """Return what is sent to the sources of a topology file's stand-in."""
+    """Return the load of each source of a topology file that runs as an application."""
     if is_application(address):
         raise BadInput(
-            f"--trace sends what a topology file's operators read, and {address} is none; "
-            "let others write to its topics"
+            f"--trace generates records for a topology file only, and {address} is an "
+            "application; write to its topics instead"
         )
     arrivals = entrances(read_topology(Path(address)))
     return {name: rates.points for name, rates in _shared(load, arrivals).items()}
 
 
 def _shared(load: Rates, arrivals: Sequence[Arrival]) -> dict[str, Rates]:
-    """Return *load* as *arrivals* share it."""
+    """Return *load* divided among *arrivals*, in proportion to their rates."""
     all_per_s = sum(arrival.per_s for arrival in arrivals)
     return {arrival.name: load.times(arrival.per_s / all_per_s) for arrival in arrivals}
 
 
 def _state(name: str, engine: str) -> Path:
-    """Return the folder of an application: what an engine keeps is of no use to another."""
+    """Return the state folder of an application: each engine has its own."""
     return state_folder(name if engine == "spark" else f"{name}.{engine}")
 
 
-def _metrics(
-    port: int, status: Callable[[], Mapping[str, Any]]
-) -> AbstractContextManager[object]:
+def _metrics(port: int, status: Callable[[], Status | None]) -> AbstractContextManager[object]:
     from sojourn.report.prometheus import Metrics  # noqa: PLC0415 - slow to import
 
     return Metrics(port, status)

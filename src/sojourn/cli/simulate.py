@@ -1,4 +1,4 @@
-"""`sojourn simulate`: what an allocation does, measured on the simulator."""
+"""`sojourn simulate`: the latency of an allocation, measured on the simulator."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -38,14 +38,17 @@ def simulate(
         str | None, typer.Option(metavar="TIME", help="Simulated time: 10m, 2h.")
     ] = None,
     records: Annotated[
-        int | None, typer.Option(help="Root records to complete; 100000 without --duration.")
+        int | None,
+        typer.Option(
+            help="Root records to simulate (default: 100000, unless --duration is given)."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same run.")] = 1,
     shapes: ShapesOptions,
     dispatch: Annotated[
         str | None,
         typer.Option(
-            help="How records reach processors, instead of what the file says: shared, "
+            help="How records are assigned to processors, overriding the file: shared, "
             "round_robin, by_key, shortest."
         ),
     ] = None,
@@ -53,24 +56,26 @@ def simulate(
         Path | None,
         typer.Option(
             metavar="CSV",
-            help="Rates that change, as timestamp,rate: shared out over the arrivals of FILE.",
+            help="Changing load: CSV with timestamp,rate, divided among the arrivals of FILE.",
         ),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="OUT.png", help="Draw the distribution of completion."),
+        typer.Option(metavar="OUT.png", help="Plot the distribution of completion times."),
     ] = None,
     export: Annotated[
         Path | None,
-        typer.Option(metavar="OUT.parquet", help="Write every root: birth, completion, sum."),
+        typer.Option(
+            metavar="OUT.parquet", help="Write each root: birth, completion, sum of sojourns."
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Simulate an allocation and measure what it does.
+    """Simulate an allocation and measure its latency.
 
     Example: sojourn simulate examples/vld.yaml --allocation extract=10,match=11,aggregate=1
     """
-    from rich.progress import Progress  # noqa: PLC0415 - other commands do without it
+    from rich.progress import Progress  # noqa: PLC0415 - slow to import
 
     with loading_simulator():
         from sojourn.simulate.run import simulate as run  # noqa: PLC0415 - numba is optional

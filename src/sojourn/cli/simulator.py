@@ -1,4 +1,4 @@
-"""The simulator, loaded when a command needs it."""
+"""Loading the simulator, which takes a second, when a command needs it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ __all__ = ["loading_simulator"]
 
 @contextmanager
 def loading_simulator() -> Iterator[None]:
-    """Say what takes a second, and what to install where it is missing."""
+    """Show progress, and say what to install if numba is missing."""
     try:
         with working("loading the simulator"):
             yield

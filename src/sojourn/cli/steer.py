@@ -1,4 +1,4 @@
-"""`sojourn scale`, `pause`, `resume` and `set`: tell a running application what to do."""
+"""`sojourn scale`, `pause`, `resume` and `set`: control a running application."""
 
 import os
 from typing import Annotated, Any
@@ -21,15 +21,15 @@ def scale(
         list[str],
         typer.Argument(
             metavar="OP=K …",
-            help="Processors for operators; others keep theirs.",
+            help="Processors per operator; others keep theirs.",
             autocompletion=operators_to_scale,
         ),
     ],
     app: AppOption = None,
 ) -> None:
-    """Give operators of a running application so many processors, at once.
+    """Set the processors of operators of a running application, now.
 
-    The loop is paused then, so that it does not undo it.
+    It pauses the loop, which would otherwise undo the change.
 
     Example: sojourn scale match=12 extract=9
     """
@@ -38,7 +38,7 @@ def scale(
 
 
 def pause(app: AppOption = None) -> None:
-    """Let the loop of a running application only look and recommend.
+    """Pause the loop of a running application: it only measures and recommends.
 
     Example: sojourn pause
     """
@@ -46,7 +46,7 @@ def pause(app: AppOption = None) -> None:
 
 
 def resume(app: AppOption = None) -> None:
-    """Let the loop of a running application decide again.
+    """Resume the loop of a running application after a pause.
 
     Example: sojourn resume
     """
@@ -59,12 +59,12 @@ def set_goal(
     max_processors: MostOption = None,
     app: AppOption = None,
 ) -> None:
-    """Give a running application another target, or another number of processors.
+    """Change the target or the maximum number of processors of a running application.
 
     Example: sojourn set --target-mean 300ms --max-processors 30
     """
     if target is None and max_processors is None:
-        raise BadInput("nothing is to be set; write --target-mean 300ms or --max-processors 30")
+        raise BadInput("nothing to set; write --target-mean 300ms or --max-processors 30")
     request: dict[str, Any] = {"ask": "set", "max_processors": max_processors}
     if target is not None:
         request["target"] = {"statistic": target.statistic, "seconds": target.seconds}
@@ -73,6 +73,6 @@ def set_goal(
 
 def _tell(app: str | None, request: dict[str, Any]) -> None:
     folder, entry = find(app)
-    # whoever became another user is still who they were
+    # under sudo, the user who called it
     by = os.environ.get("SUDO_USER") or os.environ.get("LOGNAME") or os.environ.get("USER", "")
     typer.echo(f"{entry.name}: {ask(folder, entry, request | {'by': by})['said']}")

@@ -1,17 +1,18 @@
-"""`sojourn top`: a running application, from another terminal."""
+"""`sojourn top`: the state of a running application."""
 
 from contextlib import suppress
 from time import sleep
 from typing import Annotated
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.live import Live
 
 from sojourn.cli.options.application import AppOption
 from sojourn.cli.options.output import JsonOption
 from sojourn.errors import EngineError
 from sojourn.report.json.output import print_json
+from sojourn.report.terminal.console import TABLE_WIDTH, wide_console
 from sojourn.report.terminal.status import status_view
 from sojourn.service.client import ask, ask_status
 from sojourn.service.entry import find
@@ -19,18 +20,16 @@ from sojourn.service.entry import find
 __all__ = ["top"]
 
 _EVERY_S = 1.0
-# Where there is no terminal there is no width to keep to.
-_WIDEST = 200
 
 
 def top(
-    once: Annotated[bool, typer.Option("--once", help="Print it once, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print once and exit.")] = False,
     app: AppOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Watch a running application: processors, what waits, the latency, the last decisions.
+    """Watch a running application: processors, queues, latency, the last decisions.
 
-    Ctrl-C ends the watching, and nothing else.
+    Ctrl-C ends the display; the application continues.
 
     Example: sojourn top --once
     """
@@ -40,13 +39,12 @@ def top(
         return status_view(ask_status(folder, entry), entry.pid)
 
     if json:
-        told = ask(folder, entry, {"ask": "status"})
-        print_json(told | {"pid": entry.pid, "logs": entry.logs})
+        status = ask(folder, entry, {"ask": "status"})
+        print_json(status | {"pid": entry.pid, "logs": entry.logs})
         return
-    console = Console()
+    console = wide_console(TABLE_WIDTH)
     if once or not console.is_terminal:
-        wide = console if console.is_terminal else Console(width=_WIDEST)
-        wide.print(view())
+        console.print(view())
         return
     with (
         suppress(KeyboardInterrupt),

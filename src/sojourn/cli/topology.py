@@ -1,4 +1,4 @@
-"""`sojourn topology`: the topology of an application, as it is declared or was measured."""
+"""`sojourn topology`: the topology of an application, as declared or as measured."""
 
 from pathlib import Path
 from typing import Annotated
@@ -30,46 +30,50 @@ def topology(
         typer.Argument(
             metavar="FILE|APP",
             help="A topology file, - for standard input, or an application: "
-            "package.module:app. With --measured it may be left out.",
+            "package.module:app. Optional with --measured.",
             autocompletion=topologies,
         ),
     ] = None,
     rate: RateOption = None,
     measured: Annotated[
         bool,
-        typer.Option(
-            "--measured", help="What was measured last, from the history of its runs."
-        ),
+        typer.Option("--measured", help="Use what was measured last, from the history."),
     ] = False,
     history: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Measured: the history; without it, it is looked for."
+            metavar="FILE", help="With --measured: the history file (default: found by name)."
         ),
     ] = None,
     run: Annotated[
-        int | None, typer.Option(help="Measured: which run; the last that measured anything.")
+        int | None, typer.Option(help="With --measured: number of the run (default: the last).")
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="OUT", help="Write it here: YAML, or .json."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Write to this file: YAML, or JSON if it ends in .json.",
+        ),
     ] = None,
 ) -> None:
-    """Write the topology of an application, which other commands read.
+    """Write the topology of an application as a file that other commands read.
 
-    As its author declared it, or with --measured as it ran: rates, service times and what
-    operators sent, so that a plan is made for what is, and not for what was thought.
+    With --measured, rates, service times and what operators send are those that were
+    measured, instead of those that are declared.
 
     Example: sojourn topology shop.orders:app --measured -o measured.yaml
     """
     if measured:
-        with working("reading what was measured"):
+        with working("reading the history"):
             path = history or find_history(None if address is None else _name(address))
             described, remarks = measured_topology(path, run)
         described = with_rates(described, read_rate_options(rate))
     elif address is None or history is not None or run is not None:
-        wrong = "there is nothing to write" if address is None else "--history and --run"
-        raise BadInput(f"{wrong} without --measured; name an application, or add --measured")
+        if address is None:
+            raise BadInput("no application is named; name one, or add --measured")
+        raise BadInput("--history and --run need --measured; add it")
     else:
         described, remarks = read_address(address, rate), []
     if output is None:

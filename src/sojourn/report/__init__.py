@@ -1,1 +1,1 @@
-"""What plans, runs and comparisons look like: on a terminal, plotted, as a page, as JSON."""
+"""Plans, runs and comparisons as tables, plots, HTML and JSON."""

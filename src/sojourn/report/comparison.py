@@ -1,4 +1,4 @@
-"""Policies on the same stage: what each came to over several seeds, and which are worth it."""
+"""Policies on the same stage: their results over several seeds, and the front."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -19,16 +19,16 @@ from sojourn.report.parquet import roots_to_parquet
 
 __all__ = ["HIGHEST", "Outcome", "dominating", "outcomes", "unfinished"]
 
-# A policy that changes nothing must be started with what the highest load needs.
+# A policy that changes nothing starts with what the highest load needs.
 HIGHEST = "static"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a policy came to over several seeds.
+    """The results of a policy over several seeds.
 
-    *starts_for* is the load that it was started for. *windows_s* has the statistic in each
-    window, by seed; *processors* are those of the first seed, from each time on.
+    *starts_for* is the load that its *start* is planned for. *windows_s* has the statistic of
+    each window, by seed; *processors* are pairs of time and processors of the first seed.
     """
 
     policy: str
@@ -39,12 +39,12 @@ class Outcome:
     processors: Sequence[tuple[float, int]]
 
     def estimate(self, field: str) -> Interval:
-        """Return the mean of a field of the scores, and its half-width; NaN of none known."""
+        """Return the mean of a field of the scores, and its half-width; NaN if unknown."""
         return Interval.over(self._known(field))
 
     @property
     def worst_s(self) -> float:
-        """The statistic of the worst window of all; NaN where no root completed."""
+        """The statistic of the worst window; NaN if no root completed."""
         return max(self._known("worst_s"), default=nan)
 
     def _known(self, field: str) -> list[float]:
@@ -60,9 +60,9 @@ def outcomes(
     export: Path | None = None,
     turn: Callable[[str, int, Episode], None] = lambda _policy, _seed, _episode: None,
 ) -> list[Outcome]:
-    """Return what each of the policies, by name, comes to with seeds from 1 on.
+    """Return the results of each policy, by name, with seeds from 1 to *seeds*.
 
-    *turn* is told each turn of the loop; every root is written to a file in *export*.
+    *turn* is called with each turn of the loop; roots are written to files in *export*.
     """
     made = []
     for name, decides in policies.items():
@@ -80,7 +80,7 @@ def outcomes(
                     turn=partial(turn, name, seed),
                     roots=partial(write, 0.0),
                 )
-            # of the turns nothing is needed but for one picture, and they are large
+            # turns are large, and only the plot of the first seed needs some of them
             runs.append((run.score, run.windows_s, _processors(run) if seed == 1 else []))
         made.append(
             Outcome(
@@ -96,7 +96,7 @@ def outcomes(
 
 
 def dominating(outcome: Outcome, others: Iterable[Outcome]) -> list[str]:
-    """Return the policies that have no more time outside and processors, and less of one."""
+    """Return the policies that dominate *outcome* in time outside and processors."""
     here = _means(outcome)
     there = {other.policy: _means(other) for other in others}
     return [
@@ -107,7 +107,7 @@ def dominating(outcome: Outcome, others: Iterable[Outcome]) -> list[str]:
 
 
 def unfinished(outcome: Outcome) -> int:
-    """Return the roots that were not done long after the end, of all seeds."""
+    """Return the number of roots that were not completed, over all seeds."""
     return sum(score.unfinished for score in outcome.scores)
 
 

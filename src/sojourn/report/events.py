@@ -1,4 +1,4 @@
-"""The events of a run, as `sojourn run` tells them: in lines, in a picture, or as JSON."""
+"""The output of `sojourn run`: lines of text, live charts, or JSON."""
 
 from collections.abc import Generator, Iterable, Sequence
 
@@ -20,12 +20,12 @@ from sojourn.service.supervisor import Supervisor
 
 __all__ = ["AsJson", "ForPeople"]
 
-# What a live picture shows of a run without an end.
+# The time range of live charts.
 _WINDOW_S = 600.0
 
 
 class ForPeople:
-    """Says what happens in lines, and draws turns in a terminal if *live*."""
+    """Prints lines of text; if *live*, draws charts in the terminal."""
 
     def __init__(self, *, live: bool | None) -> None:
         self._console = Console()
@@ -34,7 +34,7 @@ class ForPeople:
         self._tally: Tally | None = None
 
     def starting(self, name: str, engine: str, begins_with: str) -> None:
-        """Say that it is started, and with what: Spark takes its time."""
+        """Print that it starts, and with what."""
         typer.echo(f"starting {name} on {engine} with {begins_with} …", err=True)
 
     def ready(
@@ -44,19 +44,21 @@ class ForPeople:
         kafka: KafkaAccess | None,
         notes: Sequence[str],
     ) -> None:
-        """Say that it runs, and how Kafka's tools reach a broker of its own."""
+        """Print that it runs, and how Kafka's tools reach its own broker."""
         self._say(f"{entry.name} · {supervisor.orders.said}", "bold")
         passive = "" if supervisor.mode.active else f"; {supervisor.mode.why}"
         at = f"on {supervisor.engine.name}" if kafka is None else f"Kafka at {kafka.servers}"
-        self._say(f"runs, pid {entry.pid}; {at}; state in {entry.state}{passive}")
+        self._say(f"running, pid {entry.pid}; {at}; state in {entry.state}{passive}")
         if kafka is not None and kafka.client_properties is not None:
             self._say(f"client properties for Kafka's tools: {kafka.client_properties}")
         for note in notes:
             self._say(f"note: {note}")
-        self._say("Ctrl-C ends it when all that was begun is done, twice at once\n")
+        self._say(
+            "Ctrl-C: finish the current batch, then exit. Twice: exit now; work is repeated.\n"
+        )
 
     def shown(self, passing: Iterable[Episode], supervisor: Supervisor) -> Generator[Episode]:
-        """Yield each turn, having printed or drawn it."""
+        """Print or draw each turn, and yield it."""
         target = supervisor.orders.target
         self._tally = Tally(supervisor.topology, target)
         with self._watch(supervisor) as show:
@@ -66,26 +68,26 @@ class ForPeople:
                 yield turn.episode
 
     def change(self, episode: Episode) -> None:
-        """Say nothing: it was shown."""
+        """Print nothing: `shown` has printed it."""
 
     def end(self, supervisor: Supervisor) -> None:  # noqa: ARG002 - as below
-        """Say what it came to."""
+        """Print a summary."""
         console = wide_console()
         console.print()
         if self._tally is not None:
             show_tally(console, self._tally)
 
     def progress(self, text: str) -> None:
-        """Say how far the start, or the end, has come."""
+        """Print the progress of the start or the stop."""
         typer.echo(printable(text), err=True)
 
     def notice(self, text: str) -> None:
-        """Say what somebody should know, where no picture shows it."""
+        """Print what users should know, unless the charts show it."""
         if self._view is None:
             self.progress(text)
 
     def error(self, text: str) -> None:
-        """Say what failed."""
+        """Print a failure."""
         typer.echo(text, err=True)
 
     def _watch(self, supervisor: Supervisor) -> Watch:
@@ -97,7 +99,7 @@ class ForPeople:
         return picture(self._view, 0.0, self._console)
 
     def _aim(self, supervisor: Supervisor) -> None:
-        """Draw from now on what may have been changed by hand."""
+        """Draw the target and the mode of the loop, which may have been changed by hand."""
         if self._view is not None:
             self._view.aim_at(supervisor.orders.target)
             mode = supervisor.mode
@@ -109,14 +111,14 @@ class ForPeople:
 
 
 class AsJson:
-    """Says what happens in lines of JSON, each with its *event*."""
+    """Prints lines of JSON, each with an *event*."""
 
     def __init__(self) -> None:
         self._begins_with = ""
         self._turns = 0
 
     def starting(self, name: str, engine: str, begins_with: str) -> None:  # noqa: ARG002 - as above
-        """Say nothing yet."""
+        """Print nothing yet."""
         self._begins_with = begins_with
 
     def ready(
@@ -126,7 +128,7 @@ class AsJson:
         kafka: KafkaAccess | None,
         notes: Sequence[str],
     ) -> None:
-        """Say that it runs."""
+        """Print that it runs."""
         print_event(
             "ready",
             {
@@ -145,13 +147,13 @@ class AsJson:
         )
 
     def shown(self, passing: Iterable[Episode], supervisor: Supervisor) -> Generator[Episode]:  # noqa: ARG002 - as above
-        """Yield each turn, having counted it."""
+        """Count each turn, and yield it."""
         for episode in passing:
             self._turns += episode.looked
             yield episode
 
     def change(self, episode: Episode) -> None:
-        """Say what was changed, or would have been, and what the loop was told."""
+        """Print a change, a recommendation, or an order by hand."""
         decision = episode.decision
         held = "failure" if episode.failure else "told"
         print_event(
@@ -168,18 +170,18 @@ class AsJson:
         )
 
     def end(self, supervisor: Supervisor) -> None:
-        """Say what it came to."""
+        """Print a summary."""
         allocation, changes = dict(supervisor.engine.plan.allocation), supervisor.changes
         print_event("end", {"turns": self._turns, "changes": changes, "allocation": allocation})
 
     def progress(self, text: str) -> None:
-        """Say how far the start, or the end, has come."""
+        """Print the progress of the start or the stop."""
         print_event("progress", {"text": text})
 
     def notice(self, text: str) -> None:
-        """Say what somebody should know."""
+        """Print what users should know."""
         print_event("notice", {"text": text})
 
     def error(self, text: str) -> None:
-        """Say what failed, beside the events."""
+        """Print a failure on standard error."""
         typer.echo(text, err=True)

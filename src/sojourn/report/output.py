@@ -1,4 +1,4 @@
-"""What a command came to, handed over in the way that was asked for."""
+"""The output of a command: a plot, and JSON or tables."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,9 +21,9 @@ def hand_over(
     plot: Path | None = None,
     draw: Callable[[Path], None] = lambda _path: None,
 ) -> None:
-    """Draw it where there is to be a *plot*, and print the *report* as JSON or *show* it.
+    """Write the *plot*, if any, and print the *report* as JSON or *show* it as tables.
 
-    *wide* tables keep to no width where there is no terminal.
+    *wide* tables have any width if there is no terminal.
     """
     if plot is not None:
         draw(plot)

@@ -1,4 +1,4 @@
-"""A chart as data: what is drawn, whoever draws it."""
+"""A chart as data, for all ways to draw it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,19 +8,19 @@ from typing import Literal
 __all__ = ["Kind", "Mark", "Panel", "Series", "far_apart"]
 
 Kind = Literal["bars", "points", "lines", "steps", "area", "stack", "ticks"]
-"""How a series is drawn: *area* is filled, a *stack* lies on the one before it, and *ticks*
-are strokes at the foot of the panel wherever there is a value."""
+"""How a series is drawn: an *area* is filled, a *stack* is drawn on top of the series before,
+and *ticks* are marks at the bottom of the panel."""
 
-# Values that differ by more are drawn on a scale of powers of ten.
+# Values that differ by a larger factor are drawn on a logarithmic scale.
 _FAR = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One line, one set of points, or one colour of bars; *error* is drawn around *y*.
+    """One line, set of points, or colour of bars; *error* is the half-width around *y*.
 
-    Where *x* has one more than *y*, each y is of all from its x to the next. *kind* says how
-    it is drawn where not as the panel is, *role* what it is: who draws has a colour for it.
+    If *x* has one value more than *y*, each y holds from its x to the next. *kind* overrides
+    that of the panel; *role* determines the colour.
     """
 
     label: str
@@ -33,7 +33,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A vertical line at *x*; *text* says what happened there."""
+    """A vertical line at *x*, with a label."""
 
     x: float
     text: str = ""
@@ -41,12 +41,11 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One picture, said in data: *levels* are horizontal lines, *marks* vertical ones.
+    """One chart: *levels* are horizontal lines, *marks* vertical ones.
 
-    *spans* are shaded, from one x to another, because nothing is known there. *summary* says
-    what it shows to those who cannot see it. Of several above each other, *height* is its
-    part. *over_time*, x are seconds, which are written in the unit that suits them; *whole*
-    are y that are counted.
+    *spans*, from one x to another, are shaded because nothing is known there. *summary* is
+    the text for screen readers. *height* is relative to other panels in the same figure. If
+    *over_time*, x are seconds, with labels in a suitable unit; if *whole*, y are integers.
     """
 
     kind: Kind
@@ -67,7 +66,7 @@ class Panel:
 
 
 def far_apart(values: Iterable[float]) -> bool:
-    """Tell whether *values* are best drawn on a scale of powers of ten.
+    """Tell whether *values* need a logarithmic scale.
 
     >>> far_apart([0.02, 30]), far_apart([0, 2, 30]), far_apart([])
     (True, False, False)

@@ -1,4 +1,4 @@
-"""Every root of a simulation, written to a Parquet file as it completes."""
+"""Writing the roots of a simulation to a Parquet file."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,15 +12,15 @@ if TYPE_CHECKING:  # importing the simulator takes a second
 
 __all__ = ["roots_to_parquet"]
 
-# Roots are kept until there are so many: a file of small parts is large and slow to read.
+# Roots per row group: many small groups make a file large and slow to read.
 _TOGETHER = 100_000
 
 
 @contextmanager
 def roots_to_parquet(path: Path) -> Iterator["Portion"]:
-    """Yield what writes each portion of roots: birth_s, completion_s and sum_s.
+    """Yield a function that writes a portion of roots: birth_s, completion_s and sum_s.
 
-    A file that could not be finished is removed.
+    An unfinished file is deleted.
     """
     try:
         import pyarrow as pa  # noqa: PLC0415 - optional, and slow to import
@@ -36,7 +36,7 @@ def roots_to_parquet(path: Path) -> Iterator["Portion"]:
         writer = parquet.ParquetWriter(path, schema, compression="zstd")
     except OSError as error:
         problem = f"cannot be written: {error}"
-        raise BadFile(str(path), problem, "write to where you may") from error
+        raise BadFile(str(path), problem, "choose another path") from error
 
     waiting: list[Any] = []
 

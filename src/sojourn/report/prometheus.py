@@ -1,9 +1,8 @@
-"""What a running application measures, for Prometheus, on this machine alone."""
+"""The status of a running application as Prometheus metrics, served on localhost only."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from math import isnan
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from prometheus_client import (
@@ -16,6 +15,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from sojourn.errors import EngineError
+from sojourn.service.status import Status
 
 __all__ = ["Metrics", "exposition"]
 
@@ -24,28 +24,28 @@ _TOTAL = "_total"
 
 _OF_OPERATORS = (
     ("running", "processors", "Processors that can take records."),
-    ("wanted", "processors_wanted", "Processors that there should be."),
-    ("arrivals_per_s", "arrivals_per_second", "Records that arrive."),
-    ("served_per_s", "served_per_second", "Records that are served."),
-    ("service_s", "service_seconds", "Mean time a record is served."),
+    ("wanted", "processors_wanted", "Processors that should run."),
+    ("arrivals_per_s", "arrivals_per_second", "Records that arrive per second."),
+    ("served_per_s", "served_per_second", "Records that are processed per second."),
+    ("service_s", "service_seconds", "Mean service time of a record."),
     ("wait_s", "wait_seconds", "Mean time a record waits."),
     ("backlog", "backlog_records", "Records that wait."),
-    ("utilisation", "utilisation_ratio", "Share of the time processors are busy."),
-    ("restarts", "restarts_total", "How often it was started again."),
+    ("utilisation", "utilisation_ratio", "Fraction of the time processors are busy."),
+    ("restarts", "restarts_total", "Restarts of its query or host."),
 )
 
-Status = Mapping[str, Any]
 Values = list[tuple[Mapping[str, str], float | None]]
-"""What is measured, by label."""
+"""The values of a metric with their labels; None is unknown."""
 
 
 class Metrics:
-    """Answers Prometheus at *port* of this machine while it is open; 0 takes any.
+    """Serves metrics at *port* of this machine while it is open; 0 takes a free port.
 
-    Raise `EngineError` on entering if the port is taken.
+    *status* returns None until the application has started. Raise `EngineError` on entering
+    if the port is taken.
     """
 
-    def __init__(self, port: int, status: Callable[[], Status]) -> None:
+    def __init__(self, port: int, status: Callable[[], Status | None]) -> None:
         self._asked, self._registry = port, CollectorRegistry()
         self._registry.register(_StatusCollector(status))
 
@@ -54,11 +54,11 @@ class Metrics:
             self._server, self._thread = start_http_server(self._asked, _HOST, self._registry)
         except OSError as error:
             raise EngineError(
-                f"port {self._asked} for Prometheus cannot be had: {error.strerror}; "
-                "name another with --prometheus"
+                f"port {self._asked} for Prometheus is not available: {error.strerror}; "
+                "choose another with --prometheus"
             ) from error
         self._server.set_app(_only_metrics(make_wsgi_app(self._registry)))
-        # somebody went away, which is no news, and standard error may be a picture
+        # a client that disconnects is no error, and stderr may show the live view
         self._server.handle_error = lambda *_: None  # type: ignore[method-assign]
         return self
 
@@ -74,98 +74,82 @@ class Metrics:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port it listens on."""
         return self._server.server_port
 
 
-def exposition(status: Status) -> str:
-    """Return the metrics of an application whose status this is; what is not known is left out.
-
-    >>> text = exposition({"name": "vld", "changes": 3})
-    >>> print(text.splitlines()[2])
-    sojourn_changes_total{app="vld"} 3.0
-    """
+def exposition(status: Status | None) -> str:
+    """Return the metrics of an application as text; unknown values are left out."""
     registry = CollectorRegistry()
     registry.register(_StatusCollector(lambda: status))
     return generate_latest(registry).decode()
 
 
 class _StatusCollector(Collector):
-    """Asks for the status whenever Prometheus does."""
+    """Reads the status at each scrape."""
 
-    def __init__(self, status: Callable[[], Status]) -> None:
+    def __init__(self, status: Callable[[], Status | None]) -> None:
         self._status = status
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every metric of which something is known; those in all are counters."""
-        for name, says, values in _measured(self._status()):
-            known = [
-                (labels, value)
-                for labels, value in values
-                if value is not None and not isnan(value)
-            ]
+        """Yield every metric with a known value; names that end in _total are counters."""
+        status = self._status()
+        for name, help_text, values in () if status is None else _metrics(status):
+            known = [(labels, value) for labels, value in values if value is not None]
             if not known:
                 continue
             kind = CounterMetricFamily if name.endswith(_TOTAL) else GaugeMetricFamily
-            family = kind(f"sojourn_{name}", says, labels=list(known[0][0]))
+            family = kind(f"sojourn_{name}", help_text, labels=list(known[0][0]))
             for labels, value in known:
                 family.add_metric(list(labels.values()), value)
             yield family
 
 
-def _measured(status: Status) -> Iterator[tuple[str, str, Values]]:
-    """Yield names, what they mean, and their values; the status is read here alone."""
-    app = {"app": status["name"]}
-    measured, health = status.get("measured", {}), status.get("health", {})
-    target, deciding = status.get("target") or {}, status.get("deciding")
-    held, warning = status.get("inner_topics") or {}, status.get("warning")
-    yield (
-        "changes_total",
-        "Changes of processors since the start.",
-        [(app, status.get("changes"))],
-    )
-    for field, name, says in _OF_OPERATORS:
+def _metrics(status: Status) -> Iterator[tuple[str, str, Values]]:
+    """Yield the name, the help text and the values of each metric."""
+    app = {"app": status.name}
+    measured, health, target = status.measured, status.health, status.target
+    yield "changes_total", "Changes of processors since the start.", [(app, status.changes)]
+    for field, name, help_text in _OF_OPERATORS:
         yield (
             name,
-            says,
+            help_text,
             [
-                ({**app, "operator": operator}, values.get(field))
-                for operator, values in status.get("operators", {}).items()
+                ({**app, "operator": operator}, getattr(values, field))
+                for operator, values in status.operators.items()
             ],
         )
-    times = {"mean": measured.get("mean_s"), **measured.get("percentiles_s", {})}
+    times = {"mean": measured.mean_s, **measured.percentiles_s}
     yield (
         "time_seconds",
-        "Sojourn time of roots in the last interval.",
+        "Sojourn time of root records in the last interval.",
         [({**app, "statistic": name}, value) for name, value in times.items()],
     )
     yield (
         "target_seconds",
-        "What the statistic should stay below.",
-        [({**app, "statistic": target.get("statistic", "")}, target.get("seconds"))],
+        "The target: what the statistic should not exceed.",
+        [({**app, "statistic": target.statistic}, target.seconds)],
     )
-    away_s = (health["no_broker_s"] or 0.0) if "no_broker_s" in health else None
-    for name, says, value in (
-        ("roots_per_second", "Records that enter from outside.",
-         measured.get("arrivals_per_s")),
-        ("deciding", "1 while the loop carries out what it decides.",
-         None if deciding is None else deciding == "active"),
-        ("processors_most", "How many processors there may be in all.",
-         status.get("max_processors")),
-        ("target_reachable", "0 where no number of processors would meet the target.",
-         None if warning is None else not warning),
-        ("no_broker_seconds", "For how long no broker has answered.", away_s),
-        ("inner_topics_records", "Records in topics between operators.", held.get("records")),
-        ("inner_topics_bytes", "What they take up.", held.get("bytes")),
-        ("dead_letters_total", "Records that were laid aside.", health.get("dead_letters")),
-        ("replayed_total", "Records that came again.", health.get("replayed")),
-        ("retried_total", "Records that were tried again.", health.get("retried")),
+    for name, help_text, value in (
+        ("roots_per_second", "Root records that arrive per second.", measured.arrivals_per_s),
+        ("deciding", "1 while the loop applies its decisions.", status.deciding == "active"),
+        ("processors_most", "Maximum number of processors in all.", status.max_processors),
+        ("target_reachable", "0 if no number of processors meets the target.",
+         not status.warning),
+        ("no_broker_seconds", "Time since a broker last answered; 0 if one answers.",
+         health.no_broker_s or 0.0),
+        ("inner_topics_records", "Records in the topics between operators.",
+         health.held_records),
+        ("inner_topics_bytes", "Size of the topics between operators.", health.held_bytes),
+        ("dead_letters_total", "Records in the dead-letter topic.", health.dead_letters),
+        ("replayed_total", "Records that were replayed.", health.replayed),
+        ("retried_total", "Records that were retried.", health.retried),
     ):  # fmt: skip
-        yield name, says, [(app, value)]
+        yield name, help_text, [(app, value)]
 
 
 def _only_metrics(every_path: WSGIApplication) -> WSGIApplication:
-    """Return what refuses all paths but one; the library answers with metrics at any."""
+    """Return the app with 404 for other paths; the library serves metrics at any path."""
 
     def answer(environ: WSGIEnvironment, respond: StartResponse) -> Iterable[bytes]:
         if environ["PATH_INFO"] in ("/metrics", "/"):

@@ -1,4 +1,4 @@
-"""The charts of a run, as data: load, sojourn time, processors and backlog over time."""
+"""The charts of a run over time: load, sojourn time, processors and backlog."""
 
 from collections.abc import Iterable, Sequence
 from math import isfinite, nan
@@ -9,12 +9,12 @@ from sojourn.report.text import duration, extent, sequence
 
 __all__ = ["allocation", "backlog", "latency", "load", "processors", "together", "total"]
 
-# More turns are drawn as points alone.
+# From this number of turns on, points are not connected.
 _DENSE = 500
 
 
 def load(course: Course) -> Panel:
-    """Return the roots that arrived."""
+    """Return the chart of arrivals."""
     values = [each.arrivals_per_s for each in course.points]
     return _panel(
         course,
@@ -27,7 +27,7 @@ def load(course: Course) -> Panel:
 
 
 def latency(course: Course) -> Panel:
-    """Return the sojourn times, what was expected of them, and the targets."""
+    """Return the chart of measured and expected sojourn times, and targets."""
     points, edges = course.points, course.edges
     statistic = sequence(each.statistic for each in points)
     targets = list(dict.fromkeys(each.target for each in points if each.target))
@@ -53,10 +53,10 @@ def latency(course: Course) -> Panel:
         series.append(_steps(course, f"{then}{target}", "target", held))
         limits.append(target.seconds)
     series += [
-        Series(label="a batch ended", x=edges, y=commits, kind="ticks", role="commits"),
+        Series(label="end of a batch", x=edges, y=commits, kind="ticks", role="commits"),
         Series(label="outside the target", x=edges, y=outside, kind="points", role="outside"),
     ]
-    summary = f"Sojourn time, {statistic}: {extent(measured, duration) or 'not known'}"
+    summary = f"Sojourn time, {statistic}: {extent(measured, duration) or 'unknown'}"
     if targets:
         number = sum(each.outside for each in points)
         seen = sum(each.turns for each in points if isfinite(each.measured_s))
@@ -73,7 +73,7 @@ def latency(course: Course) -> Panel:
 
 
 def allocation(course: Course) -> Panel:
-    """Return the processors that each operator was given, on top of each other."""
+    """Return the chart of the processors of operators, stacked."""
     series = [
         Series(label=name, x=course.edges, y=[each.given for each in points], kind="stack")
         for name, points in course.operators().items()
@@ -82,7 +82,7 @@ def allocation(course: Course) -> Panel:
 
 
 def total(course: Course) -> Panel:
-    """Return the processors of all operators together, from the end of each turn on."""
+    """Return the chart of the processors of all operators, after each turn."""
     values = [float(each.after) for each in course.points]
     series = [_steps(course, "processors", "running", values)]
     return _panel(course, title="processors", y_label="processors", series=series)
@@ -91,7 +91,7 @@ def total(course: Course) -> Panel:
 def processors(
     course: Course, name: str, points: Sequence[OperatorPoint], *, height: float = 1
 ) -> Panel:
-    """Return the processors that run, are wanted, and that the load calls for."""
+    """Return the chart of an operator's processors: running, wanted, needed for the load."""
     running = [each.running for each in points]
     return _panel(
         course,
@@ -100,7 +100,7 @@ def processors(
         series=[
             Series(label="running", x=course.edges, y=running, kind="area", role="running"),
             _steps(course, "wanted", "wanted", [each.wanted for each in points]),
-            _steps(course, "the load calls for", "called", [each.called for each in points]),
+            _steps(course, "needed for the load", "called", [each.called for each in points]),
         ],
         summary=f"processors, {name}: {_extent(running)} running",
         height=height,
@@ -110,7 +110,7 @@ def processors(
 def backlog(
     course: Course, name: str, points: Sequence[OperatorPoint], *, height: float = 1
 ) -> Panel:
-    """Return the records that wait."""
+    """Return the chart of waiting records."""
     values = [each.backlog for each in points]
     return _panel(
         course,
@@ -123,7 +123,7 @@ def backlog(
 
 
 def together(operators: Iterable[Sequence[OperatorPoint]]) -> list[OperatorPoint]:
-    """Return all operators as one; what is not known of one is not known of all."""
+    """Return the sum of all operators; NaN if unknown for one."""
     return [
         OperatorPoint(
             sum(o.given for o in each),
@@ -136,7 +136,7 @@ def together(operators: Iterable[Sequence[OperatorPoint]]) -> list[OperatorPoint
     ]
 
 
-def _panel(  # noqa: PLR0913 - a chart is told by name what differs from the others
+def _panel(  # noqa: PLR0913 - keyword arguments of a chart
     course: Course,
     *,
     title: str,
@@ -151,7 +151,7 @@ def _panel(  # noqa: PLR0913 - a chart is told by name what differs from the oth
         title=title,
         x_label="time",
         y_label=y_label,
-        # of what nothing is known there is no line, and no word either
+        # a series without values has no line and no legend
         series=tuple(
             each for n, each in enumerate(series) if n == 0 or any(map(isfinite, each.y))
         ),
@@ -170,7 +170,7 @@ def _steps(course: Course, label: str, role: str, values: Sequence[float]) -> Se
 
 
 def _unusable(course: Course) -> tuple[tuple[float, float], ...]:
-    """Return when nothing was known, without a break where turns follow each other."""
+    """Return the spans of unusable turns; consecutive turns are one span."""
     spans: list[tuple[float, float]] = []
     for each in course.points:
         if each.unusable is None:
@@ -184,4 +184,4 @@ def _unusable(course: Course) -> tuple[tuple[float, float], ...]:
 
 def _extent(values: Iterable[float]) -> str:
     known = extent(values)
-    return f"from {known}" if " to " in known else known or "not known"
+    return f"from {known}" if " to " in known else known or "unknown"

@@ -1,7 +1,6 @@
-"""The course of a run: few numbers of each turn, which is what charts are drawn of.
+"""The course of a run: the numbers of each turn that charts show.
 
-However long a run is, a course stays small: of very many turns, some that follow each other
-become one point.
+Its size is bounded: in a long run, several consecutive turns become one point.
 """
 
 from collections import deque
@@ -17,18 +16,18 @@ from sojourn.report.turns import Turn
 
 __all__ = ["Course", "OperatorPoint", "Point"]
 
-# A screen shows no more, and points take memory.
+# A screen shows no more.
 _MOST_POINTS = 10_000
-# More operators than these cannot be told apart at a glance.
+# Charts with more colours are hard to read.
 _MOST_OPERATORS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorPoint:
-    """The processors and the backlog of an operator at the end of a turn; NaN if not known.
+    """The processors and the backlog of an operator at the end of a turn; NaN is unknown.
 
-    *given* is its allocation in the turn, *running* and *wanted* are what the engine had and
-    was asked for, *called* is what the load calls for by itself.
+    *given* is its allocation in the turn, *running* and *wanted* are those of the engine,
+    *called* is what the load alone needs.
     """
 
     given: float = nan
@@ -39,12 +38,12 @@ class OperatorPoint:
 
     @classmethod
     def together(cls, several: Iterable["OperatorPoint"]) -> "OperatorPoint":
-        """Return several operators as one: the sums of what is known."""
+        """Return the sum of several operators, without unknown values."""
         rows = ((o.given, o.running, o.wanted, o.called, o.backlog) for o in several)
         return cls(*map(_sum, zip(*rows, strict=True)))
 
     def highest(self, later: "OperatorPoint") -> "OperatorPoint":
-        """Return the most of this and of what it was later."""
+        """Return the maximum of this and a *later* point."""
         return OperatorPoint(
             _most(self.given, later.given),
             _most(self.running, later.running),
@@ -56,11 +55,11 @@ class OperatorPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A turn, or some that follow each other; what is not known is NaN, which leaves a gap.
+    """A turn, or several consecutive ones; unknown values are NaN, a gap in charts.
 
-    *measured_s* and *expected_s* are the *statistic* of the *target*. *processors* are all
-    that run, or where nothing was seen those that should; *after* those from its end on.
-    *outside* counts the turns that missed the target.
+    *measured_s* and *expected_s* are the *statistic* of the *target*. *processors* run, or
+    should run if nothing was measured; *after* run after the turn. *outside* counts the turns
+    that missed the target.
     """
 
     since_s: float
@@ -80,11 +79,11 @@ class Point:
 
     @property
     def lasted_s(self) -> float:
-        """How long it was."""
+        """Its duration."""
         return self.at_s - self.since_s
 
     def then(self, later: "Point") -> "Point":
-        """Return this and what followed as one: the mean load, and the most of all else."""
+        """Return this and the *later* point as one: the mean load, the maximum of the rest."""
         both = (self, later)
         known = [each for each in both if isfinite(each.arrivals_per_s)]
         lasted_s = fsum(each.lasted_s for each in known)
@@ -117,10 +116,10 @@ class Point:
 
 
 class Course:
-    """What the turns of a run showed, added as they pass by.
+    """The points of a run, added turn by turn.
 
-    A turn is measured by its own target, or else by *target*. Of a run without an end, only
-    the last *window_s* are kept.
+    A turn is compared with its own target, or with *target* if it has none. With *window_s*,
+    only the last *window_s* are kept.
     """
 
     def __init__(
@@ -139,12 +138,12 @@ class Course:
         self._news = News()
 
     def add(self, turn: Turn) -> None:
-        """Take in the next turn."""
+        """Add the next turn."""
         if self._news(turn.episode) and turn.done != "hold":
             self.marks.append(Mark(turn.episode.observation.at_s, turn.done))
         point = _point(turn, self.target)
         if not (turn.episode.looked and isfinite(point.since_s) and isfinite(point.at_s)):
-            return  # by hand, between two looks: nothing was seen
+            return  # an order by hand, without an observation
         self.used_s += point.processors * point.lasted_s
         if self.points and self.points[-1].turns < self._each:
             point = self.points.pop().then(point)
@@ -160,18 +159,18 @@ class Course:
 
     @property
     def edges(self) -> list[float]:
-        """Where each point begins, and the last one ends."""
+        """The beginning of each point, and the end of the last."""
         last = [self.points[-1].at_s] if self.points else []
         return [*(each.since_s for each in self.points), *last]
 
     def aim_at(self, target: Target) -> None:
-        """Measure by another target from now on; another statistic is not comparable."""
+        """Use another target from now on; measurements of another statistic are dropped."""
         if self.target and target.statistic != self.target.statistic:
             self.points = deque(replace(each, measured_s=nan) for each in self.points)
         self.target = target
 
     def operators(self) -> dict[str, list[OperatorPoint]]:
-        """Return the points of each operator; of many, the smaller ones added up as others."""
+        """Return the points of each operator; of many, the smallest are summed as others."""
         most: dict[str, float] = {}
         for each in self.points:
             for name, operator in each.operators.items():
@@ -196,7 +195,7 @@ class Course:
 
 
 def _point(turn: Turn, target: Target | None) -> Point:
-    """Return what is drawn of *turn*: the statistic of its target, or of that of the run."""
+    """Return the point of *turn*, with the statistic of its target or that of the run."""
     target = turn.episode.target or target
     seen, decision, said = turn.episode.observation, turn.episode.decision, turn.expected
     statistic = target.statistic if target else turn.statistic

@@ -1,4 +1,4 @@
-"""What turns of the loop came to in all: counted, timed, and judged by their targets."""
+"""The summary of turns: counts, times, and how often targets were missed."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -12,15 +12,15 @@ from sojourn.topology import Topology
 
 __all__ = ["Judged", "Tally"]
 
-# What is no change, and no wish for one.
+# Not changes, and not recommendations.
 _NONE = ("hold", "told")
 
 
 @dataclass(slots=True)
 class Judged:
-    """In how many turns a target held and its statistic was measured, and was above it.
+    """The turns in which the statistic of a target was measured, and was above the target.
 
-    Turns are not equally long, so the time that they took is another figure.
+    Turns differ in length, so their time is summed too.
     """
 
     measured: int = 0
@@ -30,9 +30,9 @@ class Judged:
 
 
 class Tally:
-    """What turns came to in all, counted as they pass by.
+    """The summary of turns, counted one by one.
 
-    Each turn is judged by the target that it had itself, or else by that of the run.
+    Each turn is compared with its own target, or with that of the run if it has none.
     """
 
     def __init__(self, topology: Topology, target: Target | None) -> None:
@@ -46,38 +46,38 @@ class Tally:
         self.done: Counter[str] = Counter()
 
     def counting(self, passing: Iterable[Turn]) -> Iterator[Turn]:
-        """Yield all that pass by."""
+        """Count each turn, and yield it."""
         for turn in passing:
             self.count(turn)
             yield turn
 
     @property
     def changes(self) -> int:
-        """How many times processors were changed."""
+        """The number of changes of processors."""
         return sum(self.done[kind] for kind in ("up", "down", "move"))
 
     @property
     def kinds(self) -> str:
-        """What was done how often, and what was only wished for."""
+        """The number of changes and recommendations of each kind."""
         return ", ".join(f"{n} {done}" for done, n in self.done.items() if done not in _NONE)
 
     @property
     def all_errors(self) -> dict[str, PredictionError]:
-        """How far predictions were off: of the latency, and of each operator."""
+        """The prediction errors of the latency, and of each operator."""
         return {**({"latency": self.error} if self.error else {}), **self.errors}
 
     @property
     def measured(self) -> int:
-        """Turns in which the statistic of their target was measured."""
+        """The turns in which the statistic of their target was measured."""
         return sum(judged.measured for judged in self.judged.values())
 
     @property
     def above(self) -> int:
-        """Turns in which it was above the target."""
+        """The turns in which it was above the target."""
         return sum(judged.above for judged in self.judged.values())
 
     def count(self, turn: Turn) -> None:
-        """Take in the next turn."""
+        """Count the next turn."""
         episode, cost = turn.episode, turn.episode.cost
         seen = episode.observation
         self.turns += episode.looked
@@ -99,7 +99,7 @@ class Tally:
             self._compare(episode)
 
     def _compare(self, episode: Episode) -> None:
-        """Take how far off what was expected of *episode* was: the one before says it."""
+        """Add the error of what the episode before expected of *episode*."""
         before, self._before = self._before, episode
         if before is None:
             return

@@ -1,4 +1,4 @@
-"""Numbers, times and names as people read them, wherever they are shown."""
+"""Formats of numbers, times and allocations for users."""
 
 from collections.abc import Callable, Iterable, Mapping
 from math import inf, isfinite
@@ -8,12 +8,12 @@ from sojourn.knowledge import allocation_text
 __all__ = ["clock", "duration", "extent", "number", "printable", "processors_text", "sequence"]
 
 _UNITS = ((1.0, "s", 1.0), (1e-3, "ms", 1e3), (0.0, "µs", 1e6))
-# The processors of more operators are added up.
+# For more operators, only the sum of processors is shown.
 _MOST_OPERATORS = 8
 
 
 def duration(seconds: float) -> str:
-    """Return *seconds* in the unit that suits them.
+    """Return *seconds* in a suitable unit.
 
     >>> duration(0.0123), duration(2.5), duration(float("inf"))
     ('12.3 ms', '2.5 s', 'never')
@@ -25,7 +25,7 @@ def duration(seconds: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Return the time since the engine's clock was 0.
+    """Return *seconds* as hours, minutes and seconds.
 
     >>> clock(3725), clock(2 * 86400 + 5)
     ('1:02:05', '48:00:05')
@@ -42,7 +42,7 @@ def number(value: float) -> str:
 
 
 def extent(values: Iterable[float], said: Callable[[float], str] = number) -> str:
-    """Return from where to where *values* go; nothing where none is known.
+    """Return the range of *values*; "" if none is known.
 
     >>> extent([2, float("nan"), 3]), extent([2, 2]), extent([])
     ('2 to 3', '2', '')
@@ -55,7 +55,7 @@ def extent(values: Iterable[float], said: Callable[[float], str] = number) -> st
 
 
 def sequence(values: Iterable[object]) -> str:
-    """Return what followed each other, each once.
+    """Return *values* in their order, without repetitions.
 
     >>> sequence(["p95", "mean", "p95"])
     'p95, then mean'
@@ -64,15 +64,12 @@ def sequence(values: Iterable[object]) -> str:
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Return *text* with a space for each character that no terminal or page should get.
-
-    An engine may say anything, and a terminal would obey it.
-    """
+    """Return *text* with spaces for unprintable characters, which a terminal may execute."""
     return "".join(c if c.isprintable() or c in keep else " " for c in text)
 
 
 def processors_text(allocation: Mapping[str, int]) -> str:
-    """Return those of each operator; of many operators, all of them."""
+    """Return the processors of each operator; of many operators, only the sum."""
     if len(allocation) > _MOST_OPERATORS:
         return str(sum(allocation.values()))
     return allocation_text(allocation)

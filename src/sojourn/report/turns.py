@@ -1,4 +1,4 @@
-"""Turns of the loop as people read them: beside what was expected, and folded into lines."""
+"""Turns of the loop for users: with what was expected, folded into lines."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,9 +20,9 @@ _MOST_REASONS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A turn, and what the decision before it *expected* of it.
+    """A turn, and what the decision before it *expected*.
 
-    *statistic* is the one that is expected, or was the last time that anything was.
+    *statistic* is that of the last expectation.
     """
 
     episode: Episode
@@ -31,22 +31,22 @@ class Turn:
 
     @property
     def measured_s(self) -> float:
-        """What was measured of the statistic; NaN where no root completed."""
+        """The measured statistic; NaN if no root completed."""
         return measured_s(self.episode.observation, self.statistic)
 
     @property
     def done(self) -> str:
-        """What was done, as `Episode.done` has it."""
+        """What was done, as in `Episode.done`."""
         return self.episode.done
 
 
 def turns(episodes: Iterable[Episode], statistic: str = "mean") -> Iterator[Turn]:
-    """Yield each episode with what was expected of it; *statistic* is meant until then."""
+    """Yield each episode with what was expected; *statistic* is that of the first ones."""
     expected: Expected | None = None
     for episode in episodes:
         seen, decision = episode.observation, episode.decision
         if not episode.looked and episode.cost is None:
-            # what was expected of the next turn is expected still
+            # the expectation is kept for the next turn
             yield Turn(episode=episode, expected=None, statistic=statistic)
             continue
         said = expected if seen.usable else None
@@ -59,9 +59,9 @@ def turns(episodes: Iterable[Episode], statistic: str = "mean") -> Iterator[Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One turn, or several that did nothing: until when, how many, and why.
+    """One turn, or several that changed nothing: end, number, and reason.
 
-    The load is the mean, the measured statistic that of all roots together.
+    The load is the mean, and the measured statistic is over all roots.
     """
 
     at_s: float
@@ -78,8 +78,8 @@ class Line:
 def lines(shown: Iterable[Turn], *, every: bool = False) -> Iterator[Line]:
     """Yield a line for each change, and few for the turns between; or one for *every* turn.
 
-    Turns that did nothing are folded by the kind of their reason, whatever numbers are in it.
-    Between two changes each kind is told once: if one comes again, all since are one line.
+    Turns that changed nothing are folded by the text of their reason, without its numbers.
+    Between two changes each reason occurs once: if it recurs, all turns since are one line.
     """
     folds: list[_Fold] = []
     for turn in shown:
@@ -98,7 +98,7 @@ def lines(shown: Iterable[Turn], *, every: bool = False) -> Iterator[Line]:
 
 
 class _Fold:
-    """Turns that are shown as one line; *reasons* are how often each kind was, and the last."""
+    """Turns of one line; *reasons* has the count and the last text of each kind of reason."""
 
     def __init__(self, turn: Turn) -> None:
         seen, expected = turn.episode.observation, turn.expected
@@ -113,7 +113,7 @@ class _Fold:
         self.expected_s = [] if expected is None else [expected.seconds]
 
     def then(self, later: "_Fold") -> "_Fold":
-        """Return this with what followed it."""
+        """Return this with *later* added."""
         self.last = later.last
         self.number += later.number
         self.lasted_s += later.lasted_s
@@ -129,7 +129,7 @@ class _Fold:
         return self
 
     def line(self) -> Line:
-        """Return what is shown of them."""
+        """Return the line."""
         episode, statistic = self.last.episode, self.last.statistic
         whole = Observation(since_s=0, at_s=0, completions=self.completions, sums=self.sums)
         return Line(
@@ -153,7 +153,7 @@ class _Fold:
 
 
 def failed_text(episode: Episode) -> str:
-    """Return what is said after the reason: why the engine refused, or the loop failed."""
+    """Return the text after the reason: why the engine refused, or the loop failed."""
     if not episode.failure:
         return ""
     who = "; the engine" if episode.decision.kind != "hold" else ""

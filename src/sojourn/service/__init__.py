@@ -1,1 +1,1 @@
-"""A running application, and how others on its machine reach it: a Unix socket of its owner."""
+"""A running application, and its control from other terminals over a Unix socket."""

@@ -1,4 +1,4 @@
-"""One running application of each name: who runs it, where it listens, what opens it."""
+"""The claim of a run on its name: lock, socket and token in a private folder."""
 
 import os
 import secrets
@@ -18,15 +18,15 @@ from sojourn.service.lock import take
 __all__ = ["Claim"]
 
 _SOCKET, _LOCK, _SHORT = "control.sock", "lock", "sojourn-"
-# sun_path has room for so many bytes, and one for its end
+# the size of sun_path, without the terminating NUL
 _LONGEST = 107
 
 
 class Claim:
-    """The name of an application, while it runs. Leaving it frees the name.
+    """Holds the name of an application while it runs.
 
-    A lock keeps the name, which ends with the process however that ends: what a dead
-    process has left is cleaned. Raise `EngineError` on entering if it runs already.
+    The lock ends with the process, however that ends; files of a dead process are removed.
+    Raise `EngineError` on entering if the application runs already.
     """
 
     def __init__(self, name: str, *, address: str, state: Path, logs: Path) -> None:
@@ -39,7 +39,7 @@ class Claim:
         self.folder = private_folder(place / self._name)
         self._lock = take(
             self.folder / _LOCK,
-            f"{self._name} runs already, pid {{pid}}; end that one first (Ctrl-C there, "
+            f"{self._name} runs already, pid {{pid}}; stop that one first (Ctrl-C there, "
             "or `kill {pid}`), or give the application another name",
         )
         try:
@@ -56,7 +56,7 @@ class Claim:
         trace: TracebackType | None,
     ) -> None:
         self._clean()
-        # the lock stays: whoever waits for a file that is gone would not keep others out
+        # the lock file stays: a lock on a deleted file would not keep others out
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -77,7 +77,7 @@ class Claim:
         ).write(self.folder)
 
     def _clean(self) -> None:
-        """Remove what we, or somebody who is dead, left here; and what lies elsewhere."""
+        """Remove the files of this or a dead process, and a socket in another folder."""
         with suppress(BadFile):
             beside = Path(Entry.read(self.folder).socket).parent
             if beside != self.folder:
@@ -91,13 +91,13 @@ class Claim:
     def _short_enough(socket: Path) -> Path:
         if len(os.fsencode(socket)) <= _LONGEST:
             return socket
-        folder = Path(tempfile.mkdtemp(prefix=_SHORT))  # which only we may enter
+        folder = Path(tempfile.mkdtemp(prefix=_SHORT))  # with mode 0700
         short = folder / _SOCKET
         if len(os.fsencode(short)) > _LONGEST:
             folder.rmdir()
             raise BadFile(
                 str(short),
-                f"is longer than the {_LONGEST} bytes that a Unix socket's path may have",
+                f"is longer than {_LONGEST} bytes, the limit for a Unix socket",
                 "set TMPDIR or XDG_RUNTIME_DIR to a folder with a shorter path",
             )
         return short

@@ -1,4 +1,4 @@
-"""The end of the socket at which commands are."""
+"""The client side of the socket, for commands."""
 
 import os
 import socket
@@ -15,15 +15,14 @@ from sojourn.service.status_json import from_json
 
 __all__ = ["ask", "ask_status"]
 
-# A change of processors may wait for those that are being started.
+# A change of processors may have to wait for processors that are starting.
 _PATIENCE_S = 120.0
 
 
 def ask(folder: Path, entry: Entry, request: Mapping[str, object]) -> dict[str, Any]:
-    """Return what the application answers to *request*.
+    """Return the answer of the application to *request*.
 
-    Raise `BadInput` for what it cannot accept, `EngineError` for what it cannot do, and
-    where it does not answer.
+    Raise `BadInput` if it refuses the request, `EngineError` if it fails or does not answer.
     """
     token = folder / TOKEN
     if not token.exists():
@@ -36,19 +35,19 @@ def ask(folder: Path, entry: Entry, request: Mapping[str, object]) -> dict[str, 
             connection.settimeout(_PATIENCE_S)
             connection.connect(entry.socket)
             if peer_uid(connection) not in (None, os.getuid()):
-                raise EngineError(f"{entry.socket} belongs to another user; it is not told")
+                raise EngineError(f"{entry.socket} belongs to another user; nothing was sent")
             send_line(connection, {"token": secret, **request})
             answer = read_line(connection, ANSWER_BYTES)
     except OSError as error:
-        busy = isinstance(error, TimeoutError | BlockingIOError)  # or too many wait already
-        why = "is too busy to answer; try again" if busy else f"is gone: {error}"
+        busy = isinstance(error, TimeoutError | BlockingIOError)  # or its queue is full
+        why = "is busy; try again" if busy else f"does not answer: {error}"
         raise EngineError(f"{entry.name} (pid {entry.pid}) {why}") from error
     if "answer" in answer and isinstance(answer["answer"], dict):
         return answer["answer"]
     kind = BadInput if answer.get("kind") == "bad input" else EngineError
-    raise kind(f"{entry.name}: {answer.get('error', 'it gave no answer')}")
+    raise kind(f"{entry.name}: {answer.get('error', 'no answer')}")
 
 
 def ask_status(folder: Path, entry: Entry) -> Status:
-    """Return how the application is. Raise `EngineError` where it does not answer."""
+    """Return the status of the application. Raise `EngineError` if it does not answer."""
     return from_json(ask(folder, entry, {"ask": "status"}))

@@ -1,4 +1,4 @@
-"""Engines by name: those of sojourn, and `package.module:name` from anywhere else."""
+"""Engines by name: built-in ones, or `package.module:name`."""
 
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +12,7 @@ from sojourn.registry import find_outside
 
 __all__ = ["Launch", "launcher", "names"]
 
-# the module in which `launch` is, and what has to be installed for it
+# the module that has `launch`, and the extra that it needs
 _OURS = {
     "spark": ("sojourn.spark.launch", "sojourn[spark]"),
     "simulator": ("sojourn.simulate.launch", "sojourn[simulate]"),
@@ -20,22 +20,22 @@ _OURS = {
 
 
 class Launch(Protocol):
-    """Makes an engine for an application."""
+    """Creates the engine of an application."""
 
     def __call__(
         self, app: App, address: str, settings: object, state: Path, progress: Progress
     ) -> Engine:
-        """Return the engine for *app*, which is found at *address*; it is not started yet.
+        """Return the engine for *app*, which is at *address*, without starting it.
 
-        *settings* are a frozen record of the engine's own, or None for its defaults; what the
-        next start goes on with belongs into *state*, and a start that takes long is told to
-        *progress*. Raise `EngineError` if something is missing.
+        *settings* is a frozen record of this engine, or None for its defaults. The engine
+        keeps its checkpoints in *state*, and reports a slow start to *progress*. Raise
+        `EngineError` if something is missing.
         """
         ...
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of sojourn's own engines.
+    """Return the names of the built-in engines.
 
     >>> names()
     ('spark', 'simulator')
@@ -44,16 +44,16 @@ def names() -> tuple[str, ...]:
 
 
 def launcher(name: str) -> Launch:
-    """Return what makes the engine called *name*, or one from outside: `ours.engine:launch`.
+    """Return the function that creates the engine *name*.
 
-    Outside it is a function, or a module in which that is called `launch`. Raise
-    `UnknownEngine` if there is none, `EngineError` if something is to be installed, and a
-    `BadInput` if it is no engine.
+    The user's own is a function, `ours.engine:launch`, or a module with a function `launch`.
+    Raise `UnknownEngine` if it does not exist, `EngineError` if a package is missing, and
+    `BadInput` if it is not callable.
     """
     found = _ours(name) if name in _OURS else find_outside(name, names(), UnknownEngine)
     launch = getattr(found, "launch", None) if isinstance(found, ModuleType) else found
     if not callable(launch):
-        raise BadInput(f"{name} makes no engine; name a function that is called as launch is")
+        raise BadInput(f"{name} is not callable; name a function with the signature of Launch")
     return cast("Launch", launch)
 
 

@@ -1,4 +1,4 @@
-"""What is written of a running application, and how it is found again."""
+"""The file that describes a running application, and how commands find it."""
 
 import json
 import socket
@@ -15,14 +15,14 @@ from sojourn.topology.check import shown
 __all__ = ["ENTRY", "TOKEN", "Entry", "find", "running"]
 
 ENTRY, TOKEN = "running.json", "token"
-"""The files beside the socket."""
+"""Files beside the socket."""
 
 _PATIENCE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A running application: its process, its socket, and the folders of its state and logs."""
+    """A running application: its process, socket, and the folders of its state and logs."""
 
     name: str
     pid: int
@@ -33,12 +33,12 @@ class Entry:
     logs: str
 
     def write(self, folder: Path) -> None:
-        """Write it, so that nobody reads half of it."""
+        """Write it atomically."""
         write_durably(folder / ENTRY, json.dumps(asdict(self)).encode(), mode=0o600)
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Return what is written in *folder*. Raise `BadFile` if it is not what we wrote."""
+        """Return the entry in *folder*. Raise `BadFile` if it cannot be read."""
         path = folder / ENTRY
         refuse_others(folder)
         refuse_others(path)
@@ -51,25 +51,25 @@ class Entry:
 
     @property
     def answers(self) -> bool:
-        """Whether somebody listens on its socket."""
+        """Whether a process listens on its socket."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(_PATIENCE_S)
             try:
                 connection.connect(self.socket)
             except (TimeoutError, BlockingIOError):
-                return True  # too busy to answer is not gone
+                return True  # busy, so it runs
             except OSError:
                 return False
         return True
 
 
 def running() -> dict[str, tuple[Path, Entry]]:
-    """Return the applications of ours that run, with their folders, by name."""
+    """Return the running applications of this user, with their folders, by name."""
     found: dict[str, tuple[Path, Entry]] = {}
     for place in places():
         for folder in sorted(place.glob("*")):
             if (folder / ENTRY).exists() and folder.name not in found:
-                # it may end while we look
+                # it may end meanwhile
                 with suppress(BadFile):
                     entry = Entry.read(folder)
                     if entry.answers:
@@ -78,18 +78,20 @@ def running() -> dict[str, tuple[Path, Entry]]:
 
 
 def find(name: str | None = None) -> tuple[Path, Entry]:
-    """Return the running application called *name*, or the only one.
+    """Return the running application *name*; without a name, the only one.
 
-    Raise `EngineError` if there is none, `BadInput` if it is not clear which is meant.
+    Raise `EngineError` if it does not run, `BadInput` if several run.
     """
     if name is not None:
         return _named(name)
     found = running()
     if not found:
-        raise EngineError("no application runs; `sojourn run` starts one")
+        raise EngineError("no application is running; `sojourn run` starts one")
     if len(found) > 1:
         names = ", ".join(found)
-        raise BadInput(f"{len(found)} applications run, {names}; say which: --app {min(found)}")
+        raise BadInput(
+            f"{len(found)} applications run: {names}; choose one: --app {min(found)}"
+        )
     return next(iter(found.values()))
 
 
@@ -97,8 +99,8 @@ def _named(name: str) -> tuple[Path, Entry]:
     for place in places():
         folder = place / name
         if "/" not in name and (folder / ENTRY).exists():
-            entry = Entry.read(folder)  # which says what is wrong with it
+            entry = Entry.read(folder)  # raises if it cannot be read
             if entry.answers:
                 return folder, entry
     names = ", ".join(running()) or "none"
-    raise EngineError(f"no application {shown(name)} runs; those that run: {names}")
+    raise EngineError(f"no application {shown(name)} is running; running: {names}")

@@ -1,4 +1,4 @@
-"""An application before anything is measured: what is assumed, and what it starts with."""
+"""The topology and allocation that an application starts with, before measurements."""
 
 import os
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ from sojourn.topology import Topology
 
 __all__ = ["FirstAllocation", "bounded", "first_allocation", "first_topology", "guesses"]
 
-# Where nobody says how many processors there may be.
+# The default of --max-processors.
 _PER_CORE, _LEAST_MOST = 16, 32
-# Guesses, which the first look of the loop replaces by what it sees.
+# Guesses, until the first turn of the loop has measured them.
 _PER_S, _SERVICE_S = 1.0, 0.01
 
 
 def first_topology(app: App, rates: Mapping[str, float]) -> Topology:
-    """Return the topology of *app*, with guesses where neither hints nor *rates* tell.
+    """Return the topology of *app*, with guesses for missing hints and *rates*.
 
-    What Spark runs itself keeps the processors it has: they cannot be changed while it runs.
+    Native operators keep their processors: these cannot be changed while they run.
 
     >>> app = App("echo")
     >>> @app.operator(reads=app.source("lines", schema="line string"), emits="line string")
@@ -47,17 +47,17 @@ def first_topology(app: App, rates: Mapping[str, float]) -> Topology:
 
 
 def guesses(app: App, rates: Mapping[str, float]) -> list[str]:
-    """Return what `first_topology` assumes that nobody said, and where to say it."""
+    """Return a note for each guess of `first_topology`."""
     unknown = [name for name, o in app.operators.items() if o.hints.service_s is None]
     unrated = [name for name in app.sources if name not in rates]
     return [
         *(
-            f"nobody said how long {name} takes for a record, so {1000 * _SERVICE_S:g} ms are "
-            "assumed; give service_s= to its @app.operator"
+            f"the service time of {name} is unknown: {1000 * _SERVICE_S:g} ms is assumed; "
+            "give service_s= to its @app.operator"
             for name in unknown
         ),
         *(
-            f"nobody said how many records {name} sends, so {_PER_S:g} per second is assumed; "
+            f"the rate of {name} is unknown: {_PER_S:g} record per second is assumed; "
             f"write --rate {name}=40"
             for name in unrated
         ),
@@ -67,11 +67,11 @@ def guesses(app: App, rates: Mapping[str, float]) -> list[str]:
 def bounded(
     topology: Topology, asked: Mapping[str, int], most: int | None
 ) -> tuple[int, list[str]]:
-    """Return how many processors there may be at most, and what is to be said of that.
+    """Return the maximum number of processors, and a note if it is the default.
 
-    Where nobody says it, the cores do: operators that wait, for a database or another service,
-    use many processors to a core, and those that compute none beyond the cores. No bound at
-    all lets a target that cannot be met fill the memory of the machine.
+    The default depends on the cores: operators that wait for a database or another service
+    use many processors per core, operators that compute gain nothing beyond the cores. Without
+    a bound, a target that cannot be met would fill the memory.
     """
     if most is not None:
         return most, []
@@ -88,14 +88,14 @@ def bounded(
 
 @dataclass(frozen=True, slots=True)
 class FirstAllocation:
-    """The *processors* that an application begins with, and where the numbers come from."""
+    """The *processors* that an application starts with, and a text that says why."""
 
     processors: dict[str, int]
     said: str
 
     @property
     def plan(self) -> Plan:
-        """What the engine is started with."""
+        """The plan that the engine starts with."""
         return Plan.here(self.processors, reason=self.said)
 
 
@@ -105,10 +105,10 @@ def first_allocation(
     most: int | None,
     last: Mapping[str, int] | None = None,
 ) -> FirstAllocation:
-    """Return the processors *asked* for; else what operators had *last*, else the fewest.
+    """Return the processors *asked* for; else those of the *last* run, else the fewest.
 
-    What they had last is kept within the bounds of now. Raise `BadAllocation` where those
-    that are asked for are not.
+    Those of the last run are cut to the current bounds. Raise `BadAllocation` if those asked
+    for are outside the bounds.
     """
     fewest = {operator.name: operator.min_processors for operator in topology.operators}
     least = checked_allocation(topology, fewest, asked, most) if asked else fewest
@@ -118,8 +118,8 @@ def first_allocation(
     kept = {name for name, n in before.items() if processors[name] == n}
     groups = {
         "--start": [name for name in least if name in asked],
-        "as in the run before": [name for name in least if name in kept],
-        "as in the run before, within the bounds of now": [
+        "as in the last run": [name for name in least if name in kept],
+        "as in the last run, within the current bounds": [
             name for name in least if name in before.keys() - kept
         ],
         "min_processors": [name for name in least if name not in {*asked, *before}],
@@ -141,7 +141,7 @@ def _bounded(topology: Topology, name: str, processors: int) -> int:
 def _fitted(
     least: Mapping[str, int], wanted: Mapping[str, int], most: int | None
 ) -> dict[str, int]:
-    """Return what is *wanted*; where that is too much, the same share of all beyond *least*.
+    """Return *wanted*; if it exceeds *most*, what is beyond *least* is cut in proportion.
 
     >>> _fitted({"split": 1, "count": 1}, {"split": 9, "count": 5}, 8)
     {'split': 5, 'count': 3}

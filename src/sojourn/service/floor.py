@@ -1,4 +1,4 @@
-"""Whether a target can be met at all: what records take when none of them waits."""
+"""Whether a target can be met at all: the latency without any waiting."""
 
 from collections import Counter
 from collections.abc import Container
@@ -14,15 +14,15 @@ from sojourn.topology import Topology
 
 __all__ = ["Floor", "floor_warning"]
 
-# Service times drift; to work out a percentile takes some milliseconds.
+# Service times drift; computing a percentile takes some milliseconds.
 _EVERY_TURNS = 10
 
 
 def floor_warning(topology: Topology, target: Target, known: Container[str]) -> str:
-    """Return why no number of processors meets *target*; nothing where some may.
+    """Return why no number of processors meets *target*; "" if some may.
 
-    Only operators that are *known* are taken to need any time, and cores to be enough: what
-    is said so is true whatever the others take.
+    Operators that are not *known* count as 0 seconds, and cores as unlimited, so the warning
+    is true whatever the others take.
     """
     operators = tuple(
         operator if operator.name in known else replace(operator, service_s=0.0, cpu_s=None)
@@ -30,15 +30,15 @@ def floor_warning(topology: Topology, target: Target, known: Container[str]) -> 
     )
     least = replace(topology, operators=operators, cores=None)
     seconds = floor_s(least, model="gigk", statistic=target.statistic)
-    # of a loop whose percentiles cannot be worked out nothing is known
+    # inf: percentiles of this topology cannot be computed
     below = target.seconds < seconds < inf
     return str(TargetBelowFloor(str(target), seconds)) if below else ""
 
 
 class Floor:
-    """Compares the target with what was measured, as far as it was; *warning* is what it found.
+    """Compares the target with the service times measured so far; *warning* is the result.
 
-    `saw` and `judge` tell whether that is news: each target is warned of once.
+    `saw` and `judge` return whether the warning is new: there is one per target.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Floor:
         self._turns = 0
 
     def saw(self, observation: Observation, topology: Topology, target: Target) -> bool:
-        """Take in what a turn saw; *topology* has what was measured so far."""
+        """Add the observation of a turn; *topology* has what was measured so far."""
         for name, operator in observation.operators.items():
             self._samples[name] += int(operator.samples)
         self._turns += 1
@@ -58,7 +58,7 @@ class Floor:
         return self.judge(topology, target)
 
     def judge(self, topology: Topology, target: Target) -> bool:
-        """Compare them now."""
+        """Compare now."""
         self._judged = target, self._known
         self.warning = floor_warning(topology, target, self._known) if self._known else ""
         news = bool(self.warning) and target not in self._warned

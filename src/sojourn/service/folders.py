@@ -1,4 +1,4 @@
-"""Folders of running applications, which only their owner may enter."""
+"""Folders of running applications, with access for their owner only."""
 
 import os
 import stat
@@ -10,9 +10,9 @@ __all__ = ["places", "private_folder", "refuse_others", "state_folder"]
 
 
 def places() -> tuple[Path, ...]:
-    """Return where running applications are found, the place for new ones first.
+    """Return the folders of running applications, that of new ones first.
 
-    All are looked at: a command may not have the environment that the application has.
+    There are several because a command may have another environment than the application.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     kept = _kept() / "run"
@@ -20,41 +20,43 @@ def places() -> tuple[Path, ...]:
 
 
 def state_folder(name: str) -> Path:
-    """Return where an application keeps its state, unless it is told another folder."""
+    """Return the default state folder of an application."""
     return _kept() / "state" / name
 
 
 def private_folder(path: Path) -> Path:
-    """Return the folder, made if need be, having seen to it that only we may enter it."""
+    """Return the folder, created with mode 0700 if it does not exist."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.lstat().st_uid == os.getuid() and not path.is_symlink():
             path.chmod(0o700)
     except OSError as error:
         raise BadFile(
-            str(path), f"cannot be made: {error.strerror}", "set XDG_STATE_HOME to a folder"
+            str(path), f"cannot be created: {error.strerror}", "set XDG_STATE_HOME to a folder"
         ) from error
     refuse_others(path)
     return path
 
 
 def refuse_others(path: Path) -> None:
-    """Raise a `BadFile` unless the file or folder is ours, and nobody else may use it."""
+    """Raise a `BadFile` unless only this user has access to the file or folder."""
     try:
         found = path.lstat()
     except OSError as error:
-        raise BadFile(str(path), f"cannot be read: {error.strerror}", "is it yours?") from error
+        raise BadFile(
+            str(path), f"cannot be read: {error.strerror}", "check its owner"
+        ) from error
     if stat.S_ISLNK(found.st_mode):
-        raise BadFile(str(path), "is a link", "remove it")
+        raise BadFile(str(path), "is a symbolic link", "remove it")
     if found.st_uid != os.getuid():
-        raise BadFile(str(path), f"belongs to user {found.st_uid}", "remove it, or ask them")
+        raise BadFile(str(path), f"belongs to user {found.st_uid}", "remove it")
     if stat.S_IMODE(found.st_mode) & 0o077:
         mode = f"{stat.S_IMODE(found.st_mode):04o}"
         right = "0700" if stat.S_ISDIR(found.st_mode) else "0600"
         raise BadFile(
             str(path),
-            f"may be used by others than its owner (mode {mode})",
-            f"make it {right}, and start the application anew",
+            f"is accessible to other users (mode {mode})",
+            f"set its mode to {right}, and restart the application",
         )
 
 

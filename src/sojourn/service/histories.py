@@ -1,4 +1,4 @@
-"""The history of an application, where nobody names its file."""
+"""Finding the history of an application."""
 
 from pathlib import Path
 
@@ -14,9 +14,9 @@ _NAME = "history"
 
 
 def find_history(app: str | None = None) -> Path:
-    """Return the history of an application that runs, or else of one that ran here last.
+    """Return the history of *app*; without a name, of the application that runs or ran last.
 
-    *app* is its name. Raise `BadInput` where there is none, or it is not clear which.
+    Raise `BadInput` if there is none, or several run.
     """
     runs, kept = running(), _kept()
     if app is not None:
@@ -26,29 +26,29 @@ def find_history(app: str | None = None) -> Path:
             return kept[app]
         known = ", ".join(dict.fromkeys([*runs, *kept])) or "none"
         raise BadInput(
-            f"there is no history of {shown(app)}; there are: {known}. Of an application with "
-            "its own --state or --history, name the file"
+            f"there is no history of {shown(app)}; there are: {known}. If it ran with --state "
+            "or --history, name the file"
         )
     if len(runs) > 1:
         raise BadInput(
-            f"{len(runs)} applications run, {', '.join(runs)}; say which: --app {min(runs)}"
+            f"{len(runs)} applications run: {', '.join(runs)}; choose one: --app {min(runs)}"
         )
     if runs:
         return _of_running(*next(iter(runs.values())))
     if not kept:
-        raise BadInput("no application has run here; name the file of a history")
+        raise BadInput("no application has run here; name a history file")
     return max(kept.values(), key=lambda path: path.stat().st_mtime)
 
 
 def _of_running(folder: Path, entry: Entry) -> Path:
     try:
         told = ask(folder, entry, {"ask": "status"}).get("history")
-    except EngineError:  # it is just starting, or too busy
+    except EngineError:  # it is starting, or busy
         told = None
     return Path(told) if told else Path(entry.state) / _NAME
 
 
 def _kept() -> dict[str, Path]:
-    """Return the histories in the state folders of applications, by the names of these."""
+    """Return the histories in state folders, by application."""
     found = sorted(state_folder("").glob(f"*/{_NAME}"))
     return {path.parent.name: path for path in found if path.is_file()}

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM for a command that has something to bring to an end."""
+"""Ctrl-C and SIGTERM for a command that has to finish its work."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -12,10 +12,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """Signals while it is open: the first asks for an end, the second for one now.
+    """Handles signals while it is open: the first asks for an end, the second ends it now.
 
-    The first is a KeyboardInterrupt where *breaks*, which is told of it, says that nothing is
-    cut in two by one; every other is one. *times* is how many there were.
+    The first calls *breaks*, and raises KeyboardInterrupt if that returns True: nothing that
+    must not be interrupted is under way. All others raise. *times* counts them.
     """
 
     def __init__(self) -> None:
@@ -39,13 +39,13 @@ class Interrupts:
             signal.signal(number, handler)
 
     def listen(self) -> None:
-        """Take the signals over, also from a library that took them meanwhile."""
+        """Install the handlers, also over those that a library has installed meanwhile."""
         for number in _SIGNALS:
             signal.signal(number, self._heard)
 
     @contextmanager
     def deaf_afterwards(self) -> Iterator[None]:
-        """Hear nothing more when this is left: what is stopped then is stopped whole."""
+        """Ignore signals after this block, so that the stop is not interrupted."""
         try:
             yield
         finally:

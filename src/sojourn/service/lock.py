@@ -1,4 +1,4 @@
-"""Locks that end with the process that has them, however it ends."""
+"""File locks that end with the process that holds them, however it ends."""
 
 import fcntl
 import os
@@ -10,9 +10,10 @@ __all__ = ["take"]
 
 
 def take(path: Path, refusal: str) -> int:
-    """Return the lock at *path*, which closing gives back.
+    """Return a file descriptor that holds the lock at *path*; closing it releases the lock.
 
-    Raise an `EngineError` that says *refusal*, with the pid that has it for `{pid}`.
+    If another process holds it, raise an `EngineError` with *refusal*, in which `{pid}` is
+    replaced by its pid.
     """
     try:
         lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

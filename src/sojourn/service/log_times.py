@@ -1,4 +1,4 @@
-"""The times in the logs of operators: lines of several in the order they were written."""
+"""Timestamps in the logs of operators, to sort the lines of several logs."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ _STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line, and when it was written; -inf where its log has no time before it."""
+    """A line and its time; -inf if its log has no time up to this line."""
 
     operator: str
     text: str
@@ -21,13 +21,13 @@ class LogLine:
 
 
 class Clocks:
-    """What time it was in each log last: lines without a time belong to the one before."""
+    """The last time in each log; a line without a time gets that of the line before."""
 
     def __init__(self) -> None:
         self._last_s: dict[str, float] = {}
 
     def merged(self, new: Mapping[str, Iterable[str]]) -> list[LogLine]:
-        """Return the *new* lines of operators by their times; without any, as they come."""
+        """Return the *new* lines of operators, sorted by time."""
         lines = [self._line(operator, text) for operator in new for text in new[operator]]
         return sorted(lines, key=lambda line: line.at_s)
 
@@ -40,7 +40,7 @@ class Clocks:
 
 
 def time_s(line: str) -> float | None:
-    """Return the time that *line* begins with, in UTC unless it says otherwise.
+    """Return the time at the beginning of *line*, in UTC unless it has a time zone.
 
     >>> time_s("1970-01-01T00:01:00.500Z hello"), time_s("hello")
     (60.5, None)

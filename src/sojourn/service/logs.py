@@ -1,4 +1,4 @@
-"""The logs of an application's operators, as they are written."""
+"""Reading and following the logs of operators."""
 
 import os
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def log_files(folder: Path) -> dict[str, Path]:
 class Logs:
     """The lines of the logs in *folder*, or of one *operator*, from the last *lines* of each.
 
-    A log that is new while they are followed is read from its beginning.
+    A log that appears later is read from its beginning.
     """
 
     def __init__(self, folder: Path, operator: str | None, lines: int | None) -> None:
@@ -48,11 +48,11 @@ class Logs:
 
     @property
     def untimed(self) -> list[str]:
-        """Operators of which no line has a time."""
+        """Operators whose lines have no time."""
         return [name for name in self._tails if name not in self._timed]
 
     def new(self, *, unfinished: bool = False) -> Iterator[LogLine]:
-        """Yield the lines that were written since, in the order of their times."""
+        """Yield the lines that are new since the last call, sorted by time."""
         for name, path in log_files(self._folder).items():
             if self._operator in (None, name) and name not in self._tails:
                 self._tails[name] = Tail(path, self._lines if name in self._there else None)
@@ -64,9 +64,9 @@ class Logs:
 
 
 class Tail:
-    """The lines of a file as they come, from the last *lines* on; all of them if None.
+    """Follows a file, from its last *lines* on, or from its beginning if None.
 
-    A file that was cut short, or replaced by another, is read from its beginning.
+    A file that was truncated or replaced is read from its beginning.
     """
 
     def __init__(self, path: Path, lines: int | None) -> None:
@@ -77,9 +77,9 @@ class Tail:
             self._file.seek(_start_of_last(self._file, lines))
 
     def new(self, *, unfinished: bool = False) -> Iterator[str]:
-        """Yield the lines that were written since, without letters a terminal would obey.
+        """Yield the lines that are new since the last call, escaped for a terminal.
 
-        One that is still being written is left for later, unless *unfinished* ones count.
+        A line without its newline is left for later, unless *unfinished*.
         """
         self._reopen_if_replaced()
         while block := self._file.read(_BLOCK):
@@ -90,7 +90,7 @@ class Tail:
             self._rest = b""
 
     def close(self) -> None:
-        """Read no more."""
+        """Close the file."""
         self._file.close()
 
     def _reopen_if_replaced(self) -> None:
@@ -109,12 +109,12 @@ def _opened(path: Path) -> BinaryIO:
         return path.open("rb")
     except OSError as error:
         raise BadFile(
-            str(path), f"cannot be read: {error.strerror}", "check what you may read"
+            str(path), f"cannot be read: {error.strerror}", "check its permissions"
         ) from error
 
 
 def _start_of_last(file: BinaryIO, lines: int) -> int:
-    """Return where the last so many whole lines begin, reading from the end."""
+    """Return the offset of the last *lines* whole lines, reading from the end."""
     end = file.seek(0, os.SEEK_END)
     file.seek(max(0, end - 1))
     ends = file.read(1) == b"\n"  # the last line has its newline

@@ -1,4 +1,4 @@
-"""What the loop of a running application is told: a goal, and processors by hand."""
+"""The orders of users to a running loop: its goal, and processors set by hand."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from sojourn.topology import Topology
 __all__ = ["LoopSettings", "MakePolicy", "NoChange", "Orders", "checked_allocation"]
 
 MakePolicy: TypeAlias = Callable[[Target, int | None], tuple[Policy, str]]
-"""A policy for a target and the most processors, and a line that says what it was told."""
+"""Returns a policy for a target and a maximum number of processors, and its description."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopSettings:
-    """What a loop begins with: its goal, how often it looks, whether it may act.
+    """What a loop starts with: its goal, its interval, whether it acts.
 
-    *midnight_s* is the time of the day when the engine's clock is 0.
+    *midnight_s* is the time of day, in seconds, when the engine's clock is 0.
     """
 
     target: Target
@@ -33,7 +33,7 @@ class LoopSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
-    """A goal, and the policy that is after it; *said* is for people."""
+    """A goal and the policy for it; *said* describes both for users."""
 
     target: Target
     most: int | None
@@ -44,11 +44,11 @@ class Orders:
     def of(
         cls, make: MakePolicy, topology: Topology, target: Target, most: int | None
     ) -> "Orders":
-        """Return the orders for a goal, having checked that operators fit into *most*."""
+        """Return the orders for a goal. Raise `BadTarget` if *most* is too few."""
         least = sum(operator.min_processors for operator in topology.operators)
         if most is not None and most < least:
             raise BadTarget(
-                f"at most {most} processors, but the operators have {least} at least; "
+                f"the maximum is {most} processors, and the operators need {least} at least; "
                 "allow as many"
             )
         policy, said = make(target, most)
@@ -57,42 +57,42 @@ class Orders:
 
 @dataclass(frozen=True, slots=True)
 class NoChange:
-    """A policy that changes nothing, because deciding failed."""
+    """A policy that changes nothing, after the loop has failed."""
 
     reason: str
 
     def __call__(self, knowledge: Knowledge, /) -> Wish:
-        """Return that nothing is done."""
+        """Return the current allocation."""
         return Wish(allocation=knowledge.allocation, reason=self.reason)
 
 
 def checked_allocation(
     topology: Topology, before: Mapping[str, int], asked: Mapping[str, int], most: int | None
 ) -> dict[str, int]:
-    """Return all processors where some are *asked* for, in the order of the topology.
+    """Return the processors of all operators: those *asked* for, else those *before*.
 
-    Raise `BadAllocation` where an operator is not known, or a bound is not kept.
+    Raise `BadAllocation` if an operator is unknown, or a bound is exceeded.
     """
     if not asked:
-        raise BadAllocation("no operator is named; write some, such as match=12")
+        raise BadAllocation("no operator is named; write, for example, match=12")
     check_allocation(topology, {**before, **asked})
     for name, processors in asked.items():
         operator = topology.operator[name]
         if processors < operator.min_processors:
             raise BadAllocation(
-                f"{name}: {processors} processors, and its min_processors is "
+                f"{name}: {processors} processors is below its min_processors, "
                 f"{operator.min_processors}; ask for as many"
             )
         if operator.max_processors is not None and processors > operator.max_processors:
             raise BadAllocation(
-                f"{name}: {processors} processors, and its max_processors is "
+                f"{name}: {processors} processors is above its max_processors, "
                 f"{operator.max_processors}; ask for no more"
             )
     after = {name: asked.get(name, before[name]) for name in topology.operator}
     total = sum(after.values())
     if most is not None and total > max(most, sum(before.values())):
         raise BadAllocation(
-            f"these are {total} processors in all, and {most} are the most there may be; "
-            f"allow more with --max-processors {total}"
+            f"{total} processors in all is above the maximum, {most}; "
+            f"raise it with --max-processors {total}"
         )
     return after

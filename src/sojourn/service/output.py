@@ -1,4 +1,4 @@
-"""What a run tells as it goes: whoever starts one says to whom."""
+"""The output of a run, as a Protocol."""
 
 from collections.abc import Generator, Iterable, Sequence
 from typing import Protocol
@@ -12,10 +12,10 @@ __all__ = ["Output"]
 
 
 class Output(Protocol):
-    """Is told what happens, in this order; `progress`, `notice` and `error` at any time."""
+    """Is called in this order; `progress`, `notice` and `error` at any time."""
 
     def starting(self, name: str, engine: str, begins_with: str) -> None:
-        """Say that it is started, and with which processors: that may take its time."""
+        """Report that the engine starts, and with which processors."""
         ...
 
     def ready(
@@ -25,29 +25,29 @@ class Output(Protocol):
         kafka: KafkaAccess | None,
         notes: Sequence[str],
     ) -> None:
-        """Say that it runs."""
+        """Report that the application runs."""
         ...
 
     def shown(self, passing: Iterable[Episode], supervisor: Supervisor) -> Generator[Episode]:
-        """Yield each turn that passes by, having shown it."""
+        """Show each turn, and yield it."""
         ...
 
     def change(self, episode: Episode) -> None:
-        """Say what a turn changed, or what the loop was told; it is called for news only."""
+        """Report a change, or an order by hand. A repeated recommendation is not reported."""
         ...
 
     def end(self, supervisor: Supervisor) -> None:
-        """Say that it has ended, and what it came to."""
+        """Report the end, with a summary."""
         ...
 
     def progress(self, text: str) -> None:
-        """Say how far the start, or the end, has come."""
+        """Report the progress of the start or the stop."""
         ...
 
     def notice(self, text: str) -> None:
-        """Say what somebody should know."""
+        """Report something that users should know."""
         ...
 
     def error(self, text: str) -> None:
-        """Say what failed."""
+        """Report a failure."""
         ...

@@ -1,4 +1,4 @@
-"""What goes over the socket: a line of JSON each way, and whose process is at the other end."""
+"""The protocol of the socket: one line of JSON each way, between processes of one user."""
 
 import json
 import socket
@@ -12,38 +12,38 @@ from sojourn.errors import EngineError
 __all__ = ["ANSWER_BYTES", "REQUEST_BYTES", "peer_uid", "read_line", "send_line"]
 
 REQUEST_BYTES, ANSWER_BYTES = 1 << 16, 1 << 24
-"""No line is longer."""
+"""The maximum length of a line."""
 
 _CREDENTIALS = struct.Struct("3i")
 
 
 def send_line(connection: socket.socket, message: Mapping[str, object]) -> None:
-    """Send *message*; numbers that JSON does not have are null."""
+    """Send *message*; NaN and infinity are null."""
     text = json.dumps(_nulled(message), allow_nan=False, ensure_ascii=True)
     connection.sendall(text.encode() + b"\n")
 
 
 def read_line(connection: socket.socket, most: int) -> dict[str, Any]:
-    """Return the next message of at most so many bytes. Raise `EngineError` if it is none."""
+    """Return the next message. Raise `EngineError` if it is longer than *most*, or no JSON."""
     received = bytearray()
     while not received.endswith(b"\n"):
         some = connection.recv(1 << 16)
         if not some:
-            raise EngineError("the other end closed the connection before it had answered")
+            raise EngineError("the connection was closed before the answer")
         received += some
         if len(received) > most:
-            raise EngineError(f"a message of more than {most} bytes")
+            raise EngineError(f"the message has more than {most} bytes")
     try:
         message = json.loads(received)
     except (ValueError, RecursionError) as error:
-        raise EngineError("a message that is not JSON") from error
+        raise EngineError("the message is not JSON") from error
     if not isinstance(message, dict):
-        raise EngineError("a message that is not an object")
+        raise EngineError("the message is not a JSON object")
     return message
 
 
 def peer_uid(connection: socket.socket) -> int | None:
-    """Return the user at the other end; None where the system does not tell."""
+    """Return the user of the other process; None if the system does not support it."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return None

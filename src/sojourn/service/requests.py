@@ -1,4 +1,4 @@
-"""What may be asked of a running application over its socket."""
+"""The requests to a running application over its socket."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,23 +6,25 @@ from typing import Any
 from sojourn.decide.target import Target
 from sojourn.engine import kafka
 from sojourn.errors import BadAllocation, BadInput, BadTarget
+from sojourn.service.status import Status
+from sojourn.service.status_json import to_json
 from sojourn.service.supervisor import Supervisor
 from sojourn.topology.check import shown
 
 __all__ = ["REQUESTS", "answer"]
 
 REQUESTS = ("scale", "pause", "resume", "set", "status", "kafka")
-"""What may be asked."""
+"""The known requests."""
 
 _LONGEST_NAME = 64
 
 
 def answer(
     supervisor: Supervisor,
-    status: Callable[[], Mapping[str, object]],
+    status: Callable[[], Status],
     request: Mapping[str, Any],
 ) -> Mapping[str, object]:
-    """Return the answer to a request, whatever it is. Raise `BadInput` if it makes no sense."""
+    """Return the answer to a request. Raise `BadInput` if it is not valid."""
     by = _who(request.get("by"))
     match request.get("ask"):
         case "scale":
@@ -37,29 +39,29 @@ def answer(
                 "said": supervisor.set_goal(_target(request.get("target")), _most(most), by)
             }
         case "status":
-            return status()
+            return to_json(status())
         case "kafka":
             return {"clients": dict(kafka(supervisor.engine).clients)}
         case other:
-            raise BadInput(f"{shown(other)} cannot be asked; ask {', '.join(REQUESTS)}")
+            raise BadInput(f"{shown(other)} is not a request; use {', '.join(REQUESTS)}")
 
 
 def _who(given: object) -> str:
-    """Return who asks, as they say themselves: for the history, and nothing relies on it."""
+    """Return the name of the user for the history; it is not checked."""
     return given[:_LONGEST_NAME] if isinstance(given, str) and given.isprintable() else ""
 
 
 def _allocation(given: object) -> dict[str, int]:
     if not isinstance(given, dict):
-        raise BadAllocation(f"{shown(given)} is no allocation; write match=12")
-    return given  # names and numbers are checked with the topology
+        raise BadAllocation(f"{shown(given)} is not an allocation; write match=12")
+    return given  # checked later against the topology
 
 
 def _target(given: object) -> Target | None:
     if given is None:
         return None
     if not isinstance(given, dict) or given.keys() != {"statistic", "seconds"}:
-        raise BadTarget(f"{shown(given)} is no target; it has a statistic and seconds")
+        raise BadTarget(f"{shown(given)} is not a target; give a statistic and seconds")
     return Target(given["statistic"], given["seconds"])
 
 

@@ -1,4 +1,4 @@
-"""One run of an application, from its claim on the name until everything is stopped."""
+"""One run of an application, from start to stop."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from sojourn import engine as capability
 from sojourn.engine import Engine, HasKafka, LeavesProcesses, Progress
@@ -24,32 +24,30 @@ from sojourn.service.output import Output
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
 from sojourn.service.state_folder import StateFolder
-from sojourn.service.status import LatestDecisions, status
-from sojourn.service.status_json import to_json
+from sojourn.service.status import LatestDecisions, Status, status
 from sojourn.service.supervisor import Supervisor
 from sojourn.topology import Topology
 
 __all__ = ["INTERRUPTED", "STOPPED", "RunSettings", "run_application"]
 
 STOPPED, INTERRUPTED = 1, 130
-"""Exit status where the application stopped by itself, and where it was stopped at once."""
+"""Exit status if the application failed, and after a second Ctrl-C."""
 
-# Of a history that nobody asked for: a day and more of turns of a second, some 300 MB.
+# The limit of the default history: more than a day of turns of 1 s, about 300 MB.
 _MOST_TURNS = 100_000
 
-_Metrics: TypeAlias = Callable[
-    [Callable[[], Mapping[str, Any]]], AbstractContextManager[object]
-]
+_Metrics: TypeAlias = Callable[[Callable[[], Status | None]], AbstractContextManager[object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """What is to be run, all of it read and checked.
+    """The settings of a run, parsed and checked.
 
-    *launch* makes *engine*, given the folder of its state and whom to tell of progress.
-    Operators begin with the processors in *start*, others with those of the run before. The
-    loop goes by *make* and *loop* *until_s*. Turns are written to *history*, or else into the
-    state; *metrics* serves the status to others while it runs, *notes* are said at the start.
+    *launch* creates *engine*, given its state folder and a callback for progress. Operators
+    start with the processors in *start*, or with those of the last run. The loop has the
+    policy from *make* and the settings *loop*, and runs until *until_s*. Turns are written to
+    *history*, by default in the state folder. *metrics* serves the status during the run;
+    *notes* are printed at the start.
     """
 
     name: str
@@ -69,17 +67,15 @@ class RunSettings:
 
 
 def run_application(settings: RunSettings, output: Output) -> int:
-    """Run it until it ends or is ended, and return the exit status."""
+    """Run the application until it ends, and return the exit status."""
     name = settings.name
     state = StateFolder(settings.state, name, settings.engine)
     path = state.history if settings.history is None else settings.history
     supervisor: Supervisor | None = None
     decisions, again = LatestDecisions(), 0
 
-    def told() -> dict[str, Any]:
-        if supervisor is None:
-            return {"name": name}
-        return to_json(status(supervisor, decisions.told(), str(path.absolute())))
+    def now(running: Supervisor) -> Status:
+        return status(running, decisions.told(), str(path.absolute()))
 
     try:
         with (
@@ -88,9 +84,11 @@ def run_application(settings: RunSettings, output: Output) -> int:
             Interrupts() as interrupts,
             ExitStack() as opened,
         ):
-            # what cannot be had should be refused before an engine has started
+            # a port or file that is not available is refused before the engine starts
             if settings.metrics is not None:
-                opened.enter_context(settings.metrics(told))
+                opened.enter_context(
+                    settings.metrics(lambda: None if supervisor is None else now(supervisor))
+                )
             most_turns = _MOST_TURNS if settings.history is None else None
             history = opened.enter_context(HistoryFile(path, most_turns=most_turns))
             engine = settings.launch(state.path, output.progress)
@@ -111,8 +109,12 @@ def run_application(settings: RunSettings, output: Output) -> int:
                 supervisor = Supervisor(engine, settings.topology, settings.make, settings.loop)
                 watch = _Watch(supervisor, output, history, decisions)
                 interrupts.breaks = watch.asked_to_end
-                interrupts.listen()  # an engine may have taken Ctrl-C for itself
-                with Server(claim.socket, claim.token, partial(answer, supervisor, told)):
+                interrupts.listen()  # an engine may have installed handlers of its own
+                with Server(
+                    claim.socket,
+                    claim.token,
+                    partial(answer, supervisor, partial(now, supervisor)),
+                ):
                     output.ready(
                         Entry.read(claim.folder),
                         supervisor,
@@ -125,13 +127,13 @@ def run_application(settings: RunSettings, output: Output) -> int:
                         again = capability.uncommitted(engine)
                         raise
     except KeyboardInterrupt:
-        begun = f"; {again} records that were begun come again at the next start" * (again > 0)
-        output.error(f"{name} was stopped at once{begun}")
+        repeated = f"; {again} records are repeated at the next start" * (again > 0)
+        output.error(f"{name} was interrupted{repeated}")
         return INTERRUPTED
 
 
 class _Watch:
-    """Shows the turns of a supervisor, and writes them down."""
+    """Shows the turns of a supervisor, and writes them to the history."""
 
     def __init__(
         self,
@@ -147,13 +149,13 @@ class _Watch:
         self._unkept = ""
 
     def asked_to_end(self) -> bool:
-        """End after this turn, or now if nothing would be cut in two: then it is true."""
+        """End the loop; return whether it may be interrupted now, and not after this turn."""
         again = self._supervisor.mode.name == "ending"
         self._supervisor.end()
         return again or (self._watching and not self._supervisor.acting)
 
     def until(self, until_s: float, interrupts: Interrupts) -> int:
-        """Turn the loop until somebody wants it to end; return the exit status if it failed."""
+        """Run the loop until it is asked to end; return the exit status."""
         passing = self._output.shown(self._supervisor.turns(until_s), self._supervisor)
         try:
             self._watching = True
@@ -176,26 +178,26 @@ class _Watch:
         return 0
 
     def drained(self) -> int:
-        """Let it end what was begun, and return the exit status."""
+        """Finish the current batches, and return the exit status."""
         for episode in self._supervisor.untold():
             self._write(episode)
         try:
             self._supervisor.drain(self._output.progress)
         except EngineError as error:
-            self._output.error(f"sojourn: not all that was begun is done: {error}")
+            self._output.error(f"sojourn: the current batches were not finished: {error}")
             return STOPPED
         self._output.end(self._supervisor)
         return 0
 
     def _tell_health(self) -> None:
-        """Say what is new of what somebody should know."""
+        """Report new notices, once each."""
         health = capability.health(self._supervisor.engine)
         now = set(health.notices)
         for notice in sorted(now - self._noticed):
             self._output.notice(notice)
         self._noticed = now
         if health.unkept and health.unkept != self._unkept:
-            said = "sojourn: the next start will not know of this"
+            said = "sojourn: the current processors are not saved for the next start"
             self._output.error(f"{said}: {health.unkept}")
         self._unkept = health.unkept
 
@@ -205,7 +207,7 @@ class _Watch:
         try:
             self._history.append(episode)
         except SojournError as error:
-            # a full disk is no reason to end what runs
+            # the application continues, for example on a full disk
             self._history = None
             self._output.error(f"sojourn: the history ends here: {error}")
 

@@ -1,4 +1,4 @@
-"""The end of the socket at which the application is: lets in its owner, with the token."""
+"""The server side of the socket: answers requests of the owner who has the token."""
 
 import hmac
 import os
@@ -14,15 +14,15 @@ from sojourn.service.protocol import REQUEST_BYTES, peer_uid, read_line, send_li
 
 __all__ = ["Server"]
 
-# Whoever is let in says what they want at once.
+# A client sends its request at once.
 _PATIENCE_S = 10.0
 
 
 class Server:
-    """Answers at *socket* while it is open, in threads of its own.
+    """Answers requests at *socket* while it is open, in its own threads.
 
-    *answer* is called with each request of somebody who is let in, and returns what they
-    are told; a `SojournError` that it raises is told too.
+    *answer* is called with each accepted request; a `SojournError` that it raises is sent to
+    the client.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class _Listener(socketserver.ThreadingUnixStreamServer):
         self.token, self.answer = token, answer
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: somebody went away, and standard error may be a picture."""
+        """Ignore clients that disconnect: stderr may show the live view."""
 
 
 class _Connection(socketserver.BaseRequestHandler):
@@ -88,15 +88,15 @@ class _Connection(socketserver.BaseRequestHandler):
 
     def _answered(self) -> Mapping[str, object]:
         if peer_uid(self.request) not in (None, os.getuid()):
-            raise EngineError("refused: only the user who runs the application may command it")
+            raise EngineError("refused: only the user who runs the application may control it")
         request = read_line(self.request, REQUEST_BYTES)
         given = str(request.pop("token", "")).encode()
         if not hmac.compare_digest(given, self.server.token.encode()):
-            raise EngineError("refused: the token is not that of this run")
+            raise EngineError("refused: the token is not valid for this run")
         try:
             return self.server.answer(request)
         except SojournError:
             raise
         except Exception as error:
-            # whatever it was, the application goes on
-            raise EngineError(f"it failed: {type(error).__name__}: {error}") from error
+            # the application continues
+            raise EngineError(f"the request failed: {type(error).__name__}: {error}") from error

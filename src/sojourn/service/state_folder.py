@@ -1,4 +1,4 @@
-"""The folder in which an application keeps what the next start goes on with."""
+"""The state folder of an application: what the next start continues from."""
 
 import json
 import os
@@ -14,15 +14,15 @@ from sojourn.service.lock import take
 __all__ = ["StateFolder"]
 
 _MARK, _LOCK = "run.json", "lock"
-# which the engine writes; a state may have been made without this command
+# written by the engine, which may have run without this command
 _MARK_OF_ENGINE, _LOCK_OF_ENGINE = "application.json", "engine.lock"
 
 
 class StateFolder:
-    """The state of the application *name* on *engine* at *path*, for one run at a time.
+    """The state folder of the application *name* on *engine*, for one run at a time.
 
-    Raise on entering: `BadFile` where the folder is something else, `EngineError` where
-    another run uses it.
+    Raise on entering: `BadFile` if the folder has other content, `EngineError` if another run
+    uses it.
     """
 
     def __init__(self, path: Path, name: str, engine: str = "spark") -> None:
@@ -36,11 +36,11 @@ class StateFolder:
             self._check_ours()
         except OSError as error:
             problem = f"cannot be used: {error.strerror}"
-            raise BadFile(str(self.path), problem, "name another with --state") from error
+            raise BadFile(str(self.path), problem, "choose another with --state") from error
         self._lock = take(
             self.path / _LOCK,
-            f"{self.path} is the state of a run that goes on, pid {{pid}}; "
-            "end that one first, or name another folder with --state",
+            f"{self.path} is used by another run, pid {{pid}}; "
+            "stop that one first, or choose another folder with --state",
         )
         mark = {"application": self._name, "engine": self._engine}
         write_durably(self.path / _MARK, json.dumps(mark).encode(), mode=0o600)
@@ -57,9 +57,9 @@ class StateFolder:
             self._lock = None
 
     def forget(self) -> None:
-        """Remove all that a start would go on with; the history stays.
+        """Delete everything but the history and the locks.
 
-        Locks stay too: whoever waits for a file that is gone would not keep others out.
+        A lock on a deleted file would not keep others out.
         """
         kept = {_MARK, _LOCK, _LOCK_OF_ENGINE}
         for found in self.path.iterdir():
@@ -73,7 +73,7 @@ class StateFolder:
                 raise EngineError(f"{found} cannot be removed: {error.strerror}") from error
 
     def _check_ours(self) -> None:
-        """Check that whatever is here was written by a run of the same name."""
+        """Check that the folder is empty, or of the same application and engine."""
         marks = [self.path / name for name in (_MARK, _MARK_OF_ENGINE)]
         mark = next((mark for mark in marks if mark.exists()), None)
         if mark is None:
@@ -82,21 +82,21 @@ class StateFolder:
             if names - {_LOCK} and _LOCK_OF_ENGINE not in names:
                 raise BadFile(
                     str(self.path),
-                    "is not empty, and not the state of an application",
-                    "name another folder with --state",
+                    "is not empty, and not a state folder",
+                    "choose another folder with --state",
                 )
             return
         try:
             told = json.loads(mark.read_text(encoding="utf-8"))
             name, engine = told["application"], told.get("engine", "spark")
         except (ValueError, KeyError, TypeError) as error:
-            problem, way_out = "is not what sojourn writes", "name another folder with --state"
+            problem, way_out = "is not a file of sojourn", "choose another folder with --state"
             raise BadFile(str(mark), problem, way_out) from error
         if (name, engine) != (self._name, self._engine):
             both = (engine, self._engine) if engine != self._engine else ("", "")
             on, here = (f" on {which}" if which else "" for which in both)
             raise BadFile(
                 str(self.path),
-                f"is the state of {name}{on}, and this is {self._name}{here}",
-                "name another folder with --state",
+                f"is the state of {name}{on}, not of {self._name}{here}",
+                "choose another folder with --state",
             )

@@ -1,4 +1,4 @@
-"""How a running application is: what `top`, `ps` and Prometheus show."""
+"""The status of a running application, for `top`, `ps` and Prometheus."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _MOST_DECISIONS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What the last look that can be used saw of all roots; None is not known."""
+    """The last usable observation of all roots; None is unknown."""
 
     at_s: float
     arrivals_per_s: float | None = None
@@ -39,7 +39,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorStatus:
-    """An operator: its processors, its bounds, and what was measured of it."""
+    """An operator: its processors, bounds and measurements."""
 
     wanted: int | None = None
     running: int | None = None
@@ -57,7 +57,7 @@ class OperatorStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionStatus:
-    """A decision, or an order by hand, and *at* which time of the day."""
+    """A decision or an order by hand; *at* is its time."""
 
     at: str
     at_s: float
@@ -71,10 +71,10 @@ class DecisionStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """A running application. *deciding* is the mode of its loop, and *why* it is that.
+    """A running application. *deciding* is the mode of its loop, *why* the reason.
 
-    *warning* is why the target cannot be met; *now* what the last turn said. *history* is
-    where its turns are written.
+    *warning* says why the target cannot be met, *now* is the reason of the last decision, and
+    *history* the file of its turns.
     """
 
     name: str
@@ -98,19 +98,19 @@ class Status:
 
     @property
     def processors(self) -> int:
-        """How many there should be in all."""
+        """All processors that should run."""
         return sum(self.allocation.values())
 
 
 class LatestDecisions:
-    """The last decisions that changed something, would have, or failed; and orders by hand."""
+    """The last changes, recommendations, failures and orders by hand."""
 
     def __init__(self) -> None:
         self._told: deque[DecisionStatus] = deque(maxlen=_MOST_DECISIONS)
         self._news = News()
 
     def add(self, episode: Episode) -> bool:
-        """Take in the next turn, and tell whether it is news: a wish is so only once."""
+        """Add the next turn, and return whether it is new: a repeated recommendation is not."""
         if not self._news(episode):
             return False
         decision = episode.decision
@@ -129,7 +129,7 @@ class LatestDecisions:
         return True
 
     def told(self) -> list[DecisionStatus]:
-        """Return them, the oldest first."""
+        """Return the decisions, the oldest first."""
         return list(self._told)
 
 
@@ -138,7 +138,7 @@ def status(
     decisions: Sequence[DecisionStatus] = (),
     history: str | None = None,
 ) -> Status:
-    """Return how it is."""
+    """Return the status."""
     orders, mode, known = supervisor.orders, supervisor.mode, supervisor.knowledge
     seen, state = _last_usable(known), health(supervisor.engine)
     allocation = dict(supervisor.engine.plan.allocation)
@@ -172,7 +172,7 @@ def _last_usable(known: Knowledge) -> Observation:
     for episode in reversed(known.episodes):
         if episode.observation.usable:
             return episode.observation
-    return Observation.unusable(0.0, 0.0, "nothing was seen yet")
+    return Observation.unusable(0.0, 0.0, "nothing was measured yet")
 
 
 def _measured(seen: Observation, target: Target) -> Measured:

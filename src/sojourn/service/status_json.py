@@ -1,4 +1,4 @@
-"""The JSON of a status: what goes over the socket, and what `top --json` prints."""
+"""The JSON of a status, for the socket and `top --json`."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields
@@ -14,7 +14,7 @@ _Record = TypeVar("_Record")
 
 
 def to_json(status: Status) -> dict[str, Any]:
-    """Return it, to be read by `from_json` or by anybody."""
+    """Return the JSON of a status."""
     health = status.health
     told = {
         "name": status.name,
@@ -51,9 +51,9 @@ def to_json(status: Status) -> dict[str, Any]:
 
 
 def from_json(told: Mapping[str, Any]) -> Status:
-    """Return the status that *told* is the JSON of.
+    """Return the status in its JSON.
 
-    An application of an earlier version may not tell all of it, one of a later version more.
+    That of an earlier version may have fewer fields, that of a later version more.
     """
     held = told.get("inner_topics") or {}
     health = {
@@ -79,6 +79,6 @@ def from_json(told: Mapping[str, Any]) -> Status:
 
 
 def _record(kind: type[_Record], told: Mapping[str, Any]) -> _Record:
-    """Return a record of those of its fields that are told."""
+    """Return a record from the fields that are there."""
     names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
     return kind(**{name: told[name] for name in names if name in told})

@@ -1,4 +1,4 @@
-"""Keeps the loop of a running application going: one thread turns it, others give orders."""
+"""The loop of a running application: one thread runs it, others give orders."""
 
 import threading
 import time
@@ -26,20 +26,20 @@ from sojourn.topology import Topology
 
 __all__ = ["RESUMES", "Supervisor"]
 
-RESUMES = "`sojourn resume` lets it decide again"
-"""What is said wherever the loop was paused."""
+RESUMES = "`sojourn resume` starts it again"
+"""What messages say when the loop is paused."""
 
-# A loop that fails so often in a row in so short a time will not get better by itself.
+# After as many failures in a row within this time the loop stops deciding.
 _MOST_FAILURES, _WITHIN_S = 10, 60.0
 _MOST_NOTICES = 100
 
 
 class Supervisor:
-    """A started engine, and the loop that keeps it at a goal.
+    """A started engine, and its loop.
 
-    `turns` belongs to one thread; everything else may be called by any. A change by hand is
+    `turns` belongs to one thread; everything else may be called from any. A change by hand is
     never undone by a decision that was under way: both take the same lock. *acting* is true
-    while a decision is carried out, which nobody should cut in two.
+    while a decision is carried out, which must not be interrupted.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Supervisor:
 
     @property
     def knowledge(self) -> Knowledge:
-        """What the loop knows now."""
+        """The current knowledge of the loop."""
         return self._loop.knowledge
 
     @property
@@ -81,17 +81,17 @@ class Supervisor:
 
     @property
     def warning(self) -> str:
-        """Why the target cannot be met, as far as operators were measured; or nothing."""
+        """Why the target cannot be met, from what was measured; "" if it can."""
         return self._floor.warning
 
     def end(self) -> None:
-        """Turn no more after the turn that is under way."""
+        """End the loop after the current turn."""
         self._loop.end()
 
     def turns(self, until_s: float = inf) -> Iterator[Episode]:
-        """Return each turn, and what was done by hand between two, until it is *until_s*.
+        """Yield each turn, and what was done by hand between turns, until *until_s*.
 
-        Raise `EngineError` when the application is gone.
+        Raise `EngineError` when the application stops.
         """
         return self._loop.run(until_s, self._turn)
 
@@ -101,9 +101,9 @@ class Supervisor:
             yield self._notices.popleft()
 
     def scale(self, asked: Mapping[str, int], by: str = "") -> str:
-        """Give operators the processors that are *asked* for, and say what was done.
+        """Set the processors of operators, and return a message.
 
-        The loop is paused then, or it would undo what somebody wanted. *by* is who that was.
+        The loop is paused, because it would undo the change. *by* is the user.
         """
         with self._lock:
             self._check_open()
@@ -118,35 +118,35 @@ class Supervisor:
                 self._follow(Mode("paused", "processors were set by hand"))
             if not cost.changed:
                 self._told(f"paused with `sojourn scale`{_by(by)}: it only recommends")
-                return f"{_pairs(asked)} already; the loop is paused, {RESUMES}"
+                return f"{_pairs(asked)} already; the loop is paused: {RESUMES}"
             self.changes += 1
             self._notice(before, after, cost)
         done = ", ".join(f"{name} {was} -> {now}" for name, (was, now) in cost.changed.items())
-        return f"{done}; the loop is paused, {RESUMES}"
+        return f"{done}; the loop is paused: {RESUMES}"
 
     def pause(self, by: str = "") -> str:
-        """Let the loop recommend only, and say so."""
+        """Pause the loop: it only recommends. Return a message."""
         with self._lock:
             self._check_open()
             if self.mode.name == "failed":
-                return f"the loop does not decide anyway: {self.mode.why}"
+                return f"the loop has stopped already: {self.mode.why}"
             self._follow(Mode("paused", "it was paused by hand"))
             self._told(f"paused with `sojourn pause`{_by(by)}: it only recommends")
-        return f"the loop is paused: it looks and recommends; {RESUMES}"
+        return f"the loop is paused: it measures and recommends; {RESUMES}"
 
     def resume(self, by: str = "") -> str:
-        """Let the loop decide again, and say so."""
+        """Resume the loop, and return a message."""
         with self._lock:
             self._check_open()
             self._failures.clear()
             self._follow(ACTIVE)
             self._told(f"resumed with `sojourn resume`{_by(by)}: {self.orders.said}")
-            return f"the loop decides: {self.orders.said}"
+            return f"the loop is active: {self.orders.said}"
 
     def set_goal(self, target: Target | None, most: int | None, by: str = "") -> str:
-        """Go after another target, or with another number of processors, and say so."""
+        """Change the target or the maximum number of processors; return a message."""
         if target is None and most is None:
-            raise BadInput("nothing is to be set; write a target, or the most processors")
+            raise BadInput("nothing to set; give a target or a maximum number of processors")
         with self._lock:
             self._check_open()
             now = self.orders
@@ -160,23 +160,23 @@ class Supervisor:
             self._floor.judge(self.knowledge.topology, self.orders.target)
             warned = f"; but {self.warning}" if self.warning else ""
             self._told(f"set with `sojourn set`{_by(by)}: {self.orders.said}{warned}")
-            idle = "" if self.mode.active else f"; the loop is paused, {RESUMES}"
-            return f"from now on {self.orders.said}{idle}{warned}"
+            idle = "" if self.mode.active else f"; the loop is paused: {RESUMES}"
+            return f"now {self.orders.said}{idle}{warned}"
 
     def drain(self, progress: Progress) -> None:
-        """End what was begun; nobody can change anything from now on."""
+        """Finish the current batches; from now on nothing can be changed."""
         with self._lock:
-            self._follow(Mode("ending", "it is being drained"))
+            self._follow(Mode("ending", "the application is stopping"))
         drain(self.engine, progress)
 
     def _turn(self) -> Iterator[Episode]:
-        """Yield the orders that were given, and what the loop did."""
+        """Yield the orders since the last turn, and the turn."""
         turned: tuple[Episode, ...] = ()
         try:
             turned = (self._decided(self._look()),)
         except EngineError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the application goes on
+        except Exception as error:  # noqa: BLE001 - the application continues
             self._start_over(error)
         else:
             self._failures.clear()
@@ -203,9 +203,9 @@ class Supervisor:
         return replace(episode, target=target)
 
     def _start_over(self, error: Exception) -> None:
-        """Let the loop go on after *error*, or only look if there were too many."""
+        """Continue with a new loop after *error*; stop deciding after too many."""
         if self.mode.name == "failed":
-            time.sleep(self.every_s)  # not even looking works, and nobody is told again
+            time.sleep(self.every_s)  # observing fails too; it was reported before
             return
         failure = f"{type(error).__name__}: {error}"
         said = "the loop failed; a new one takes over"
@@ -214,29 +214,29 @@ class Supervisor:
             self._failures.append(now_s)
             often = len(self._failures) == _MOST_FAILURES
             if often and now_s - self._failures[0] <= _WITHIN_S:
-                said = f"the loop failed {_MOST_FAILURES} times and decides no more; {RESUMES}"
+                said = f"the loop failed {_MOST_FAILURES} times and has stopped; {RESUMES}"
                 self._follow(Mode("failed", f"{said}: {failure}"))
             self._loop.start_over()
             self._told(said, failure)
 
     def _follow(self, mode: Mode) -> None:
-        """Let the loop go after the orders of now in *mode*."""
+        """Give the loop the current orders, in *mode*."""
         failed = mode.name == "failed"
         self._loop.follow(NoChange(mode.why) if failed else self.orders.policy, mode)
 
     def _check_open(self) -> None:
         if self.mode.name == "ending":
-            raise EngineError(f"nothing can be changed any more: {self.mode.why}")
+            raise EngineError(f"nothing can be changed: {self.mode.why}")
 
     def _told(self, reason: str, failure: str = "") -> None:
-        """Keep what the loop was told, or how it failed, where processors stay as they are."""
+        """Record an order or a failure that leaves processors as they are."""
         same = self.engine.plan
         self._notice(same, replace(same, reason=reason, expected=None), None, failure)
 
     def _notice(self, before: Plan, after: Plan, cost: Cost | None, failure: str = "") -> None:
-        """Keep what happened outside of turns for those who watch and write the history."""
+        """Record what happened between turns, for the output and the history."""
         at_s = self.engine.now_s
-        seen = Observation.unusable(at_s, at_s, "this is not a look of the loop")
+        seen = Observation.unusable(at_s, at_s, "not an observation of the loop")
         decision = Decision(at_s=at_s, before=before, after=after)
         self._notices.append(
             Episode(

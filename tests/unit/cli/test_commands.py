@@ -98,7 +98,14 @@ def test_explain_tells_gains_headroom_and_neighbours():
 
 def test_tables_tell_the_same():
     shown = run("explain", VLD, "--processors", 22, "--target-p95", "4s").stdout
-    for word in ("extract", "aggregate", "completion", "p99", "one move away", "headroom"):
+    for word in (
+        "extract",
+        "aggregate",
+        "completion",
+        "p99",
+        "with one processor moved",
+        "headroom",
+    ):
         assert word in shown
     shown = run("plan", VLD, "--target-p95", "3s", "--slots-per-node", 5).stdout
     assert "nodes       4" in shown
@@ -165,7 +172,7 @@ def test_a_single_operator_has_no_neighbours_to_show():
     }
     shown = run("explain", "-", "--processors", 1, text=json.dumps(one))
     assert shown.exit_code == 0
-    assert "one move away" not in shown.stdout
+    assert "with one processor moved" not in shown.stdout
 
 
 def test_a_topology_may_come_from_standard_input():
@@ -197,9 +204,12 @@ def test_a_topology_may_come_from_standard_input():
         (("plan", VLD, "--processors", 22, "--slots-per-node", 0), "0 slots per node"),
         (("predict", VLD, "--allocation", "extract=10"), "no processors for match, aggregate"),
         (("predict", VLD, "--allocation", BEST + ",x=1"), "there is no operator 'x'"),
-        (("predict", VLD, "--allocation", "extract=-1"), "'extract=-1' is not an operator and"),
+        (
+            ("predict", VLD, "--allocation", "extract=-1"),
+            "'extract=-1' is not OPERATOR=PROCESSORS",
+        ),
         (("predict", VLD, "--allocation", "extract=0,match=1,aggregate=1"), "extract: 0 is no"),
-        (("predict", VLD, "--allocation", ""), "'' is not an operator and its processors"),
+        (("predict", VLD, "--allocation", ""), "'' is not OPERATOR=PROCESSORS"),
         (("predict", VLD, "--allocation", "match=1,match=2"), "match occurs twice"),
     ],
 )
@@ -326,15 +336,15 @@ def test_a_polynomial_says_nothing_of_percentiles(tmp_path):
     option = ("--calibration", tmp_path / "calibration.json")
     done = run("plan", VLD, "--target-p95", "3s", *option)
     assert done.exit_code == 2
-    assert "says nothing of p95" in done.stderr
+    assert "does not apply to p95" in done.stderr
     assert run("plan", VLD, "--target-mean", "1.6s", *option).exit_code == 0
 
 
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ("1.0,fast,3\n", "pairs.csv:2: 'fast' is no number of measured_s"),
-        ("1.0\n", "is no number of measured_s"),
+        ("1.0,fast,3\n", "pairs.csv:2: measured_s is 'fast', not a number"),
+        ("1.0\n", "measured_s is None, not a number"),
         ("", "there are no pairs"),
         ("1.0,-2,3\n", "a number that is not positive"),
     ],

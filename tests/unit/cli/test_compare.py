@@ -267,7 +267,7 @@ def test_a_picture_that_cannot_be_written_is_named(tmp_path, stage, made):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "there is no target to judge by; write --target-p95 3s"),
+        ((), "a target is required; write --target-p95 3s"),
         (("--target-p95", "3s", "--target-mean", "1s"), "--target-mean and --target-p95 are"),
         (
             (*FEW, "--policies", "drs,oracle"),
@@ -291,9 +291,9 @@ def test_a_picture_that_cannot_be_written_is_named(tmp_path, stage, made):
         ),
         ((*FEW, "--service", "weibull"), "'weibull' is not a shape of service times"),
         ((*FEW, "--gaps", "weekly"), "'weekly' is not a shape of gaps"),
-        ((*FEW, "--gaps", "batches:many"), "'batches:many' is not a shape of gaps with its"),
-        ((*FEW, "--gaps", "on_off:2s"), "write on_off:2s:5s, batches:10, or the shape alone"),
-        ((*FEW, "--gaps", "uniform:3"), "'uniform:3' is not a shape of gaps with its values"),
+        ((*FEW, "--gaps", "batches:many"), "'batches:many' is not a pattern of arrivals"),
+        ((*FEW, "--gaps", "on_off:2s"), "write on_off:2s:5s, batches:10, or the name alone"),
+        ((*FEW, "--gaps", "uniform:3"), "'uniform:3' is not a pattern of arrivals"),
         ((*FEW, "--gaps", "batches:0"), "the size of batches is 0; write 1 or more"),
         ((*FEW, "--export", VLD), "static-1.parquet: cannot be written"),
     ],

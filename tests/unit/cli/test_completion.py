@@ -20,7 +20,6 @@ from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
 from sojourn.service.status import status
-from sojourn.service.status_json import to_json
 from sojourn.service.supervisor import Supervisor
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -61,7 +60,7 @@ def listening(tmp_path, name="vld"):
         Server(
             claim.socket,
             claim.token,
-            partial(answer, running, lambda: to_json(status(running))),
+            partial(answer, running, partial(status, running)),
         ),
     ):
         yield running
@@ -118,6 +117,6 @@ def test_every_command_has_an_example_and_a_place_in_the_help():
         assert f"sojourn {name}" in command.help, name
         assert command.rich_help_panel, name
     shown = CliRunner().invoke(app, ["--help"]).stdout
-    panels = ("Plan", "Try out", "Run and watch", "Tell a running application", "Kafka")
+    panels = ("Plan", "Try out", "Run and watch", "Control a running application", "Kafka")
     places = [shown.index(f"─ {panel} ─") for panel in panels]
     assert places == sorted(places)

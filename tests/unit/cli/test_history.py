@@ -189,15 +189,15 @@ def test_of_many_operators_the_processors_are_added_up(tmp_path):
 def test_a_summary_says_what_it_came_to(tmp_path):
     said = run(written(tmp_path / "h", SHORT)).stdout
     for words in (
-        "turns       9 in 0:01:30, 1 of them not usable",
+        "turns       9 in 0:01:30, 1 of them unusable",
         "changes     1: 1 up, 2 up failed, 1 down advised",
-        "their cost  paused for 7 s in all, 3 records came again",
+        "their cost  7 s of pauses in all, 3 records replayed",
         "target      p95 ≤ 3 s: above it in 8 of 8 turns",
     ):
         assert words in said
     # 2 s of 4 s was said three times; 8 s of 4 s was for a turn with a pause, and counts not
-    assert "latency         3       -50.0%    50.0%" in said
-    assert "a               3      +100.0%   100.0%" in said
+    assert "latency         3       -50.0%            50.0%" in said
+    assert "a               3      +100.0%           100.0%" in said
 
 
 def test_every_turn_can_have_its_own_line(tmp_path):
@@ -215,7 +215,7 @@ def test_only_the_decisions_to_change_can_be_shown(tmp_path):
 def test_the_last_lines_are_shown_and_the_summary_is_of_all(tmp_path):
     path = written(tmp_path / "h", SHORT)
     done = run(path, "--last", 2)
-    assert "4 lines before these; --last 0 shows all" in done.stdout
+    assert "4 earlier lines; --last 0 shows all" in done.stdout
     assert times(done.stdout) == ["0:01:20", "0:01:30"]
     assert "turns       9 in" in done.stdout
     assert "before these" not in run(path, "--last", 0).stdout
@@ -244,7 +244,7 @@ def test_a_loop_without_a_model_has_nothing_to_compare(tmp_path):
     path = written(tmp_path / "h", [turn(1), turn(2)], target=None)
     said = run(path).stdout
     assert "2.5 s" in rows(said)[0]  # the mean
-    assert "expected    nothing that could be compared with what then happened" in said
+    assert "expected    no prediction could be compared with a measurement" in said
     assert "target  " not in said
 
 
@@ -256,7 +256,7 @@ def test_a_run_without_a_turn_is_said_to_have_none(tmp_path):
     assert run_json(path)["turns"] == []
     refused = run(path, "--plot", tmp_path / "h.png")
     assert refused.exit_code == 2
-    assert "there is nothing to draw: the loop has not had a turn yet" in refused.stderr
+    assert "there is nothing to plot: the loop has not had a turn yet" in refused.stderr
 
 
 # -- orders by hand, and a target for each turn ------------------------------------------------
@@ -266,7 +266,7 @@ def told(at_s, reason, target):
     """Return an order by hand between two turns."""
     same = Plan.here({"a": 2}, reason=reason)
     return Episode(
-        observation=Observation.unusable(at_s, at_s, "this is not a look of the loop"),
+        observation=Observation.unusable(at_s, at_s, "not an observation of the loop"),
         decision=Decision(at_s=at_s, before=same, after=same),
         target=target,
     )
@@ -322,7 +322,7 @@ def test_a_picture_shows_each_target_and_orders(tmp_path):
     text = picture(tmp_path, ORDERED, TARGET)
     for words in ("p95 ≤ 3 s", "then mean ≤ 1 s", "told"):
         assert f"<!-- {words} -->" in text
-    assert "not usable" not in text
+    assert "unusable" not in text
 
 
 # -- which file it is --------------------------------------------------------------------------
@@ -476,7 +476,7 @@ def test_a_picture_says_what_it_shows(tmp_path):
     text = picture(tmp_path, SHORT, TARGET, title="rehearsed")
     for words in (
         "rehearsed", "roots per second", "p95, seconds", "processors", "arrivals", "measured",
-        "expected", "p95 ≤ 3 s", "not usable", "up", "up failed", "down advised", "seconds",
+        "expected", "p95 ≤ 3 s", "unusable", "up", "up failed", "down advised", "seconds",
     ):  # fmt: skip
         assert f"<!-- {words} -->" in text
     assert text.count("<!-- up failed -->") == 1
@@ -525,7 +525,7 @@ def test_what_never_ends_or_was_not_measured_is_left_out(tmp_path):
 
 
 def test_nothing_cannot_be_drawn(tmp_path):
-    with pytest.raises(BadInput, match="nothing to draw"):
+    with pytest.raises(BadInput, match="nothing to plot"):
         draw_history([], tmp_path / "h.png")
 
 

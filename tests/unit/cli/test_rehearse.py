@@ -105,7 +105,7 @@ def test_each_change_is_a_line_and_the_score_comes_last(trace):
     assert done.exit_code == 0
     head, load, empty, first, *others = done.stdout.splitlines()
     assert head == "vld · threshold, p95 ≤ 3 s"
-    assert (load, empty) == ("0:05:00 of load, from 6 per s and 5:5:1 on", "")
+    assert (load, empty) == ("0:05:00 of load; starts at 6 per s with 5:5:1", "")
     assert re.fullmatch(r"0:0\d:\d0  (up|down)  +5:5:1 -> [\d:]+  utilisation .*", first)
     end = "\n".join(others)
     assert re.search(r"score +outside p95 ≤ 3 s for \d+\.\d% of the time; \d\.\d\d proc", end)
@@ -196,7 +196,7 @@ def test_a_load_of_nothing_has_no_worst_latency(tmp_path):
 
 def test_what_is_never_done_is_counted(trace):
     done = run(VLD, "--trace", trace, *P95, "--policy", "static", "--processors", 3)
-    assert re.search(r"\d+ roots never done; 0\.25 processor-hours", done.stdout)
+    assert re.search(r"\d+ roots not completed; 0\.25 processor-hours", done.stdout)
 
 
 def test_an_interrupted_rehearsal_has_no_score(trace, monkeypatch):
@@ -456,28 +456,34 @@ def test_a_policy_from_the_current_folder_decides(trace, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "there is no target to judge by; write --target-p95 3s"),
+        ((), "a target is required; write --target-p95 3s"),
         ((*P95, "--policy", "oracle"), "unknown policy 'oracle'; write one of "),
         (
             (*P95, "--policy", "ds2", "--forecast"),
-            "--forecast: ds2 has no option 'forecast'; choose of scaling_factor, warm_up",
+            "--forecast: ds2 has no option 'forecast'; it has scaling_factor, warm_up",
         ),
         ((*P95, "--policy", "ds2", "--t-ra", "9s"), "--t-ra: ds2 has no option 't_ra_s'"),
-        ((*P95, "--policy", "static", "--t-ra", "9s"), "it has none, so leave it out"),
+        ((*P95, "--policy", "static", "--t-ra", "9s"), "it has no options, so leave it out"),
         ((*P95, "--policy", "ds2", "--set", "margin=1"), "ds2 has no option 'margin'"),
-        ((*P95, "--set", "margin"), "'margin' is no option and its value; write margin=0.2"),
-        ((*P95, "--set", "margin=much"), "--set 'margin=much': 'much' is no number; write 0.2"),
+        (
+            (*P95, "--set", "margin"),
+            "'margin' is not OPTION=VALUE; write, for example, margin=0.2",
+        ),
+        (
+            (*P95, "--set", "margin=much"),
+            "--set 'margin=much': 'much' is not a number; write, for example, 0.2",
+        ),
         ((*P95, "--set", "margin=-1"), "caution: margin is -1.0; write 0 or more"),
         ((*P95, "--t-ra", "9"), "'9' has no unit"),
         ((*P95, "--drain", "0s"), "drs: drain_s is 0.0; write more than 0"),
         ((*P95, "--every", "1h"), "the load lasts 300 s, but the first look is after 3600 s"),
         ((*P95, "--pause", "a while"), "'a while' is not a time"),
-        ((*P95, "--quiet-hours", "noon"), "'noon' are not quiet hours; write 08:00-18:00"),
-        ((*P95, "--quiet-hours", "8-9"), "'8' is no time of the day; write 08:30"),
-        ((*P95, "--quiet-hours", "24:30-25:00"), "'24:30' is no time of the day"),
-        ((*P95, "--quiet-hours", "08:60-09:00"), "'08:60' is no time of the day"),
+        ((*P95, "--quiet-hours", "noon"), "'noon' is not FROM-UNTIL; write 08:00-18:00"),
+        ((*P95, "--quiet-hours", "8-9"), "'8' is not a time of day; write 08:30"),
+        ((*P95, "--quiet-hours", "24:30-25:00"), "'24:30' is not a time of day"),
+        ((*P95, "--quiet-hours", "08:60-09:00"), "'08:60' is not a time of day"),
         ((*P95, "--quiet-hours", "08:00-08:00"), "quiet hours begin and end at 28800.0 s"),
-        ((*P95, "--begins-at", "dawn"), "'dawn' is no time of the day; write 08:30"),
+        ((*P95, "--begins-at", "dawn"), "'dawn' is not a time of day; write 08:30"),
         ((*P95, "--history", VLD), "vld.yaml: is not a history"),
     ],
 )

@@ -113,14 +113,14 @@ def test_a_claim_that_does_not_hold_ends_with_status_1(tmp_path, monkeypatch):
     [
         (("drs15-fig5",), "unknown experiment 'drs15-fig5'; write one of drs15-fig6"),
         ((), "name some, or write --all or --list"),
-        (("drs15-fig9", "--faster", "6"), "are for Spark; write --engine spark"),
-        (("drs15-fig9", "--within", "6m"), "are for Spark; write --engine spark"),
+        (("drs15-fig9", "--faster", "6"), "need --engine spark"),
+        (("drs15-fig9", "--within", "6m"), "need --engine spark"),
         (("drs15-fig5", "--engine", "spark"), "unknown experiment 'drs15-fig5'"),
         (
             ("drs15-fig9", "drs15-fig6", "--engine", "spark"),
-            "drs15-fig6 is not about re-allocation, and takes the simulator; on Spark there",
+            "drs15-fig6 is not about re-allocation and runs on the simulator only; on",
         ),
-        (("--all", "--engine", "spark", "--faster", "0"), "--faster 0 cannot be"),
+        (("--all", "--engine", "spark", "--faster", "0"), "--faster 0 is not positive"),
         (("--all", "--engine", "spark", "--within", "9s"), "write --within 4m or more"),
     ],
 )
@@ -158,7 +158,7 @@ def test_without_matplotlib_there_are_no_pictures_but_verdicts(tmp_path, monkeyp
     monkeypatch.setattr(builtins, "__import__", without)
     result = run("drs15-fig8", "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    assert "no pictures: plots need matplotlib" in result.stderr
+    assert "no plots: plots need matplotlib" in result.stderr
     assert not list(tmp_path.glob("*.png"))
     assert "![" not in (tmp_path / "report.md").read_text(encoding="utf-8")
 

@@ -82,8 +82,8 @@ def test_it_runs_for_as_long_as_it_is_told_and_is_drained(engines):
     assert done.exit_code == 0, done.output
     head, where, how, empty, first, *_ = done.stdout.splitlines()
     assert head == "vld · drs, mean ≤ 2 s, at most 25 processors, t_ra_s=5s, drain_s=5s"
-    assert re.fullmatch(r"runs, pid \d+; Kafka at 127.0.0.1:9092; state in .*/vld", where)
-    assert how.startswith("Ctrl-C ends it")
+    assert re.fullmatch(r"running, pid \d+; Kafka at 127.0.0.1:9092; state in .*/vld", where)
+    assert how.startswith("Ctrl-C: finish the current batch, then exit.")
     assert empty == ""
     assert re.match(r"0:00:01  up    1:1:1 -> \d+:\d+:1  extract, match cannot keep up", first)
     assert "waiting for the batch of extract to end\ndrained\n" in done.stderr
@@ -161,12 +161,12 @@ def test_it_begins_with_what_the_run_before_had_unless_it_is_fresh(tmp_path):
 
     assert begun()["allocation"] == {"extract": 12, "match": 9, "aggregate": 1}
     assert begun()["begins_with"] == (
-        "extract=12, match=9 (as in the run before); aggregate=1 (min_processors)"
+        "extract=12, match=9 (as in the last run); aggregate=1 (min_processors)"
     )
     told = begun("--start", "match=14")
     assert told["allocation"] == {"extract": 10, "match": 14, "aggregate": 1}
     assert told["begins_with"] == (
-        "match=14 (--start); extract=10 (as in the run before, within the bounds of now); "
+        "match=14 (--start); extract=10 (as in the last run, within the current bounds); "
         "aggregate=1 (min_processors)"
     )
     assert begun("--fresh")["allocation"] == {"extract": 1, "match": 1, "aggregate": 1}
@@ -179,7 +179,10 @@ def test_that_the_processors_of_now_cannot_be_kept_is_said_once(monkeypatch):
     monkeypatch.setattr(LiveSimulator, "health", lambda _engine: Health(unkept=why))
     done = run("--for", "5s")
     assert done.exit_code == 0
-    assert done.stderr.count(f"the next start will not know of this: {why}\n") == 1
+    assert (
+        done.stderr.count(f"the current processors are not saved for the next start: {why}\n")
+        == 1
+    )
 
 
 def test_passive_it_changes_nothing(engines):
@@ -214,7 +217,7 @@ def test_a_port_is_for_a_broker_of_its_own(engines):
     assert engines.made[0][1][2].broker_port == 9092
     done = run("--broker-port", 9092, "--bootstrap-servers", "k:9092")
     assert done.exit_code == 2
-    assert "--bootstrap-servers k:9092 has others; leave out one of them" in done.stderr
+    assert "--bootstrap-servers k:9092 names others; leave out one of them" in done.stderr
 
 
 @pytest.mark.usefixtures("engines")
@@ -266,21 +269,24 @@ def test_drawn_live_it_shows_the_last_minutes():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--start", "match"), "'match' is not an operator and its processors"),
+        (("--start", "match"), "'match' is not OPERATOR=PROCESSORS"),
         (("--start", "votes=2"), "there is no operator 'votes'"),
-        (("--start", "match=40"), "42 processors in all, and 25 are the most"),
-        (("--max-processors", "2"), "at most 2 processors, but the operators have 3"),
-        (("--every", "0s"), "--every 0s is no time"),
-        (("--for", "0s"), "--for 0s is no time"),
+        (("--start", "match=40"), "42 processors in all is above the maximum, 25"),
+        (("--max-processors", "2"), "the maximum is 2 processors, and the operators need 3"),
+        (("--every", "0s"), "--every 0s is not positive"),
+        (("--for", "0s"), "--for 0s is not positive"),
         (("--policy", "hpa"), "unknown policy 'hpa'"),
         (
             ("--policy", "ds2", "--forecast"),
-            "--forecast: ds2 has no option 'forecast'; choose of scaling_factor",
+            "--forecast: ds2 has no option 'forecast'; it has scaling_factor",
         ),
-        (("--starting-offsets", "soon"), "'soon' is no place to start"),
-        (("--starting-offsets", "2026-01-31T12:00"), "give it a time zone: 2026-01-31T12:00Z"),
-        (("--kafka-option", "hunter2"), "the 1. of them: it is not key=value"),
-        (("--target-p95", "1s"), "a plan keeps one target"),
+        (("--starting-offsets", "soon"), "'soon' is not a start"),
+        (
+            ("--starting-offsets", "2026-01-31T12:00"),
+            "has no time zone; write 2026-01-31T12:00Z",
+        ),
+        (("--kafka-option", "hunter2"), "--kafka-option number 1 is not key=value"),
+        (("--target-p95", "1s"), "are both given; write one"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_started(engines, arguments, said):
@@ -306,7 +312,7 @@ def test_options_in_a_file_that_cannot_be_are_refused_without_showing_them(tmp_p
     with pytest.raises(BadFile, match="cannot be read"):
         read_kafka_options([], tmp_path / "none")
     (tmp_path / "odd").write_text("a=b\nhunter2\n")
-    with pytest.raises(BadInput, match="odd:2: it is not key=value") as refused:
+    with pytest.raises(BadInput, match="odd:2 is not key=value") as refused:
         read_kafka_options([], tmp_path / "odd")
     assert "hunter2" not in str(refused.value)
     (tmp_path / "bytes").write_bytes(b"\xff\xff")
@@ -319,7 +325,7 @@ def test_without_spark_it_says_what_to_install(monkeypatch):
     done = run("--for", "1s")
     assert done.exit_code == 3
     assert "which is not installed; install sojourn[spark]" in done.stderr
-    assert command("ps").stdout == "no application runs\n"
+    assert command("ps").stdout == "no application is running\n"
 
 
 def test_without_java_it_says_so(monkeypatch, tmp_path):
@@ -368,7 +374,9 @@ def test_what_cannot_be_drained_is_status_1(engines):
     engines.options["drain_s"] = -1
     done = run("--for", "1s")
     assert done.exit_code == 1
-    assert "not all that was begun is done: extract: the batch did not end" in done.stderr
+    assert (
+        "the current batches were not finished: extract: the batch did not end" in done.stderr
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -396,7 +404,7 @@ def test_a_second_one_stops_it_at_once():
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert error == "vld was stopped at once\n"
+    assert error == "vld was interrupted\n"
 
 
 @pytest.mark.usefixtures("engines")
@@ -446,7 +454,7 @@ def test_two_signals_stop_it_wherever_it_is(engines, monkeypatch):
     engines.options["raises"] = lambda _now_s: interrupt(2)
     done = run()
     assert done.exit_code == 130
-    assert "at once; 7 records that were begun come again at the next start" in done.stderr
+    assert "vld was interrupted; 7 records are repeated at the next start" in done.stderr
     monkeypatch.setattr(LiveSimulator, "apply", lambda *_: interrupt(2))
     engines.options["raises"] = None
     assert run().exit_code == 130
@@ -459,7 +467,7 @@ def test_one_signal_ends_a_start_that_takes_long(engines, monkeypatch):
     monkeypatch.setattr(LiveSimulator, "start", lambda *_: interrupt())
     assert run().exit_code == 130
     assert engines.of(0).stopped
-    assert command("ps").stdout == "no application runs\n"
+    assert command("ps").stdout == "no application is running\n"
 
 
 def test_one_signal_is_enough_while_it_is_drained_anyway(engines, monkeypatch):
@@ -506,7 +514,7 @@ def test_a_port_that_is_taken_is_told_before_anything_is_started(engines):
         taken.listen()
         done = run("--for", "1s", "--prometheus", taken.getsockname()[1])
     assert done.exit_code == 3
-    assert "name another with --prometheus" in done.stderr
+    assert "choose another with --prometheus" in done.stderr
     assert engines.made == []
 
 

@@ -95,7 +95,7 @@ def test_a_simulated_application_is_steered_from_another_terminal(tmp_path):
         assert told["inner_topics"] == {"records": None, "bytes": None}
         assert "topics between" not in said("top", "--once")
         assert "p95 ≤ 2.5 s" in said("set", "--target-p95", "2500ms")
-        assert "the loop decides" in said("resume")
+        assert "the loop is active" in said("resume")
         assert "paused" in said("pause")
         done = CliRunner().invoke(app, ["dead-letters"])
         assert (done.exit_code, "the simulator does not use Kafka" in done.stderr) == (3, True)
@@ -109,7 +109,7 @@ def test_a_simulated_application_is_steered_from_another_terminal(tmp_path):
     assert re.search(r"waiting for \d+ roots in flight\ndrained\n", error)
     assert "starting vld on the simulator with" in error
     assert "turns " in printed
-    assert said("ps") == "no application runs\n"
+    assert said("ps") == "no application is running\n"
     # looked back on: the state of this engine is not that of Spark
     assert "resumed with `sojourn resume`" in said("history", "--app", "vld.simulator")
     page = tmp_path / "page.html"
@@ -123,9 +123,7 @@ def test_it_ends_in_its_time_and_the_next_start_goes_on_with_its_processors():
     assert first[-1]["event"] == "end"
     assert 1 <= first[-1]["turns"] <= 5
     again = said_by("--for", "1s", "--json", "--passive")
-    assert again[0]["begins_with"] == (
-        "extract=12, match=12, aggregate=1 (as in the run before)"
-    )
+    assert again[0]["begins_with"] == ("extract=12, match=12, aggregate=1 (as in the last run)")
 
 
 def said_by(*arguments):
@@ -162,12 +160,11 @@ def test_an_application_in_python_is_simulated_with_what_is_guessed(tmp_path, mo
     first, *_ = map(json.loads, said("run", address, *arguments).splitlines())
     _, takes, sends = first["notes"]
     assert takes == (
-        "nobody said how long same takes for a record, so 10 ms are assumed; give service_s= "
-        "to its @app.operator"
+        "the service time of same is unknown: 10 ms is assumed; give service_s= to its "
+        "@app.operator"
     )
     assert sends == (
-        "nobody said how many records lines sends, so 1 per second is assumed; write --rate "
-        "lines=40"
+        "the rate of lines is unknown: 1 record per second is assumed; write --rate lines=40"
     )
     first, *_ = map(
         json.loads, said("run", address, *arguments, "--rate", "lines=200").splitlines()
@@ -191,31 +188,31 @@ def test_an_application_in_python_is_simulated_with_what_is_guessed(tmp_path, mo
 )
 def test_what_only_spark_has_is_refused_by_name(option, value):
     error = refused(VLD, "--engine", "simulator", option, value)
-    assert f"{option} is for the engine spark, and this is simulator; leave it out" in error
+    assert f"{option} is for the engine spark, not simulator; leave it out" in error
 
 
 def test_what_only_the_simulator_has_is_refused_by_name():
     error = refused(VLD, "--rate", "frames=20")
-    assert "--rate is for the engine simulator, and this is spark; leave it out" in error
+    assert "--rate is for the engine simulator, not spark; leave it out" in error
 
 
 def test_other_engines_are_not_told_what_they_do_not_know(tmp_path):
     trace = tmp_path / "trace.csv"
     trace.write_text("0,20\n60,40\n")
-    assert "--trace is sent by spark and simulator" in refused(
+    assert "--trace needs the engine spark or simulator" in refused(
         VLD, "--engine", "live_engine:launch", "--trace", trace
     )
     assert "unknown engine 'flink'; write one of spark, simulator" in refused(
         VLD, "--engine", "flink"
     )
     error = refused("spark.shop:app", "--trace", trace)
-    assert "--trace sends what a topology file's operators read" in error
+    assert "--trace generates records for a topology file only" in error
 
 
 def test_the_state_of_another_engine_is_refused(tmp_path):
     state = str(tmp_path / "state")
     said_by("--for", "200ms", "--json", "--passive", "--state", state)
-    assert "is the state of vld on simulator, and this is vld on spark" in refused(
+    assert "is the state of vld on simulator, not of vld on spark" in refused(
         VLD, "--state", state
     )
 

@@ -75,7 +75,7 @@ def test_too_short_a_run_has_no_half_widths():
 def test_the_table_stands_beside_the_prediction():
     shown = run(VLD, *BEST, "--records", 20_000, "--seed", 3).stdout
     for words in (
-        "vld · simulated, seed 3", "extract", "gigk predicts", "off by", "±", "completion",
+        "vld · simulated, seed 3", "extract", "gigk predicts", "error", "±", "completion",
         "p99", "20000 roots", "s simulated", "s real; measured after",
     ):  # fmt: skip
         assert words in shown
@@ -150,7 +150,7 @@ def test_a_plot_is_a_picture(tmp_path, allocation):
         ((*BEST, "--rates", "nowhere.csv"), "nowhere.csv: cannot be read"),
         (("--allocation", "extract=10"), "no processors for match, aggregate"),
         (("--allocation", BEST[1] + ",x=1"), "there is no operator 'x'"),
-        (("--allocation", "extract=many"), "'extract=many' is not an operator and its"),
+        (("--allocation", "extract=many"), "'extract=many' is not OPERATOR=PROCESSORS"),
         (("--allocation", "extract=999999999,match=1,aggregate=1"), "too many to simulate"),
     ],
 )

@@ -113,7 +113,7 @@ def test_the_topology_of_an_application_is_written_as_it_declares_it(shop):
 
 
 def test_a_rate_that_nobody_said_is_asked_for(shop):
-    assert "how many records per second refunds sends; add --rate refunds=40" in refused(
+    assert "the rate of refunds is unknown; add --rate refunds=40" in refused(
         "plan", shop, "--rate", "payments=4", "--processors", 9
     )
     assert "there is no source 'orders'; write payments or refunds" in refused(
@@ -124,7 +124,7 @@ def test_a_rate_that_nobody_said_is_asked_for(shop):
 def test_operators_without_a_hint_are_named_with_the_ways_out(tmp_path, monkeypatch):
     shop = _written(tmp_path, monkeypatch, "max_processors=3")
     error = refused("plan", shop, *RATES, "--processors", 9)
-    assert "nobody said how long book takes for a record; give service_s= in seconds" in error
+    assert "the service time of book is unknown; give service_s= in seconds" in error
     assert f"sojourn topology {shop} --measured -o measured.yaml" in error
 
 
@@ -147,7 +147,7 @@ def test_rates_of_a_file_are_replaced():
 
 @pytest.mark.parametrize("wrong", ["frames", "frames=many", "=3", "frames=-1", "frames=inf"])
 def test_rates_that_are_none_are_refused(wrong):
-    assert "is no source and its rate; write payments=40" in refused(
+    assert "is not SOURCE=PER_S; write payments=40" in refused(
         "plan", VLD, "--rate", wrong, "--processors", 22
     )
 
@@ -226,7 +226,9 @@ def test_operators_that_were_not_measured_are_named(tmp_path):
 
 
 def test_without_a_history_it_is_said_what_there_is():
-    assert "no application has run here; name the file" in refused("topology", "--measured")
+    assert "no application has run here; name a history file" in refused(
+        "topology", "--measured"
+    )
     played(kept("other"), sj.read_topology(VLD), lasts_s=10.0)
     assert "there is no history of 'vld'; there are: other" in refused(
         "topology", VLD, "--measured"
@@ -234,8 +236,8 @@ def test_without_a_history_it_is_said_what_there_is():
 
 
 def test_what_makes_no_sense_is_refused():
-    assert "there is nothing to write" in refused("topology")
-    assert "--history and --run without --measured" in refused("topology", VLD, "--run", 2)
+    assert "no application is named" in refused("topology")
+    assert "--history and --run need --measured" in refused("topology", VLD, "--run", 2)
 
 
 def test_of_several_histories_the_last_written_is_read():

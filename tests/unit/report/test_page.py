@@ -143,7 +143,7 @@ def test_the_head_says_what_the_run_came_to():
     # nine turns were measured, one was above; the blind one counts its processors
     assert said["time outside the target"] == "11.1% 0:00:10 of 0:01:30"
     assert said["changes"] == "1 1 up, 2 up failed, 1 down advised"
-    assert said["lasted"] == "0:01:40 10 turns, 1 not usable"
+    assert said["lasted"] == "0:01:40 10 turns, 1 unusable"
     assert said["last decision"] == "down advised too much: 1"
     assert said["target"].startswith("p95 ≤ 3 s 4.")
 
@@ -168,7 +168,7 @@ def test_each_decision_has_a_row_with_what_came_of_it():
     assert first[5] == "p95 1.998 s"
     # of the blind turn nothing is known: 4 turns until the next decision, 3 of them seen
     assert first[6].endswith(", 2 per s for 0:00:30")
-    assert first[7] == "paused 7 s, 3 records came again"
+    assert first[7] == "paused 7 s, 3 records replayed"
     assert failed[1] == "△ up failed, 2 turns"
     assert failed[3] == "too slow: 4; the engine: no room"
     assert advised[1] == "▽ down advised"
@@ -199,7 +199,7 @@ def test_of_many_operators_a_row_names_some():
 
 def test_predictions_are_told_beside_what_happened():
     tree = made(RUN)
-    assert facts(tree)["prediction off by"].endswith("times")
+    assert facts(tree)["prediction error"].endswith("times")
     (table,) = (t for t in tree.iter("table") if t.get("class") == "errors")
     assert words(table.find(".//tbody/tr/th")) == "latency"
 
@@ -209,8 +209,8 @@ def test_pointing_at_a_time_tells_all_of_it():
     assert len(told) == len(RUN)
     assert told[3].split("\n")[0] == "0:00:30 to 0:00:40"
     assert "outside the target" in told[3]
-    assert "a: 2 running, 2 wanted, 3 called for, backlog 1" in told[0]
-    assert told[5].startswith("0:00:50 to 0:01:00\nnot usable: no reports")
+    assert "a: 2 running, 2 wanted, 3 needed, backlog 1" in told[0]
+    assert told[5].startswith("0:00:50 to 0:01:00\nunusable: no reports")
 
 
 def test_what_a_picture_shows_is_also_said():
@@ -240,7 +240,7 @@ def test_the_end_of_a_batch_is_marked():
 def test_each_turn_is_judged_by_its_own_target_and_orders_are_marked():
     p95, mean = sj.Target("p95", 3.0), sj.Target("mean", 1.0)
     order = Episode(
-        observation=Observation.unusable(25.0, 25.0, "this is not a look of the loop"),
+        observation=Observation.unusable(25.0, 25.0, "not an observation of the loop"),
         decision=Decision(
             at_s=25.0,
             before=Plan.here({"a": 2}),
@@ -304,11 +304,11 @@ def test_turns_that_saw_nothing_leave_gaps():
 def test_nothing_but_blind_turns_is_drawn_as_nothing():
     tree = made([blind(1), blind(2)])
     assert labels(tree)[:2] == [
-        "Load: not known roots per second",
-        "Sojourn time, p95: not known; above p95 ≤ 3 s in 0 of 0 turns",
+        "Load: unknown roots per second",
+        "Sojourn time, p95: unknown; above p95 ≤ 3 s in 0 of 0 turns",
     ]
-    assert facts(tree)["time outside the target"] == "not known nothing was measured"
-    assert facts(tree)["prediction off by"] == "not known nothing to compare"
+    assert facts(tree)["time outside the target"] == "unknown nothing was measured"
+    assert facts(tree)["prediction error"] == "unknown nothing to compare"
 
 
 def test_a_turn_at_no_time_is_left_out():
@@ -376,7 +376,7 @@ def test_of_many_turns_the_page_stays_small():
     tree = read(text)
     assert len(hovered(tree)) <= 1000
     assert len(rows(tree)) == 1000
-    assert "8900 decisions before these are left out." in words(tree)
+    assert "8900 earlier decisions are not shown." in words(tree)
     assert all(d.count("V") <= 1100 for d in paths(tree, "running") + paths(tree, "load"))
     assert tree.find(".//g[@class='marks many']") is not None
     assert "turns" in hovered(tree)[0].split("\n")[0]
@@ -470,7 +470,7 @@ def test_a_page_that_cannot_be_written_says_so(tmp_path):
     before = file.read_bytes()
     for out, said in (
         (tmp_path / "full.html", "cannot be written"),
-        (file, "is no name of a page; let it end in .html"),
+        (file, "does not end in .html; rename it"),
     ):
         done = CliRunner().invoke(app, ["history", str(file), "--html", str(out)])
         assert done.exit_code == 2

@@ -1,21 +1,26 @@
 """What Prometheus reads, compared with what the status says."""
 
+from dataclasses import replace
+
 from prometheus_client.parser import text_string_to_metric_families
 
+from sojourn.decide.target import Target
+from sojourn.engine import Health
 from sojourn.report.prometheus import exposition
+from sojourn.service.status import Measured, OperatorStatus, Status
 
-OPERATOR = {
-    "running": 3, "wanted": 4, "arrivals_per_s": 12_345_678.25, "served_per_s": 2.0,
-    "service_s": 0.5, "wait_s": None, "backlog": 0, "utilisation": float("nan"), "restarts": 2,
-}  # fmt: skip
-STATUS = {
-    "name": "vld", "changes": 3, "max_processors": 25, "deciding": "active", "warning": "",
-    "operators": {"extract": OPERATOR, 'odd \\ "name"': OPERATOR | {"wait_s": 1e-7}},
-    "measured": {"arrivals_per_s": 3.5, "mean_s": 1.0, "percentiles_s": {"p95": 2.0}},
-    "target": {"statistic": "p95", "seconds": 3.0},
-    "health": {"no_broker_s": None, "dead_letters": 3, "replayed": 0, "retried": 1},
-    "inner_topics": {"records": 5, "bytes": 1 << 40},
-}  # fmt: skip
+OPERATOR = OperatorStatus(
+    running=3, wanted=4, arrivals_per_s=12_345_678.25, served_per_s=2.0, service_s=0.5,
+    backlog=0, restarts=2,
+)  # fmt: skip
+STATUS = Status(
+    name="vld", policy="drs", target=Target("p95", 3.0), max_processors=25, deciding="active",
+    why="", every_s=1.0, at_s=9.0, allocation={"extract": 4}, now="", usable=True, changes=3,
+    measured=Measured(at_s=9.0, arrivals_per_s=3.5, mean_s=1.0, percentiles_s={"p95": 2.0}),
+    operators={"extract": OPERATOR, 'odd \\ "name"': replace(OPERATOR, wait_s=1e-7)},
+    decisions=(),
+    health=Health(dead_letters=3, retried=1, held_records=5, held_bytes=1 << 40),
+)  # fmt: skip
 
 
 def samples(status):
@@ -61,4 +66,4 @@ def test_what_is_counted_is_a_counter_and_all_else_a_gauge():
 
 
 def test_before_it_has_started_nothing_is_known():
-    assert exposition({"name": "vld"}) == ""
+    assert exposition(None) == ""

@@ -160,7 +160,7 @@ def test_each_target_has_a_line_of_its_own():
 
 def test_an_empty_course_can_be_drawn_as_nothing():
     assert load(course()).series[0].y == []
-    assert latency(course()).summary == "Sojourn time, : not known"
+    assert latency(course()).summary == "Sojourn time, : unknown"
 
 
 def test_all_operators_as_one_are_known_where_each_is():
@@ -181,7 +181,7 @@ def test_the_ends_of_batches_are_drawn(tmp_path):
     committed = replace(turn(1).observation, commits=1)
     path = tmp_path / "h.svg"
     draw_history([replace(turn(1), observation=committed), turn(2)], path, P95)
-    assert "<!-- a batch ended -->" in path.read_text(encoding="utf-8")
+    assert "<!-- end of a batch -->" in path.read_text(encoding="utf-8")
 
 
 def test_a_very_dense_run_is_drawn_as_points(tmp_path):

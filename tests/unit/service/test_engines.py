@@ -26,7 +26,7 @@ def test_a_module_from_outside_has_its_function_by_name():
 
 @pytest.mark.parametrize("name", ["sojourn.errors", "live_engine:__doc__"])
 def test_what_makes_no_engine_is_refused(name):
-    with pytest.raises(BadInput, match="makes no engine; name a function"):
+    with pytest.raises(BadInput, match="is not callable; name a function"):
         launcher(name)
 
 

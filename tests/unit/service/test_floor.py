@@ -64,7 +64,7 @@ def test_another_target_is_judged_at_once():
     list(islice(running.turns(), 5))
     assert running.warning == ""
     said = running.set_goal(sj.Target("mean", 0.03), None)
-    assert said.startswith("from now on mean ≤ 0.03 s, 20; but no number of processors reaches")
+    assert said.startswith("now mean ≤ 0.03 s, 20; but no number of processors reaches")
     assert [e.decision.reason.split("; but ")[1] for e in running.untold()] == [running.warning]
     assert "but" not in running.set_goal(sj.Target("mean", 0.2), None)
     assert status(running).warning == ""

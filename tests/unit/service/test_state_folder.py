@@ -26,7 +26,7 @@ def test_a_new_folder_is_made_and_marked(tmp_path):
 def test_one_run_uses_it_at_a_time(tmp_path):
     with (
         StateFolder(tmp_path, "words"),
-        pytest.raises(EngineError, match=rf"a run that goes on, pid {os.getpid()}; .*--state"),
+        pytest.raises(EngineError, match=rf"used by another run, pid {os.getpid()}; .*--state"),
         StateFolder(tmp_path, "words"),
     ):
         pass
@@ -54,7 +54,7 @@ def test_a_killed_run_does_not_keep_it(tmp_path):
 def test_the_state_of_another_application_is_refused(tmp_path):
     with StateFolder(tmp_path, "words"):
         pass
-    with pytest.raises(BadFile, match="is the state of words, and this is votes"):
+    with pytest.raises(BadFile, match="is the state of words, not of votes"):
         StateFolder(tmp_path, "votes").__enter__()
 
 
@@ -69,7 +69,7 @@ def test_what_an_engine_wrote_is_known_as_well(tmp_path):
 
 def test_a_folder_with_anything_else_in_it_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
-    with pytest.raises(BadFile, match="is not empty, and not the state of an application"):
+    with pytest.raises(BadFile, match="is not empty, and not a state folder"):
         StateFolder(tmp_path, "words").__enter__()
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
@@ -77,13 +77,13 @@ def test_a_folder_with_anything_else_in_it_is_refused(tmp_path):
 @pytest.mark.parametrize("text", ["{", "[]", "{}"])
 def test_a_mark_that_is_not_ours_is_refused(tmp_path, text):
     (tmp_path / "run.json").write_text(text)
-    with pytest.raises(BadFile, match="is not what sojourn writes"):
+    with pytest.raises(BadFile, match="is not a file of sojourn"):
         StateFolder(tmp_path, "words").__enter__()
 
 
 def test_a_path_that_is_no_folder_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(BadFile, match=r"cannot be used: .*name another with --state"):
+    with pytest.raises(BadFile, match=r"cannot be used: .*choose another with --state"):
         StateFolder(tmp_path / "file", "words").__enter__()
 
 
@@ -169,9 +169,9 @@ def test_it_starts_with_what_is_asked_for_and_else_the_fewest(words):
     asked = first_allocation(topology, {"check": 3}, 6)
     assert asked.processors == {"split": 2, "check": 3, "count": 1}
     assert asked.said == "check=3 (--start); split=2, count=1 (min_processors)"
-    with pytest.raises(BadAllocation, match="max_processors is 4"):
+    with pytest.raises(BadAllocation, match="max_processors, 4"):
         first_allocation(topology, {"check": 5}, None)
-    with pytest.raises(BadAllocation, match="6 processors in all, and 5 are the most"):
+    with pytest.raises(BadAllocation, match="6 processors in all is above the maximum, 5"):
         first_allocation(topology, {"check": 3}, 5)
 
 
@@ -181,7 +181,7 @@ def test_what_operators_had_last_is_kept_within_the_bounds_of_now(words):
     begun = first_allocation(topology, {}, None, last)
     assert begun.processors == {"split": 2, "check": 4, "count": 1}
     assert begun.said == (
-        "split=2, check=4, count=1 (as in the run before, within the bounds of now)"
+        "split=2, check=4, count=1 (as in the last run, within the current bounds)"
     )
 
 

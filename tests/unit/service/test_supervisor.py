@@ -55,7 +55,7 @@ def test_a_change_by_hand_is_made_at_once_and_stays():
     turned(running, 1)
     said = running.scale({"b": 4})
     assert said == (
-        "b 2 -> 4; the loop is paused, `sojourn resume` lets it decide again"
+        "b 2 -> 4; the loop is paused: `sojourn resume` starts it again"
     )  # what is printed
     assert running.engine.plan.allocation == {"a": 5, "b": 4}
     assert running.knowledge.allocation == {"a": 5, "b": 4}
@@ -82,7 +82,7 @@ def test_resumed_it_goes_on_from_there():
     running = begun(Jump())
     running.scale({"a": 9})
     assert running.mode.name == "paused"
-    assert running.resume() == "the loop decides: mean ≤ 0.2 s, None"
+    assert running.resume() == "the loop is active: mean ≤ 0.2 s, None"
     _, told, episode = turned(running, 3)
     assert told.decision.reason == "resumed with `sojourn resume`: mean ≤ 0.2 s, None"
     assert episode.decision.before.changes(episode.running)["a"] == (9, 10)
@@ -102,9 +102,12 @@ def test_the_same_processors_again_are_no_change():
         ({"a": 0}, "a: 0 is not a valid number of processors"),
         ({"a": "3"}, "a: '3' is not a valid number of processors"),
         ({"a": True}, "a: True is not a valid number of processors"),
-        ({"a": 1}, "a: 1 processors, and its min_processors is 2"),
-        ({"b": 7}, "b: 7 processors, and its max_processors is 6"),
-        ({"a": 7, "b": 6}, "13 processors in all, and 12 are the most .* --max-processors 13"),
+        ({"a": 1}, "a: 1 processors is below its min_processors, 2"),
+        ({"b": 7}, "b: 7 processors is above its max_processors, 6"),
+        (
+            {"a": 7, "b": 6},
+            "13 processors in all is above the maximum, 12; .* --max-processors 13",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_and_changes_nothing(asked, said):
@@ -179,7 +182,7 @@ def test_processors_are_changed_while_the_loop_looks():
 
 def test_paused_it_recommends_only():
     running = begun(Jump())
-    assert running.pause().startswith("the loop is paused: it looks and recommends")
+    assert running.pause().startswith("the loop is paused: it measures and recommends")
     episode = looks(running, 1)[0]
     assert (episode.decision.kind, episode.cost) == ("up", None)
     running.resume()
@@ -197,9 +200,7 @@ def test_another_target_is_gone_after_from_the_next_turn_on():
     running = begun()
     turned(running, 20)
     assert running.engine.plan.allocation == ENOUGH
-    assert running.set_goal(sj.Target("mean", 0.0751), 12) == (
-        "from now on mean ≤ 0.0751 s, 12"
-    )
+    assert running.set_goal(sj.Target("mean", 0.0751), 12) == ("now mean ≤ 0.0751 s, 12")
     turned(running, 1)
     assert sum(running.engine.plan.allocation.values()) > 6
     assert running.orders.most == 12
@@ -246,19 +247,21 @@ def test_what_is_not_set_stays():
     running = begun(most=20)
     running.set_goal(sj.Target("p95", 1.0), None)
     assert (running.orders.target, running.orders.most) == (sj.Target("p95", 1.0), 20)
-    assert running.set_goal(None, 9) == "from now on p95 ≤ 1 s, 9"
+    assert running.set_goal(None, 9) == "now p95 ≤ 1 s, 9"
     running.pause()
     assert "9; the loop is paused" in running.set_goal(sj.Target("p95", 2.0), None)
 
 
 def test_a_goal_that_cannot_be_is_refused_and_the_old_one_stays():
     running = begun(most=20)
-    with pytest.raises(BadTarget, match="at most 2 processors, but the operators have 3"):
+    with pytest.raises(
+        BadTarget, match="the maximum is 2 processors, and the operators need 3"
+    ):
         running.set_goal(None, 2)
-    with pytest.raises(BadInput, match="nothing is to be set"):
+    with pytest.raises(BadInput, match="nothing to set"):
         running.set_goal(None, None)
     assert running.orders.most == 20
-    with pytest.raises(BadTarget, match="at most 1 processors"):
+    with pytest.raises(BadTarget, match="the maximum is 1 processors"):
         begun(most=1)
 
 
@@ -292,12 +295,12 @@ def test_a_loop_that_fails_again_and_again_decides_no_more_but_all_goes_on():
     running = begun(Broken())
     episodes = turned(running, 15)
     assert [bool(e.failure) for e in episodes] == [True] * 10 + [False] * 5
-    said = "the loop failed 10 times and decides no more; `sojourn resume` lets it decide again"
+    said = "the loop failed 10 times and has stopped; `sojourn resume` starts it again"
     assert episodes[9].decision.reason == said
     assert episodes[-1].decision.reason == f"{said}: ZeroDivisionError: by zero"
     assert episodes[-1].observation.usable
     assert running.mode.name == "failed"
-    assert "does not decide anyway" in running.pause()
+    assert "has stopped already" in running.pause()
     assert "a 4 -> 5" in running.scale({"a": 5})
     assert running.mode.name == "failed"
 
@@ -349,7 +352,9 @@ def test_while_it_is_drained_nothing_can_be_changed():
     running.drain(progress.append)
     assert progress[-1] == "drained"
     for change in (running.pause, running.resume, lambda: running.scale({"a": 5})):
-        with pytest.raises(EngineError, match="nothing can be changed any more: it is being"):
+        with pytest.raises(
+            EngineError, match="nothing can be changed: the application is stopping"
+        ):
             change()
     with pytest.raises(EngineError, match="nothing can be changed"):
         running.set_goal(None, 9)

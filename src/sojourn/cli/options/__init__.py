@@ -1,1 +1,1 @@
-"""The options that several commands share: how each is declared, and how its text is read."""
+"""The options that several commands share: their declarations and parsers."""

@@ -1,4 +1,4 @@
-"""What a command is about: a topology file, or an application; and the rates that it has."""
+"""The FILE or APP argument of commands, and `--rate`."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ AddressArgument = Annotated[
     str,
     typer.Argument(
         metavar="FILE|APP",
-        help="A topology in YAML or JSON, - for standard input; or an application, "
+        help="A topology in YAML or JSON, - for standard input; or an application: "
         "package.module:app.",
         autocompletion=topologies,
     ),
@@ -44,8 +44,8 @@ RateOption = Annotated[
     typer.Option(
         "--rate",
         metavar="SOURCE=PER_S",
-        help="Records per second of a source: payments=40; may be repeated. An application "
-        "has none by itself; in a file it replaces what is written there.",
+        help="Records per second of a source: payments=40; may be repeated. Required for each "
+        "source of an application; overrides the rates in a file.",
     ),
 ]
 
@@ -55,8 +55,8 @@ def read_address(
 ) -> Topology:
     """Return the topology at *address*: a file, standard input, or an application.
 
-    Where rates only matter *in proportion*, the only source of an application needs none.
-    Raise a `BadInput` that names what is not known: a rate, or how long an operator takes.
+    If rates only matter *in proportion*, an application with a single source needs none.
+    Raise a `BadInput` that names the rates and service times that are missing.
     """
     rates = read_rate_options(rate)
     if not is_application(address):
@@ -69,7 +69,7 @@ def read_address(
 
 
 def is_application(address: str) -> bool:
-    """Tell whether it is one, and not a file."""
+    """Tell whether *address* is an application, and not a file."""
     return is_address(address) and not Path(address).exists()
 
 
@@ -81,19 +81,19 @@ def read_topology_at(path: str) -> Topology:
 
 
 def load_here(address: str) -> App:
-    """Return the application at *address*, found from the current folder as well."""
+    """Return the application at *address*, which may be in the current folder."""
     import_from_here(address)
     return load(address)
 
 
 def import_from_here(name: str) -> None:
-    """Let what is in the current folder be imported too, if *name* is not one of ours."""
+    """Make the current folder importable, unless *name* is built in."""
     if is_outside(name) and "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))  # as `python -m` does
 
 
 def read_rate_options(texts: Sequence[str] | None) -> dict[str, float]:
-    """Return rates from `payments=40` and the like.
+    """Return the rates of sources: `payments=40`.
 
     >>> read_rate_options(["payments=40", "refunds=0.5"])
     {'payments': 40.0, 'refunds': 0.5}
@@ -106,7 +106,7 @@ def read_rate_options(texts: Sequence[str] | None) -> dict[str, float]:
         except ValueError:
             per_s = -1.0
         if not name or not 0 <= per_s < inf:
-            raise BadInput(f"--rate {shown(text)} is no source and its rate; write payments=40")
+            raise BadInput(f"--rate {shown(text)} is not SOURCE=PER_S; write payments=40")
         if name in rates:
             raise BadInput(f"--rate {name} is given twice; write it once")
         rates[name] = per_s
@@ -114,9 +114,9 @@ def read_rate_options(texts: Sequence[str] | None) -> dict[str, float]:
 
 
 def with_rates(topology: Topology, rates: Mapping[str, float]) -> Topology:
-    """Return *topology* with other rates for some arrivals.
+    """Return *topology* with *rates* for the arrivals they name.
 
-    A source that several operators read has an arrival for each of them, `source to reader`.
+    A source that several operators read has an arrival for each: `source to reader`.
     """
     arrivals = topology.arrivals
     for name, per_s in rates.items():
@@ -132,19 +132,19 @@ def with_rates(topology: Topology, rates: Mapping[str, float]) -> Topology:
 
 
 def _check_known(app: App, address: str, rates: Mapping[str, float]) -> None:
-    """Raise a `BadApplication` that says all that is missing for a plan, and how to get it."""
+    """Raise a `BadApplication` that names what is missing for a plan, and how to give it."""
     unrated = [name for name in app.sources if name not in rates]
     if unrated:
-        problem = f"nobody said how many records per second {_and(unrated)} sends"
+        problem = f"the rate of {_and(unrated)} is unknown"
         way_out = "add " + " ".join(f"--rate {name}=40" for name in unrated)
         raise BadApplication(address, problem, way_out)
     unknown = [name for name, o in app.operators.items() if o.hints.service_s is None]
     if unknown:
         raise BadApplication(
             address,
-            f"nobody said how long {_and(unknown)} takes for a record",
-            "give service_s= in seconds to @app.operator; or, once it has run, plan for what "
-            f"was measured: sojourn topology {address} --measured -o measured.yaml",
+            f"the service time of {_and(unknown)} is unknown",
+            "give service_s= in seconds to @app.operator; or, after a run, use what was "
+            f"measured: sojourn topology {address} --measured -o measured.yaml",
         )
 
 

@@ -1,4 +1,4 @@
-"""Processors per operator, and how many there may be."""
+"""Options for the processors of operators, and their maximum."""
 
 from typing import Annotated
 
@@ -27,15 +27,13 @@ RequiredAllocationOption = Annotated[
 ]
 ProcessorsOption = Annotated[
     int | None,
-    typer.Option(help="How many there are; beside a target, how many there may be at most."),
+    typer.Option(help="Number of processors; with a target, the maximum."),
 ]
-MostOption = Annotated[
-    int | None, typer.Option(min=1, help="How many processors there may be at most.")
-]
+MostOption = Annotated[int | None, typer.Option(min=1, help="Maximum number of processors.")]
 
 
 def read_allocation(text: str) -> dict[str, int]:
-    """Return an allocation from `extract=10,match=11`.
+    """Return an allocation: `extract=10,match=11`.
 
     >>> read_allocation("extract=10, match=11")
     {'extract': 10, 'match': 11}
@@ -44,7 +42,7 @@ def read_allocation(text: str) -> dict[str, int]:
     for part in text.split(","):
         name, _, number = (piece.strip() for piece in part.partition("="))
         if not name or not number.isascii() or not number.isdigit() or len(number) > 9:
-            problem = f"{shown(part.strip())} is not an operator and its processors"
+            problem = f"{shown(part.strip())} is not OPERATOR=PROCESSORS"
             raise BadAllocation(f"{problem}; write extract=10,match=11")
         if name in allocation:
             raise BadAllocation(f"{name} occurs twice in the allocation; write it once")
@@ -55,13 +53,13 @@ def read_allocation(text: str) -> dict[str, int]:
 def _read_nodes(
     *,
     slots_per_node: Annotated[
-        int | None, typer.Option(help="Processors come in whole nodes of this many.")
+        int | None, typer.Option(help="Processors per node; whole nodes are allocated.")
     ] = None,
     reserved: Annotated[
-        int, typer.Option(help="Slots of all nodes together that serve something else.")
+        int, typer.Option(help="Slots that are used otherwise, over all nodes.")
     ] = 0,
 ) -> Nodes | None:
-    """Return the shape of a node; None where processors come one by one."""
+    """Return the size of nodes; None if processors are allocated one by one."""
     if slots_per_node is None and reserved:
         raise BadTarget(f"--reserved {reserved} without --slots-per-node; give both")
     return None if slots_per_node is None else Nodes(slots=slots_per_node, reserved=reserved)

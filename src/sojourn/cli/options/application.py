@@ -1,4 +1,4 @@
-"""Which of the applications that run."""
+"""`--app`: a running application."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ AppOption = Annotated[
     typer.Option(
         "--app",
         metavar="NAME",
-        help="Which application; the only one that runs.",
+        help="Application name; needed only if several run.",
         autocompletion=applications,
     ),
 ]

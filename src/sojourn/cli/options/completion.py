@@ -1,4 +1,4 @@
-"""What a shell offers when Tab is pressed: names that are known only while it is asked."""
+"""Shell completion of names that are known only at run time."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -29,14 +29,14 @@ _FILES = (".yaml", ".yml", ".json")
 
 
 def applications(incomplete: str) -> list[str]:
-    """Offer the applications that run."""
+    """Complete running applications."""
     with suppress(SojournError, OSError):
         return _beginning(incomplete, running())
     return []
 
 
 def histories(incomplete: str) -> list[str]:
-    """Offer the applications that run, or have run here."""
+    """Complete applications that run, or have run here."""
     with suppress(SojournError, OSError):
         ran = (path.parent.name for path in sorted(state_folder("").glob("*/history")))
         return _beginning(incomplete, dict.fromkeys([*running(), *ran]))
@@ -44,7 +44,7 @@ def histories(incomplete: str) -> list[str]:
 
 
 def operators(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Offer the operators of the application that runs."""
+    """Complete operators of the running application."""
     with suppress(SojournError, OSError):
         folder, entry = find(ctx.params.get("app"))
         known = ask(folder, entry, {"ask": "status"}).get("operators", {})
@@ -53,13 +53,13 @@ def operators(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def operators_to_scale(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Offer the operators that have not been given processors yet, as `match=`."""
+    """Complete operators that have no processors on the command line yet, as `match=`."""
     given = {text.partition("=")[0] for text in ctx.params.get("processors") or ()}
     return [f"{name}=" for name in operators(ctx, incomplete) if name not in given]
 
 
 def operators_with_logs(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Offer the operators that have a log."""
+    """Complete operators that have a log."""
     with suppress(SojournError, OSError):
         state = ctx.params.get("state")
         folder = Path(find(ctx.params.get("app"))[1].logs) if state is None else state / "logs"
@@ -68,12 +68,12 @@ def operators_with_logs(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def policies(incomplete: str) -> list[str]:
-    """Offer the policies."""
+    """Complete policies."""
     return _beginning(incomplete, policy_names())
 
 
 def policy_list(incomplete: str) -> list[str]:
-    """Offer one more policy after those that a comma ends: `drs,static`."""
+    """Complete the last policy of a list: `drs,static`."""
     before, comma, last = incomplete.rpartition(",")
     there = before.split(",")
     return [
@@ -82,12 +82,12 @@ def policy_list(incomplete: str) -> list[str]:
 
 
 def models(incomplete: str) -> list[str]:
-    """Offer the station models."""
+    """Complete station models."""
     return _beginning(incomplete, model_names())
 
 
 def topologies(incomplete: str) -> list[str]:
-    """Offer files that may be topologies, and folders."""
+    """Complete topology files and folders."""
     folder, _, begin = incomplete.rpartition("/")
     found = []
     with suppress(OSError):

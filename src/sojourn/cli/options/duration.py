@@ -1,4 +1,4 @@
-"""Times with their unit, as people write them."""
+"""Durations with their unit."""
 
 import re
 from math import inf
@@ -26,8 +26,8 @@ def read_duration_s(text: str) -> float:
 
 
 def read_positive_s(text: str, option: str) -> float:
-    """Return the seconds in *text*, which are more than 0."""
+    """Return the seconds in *text*. Raise `BadInput` unless they are positive."""
     seconds = read_duration_s(text)
     if not 0 < seconds < inf:
-        raise BadInput(f"{option} {text} is no time; write more than 0")
+        raise BadInput(f"{option} {text} is not positive; write more than 0")
     return seconds

@@ -1,4 +1,4 @@
-"""Which engine an application runs on; options that only another has are refused."""
+"""`--engine`, and a check that no option of another engine is given."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ from sojourn.service.engines import names
 
 __all__ = ["EngineOption"]
 
-# Options that only one engine has: given with another they are refused.
+# Options of one engine; with another engine they are refused.
 _ONLY = {"spark": option_names(SparkEngineOptions), "simulator": ("rate",)}
 
 
@@ -27,21 +27,21 @@ def _read_engine(
         str,
         typer.Option(
             metavar="NAME",
-            help=f"What it runs on: {', '.join(names())} (in real time, without Java and "
-            "Kafka), or your own: package.module:name.",
+            help=f"Engine: {', '.join(names())} (in real time, without Java and Kafka), or "
+            "your own: package.module:name.",
             autocompletion=_engines,
         ),
     ] = "spark",
 ) -> str:
-    """Return the name of the engine. Raise `BadInput` if an option is another engine's."""
+    """Return the name of the engine. Raise `BadInput` if an option is for another one."""
     import_from_here(engine)
     for owner, options in _ONLY.items():
         for name in options:
             source = ctx.get_parameter_source(name)
             if source is not None and source.name == "COMMANDLINE" and owner != engine:
                 raise BadInput(
-                    f"--{name.replace('_', '-')} is for the engine {owner}, and this is "
-                    f"{engine}; leave it out"
+                    f"--{name.replace('_', '-')} is for the engine {owner}, not {engine}; "
+                    "leave it out"
                 )
     return engine
 

@@ -1,10 +1,10 @@
-"""Options that belong together: declared once, handed to a command as one value.
+"""Groups of options: declared once, passed to a command as one value.
 
     def read_target(*, target_mean: … = None, target_p95: … = None) -> Target | None: …
 
     def plan(*, target: Annotated[Target | None, Group(read_target)], …) -> None: …
 
-has the options `--target-mean` and `--target-p95`, where `target` stands.
+has the options `--target-mean` and `--target-p95` in place of `target`.
 """
 
 from collections.abc import Callable
@@ -18,13 +18,13 @@ __all__ = ["Group", "expanded", "option_names"]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The options that are the parameters of *read*, which makes one value of them."""
+    """The options that are the parameters of *read*, which returns one value."""
 
     read: Callable[..., Any]
 
 
 def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return *command* with the options of each group in place of the group."""
+    """Return *command* with each group replaced by its options."""
     given, groups = list[Parameter](), dict[str, Callable[..., Any]]()
     for parameter in signature(command).parameters.values():
         group = _group(parameter.annotation)
@@ -48,7 +48,7 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def option_names(group: object) -> tuple[str, ...]:
-    """Return the names of the parameters that the options of a group are; none of another.
+    """Return the names of the parameters of a group; none if it is no group.
 
     >>> from sojourn.cli.options.kafka import KafkaOptions
     >>> option_names(KafkaOptions)

@@ -1,4 +1,4 @@
-"""Where Kafka is, what its clients are told, and where reading starts; no value is shown."""
+"""Options for Kafka and Spark. Values of client options are never printed."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -17,9 +17,9 @@ __all__ = ["KafkaOptions", "SparkEngineOptions", "read_kafka_options", "read_sta
 
 
 def read_kafka_options(texts: Iterable[str], file: Path | None) -> dict[str, str]:
-    """Return the options of a file, and over them those in `key=value`.
+    """Return the options in *file*, overridden by those in *texts*, `key=value`.
 
-    A file has one to a line; empty lines and those that begin with # are left out.
+    A file has one per line; empty lines and those that begin with # are ignored.
 
     >>> read_kafka_options(["security.protocol=SSL"], None)
     {'security.protocol': 'SSL'}
@@ -35,12 +35,12 @@ def read_kafka_options(texts: Iterable[str], file: Path | None) -> dict[str, str
             if line.strip() and not line.lstrip().startswith("#"):
                 options.update(_option(line, f"{file}:{number}"))
     for number, text in enumerate(texts, start=1):
-        options.update(_option(text, f"--kafka-option, the {number}. of them"))
+        options.update(_option(text, f"--kafka-option number {number}"))
     return options
 
 
 def read_starting(text: str) -> str | float:
-    """Return earliest, latest, or the seconds since 1970 of a time with its zone.
+    """Return earliest, latest, or the seconds since 1970 of a time with a time zone.
 
     >>> read_starting("latest"), read_starting("2026-01-31T12:00:00Z")
     ('latest', 1769860800.0)
@@ -51,11 +51,11 @@ def read_starting(text: str) -> str | float:
         at = datetime.fromisoformat(text)
     except ValueError as error:
         raise BadInput(
-            f"{shown(text)} is no place to start; write earliest, latest "
+            f"{shown(text)} is not a start; write earliest, latest "
             "or a time such as 2026-01-31T12:00:00Z"
         ) from error
     if at.utcoffset() is None:
-        raise BadInput(f"{text} is nowhere in particular; give it a time zone: {text}Z")
+        raise BadInput(f"{text} has no time zone; write {text}Z")
     return at.timestamp()
 
 
@@ -65,16 +65,18 @@ def _read_clients(
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE",
-            help="For Kafka's clients; may be repeated. Others can read the command line: "
-            "secrets belong in --kafka-options.",
+            help="Option of Kafka's clients; may be repeated. Put secrets into "
+            "--kafka-options: other users can read the command line.",
         ),
     ] = None,
     kafka_options: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The same, from a file: key=value on each line."),
+        typer.Option(
+            metavar="FILE", help="Options of Kafka's clients: a file with key=value lines."
+        ),
     ] = None,
 ) -> dict[str, str]:
-    """Return what Kafka's clients are told."""
+    """Return the options of Kafka's clients."""
     return read_kafka_options(kafka_option or (), kafka_options)
 
 
@@ -85,35 +87,35 @@ def _read_spark(
     *,
     bootstrap_servers: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT,…", help="Kafka; without it, a broker of its own."),
+        typer.Option(metavar="HOST:PORT,…", help="Kafka brokers (default: starts its own)."),
     ] = None,
     kafka: KafkaOptions,
     kafka_patience: Annotated[
         str,
-        typer.Option(metavar="TIME", help="How long no broker may answer before it gives up."),
+        typer.Option(
+            metavar="TIME", help="Time to wait while no broker answers, before it stops."
+        ),
     ] = "15m",
     broker_port: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=65535, help="Where its own broker listens; chosen if not given."
-        ),
+        typer.Option(min=1, max=65535, help="Port of its own broker (default: a free one)."),
     ] = None,
     starting_offsets: Annotated[
         str,
         typer.Option(
             metavar="WHERE",
-            help="Where sources begin the first time: earliest, latest, 2026-01-31T12:00:00Z.",
+            help="Where sources begin at the first start: earliest, latest, or a time.",
         ),
     ] = "earliest",
     batch: Annotated[
-        str, typer.Option(metavar="TIME", help="How often what was done is committed.")
+        str, typer.Option(metavar="TIME", help="Time between two commits.")
     ] = "60s",
 ) -> SparkSettings:
-    """Return how an application runs on Spark."""
+    """Return the settings of the engine."""
     if broker_port is not None and bootstrap_servers is not None:
         raise BadInput(
-            f"--broker-port {broker_port} is for a broker of its own, and --bootstrap-servers "
-            f"{bootstrap_servers} has others; leave out one of them"
+            f"--broker-port {broker_port} is for its own broker, and --bootstrap-servers "
+            f"{bootstrap_servers} names others; leave out one of them"
         )
     return SparkSettings(
         servers=bootstrap_servers,
@@ -131,6 +133,6 @@ SparkEngineOptions = Annotated[SparkSettings, Group(_read_spark)]
 def _option(text: str, place: str) -> dict[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        # it may be a secret that lost its name
-        raise BadInput(f"{place}: it is not key=value; write security.protocol=SSL")
+        # the text may be a secret, so it is not shown
+        raise BadInput(f"{place} is not key=value; write security.protocol=SSL")
     return {key.strip(): value.strip()}

@@ -1,4 +1,4 @@
-"""Where the dead letters of an application are: what `dead-letters` and `retry` share."""
+"""The options of `dead-letters` and `retry` that select dead letters."""
 
 import json
 import time
@@ -25,35 +25,35 @@ __all__ = ["Letters", "LettersOptions"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letters:
-    """Which dead letters: those of an application, later than *since_s*."""
+    """Selects the dead letters of an application that are newer than *since_s*."""
 
     app: str | None
     servers: str | None
     state: Path | None
-    kafka: Mapping[str, str] = field(repr=False)  # there may be secrets in it
+    kafka: Mapping[str, str] = field(repr=False)  # may contain secrets
     since_s: float | None = None
 
     def opened(self) -> "DeadLetters":
-        """Return those of an application that runs, or that is named with its Kafka."""
+        """Return the dead letters of a running application, or of *app* on *servers*."""
         if self.servers is None:
             if self.state is not None:
                 name = _named_in(self.state)
                 raise BadInput(
-                    f"where the Kafka of {name} is, {self.state} does not tell; write "
-                    "--bootstrap-servers, or start it: a broker of its own runs only while it "
-                    "does"
+                    f"{self.state} does not say where the Kafka of {name} is; add "
+                    "--bootstrap-servers, or start the application if it has its own broker"
                 )
             name, clients = _running(self.app)
         else:
             if self.app is None and self.state is None:
-                raise BadInput("whose dead letters? name the application with --app or --state")
+                raise BadInput("no application is named; add --app or --state")
             name = self.app if self.app is not None else _named_in(self.state or Path())
             clients = {"bootstrap.servers": self.servers}
         try:
             from sojourn.spark.dead_letters import DeadLetters  # noqa: PLC0415 - optional
         except ImportError as error:
             raise EngineError(
-                "it needs confluent-kafka, which is not installed; install sojourn[spark]"
+                "dead letters need confluent-kafka, which is not installed; "
+                "install sojourn[spark]"
             ) from error
         return DeadLetters(name, {**clients, **self.kafka})
 
@@ -62,25 +62,25 @@ def _read_letters(
     *,
     since: Annotated[
         str | None,
-        typer.Option(metavar="WHEN", help="Only later ones: 2h ago, or 2026-01-31T12:00:00Z."),
+        typer.Option(
+            metavar="WHEN", help="Only newer ones: 2h (ago), or 2026-01-31T12:00:00Z."
+        ),
     ] = None,
     app: AppOption = None,
     bootstrap_servers: Annotated[
         str | None,
         typer.Option(
             metavar="HOST:PORT,…",
-            help="Its Kafka, where it does not run; with --app or --state.",
+            help="Kafka brokers, if it does not run; with --app or --state.",
         ),
     ] = None,
     state: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Its state, which tells its name where it does not run."
-        ),
+        typer.Option(metavar="DIR", help="State folder, if it does not run."),
     ] = None,
     kafka: KafkaOptions,
 ) -> Letters:
-    """Return which dead letters are meant."""
+    """Return what the options select."""
     return Letters(
         app=app,
         servers=bootstrap_servers,
@@ -94,7 +94,7 @@ LettersOptions = Annotated[Letters, Group(_read_letters)]
 
 
 def _read_since(text: str | None) -> float | None:
-    """Return the time from which on letters count, in seconds since 1970."""
+    """Return the time of the first letter, in seconds since 1970."""
     if text is None:
         return None
     try:
@@ -102,7 +102,7 @@ def _read_since(text: str | None) -> float | None:
     except BadTarget:
         at = read_starting(text)
     if isinstance(at, str):
-        raise BadInput(f"--since {text} is no time; write 2h, or 2026-01-31T12:00:00Z")
+        raise BadInput(f"--since {text} is not a time; write 2h or 2026-01-31T12:00:00Z")
     return at
 
 
@@ -111,11 +111,11 @@ def _running(app: str | None) -> tuple[str, Mapping[str, str]]:
         folder, entry = find(app)
     except EngineError as error:
         raise EngineError(
-            f"{error}. Of one that has ended: --bootstrap-servers HOST:PORT --app NAME; a "
-            "broker of its own runs only while the application does"
+            f"{error}. If it has ended, add --bootstrap-servers HOST:PORT --app NAME; its own "
+            "broker runs only while the application does"
         ) from error
-    told: dict[str, Any] = ask(folder, entry, {"ask": "kafka"})
-    return entry.name, told["clients"]
+    answer: dict[str, Any] = ask(folder, entry, {"ask": "kafka"})
+    return entry.name, answer["clients"]
 
 
 def _named_in(state: Path) -> str:
@@ -123,6 +123,4 @@ def _named_in(state: Path) -> str:
     try:
         return str(json.loads(path.read_text(encoding="utf-8"))["application"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadFile(
-            str(path), "does not tell of which application it is", "name it with --app"
-        ) from error
+        raise BadFile(str(path), "does not name its application", "add --app") from error

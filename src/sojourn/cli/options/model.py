@@ -1,4 +1,4 @@
-"""Which station model is used, and by what it is corrected."""
+"""`--model` and `--calibration`."""
 
 import json
 from pathlib import Path
@@ -22,13 +22,13 @@ def _read_model(
         str,
         typer.Option(
             help=f"Station model: {', '.join(names())}, or your own: package.module:name. gigk "
-            "takes the scv of arrivals and service into account, and is mmk where both are 1; "
-            "operators with dispatch: round_robin are modelled so whatever this says.",
+            "uses the scv of arrivals and service, and equals mmk if both are 1. Operators "
+            "with dispatch: round_robin always use round_robin.",
             autocompletion=models,
         ),
     ] = "gigk",
 ) -> str:
-    """Return the name of a station model that there is."""
+    """Return the name of the station model, having checked that it exists."""
     import_from_here(model)
     station(model)
     return model
@@ -42,11 +42,11 @@ def _read_calibration(
     calibration: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Correct the model by what `sojourn calibrate` fitted."
+            metavar="FILE", help="Correction of the model, written by `sojourn calibrate`."
         ),
     ] = None,
 ) -> Calibration | None:
-    """Return the calibration in a file; None without one."""
+    """Return the calibration in the file; None without a file."""
     if calibration is None:
         return None
     try:
@@ -64,7 +64,7 @@ def _read_calibration(
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         problem = f"is not what `sojourn calibrate` prints: {error!r}"
-        raise BadFile(str(calibration), problem, "fit it anew") from error
+        raise BadFile(str(calibration), problem, "fit it again") from error
 
 
 CalibrationOption = Annotated[Calibration | None, Group(_read_calibration)]

@@ -1,4 +1,4 @@
-"""Which policy decides, and what it is told."""
+"""`--policy`, its options, and `--passive`."""
 
 import re
 from collections import defaultdict
@@ -18,12 +18,16 @@ from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.topology.check import shown
 
-__all__ = ["Choice", "PolicyOptions", "Setting", "read_choice", "read_choices"]
+__all__ = ["Choice", "PassiveOption", "PolicyOptions", "Setting", "read_choice", "read_choices"]
+
+PassiveOption = Annotated[
+    bool, typer.Option("--passive", help="Only recommend; change nothing.")
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A value for an option of a policy, as text; *source* is where it was written."""
+    """The text of an option of a policy; *source* is where it was given."""
 
     source: str
     option: str
@@ -32,7 +36,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A policy by name, and what it is told."""
+    """The name of a policy, and its settings."""
 
     name: str
     settings: tuple[Setting, ...] = ()
@@ -45,9 +49,9 @@ class Choice:
         every_s: float | None = None,
         pauses: bool = True,
     ) -> tuple[Policy, str]:
-        """Return the policy, and a line that says what it is: all that is not its default.
+        """Return the policy, and a line with its name, goal and options that are not default.
 
-        Raise a `BadInput` that names an option which it does not have, or a bad value.
+        Raise a `BadInput` that names an unknown option or a bad value.
 
         >>> read_choice("drs:forecast=yes").made(Target("p95", 3.0), 20)[1]
         'drs, p95 ≤ 3 s, at most 20 processors, forecast=yes'
@@ -55,22 +59,22 @@ class Choice:
         import_from_here(self.name)
         plain = policy(self.name, target=target, most=most, every_s=every_s, pauses=pauses)
         chosen = with_options(plain, self._values(options(plain)))
-        told = [
+        changed = [
             f"{option.name}={value_text(option, option.value)}"
             for option in options(chosen).values()
             if option.value != option.default
         ]
         most_text = [] if most is None else [f"at most {most} processors"]
-        return chosen, ", ".join([self.name, str(target), *most_text, *told])
+        return chosen, ", ".join([self.name, str(target), *most_text, *changed])
 
     def _values(self, there: dict[str, Option]) -> dict[str, object]:
         texts, sources = defaultdict[str, list[str]](list), dict[str, str]()
         for setting in self.settings:
             if setting.option not in there:
                 known = (
-                    f"choose of {', '.join(there)} (`sojourn policies {self.name}`)"
+                    f"it has {', '.join(there)} (`sojourn policies {self.name}`)"
                     if there
-                    else "it has none, so leave it out"
+                    else "it has no options, so leave it out"
                 )
                 raise BadInput(
                     f"{setting.source}: {self.name} has no option {shown(setting.option)}; "
@@ -88,7 +92,7 @@ class Choice:
 
 
 def read_choices(text: str | None) -> dict[str, Choice]:
-    """Return the policies in `drs,threshold:utilisation=0.6`; all, the default first, of None.
+    """Return the policies in `drs,threshold:utilisation=0.6`; all of them for None.
 
     >>> list(read_choices("ds2, drs,ds2"))
     ['ds2', 'drs']
@@ -113,7 +117,7 @@ def _setting(source: str, text: str) -> Setting:
     option, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not option or not value:
         raise BadInput(
-            f"{source}: {shown(text)} is no option and its value; write margin=0.2, say"
+            f"{source}: {shown(text)} is not OPTION=VALUE; write, for example, margin=0.2"
         )
     return Setting(source=source, option=option, text=value)
 
@@ -123,7 +127,7 @@ def _read_policy(
     policy: Annotated[
         str,
         typer.Option(
-            help=f"What decides: {', '.join(names())}, or your own: package.module:name.",
+            help=f"Policy: {', '.join(names())}, or your own: package.module:name.",
             autocompletion=policies,
         ),
     ] = DEFAULT,
@@ -132,28 +136,30 @@ def _read_policy(
         typer.Option(
             "--set",
             metavar="OPTION=VALUE",
-            help="Tell the policy: margin=0.2; may be repeated. `sojourn policies` lists the "
-            "options of each.",
+            help="Option of the policy: margin=0.2; may be repeated. `sojourn policies` lists "
+            "them.",
         ),
     ] = None,
     t_ra: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="drs: between two changes that can wait (T_ra)."),
+        typer.Option(
+            metavar="TIME", help="drs: least time between two changes that can wait (T_ra)."
+        ),
     ] = None,
     drain: Annotated[
-        str | None, typer.Option(metavar="TIME", help="drs: in which a backlog is worked off.")
+        str | None, typer.Option(metavar="TIME", help="drs: time to work off a backlog.")
     ] = None,
     quiet_hours: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FROM-UNTIL", help="drs: change nothing from 08:00-18:00; may be repeated."
+            metavar="FROM-UNTIL", help="drs: no changes during 08:00-18:00; may be repeated."
         ),
     ] = None,
     forecast: Annotated[
-        bool, typer.Option("--forecast", help="drs: decide for where the load is going.")
+        bool, typer.Option("--forecast", help="drs: plan for the predicted load.")
     ] = False,
 ) -> Choice:
-    """Return which policy is chosen; the other options are short for some of `--set`."""
+    """Return the chosen policy; the other options are short forms of `--set`."""
     settings = [_setting(f"--set {shown(text)}", text) for text in set_ or ()]
     for source, option, time in (("--t-ra", "t_ra_s", t_ra), ("--drain", "drain_s", drain)):
         if time is not None:  # here the unit is required

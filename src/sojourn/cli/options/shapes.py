@@ -1,4 +1,4 @@
-"""How irregular arrivals and service are."""
+"""`--service` and `--gaps`: the distributions of service times and arrivals."""
 
 from dataclasses import dataclass
 from typing import Annotated, cast, get_args
@@ -17,13 +17,13 @@ __all__ = ["Shapes", "ShapesOptions", "read_gaps"]
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """The shapes of service times and of gaps between arrivals."""
+    """The distributions of service times and of gaps between arrivals."""
 
     service: Service
     gaps: Gaps
 
     def workload(self, topology: Topology) -> Workload:
-        """Return the workload in which all operators and all arrivals have these shapes."""
+        """Return the workload in which all operators and arrivals have them."""
         return Workload(
             service=dict.fromkeys(topology.operator, self.service),
             gaps={arrival.name: self.gaps for arrival in topology.arrivals},
@@ -35,15 +35,15 @@ def _read_shapes(
     service: Annotated[
         str,
         typer.Option(
-            help="Shape of service times: auto (constant, exponential or gamma by their scv), "
+            help="Distribution of service times: auto (constant, exponential or gamma by scv), "
             "exponential, constant, gamma, lognormal, hyperexponential."
         ),
     ] = "auto",
     gaps: Annotated[
         str,
         typer.Option(
-            help="Shape of arrivals: renewal (by their scv), uniform, on_off (on and off for "
-            "1 s on average; on_off:2s:5s for other times), batches (batches:10, ten roots at "
+            help="Pattern of arrivals: renewal (by scv), uniform, on_off (on and off for 1 s "
+            "on average; on_off:2s:5s for other times), batches (batches:10: ten roots at "
             "once)."
         ),
     ] = "renewal",
@@ -64,7 +64,7 @@ def read_gaps(text: str) -> Gaps:
     name, *values = text.split(":")
     shape = cast("GapShape", name)
     if name not in get_args(GapShape) or not values:
-        return Gaps(shape=shape)  # which refuses what it does not know
+        return Gaps(shape=shape)  # which refuses an unknown shape
     try:
         if name == "on_off":
             on_s, off_s = map(read_duration_s, values)
@@ -73,8 +73,8 @@ def read_gaps(text: str) -> Gaps:
             (size,) = map(int, values)
             return Gaps(shape=shape, size=size)
     except (BadTarget, ValueError):
-        pass  # said below, with the way out for all of them
+        pass  # refused below
     raise BadWorkload(
-        f"{shown(text)} is not a shape of gaps with its values; "
-        "write on_off:2s:5s, batches:10, or the shape alone"
+        f"{shown(text)} is not a pattern of arrivals; "
+        "write on_off:2s:5s, batches:10, or the name alone"
     )

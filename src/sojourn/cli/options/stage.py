@@ -1,4 +1,4 @@
-"""Where policies are tried: the load over time, and how the loop looks at it."""
+"""Options for trying out policies: the trace, the interval of the loop, the cost of changes."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,23 +23,24 @@ TraceOption = Annotated[
     Path,
     typer.Option(
         metavar="CSV",
-        help="The load over time, as timestamp,rate; its last line says when it ends.",
+        help="The load: CSV with timestamp,rate. The last line is the end.",
     ),
 ]
 TimesOption = Annotated[
-    float, typer.Option(metavar="FACTOR", help="Rates so many times those of the trace.")
+    float,
+    typer.Option(metavar="FACTOR", help="Multiply the rates of the trace by this factor."),
 ]
 FasterOption = Annotated[
-    float, typer.Option(metavar="FACTOR", help="Play the trace in so much less time.")
+    float, typer.Option(metavar="FACTOR", help="Play the trace this many times faster.")
 ]
 EveryOption = Annotated[
-    str, typer.Option(metavar="TIME", help="From one look of the loop to the next (T_m).")
+    str, typer.Option(metavar="TIME", help="Time between two turns of the loop (T_m).")
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Play:
-    """How a trace is played, how often the loop looks, and what a change costs."""
+    """How a trace is played, the interval of the loop, and the cost of a change."""
 
     times: float
     faster: float
@@ -57,7 +58,7 @@ class Play:
         workload: Workload,
         midnight_s: float = 0.0,
     ) -> "Stage":
-        """Return where policies are tried. Raise `BadInput` if numba is missing."""
+        """Return the stage for policies. Raise `BadInput` if numba is missing."""
         with loading_simulator():
             from sojourn.rehearsal import Stage  # noqa: PLC0415 - numba is optional
         return Stage(
@@ -79,11 +80,16 @@ def _read_play(
     faster: FasterOption = 1.0,
     every: EveryOption = "10s",
     window: Annotated[
-        str, typer.Option(metavar="TIME", help="Windows in which the latency is judged.")
+        str,
+        typer.Option(
+            metavar="TIME", help="Windows in which the latency is compared with the target."
+        ),
     ] = "60s",
     pause: Annotated[
         str,
-        typer.Option(metavar="TIME", help="How long a change stops the operators it changes."),
+        typer.Option(
+            metavar="TIME", help="How long operators pause when their processors change."
+        ),
     ] = "0s",
 ) -> Play:
     """Return what the options say."""

@@ -1,4 +1,4 @@
-"""The latency to keep: a statistic of the sojourn time, and seconds."""
+"""The latency target: a statistic and seconds."""
 
 from typing import Annotated
 
@@ -16,26 +16,34 @@ def _read_target(
     *,
     target_mean: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Mean sojourn time to keep: 500ms, 1.5s, 2m."),
+        typer.Option(metavar="TIME", help="Target for the mean sojourn time: 500ms, 1.5s, 2m."),
     ] = None,
     target_p50: Annotated[
         str | None,
-        typer.Option("--target-p50", metavar="TIME", help="Median of completion to keep."),
+        typer.Option(
+            "--target-p50", metavar="TIME", help="Target for the median of completion."
+        ),
     ] = None,
     target_p90: Annotated[
         str | None,
-        typer.Option("--target-p90", metavar="TIME", help="90th percentile to keep."),
+        typer.Option(
+            "--target-p90", metavar="TIME", help="Target for the 90th percentile of completion."
+        ),
     ] = None,
     target_p95: Annotated[
         str | None,
-        typer.Option("--target-p95", metavar="TIME", help="95th percentile to keep."),
+        typer.Option(
+            "--target-p95", metavar="TIME", help="Target for the 95th percentile of completion."
+        ),
     ] = None,
     target_p99: Annotated[
         str | None,
-        typer.Option("--target-p99", metavar="TIME", help="99th percentile to keep."),
+        typer.Option(
+            "--target-p99", metavar="TIME", help="Target for the 99th percentile of completion."
+        ),
     ] = None,
 ) -> Target | None:
-    """Return the one target that was given; None without any."""
+    """Return the target; None if none is given."""
     texts = {
         "mean": target_mean,
         "p50": target_p50,
@@ -46,7 +54,7 @@ def _read_target(
     given = {statistic: text for statistic, text in texts.items() if text is not None}
     if len(given) > 1:
         both = " and ".join(f"--target-{statistic}" for statistic in given)
-        raise BadTarget(f"{both} are given; a plan keeps one target, so write one of them")
+        raise BadTarget(f"{both} are both given; write one of them")
     for statistic, text in given.items():
         return Target(statistic, read_duration_s(text))
     return None
@@ -56,11 +64,10 @@ TargetOptions = Annotated[Target | None, Group(_read_target)]
 
 
 def _read_required_target(*, target: TargetOptions) -> Target:
-    """Return the one target that was given."""
+    """Return the target. Raise `BadTarget` if none is given."""
     if target is None:
         raise BadTarget(
-            "there is no target to judge by; write --target-p95 3s, or another of "
-            "--target-mean, -p50, -p90, -p99"
+            "a target is required; write --target-p95 3s, or --target-mean, -p50, -p90 or -p99"
         )
     return target
 

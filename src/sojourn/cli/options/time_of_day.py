@@ -1,4 +1,4 @@
-"""Times of the day, as people write them."""
+"""Times of day."""
 
 import re
 
@@ -19,7 +19,7 @@ def read_quiet_hours(text: str) -> QuietHours:
     """
     since, dash, until = text.partition("-")
     if not dash:
-        raise BadInput(f"{shown(text)} are not quiet hours; write 08:00-18:00")
+        raise BadInput(f"{shown(text)} is not FROM-UNTIL; write 08:00-18:00")
     return QuietHours(read_time_of_day_s(since), read_time_of_day_s(until))
 
 
@@ -31,5 +31,5 @@ def read_time_of_day_s(text: str) -> float:
     """
     match = _TIME.fullmatch(text.strip())
     if match is None or int(match[2]) > 59 or int(match[1]) * 60 + int(match[2]) > 24 * 60:
-        raise BadInput(f"{shown(text)} is no time of the day; write 08:30")
+        raise BadInput(f"{shown(text)} is not a time of day; write 08:30")
     return 3600.0 * int(match[1]) + 60.0 * int(match[2])

@@ -1,4 +1,4 @@
-"""Values of a policy's options: read from text by their type, and written as they are read."""
+"""Values of a policy's options: parsed by type, and formatted in the same way."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
@@ -19,16 +19,16 @@ _YES_NO = {"yes": True, "true": True, "on": True, "no": False, "false": False, "
 
 
 class _Kind(NamedTuple):
-    """What people write for a type, and how that is read."""
+    """How values of a type are described, and parsed."""
 
     text: str
     read: Callable[[str], object]
 
 
 def read_value(option: Option, texts: Sequence[str]) -> object:
-    """Return the value that *texts* give an option: one, or several where it has several.
+    """Return the value in *texts*: one text, or several if the option is a tuple.
 
-    Raise a `BadInput` that says what is wrong, and what to write.
+    Raise a `BadInput` that says what to write.
 
     >>> delay = Option(name="delay_s", type=float, meaning="", default=9.0, value=9.0)
     >>> read_value(delay, ["500ms"]), read_value(delay, ["3"])
@@ -42,7 +42,7 @@ def read_value(option: Option, texts: Sequence[str]) -> object:
 
 
 def value_text(option: Option, value: object) -> str:
-    """Return how people write a value.
+    """Return a value as it is written on the command line.
 
     >>> value_text(Option(name="t_s", type=float, meaning="", default=1.0, value=1.0), 0.5)
     '0.5s'
@@ -59,7 +59,7 @@ def value_text(option: Option, value: object) -> str:
 
 
 def kind_text(option: Option) -> str:
-    """Return what people write as the value of an option.
+    """Return what values of an option look like.
 
     >>> kind_text(Option(name="t_s", type=float | None, meaning="", default=None, value=None))
     'TIME|none'
@@ -79,7 +79,7 @@ def _kind_of(kind: object, *, seconds: bool) -> _Kind:
         return _Kind("|".join(known), lambda text: _read_one_of(text, known))
     if get_origin(kind) in (Union, UnionType):
         inner = next(each for each in get_args(kind) if each is not NoneType)
-        if is_dataclass(inner):  # a part of the policy, which it has or has not
+        if is_dataclass(inner):  # an optional part of the policy
             make = cast("Callable[[], object]", inner)
             return _Kind("yes|no", lambda text: make() if _read_yes_no(text) else None)
         there = _kind_of(inner, seconds=seconds)
@@ -89,15 +89,13 @@ def _kind_of(kind: object, *, seconds: bool) -> _Kind:
     if kind is float and seconds:
         return _Kind("TIME", _read_seconds)
     if kind not in _KINDS:
-        raise BadInput(
-            f"an option that is a {kind} cannot be written; make it a number or text"
-        )
+        raise BadInput(f"an option of type {kind} is not supported; make it a number or text")
     return _KINDS[kind]
 
 
 def _read_one_of(text: str, known: Sequence[str]) -> str:
     if text not in known:
-        raise BadInput(f"{shown(text)} is none of {', '.join(known)}; write one of them")
+        raise BadInput(f"{shown(text)} is not one of {', '.join(known)}; write one of them")
     return text
 
 
@@ -120,7 +118,7 @@ def _read_number(text: str) -> float:
     except ValueError:
         number = float("nan")
     if isnan(number):
-        raise BadInput(f"{shown(text)} is no number; write 0.2 or the like")
+        raise BadInput(f"{shown(text)} is not a number; write, for example, 0.2")
     return number
 
 
@@ -128,7 +126,7 @@ def _read_whole(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise BadInput(f"{shown(text)} is no whole number; write 3 or the like") from None
+        raise BadInput(f"{shown(text)} is not a whole number; write, for example, 3") from None
 
 
 _KINDS: dict[object, _Kind] = {

@@ -1,1 +1,1 @@
-"""The JSON that commands print: fixed, because tools read it."""
+"""The JSON that commands print; its fields are stable."""

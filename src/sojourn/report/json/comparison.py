@@ -1,4 +1,4 @@
-"""The JSON of `sojourn compare`: each policy by seed, and over all of them."""
+"""The JSON of `sojourn compare`: each policy by seed, and over all seeds."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -13,7 +13,7 @@ _ESTIMATED = ("outside", "processor_hours", "changes", "worst_s", "unfinished")
 
 
 def compare_report(stage: Stage, outcomes: Sequence[Outcome], note: str) -> dict[str, Any]:
-    """Return what `compare` prints; null stands for what is not known."""
+    """Return what `compare` prints; null is unknown."""
     target = stage.target
     return {
         "name": stage.topology.name,

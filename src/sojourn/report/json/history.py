@@ -1,4 +1,4 @@
-"""The JSON of `sojourn history`: everything but the distributions themselves."""
+"""The JSON of `sojourn history`: everything but the distributions."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -19,9 +19,9 @@ __all__ = ["history_report"]
 def history_report(
     number: int, run: Run, passing: Iterable[Turn], tally: Tally
 ) -> dict[str, Any]:
-    """Return what `history` prints; null stands for what is not known, or never ends."""
+    """Return what `history` prints; null is unknown or infinite."""
     target = run.target
-    every = [_turn(turn) for turn in passing]  # the tally is of those that have passed
+    every = [_turn(turn) for turn in passing]  # before the tally is read
     return {
         "name": run.topology.name,
         "run": number,

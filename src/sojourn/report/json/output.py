@@ -11,7 +11,7 @@ __all__ = ["nulled", "print_event", "print_json"]
 
 
 def print_json(report: Mapping[str, Any]) -> None:
-    """Print *report*; null stands for what is not known, or never ends."""
+    """Print *report*; null is unknown or infinite."""
     typer.echo(json.dumps(nulled(report), indent=2, allow_nan=False, ensure_ascii=False))
 
 
@@ -21,14 +21,14 @@ def print_event(event: str, values: Mapping[str, object]) -> None:
 
 
 def nulled(value: object) -> Any:  # noqa: ANN401 - whatever JSON takes
-    """Return *value* with null for each number that JSON does not have.
+    """Return *value* with None for NaN and infinity.
 
     >>> nulled({"mean_s": float("nan"), "turns": (1, 2)})
     {'mean_s': None, 'turns': [1, 2]}
     """
     if isinstance(value, float):
         return value if isfinite(value) else None
-    if isinstance(value, str):  # halves of characters, as file names may bring along
+    if isinstance(value, str):  # surrogates, for example from file names
         return value.encode(errors="backslashreplace").decode()
     if isinstance(value, Mapping):
         return {name: nulled(inside) for name, inside in value.items()}

@@ -47,7 +47,7 @@ def prediction_report(prediction: Prediction) -> dict[str, Any]:
 
 
 def simulated_report(simulated: "Simulated") -> dict[str, Any]:
-    """Return what `simulate` prints: the fields of a prediction, measured, and how well."""
+    """Return what `simulate` prints: the fields of a prediction, and confidence intervals."""
     measured = {
         "mean_s": simulated.mean_s,
         "completion_mean_s": simulated.completion_mean_s,
@@ -105,7 +105,7 @@ def plan_report(
 
 
 def explanation_report(explanation: Explanation) -> dict[str, Any]:
-    """Return what `explain` prints; null stands for what could not keep up."""
+    """Return what `explain` prints; null is what could not keep up."""
     report = prediction_report(explanation.prediction)
     for name, operator in explanation.operators.items():
         report["operators"][name] |= {

@@ -1,4 +1,4 @@
-"""The JSON of `sojourn rehearse`: that of a history, with the score in front."""
+"""The JSON of `sojourn rehearse`: the score, and the JSON of a history."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -21,7 +21,7 @@ def rehearsal_report(
     episodes: Sequence[Episode],
     rehearsal: Rehearsal | None,
 ) -> dict[str, Any]:
-    """Return the JSON of `rehearse`: that of a history, with the score in front."""
+    """Return what `rehearse` prints."""
     tally = Tally(run.topology, run.target)
     passing = tally.counting(turns(episodes, stage.target.statistic))
     report = history_report(1, run, passing, tally)

@@ -1,4 +1,4 @@
-"""The decisions on the page of a run: what was changed or wished for, and what came of it."""
+"""The decisions on the page of a run: changes, recommendations, and their effect."""
 
 from collections import deque
 from math import isfinite, isnan
@@ -18,10 +18,10 @@ _UNDONE_GLYPHS = {"up": "△", "down": "▽", "move": "◇", "hold": "✕"}
 
 
 class Decided:
-    """A decision not to hold, one that failed, or an order; and what happened until the next.
+    """A change, a recommendation, a failure or an order; and what happened until the next.
 
-    What the engine refused, or the loop only advises, is wished for again at each turn: it
-    is one decision, of so many *turns*.
+    What is refused or only recommended is repeated at each turn: that is one decision with a
+    number of *turns*.
     """
 
     def __init__(self, number: int, turn: Turn) -> None:
@@ -39,17 +39,17 @@ class Decided:
 
     @property
     def kind(self) -> str:
-        """Up, down or move; told where it was told something; hold where it failed itself."""
+        """Up, down or move; told for an order; hold if the loop failed."""
         return "told" if self.done == "told" else self.decision.kind
 
     @property
     def carried_out(self) -> bool:
-        """Whether it was done."""
+        """Whether it was carried out."""
         return self.cost is not None or self.done == "told"
 
     @property
     def glyph(self) -> str:
-        """The kind as a sign, hollow where it was not done."""
+        """The symbol of the kind, hollow if it was not carried out."""
         return (_GLYPHS if self.carried_out else _UNDONE_GLYPHS)[self.kind]
 
     @property
@@ -59,7 +59,7 @@ class Decided:
 
     @property
     def often(self) -> str:
-        """In how many turns it was wished for, if that were several."""
+        """The number of turns, if there are several."""
         return f", {self.turns} turns" if self.turns > 1 else ""
 
     @property
@@ -75,28 +75,28 @@ class Decided:
         if not names:
             return ""
         shown = names[:_MOST_OPERATORS]
-        told = ", ".join(f"{n} {before.get(n, 0)} → {after.get(n, 0)}" for n in shown)
+        listed = ", ".join(f"{n} {before.get(n, 0)} → {after.get(n, 0)}" for n in shown)
         more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-        return f"{told}{more}; all {sum(before.values())} → {sum(after.values())}"
+        return f"{listed}{more}; all {sum(before.values())} → {sum(after.values())}"
 
     @property
     def expected(self) -> str:
-        """What the decision said would come of it."""
+        """The latency that the decision expected."""
         said = self.decision.expected
         return _seconds(said.statistic, said.seconds) if said else ""
 
     @property
     def next_turn(self) -> str:
-        """What was measured in the turn after it."""
+        """The latency of the next turn."""
         return _seconds(self.statistic, self.next_s)
 
     @property
     def until_the_next(self) -> str:
-        """What was measured until the next decision."""
+        """The latency and load until the next decision."""
         seen = self.after
         if seen is None:
             return ""
-        took = _seconds(self.statistic, measured_s(seen, self.statistic)) or "no root done"
+        took = _seconds(self.statistic, measured_s(seen, self.statistic)) or "no root completed"
         return f"{took}, {seen.arrivals_per_s:.4g} per s for {clock(seen.lasted_s)}"
 
     @property
@@ -106,17 +106,17 @@ class Decided:
             return ""
         parts = [
             f"paused {duration(self.cost.pause_s)}" if self.cost.pause_s else "",
-            f"{self.cost.replayed} records came again" if self.cost.replayed else "",
+            f"{self.cost.replayed} records replayed" if self.cost.replayed else "",
         ]
         return ", ".join(filter(None, parts)) or "none"
 
     def same(self, turn: Turn) -> bool:
-        """Tell whether *turn* wishes for the same once more."""
-        wished = turn.episode.decision.after == self.decision.after
-        return not self.carried_out and self.done == turn.done and wished
+        """Tell whether *turn* repeats this decision."""
+        same = turn.episode.decision.after == self.decision.after
+        return not self.carried_out and self.done == turn.done and same
 
     def then(self, seen: Observation) -> None:
-        """Take in what was seen after it."""
+        """Add an observation after it."""
         if self.next_s is None:
             self.next_s = measured_s(seen, self.statistic)
         since_s, roots = self.at_s, seen.arrivals_per_s * seen.lasted_s
@@ -125,7 +125,7 @@ class Decided:
         before, lasted_s = self.after, seen.lasted_s
         completions, sums = seen.completions, seen.sums
         if before is not None:
-            # of intervals that could not be used nothing is known, nor how many roots came
+            # unusable intervals are left out, with their roots
             lasted_s += before.lasted_s
             roots += before.arrivals_per_s * before.lasted_s
             completions, sums = before.completions + completions, before.sums + sums
@@ -139,7 +139,7 @@ class Decided:
 
 
 class Decisions:
-    """The last decisions of a run, taken in as turns pass by."""
+    """The last decisions of a run, added turn by turn."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -148,11 +148,11 @@ class Decisions:
 
     @property
     def left_out(self) -> int:
-        """How many there were before these."""
+        """The number of earlier decisions."""
         return self.number - len(self.rows)
 
     def count(self, turn: Turn) -> None:
-        """Take in one more turn."""
+        """Add the next turn."""
         if self._open is not None and turn.episode.looked:
             self._open.then(turn.episode.observation)
         if turn.done == "hold" and not turn.episode.failure:

@@ -1,4 +1,4 @@
-"""The page of a run: one HTML file for a browser, to look at rather than to read."""
+"""The page of a run: one HTML file."""
 
 from collections.abc import Iterable
 from math import fsum, isfinite
@@ -25,29 +25,29 @@ _ENDINGS = (".html", ".htm")
 _MOST_MARKS = 60
 
 Fact = tuple[str, str, str]
-"""What it is, how much, and what more there is to it."""
+"""A name, a value, and a remark."""
 
 
 def write_page(episodes: Iterable[Episode], run: Run, path: Path, *, number: int = 1) -> None:
-    """Write the page of *run*, the one of that *number*, to *path*.
+    """Write the page of *run*, which has this *number*, to *path*.
 
-    Raise `BadFile` if it cannot be written, or is not named as a page: it may be something
-    else, the history itself for one.
+    Raise `BadFile` if it cannot be written, or does not end in .html: it may be another file,
+    such as the history.
     """
     if path.suffix.lower() not in _ENDINGS:
-        raise BadFile(str(path), "is no name of a page", "let it end in .html")
+        raise BadFile(str(path), "does not end in .html", "rename it")
     text = page(episodes, run, number=number)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
         raise BadFile(
-            str(path), f"cannot be written: {error}", "name a file you may write"
+            str(path), f"cannot be written: {error}", "choose another path"
         ) from error
 
 
 def page(episodes: Iterable[Episode], run: Run, *, number: int = 1) -> str:
-    """Return the page of *run*: what it came to, how it went, and what was decided."""
+    """Return the page of *run*: summary, charts and decisions."""
     tally, decisions, course = Tally(run.topology, run.target), Decisions(), Course(run.target)
     completions, sums = Sketch.empty(), Sketch.empty()
     last: Turn | None = None
@@ -87,7 +87,7 @@ def _template() -> Template:
 
 
 def _plain(value: object) -> object:
-    """Return what the page says of *value*: text may be anything that an engine had to say."""
+    """Return *value* as text for the page, without unprintable characters."""
     if isinstance(value, float):
         return f"{value:g}"
     return printable(value, keep="\n") if isinstance(value, str) else value
@@ -96,7 +96,7 @@ def _plain(value: object) -> object:
 def _facts(
     course: Course, run: Run, tally: Tally, last: Turn, whole: Observation
 ) -> list[Fact]:
-    """Return what the run came to."""
+    """Return the summary of the run."""
     facts: list[Fact] = []
     if targets := list(tally.judged) or [each for each in (run.target,) if each]:
         took_s = measured_s(whole, targets[-1].statistic)
@@ -105,7 +105,7 @@ def _facts(
         facts.append(("target", sequence(targets), "changed by hand" if several else all_s))
         facts.append(_outside(tally))
     mean = f"{course.used_s / tally.lasted_s:.3g} on average" if tally.lasted_s > 0 else ""
-    unusable = f", {tally.unusable} not usable" if tally.unusable else ""
+    unusable = f", {tally.unusable} unusable" if tally.unusable else ""
     why = f"{last.episode.decision.reason}{failed_text(last.episode)}"
     return [
         *facts,
@@ -118,17 +118,17 @@ def _facts(
 
 
 def _outside(tally: Tally) -> Fact:
-    """Return the part of the time outside the target: some turns are longer than others."""
+    """Return the fraction of the time outside the target."""
     measured_s = fsum(judged.measured_s for judged in tally.judged.values())
     above_s = fsum(judged.above_s for judged in tally.judged.values())
     name = "time outside the target"
     if measured_s <= 0:
-        return name, "not known", "nothing was measured"
+        return name, "unknown", "nothing was measured"
     return name, f"{above_s / measured_s:.1%}", f"{clock(above_s)} of {clock(measured_s)}"
 
 
 def _error(error: PredictionError | None) -> Fact:
-    name = "prediction off by"
+    name = "prediction error"
     if error is None:
-        return name, "not known", "nothing to compare"
-    return name, f"{error.spread:.1%}", f"mean error {error.mean:+.1%}, {error.number} times"
+        return name, "unknown", "nothing to compare"
+    return name, f"{error.spread:.1%}", f"mean {error.mean:+.1%}, {error.number} times"

@@ -1,4 +1,4 @@
-"""The picture on the page of a run: its panels, and what pointing at a time shows."""
+"""The figure on the page of a run: its panels and tooltips."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ _MOST_COLUMNS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """All that the page draws; *columns* are the x, width and text of a part of the time."""
+    """The figure; *columns* are x, width and text of each tooltip."""
 
     width: int
     left: int
@@ -34,7 +34,7 @@ class Picture:
 
 
 def picture(course: Course) -> Picture:
-    """Return the picture of *course*, in which there is at least one turn."""
+    """Return the figure of *course*, which has at least one turn."""
     operators, edges = course.operators(), course.edges
     across = Scale.across(edges[0], edges[-1], _LEFT, _WIDTH - _RIGHT)
     whole = together(operators.values())
@@ -65,7 +65,7 @@ def picture(course: Course) -> Picture:
 
 
 def _keyed(panels: Sequence[Drawn]) -> Iterator[Drawn]:
-    """Yield *panels*, of which only the first that has a curve says what it is."""
+    """Yield *panels* with a legend entry only at the first panel that has the curve."""
     known: set[str] = set()
     for panel in panels:
         key = tuple(each for each in panel.key if each[0] not in known)
@@ -76,7 +76,7 @@ def _keyed(panels: Sequence[Drawn]) -> Iterator[Drawn]:
 def _columns(
     across: Scale, points: Sequence[Point], operators: Mapping[str, Sequence[OperatorPoint]]
 ) -> Iterator[tuple[float, float, str]]:
-    """Yield a column for each point, or of many for some that follow each other."""
+    """Yield a tooltip for each point, or for several consecutive ones."""
     number = min(len(points), _MOST_COLUMNS)
     for column in range(number):
         part = slice(column * len(points) // number, (column + 1) * len(points) // number)
@@ -93,7 +93,7 @@ def _of_all(points: Sequence[Point]) -> list[str]:
     blind = [each for each in points if each.unusable is not None]
     if blind:
         number = f", {sum(each.turns for each in blind)} turns" if many else ""
-        lines.append(f"not usable{number}: {blind[-1].unusable}")
+        lines.append(f"unusable{number}: {blind[-1].unusable}")
     if len(blind) == len(points):
         return lines
     outside = sum(each.outside for each in points)
@@ -114,4 +114,4 @@ def _of_one(name: str, points: Sequence[OperatorPoint]) -> str:
     wanted = extent(each.wanted for each in points) or "?"
     called = extent(each.called for each in points) or "?"
     waiting = extent(each.backlog for each in points) or "?"
-    return f"{name}: {running} running, {wanted} wanted, {called} called for, backlog {waiting}"
+    return f"{name}: {running} running, {wanted} wanted, {called} needed, backlog {waiting}"

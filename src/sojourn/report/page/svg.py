@@ -1,4 +1,4 @@
-"""Panels as parts of an SVG picture: the paths of their curves, and where their ticks are."""
+"""Panels as SVG: the paths of curves, and ticks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _SIGNS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Where values are in a picture: from *low*, at *below*, up to *high*, at *above*."""
+    """Maps values to pixels: *low* is at *below*, *high* at *above*."""
 
     low: float
     high: float
@@ -48,10 +48,9 @@ class Scale:
         powers: bool = False,
         whole: bool = False,
     ) -> "Scale":
-        """Return the scale from 0 up to all of *values*, with no more *ticks* above it.
+        """Return a scale from 0 to the highest of *values*, with at most *ticks* ticks.
 
-        By *powers* of ten it begins at the lowest instead. What is *whole* has no ticks
-        between.
+        With *powers* it is logarithmic, from the lowest value. If *whole*, ticks are integers.
 
         >>> Scale.of([3, 11], height=100).ticks
         (0.0, 5.0, 10.0)
@@ -82,7 +81,7 @@ class Scale:
         return cls(low=since_s, high=until_s, below=left, above=right, ticks=ticks)
 
     def at(self, value: float) -> float:
-        """Return where *value* is."""
+        """Return the pixel of *value*."""
         if self.powers:
             part = log10(max(value, self.low) / self.low) / log10(self.high / self.low)
         else:
@@ -92,10 +91,10 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """A panel as it is in the picture, so many pixels from its *top*.
+    """A panel as SVG, *top* pixels from the top.
 
-    *ticks* are their places and texts, *paths* the class and the path of each curve, *key*
-    the class, the sign and the name of each that needs one.
+    *ticks* are positions and labels, *paths* the class and path of each curve, *key* the
+    class, symbol and name of each legend entry.
     """
 
     title: str
@@ -107,7 +106,7 @@ class Drawn:
 
 
 def draw(panel: Panel, across: Scale, *, top: float, height: float) -> Drawn:
-    """Return *panel*, so many pixels high."""
+    """Return *panel* as SVG."""
     up = Scale.of(
         [value for series in panel.series if series.kind != "ticks" for value in series.y],
         height=height,
@@ -152,7 +151,7 @@ def _paths(series: Series, across: Scale, up: Scale) -> list[tuple[str, str]]:
 def steps(
     across: Scale, up: Scale, edges: Sequence[float], values: Sequence[float], *, filled: bool
 ) -> str:
-    """Return the path that keeps each value from its edge to the next; gaps stay empty."""
+    """Return the path of a step function, with gaps."""
     path: list[str] = []
     drawing = False
     kept = thinned(values)
@@ -171,7 +170,7 @@ def steps(
 
 
 def joined(places: Sequence[tuple[float, float] | None]) -> str:
-    """Return the path from place to place, broken at gaps."""
+    """Return the path through points, with gaps."""
     path, drawing = [], False
     for place in places:
         if place is not None:
@@ -181,7 +180,7 @@ def joined(places: Sequence[tuple[float, float] | None]) -> str:
 
 
 def shading(panel: Panel, across: Scale, top: float, bottom: float) -> str:
-    """Return the path around the spans of *panel*, near ones together."""
+    """Return the path around the spans of *panel*; near ones are joined."""
     spans: list[list[float]] = []
     for since, until in ((across.at(a), across.at(b)) for a, b in panel.spans):
         if spans and since - spans[-1][1] < 1:
@@ -192,7 +191,7 @@ def shading(panel: Panel, across: Scale, top: float, bottom: float) -> str:
 
 
 def time_ticks(since_s: float, until_s: float) -> tuple[float, ...]:
-    """Return few round times from *since_s* until *until_s*.
+    """Return a few round times from *since_s* to *until_s*.
 
     >>> time_ticks(0, 2400)
     (0, 300, 600, 900, 1200, 1500, 1800, 2100, 2400)
@@ -205,7 +204,7 @@ def time_ticks(since_s: float, until_s: float) -> tuple[float, ...]:
 
 
 def thinned(values: Sequence[float], most: int = _MOST_POINTS) -> list[int]:
-    """Return which values to draw: all, or of many the highs, the lows and the gaps.
+    """Return the indices of values to draw: all, or of many the extremes and gaps.
 
     >>> thinned([1, 2, 9, 2, 1, 0, 1, 2], most=5)
     [0, 2, 5, 7]
@@ -226,6 +225,6 @@ def thinned(values: Sequence[float], most: int = _MOST_POINTS) -> list[int]:
 
 
 def _step(high: float, most: int) -> float:
-    """Return the least round number that goes into *high* no more than *most* times."""
+    """Return the least round number of which *high* has at most *most* multiples."""
     power = 10.0 ** floor(log10(high / most))
     return next((n * power for n in (1, 2, 5) if high // (n * power) <= most), 10 * power)

@@ -1,4 +1,4 @@
-"""The picture of a comparison: the trade-off, and what each policy did with the first seed."""
+"""The plot of a comparison: the trade-off, and each policy over time with the first seed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ _FRONT, _GRID = "#9aa5b1", "#eceff3"
 
 
 def draw_comparison(stage: Stage, outcomes: Sequence[Outcome], path: Path) -> None:
-    """Write the picture to *path*, in the format that its ending names.
+    """Write the plot to *path*; its suffix determines the format.
 
     Raise `BadInput` if matplotlib is missing, `BadFile` if the file cannot be written.
     """
@@ -47,7 +47,7 @@ def _draw_trade_off(
     outcomes: Sequence[Outcome],
     colours: Mapping[str, str],
 ) -> None:
-    """Draw time outside over processor-hours, with the front as a line."""
+    """Plot time outside over processor-hours, with the front as a line."""
     front, points = [], []
     for outcome in outcomes:
         hours, outside = outcome.estimate("processor_hours"), outcome.estimate("outside")
@@ -89,7 +89,7 @@ def _name(
     points: list[tuple[tuple[float, float], str]],
     colours: Mapping[str, str],
 ) -> None:
-    """Write names beside points: of those that lie side by side, one above the other."""
+    """Write names beside points, without overlap."""
     width, height = np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())
     named: list[tuple[float, float]] = []
     for (x, y), name in sorted(points):
@@ -107,7 +107,7 @@ def _name(
 
 
 def _panels(stage: Stage, outcomes: Sequence[Outcome]) -> list[Panel]:
-    """Return the load, and what each policy made of it with the first seed."""
+    """Return the panels of the load, and of each policy with the first seed."""
     times_s, rates = zip(*stage.rates.points, strict=True)
     latency, processors = [], []
     for outcome in outcomes:

@@ -1,4 +1,4 @@
-"""The picture of an explanation: what processors buy, where time goes, what lies around."""
+"""The plots of an explanation and of a simulation."""
 
 from math import inf
 from pathlib import Path
@@ -27,7 +27,7 @@ _WIRE, _WAIT, _SERVICE, _HERE, _TARGET = "#9aa5b1", "#e07a5f", "#3d5a80", "#1d35
 def draw_explanation(
     topology: Topology, explanation: Explanation, target: Target | None, path: Path
 ) -> None:
-    """Write the picture to *path*, in the format that its ending names.
+    """Write the plot to *path*; its suffix determines the format.
 
     Raise `BadInput` if matplotlib is missing, `BadFile` if the file cannot be written.
     """
@@ -44,7 +44,7 @@ def draw_explanation(
 
 
 def draw_simulated(topology: Topology, simulated: "Simulated", path: Path) -> None:
-    """Write how completion was distributed, and what the model says, to *path*."""
+    """Write the distribution of completion, simulated and predicted, to *path*."""
     picture = figure(7, 4.2)
     axes = picture.subplots()
     ratios = [part / 200 for part in range(1, 200)] + [0.999]
@@ -60,7 +60,7 @@ def draw_simulated(topology: Topology, simulated: "Simulated", path: Path) -> No
     axes.set(
         title=f"{simulated.name}: completion of {simulated.completions.number} roots",
         xlabel="seconds",
-        ylabel="part of all roots",
+        ylabel="fraction of roots",
     )
     axes.legend(frameon=False)
     save(picture, path)
@@ -72,7 +72,7 @@ def _draw_curve(
     explanation: Explanation,
     target: Target | None,
 ) -> None:
-    """Draw how the latency falls as processors are added by gain."""
+    """Plot the latency as processors are added by gain."""
     prediction = explanation.prediction
     statistic = target or Target("p95", 1.0)
     least = sum(least_allocation(topology).values())
@@ -90,13 +90,13 @@ def _draw_curve(
     axes.axhline(explanation.floor_s, color=_WIRE, ls=":", label="floor of the mean")
     if target is not None:
         axes.axhline(target.seconds, color=_TARGET, ls="--", label=str(target))
-    axes.set(title="what processors buy", xlabel="processors", ylabel="seconds")
+    axes.set(title="latency over processors", xlabel="processors", ylabel="seconds")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
 
 
 def _draw_operators(axes: Any, explanation: Explanation) -> None:  # noqa: ANN401
-    """Draw each operator's part of the mean: on the wire, waiting, in service."""
+    """Plot each operator's share of the mean: transfer, wait, service."""
     operators = explanation.prediction.operators
     names = list(operators)
     if len(names) > _MOST_OPERATORS:
@@ -118,7 +118,7 @@ def _draw_operators(axes: Any, explanation: Explanation) -> None:  # noqa: ANN40
 
 
 def _draw_neighbours(axes: Any, explanation: Explanation) -> None:  # noqa: ANN401
-    """Draw the mean and spread here and one move away."""
+    """Plot mean and spread of this allocation and with one processor moved."""
     here = explanation.prediction
     rows = [(dict(here.allocation), here.mean_s, here.std_s)]
     rows += [(dict(n.allocation), n.mean_s, n.std_s) for n in explanation.neighbours]
@@ -128,7 +128,7 @@ def _draw_neighbours(axes: Any, explanation: Explanation) -> None:  # noqa: ANN4
     means, stds = [row[1] for row in rows], [row[2] for row in rows]
     axes.bar(range(len(rows)), means, yerr=stds, color=colours, capsize=3)
     axes.set_xticks(range(len(rows)), names, rotation=30)
-    axes.set(title="one move away: mean ± std of completion", ylabel="seconds")
+    axes.set(title="with one processor moved: mean ± std of completion", ylabel="seconds")
 
 
 def _short(allocation: dict[str, int]) -> str:

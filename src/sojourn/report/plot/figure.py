@@ -1,4 +1,4 @@
-"""An empty picture, and how it is written to a file."""
+"""An empty figure, and writing it to a file."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ __all__ = ["figure", "save"]
 
 
 def figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib has no types
-    """Return an empty picture, so wide and high in inches.
+    """Return an empty figure of this width and height in inches.
 
     Raise `BadInput` if matplotlib is missing.
     """
@@ -23,9 +23,9 @@ def figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib has
 
 
 def save(picture: Any, path: Path) -> None:  # noqa: ANN401
-    """Write *picture* to *path*, in the format that its ending names.
+    """Write *picture* to *path*; its suffix determines the format.
 
-    Raise `BadFile` if that cannot be.
+    Raise `BadFile` if it cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,5 +34,5 @@ def save(picture: Any, path: Path) -> None:  # noqa: ANN401
         raise BadFile(
             str(path),
             f"cannot be written: {error}",
-            "write to a .png, .svg or .pdf you may write",
+            "choose a path that ends in .png, .svg or .pdf",
         ) from error

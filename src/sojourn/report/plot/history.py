@@ -1,4 +1,4 @@
-"""The picture of a history: the load, the latency it had, and the processors it was given."""
+"""The plot of a history: load, latency and processors."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -22,10 +22,10 @@ def draw_history(
     target: Target | float | None = None,
     title: str = "what the loop did",
 ) -> None:
-    """Write the picture of *episodes* to *path*, in the format that its ending names.
+    """Write the plot of *episodes* to *path*; its suffix determines the format.
 
-    *target* is in seconds, of what the decisions expected; a `Target` says of which statistic.
-    A turn that has a target of its own is drawn beside that.
+    *target* is a `Target`, or seconds of the statistic that decisions expected. A turn with
+    its own target is drawn with that.
     Raise `BadInput` if there is nothing to draw or matplotlib is missing, `BadFile` if the
     file cannot be written.
     """
@@ -34,7 +34,7 @@ def draw_history(
     for turn in turns(episodes, promise.statistic if promise else "mean"):
         course.add(turn)
     if not course.points:
-        raise BadInput("there is nothing to draw: the loop has not had a turn yet")
+        raise BadInput("there is nothing to plot: the loop has not had a turn yet")
     panels = [load(course), latency(course), allocation(course)]
     if target is not None and not isinstance(target, Target):
         panels[1] = replace(panels[1], levels={f"target {target:g} s": target})

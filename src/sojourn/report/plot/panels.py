@@ -1,4 +1,4 @@
-"""Panels, drawn with matplotlib: side by side, or above each other over the same time."""
+"""Panels, drawn with matplotlib: side by side, or stacked over the same time."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,12 +38,12 @@ _MOST_MARKS = 60
 
 
 def colour(number: int) -> str:
-    """Return the colour of one of several that are compared."""
+    """Return the colour of a series that is compared with others."""
     return _SEVERAL[number % len(_SEVERAL)]
 
 
 def draw_panels(panels: Sequence[Panel], path: Path) -> None:
-    """Write *panels* side by side to *path*, in the format that its ending names.
+    """Write *panels* side by side to *path*; its suffix determines the format.
 
     Raise `BadInput` if matplotlib is missing, `BadFile` if the file cannot be written.
     """
@@ -57,7 +57,7 @@ def draw_panels(panels: Sequence[Panel], path: Path) -> None:
 
 
 def draw_rows(picture: Any, panels: Sequence[Panel]) -> Any:  # noqa: ANN401 - matplotlib has no types
-    """Draw *panels* above each other into *picture*, and return the axes of each."""
+    """Draw *panels* one above the other into *picture*, and return their axes."""
     ratios = [panel.height for panel in panels]
     rows = picture.subplots(len(panels), sharex=True, gridspec_kw={"height_ratios": ratios})
     since, until = _span(panels)
@@ -138,7 +138,7 @@ def _layer(
     below: NDArray[np.float64] | float,
     scale: float,
 ) -> NDArray[np.float64]:
-    """Draw *series* on top of what is *below*, and return its upper edge."""
+    """Draw *series* on top of *below*, and return its upper edge."""
     above: NDArray[np.float64] = np.nan_to_num(np.array(series.y, float)) + below
     edges, colour = np.array(series.x, float) / scale, _STACKED[number % len(_STACKED)]
     # each is drawn down to 0, behind those that lie below it
@@ -170,18 +170,18 @@ def _over_time(axes: Any, series: Series, kind: str, number: int, scale: float) 
 
 
 def _mark(axes: Any, panel: Panel, scale: float, *, named: bool) -> None:  # noqa: ANN401
-    """Draw a line where something happened, dotted where it was only wished for."""
+    """Draw a line at each mark, dotted for recommendations."""
     low = 0.0 if len(panel.marks) <= _MOST_MARKS else 0.94
     for text in dict.fromkeys(mark.text for mark in panel.marks):
-        wished = " " in text
+        recommended = " " in text
         axes.vlines(
             [mark.x / scale for mark in panel.marks if mark.text == text],
             low,
             1.0,
             transform=axes.get_xaxis_transform(),
             color=_DONE.get(text.partition(" ")[0], _MARKS),
-            lw=1.3 if wished else 1.0,
-            ls=":" if wished else "-",
+            lw=1.3 if recommended else 1.0,
+            ls=":" if recommended else "-",
             alpha=0.8,
             label=text if text and named else None,
         )
@@ -192,5 +192,5 @@ def _mark(axes: Any, panel: Panel, scale: float, *, named: bool) -> None:  # noq
             color=_SPANS,
             lw=0,
             zorder=0,
-            label="not usable" if named and number == 0 else None,
+            label="unusable" if named and number == 0 else None,
         )

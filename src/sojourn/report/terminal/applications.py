@@ -1,4 +1,4 @@
-"""The applications that run, as a table and as JSON."""
+"""The running applications, as a table and as JSON."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = ["Listed", "applications_view", "listed_json"]
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An application that runs, and its status; without one, *why_not*."""
+    """A running application and its status; if it has none, *why_not*."""
 
     entry: Entry
     status: Status | None
@@ -25,7 +25,7 @@ class Listed:
 
 
 def listed_json(listed: Listed) -> dict[str, Any]:
-    """Return what `ps --json` prints of it."""
+    """Return what `ps --json` prints for an application."""
     entry, status = listed.entry, listed.status
     silent = f"does not answer: {listed.why_not}"
     return {
@@ -42,13 +42,13 @@ def listed_json(listed: Listed) -> dict[str, Any]:
 
 
 def applications_view(listed: Iterable[Listed]) -> Table:
-    """Return a row for each."""
+    """Return a table with a row for each."""
     rows = [listed_json(each) for each in listed]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in ("application", "pid", "since", "processors", "loop", "policy", "state"):
         table.add_column(name, no_wrap=name not in ("policy", "state"))
     if any(row["notices"] for row in rows):
-        table.add_column("what to know")
+        table.add_column("warnings")
     for row in rows:
         cells = (row["name"], row["pid"], row["started_at"], processors_text(row["allocation"]),
                  row["deciding"], row["policy"], row["state"],
@@ -58,8 +58,8 @@ def applications_view(listed: Iterable[Listed]) -> Table:
 
 
 def _notices(status: Status) -> list[str]:
-    """Return what somebody should know."""
+    """Return the warnings of an application."""
     health, away_s = status.health, status.health.no_broker_s
-    away = "" if away_s is None else f"no broker answers since {clock(away_s)}"
+    away = "" if away_s is None else f"no broker has answered for {clock(away_s)}"
     known = (health.failure, away, *health.notices, status.warning)
     return [notice for notice in known if notice]

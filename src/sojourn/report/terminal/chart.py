@@ -1,4 +1,4 @@
-"""Charts over time for a terminal: columns of blocks."""
+"""Charts over time for a terminal, drawn with block characters."""
 
 from collections.abc import Callable, Sequence
 from math import ceil, isfinite, nan
@@ -13,7 +13,7 @@ __all__ = ["columns", "draw_columns", "draw_panel"]
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _STEPS = len(_BLOCKS) - 1
 _LINE = "┄"
-# A latency many times the target says no more than that it is.
+# Higher latencies are cut off, so that those near the target can be told apart.
 _TIMES_LIMIT = 2.5
 _STYLES = {"load": "cyan", "measured": "green", "running": "blue"}
 
@@ -21,9 +21,9 @@ _STYLES = {"load": "cyan", "measured": "green", "running": "blue"}
 def draw_panel(
     panel: Panel, *, since_s: float, lasts_s: float, width: int, height: int
 ) -> list[Text]:
-    """Return the lines of the first series of *panel*, from *since_s* on.
+    """Return the lines of a chart of the first series of *panel*, from *since_s* on.
 
-    Where the panel has a level, that is the limit, and there is a line more.
+    If the panel has a level, it is drawn as the limit, and the chart has one more line.
     """
     series, limit = panel.series[0], next(iter(panel.levels.values()), None)
     ends_s = (float(at_s) - since_s for at_s in series.x[1:])
@@ -44,10 +44,10 @@ def columns(
     width: int,
     summed: Callable[[list[float]], float],
 ) -> list[float]:
-    """Return *width* numbers, each *summed* up from the (time, value) in its part of the time.
+    """Return *width* numbers, each *summed* from the (time, value) pairs in its interval.
 
-    A value is of the time before it: a part without any has that of the next. NaN is left
-    out, and stands for what is not known yet.
+    A value holds for the time before it: an interval without values has that of the next.
+    NaN in *points* is ignored; NaN in the result is unknown.
 
     >>> columns([(1, 2.0), (2, 4.0), (7, 6.0)], 12, 4, max)
     [4.0, 6.0, 6.0, nan]
@@ -72,10 +72,10 @@ def draw_columns(
     limit: float | None = None,
     over: str = "red",
 ) -> list[Text]:
-    """Return the lines of the chart, the uppermost first; NaN is left out.
+    """Return the lines of the chart from top to bottom; NaN is left out.
 
-    Values above *top* end there. Columns above *limit* are in the style *over*, and a line is
-    drawn at it where there is room.
+    Values above *top* are cut off. Columns above *limit* have the style *over*, and a line is
+    drawn at the limit.
 
     >>> for line in draw_columns([1, 2, 3, 4, float("nan")], height=2, top=4):
     ...     print(line.plain.rstrip())

@@ -17,7 +17,7 @@ __all__ = ["show_comparison", "trade_off"]
 def show_comparison(
     stage: Stage, outcomes: Sequence[Outcome], note: str, console: Console
 ) -> None:
-    """Print what each policy came to, and which of them are worth it."""
+    """Print the results of each policy, and the front."""
     seeds = len(outcomes[0].scores)
     title = (
         f"{stage.topology.name} · {stage.target} · {clock(stage.lasts_s)} of load, "
@@ -37,14 +37,14 @@ def show_comparison(
         say(
             console,
             f"starts      {HIGHEST} with what the highest rate needs, others with what the "
-            "first needs",
+            "first rate needs",
         )
     if note:
         say(console, f"note        {note}")
 
 
 def trade_off(outcomes: Sequence[Outcome]) -> str:
-    """Return which policies are on the front, and what dominates the others."""
+    """Return the policies on the front, and what dominates the others."""
     better = {outcome.policy: dominating(outcome, outcomes) for outcome in outcomes}
     front = ", ".join(name for name, others in better.items() if not others)
     dominated = ", ".join(

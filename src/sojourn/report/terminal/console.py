@@ -1,4 +1,4 @@
-"""The console, and what tables and lines on it have in common."""
+"""The console, tables and lines that all reports share."""
 
 from collections.abc import Iterable
 
@@ -10,31 +10,33 @@ from rich.text import Text
 
 from sojourn.report.text import printable
 
-__all__ = ["line", "print_table", "say", "table", "wide_console"]
+__all__ = ["TABLE_WIDTH", "line", "print_table", "say", "table", "wide_console"]
 
-# Where there is no terminal there is no width to keep to, and one line each is best to search.
+# Without a terminal lines are not wrapped: tools search them.
 _WIDEST = 10_000
+# Tables with long text are wrapped at this width.
+TABLE_WIDTH = 200
 _RULED = 100
 
 
-def wide_console() -> Console:
-    """Return the console: as wide as the terminal, without one as wide as any line."""
+def wide_console(width: int = _WIDEST) -> Console:
+    """Return a console as wide as the terminal; without a terminal, of *width*."""
     console = Console()
-    return console if console.is_terminal else Console(width=_WIDEST)
+    return console if console.is_terminal else Console(width=width)
 
 
 def say(console: Console, text: str = "", style: str | None = None) -> None:
-    """Print a line as it is, however long."""
+    """Print a line without wrapping."""
     console.print(text, soft_wrap=True, highlight=False, markup=False, style=style)
 
 
 def line(text: str, style: str = "") -> Text:
-    """Return a line that ends where the terminal does."""
+    """Return a line that is cut at the width of the terminal."""
     return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
 def table(left: Iterable[str], right: Iterable[str] = (), after: Iterable[str] = ()) -> Table:
-    """Return an empty table: numbers are to the right, and words to either side of them."""
+    """Return an empty table: *left* and *after* are text, *right* are numbers."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in left:
         made.add_column(name, no_wrap=True)
@@ -46,7 +48,7 @@ def table(left: Iterable[str], right: Iterable[str] = (), after: Iterable[str] =
 
 
 def print_table(console: Console, made: Table) -> None:
-    """Print a table without the spaces and rules that would fill a wide console."""
+    """Print a table without trailing spaces, and with a short rule on a wide console."""
     with console.capture() as captured:
         console.print(made)
     for text in captured.get().splitlines():

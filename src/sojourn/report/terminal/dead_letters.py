@@ -1,4 +1,4 @@
-"""Dead letters, for people and as JSON."""
+"""Dead letters, as a table and as JSON."""
 
 import base64
 from datetime import UTC, datetime
@@ -6,23 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from sojourn.escaped import escaped
+from sojourn.report.terminal.console import TABLE_WIDTH, wide_console
 
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.dead_letters import DeadLetter
 
 __all__ = ["letter_json", "print_letter", "print_letters"]
 
-_WIDEST = 200
 _COLUMNS = ("position", "at", "operator", "stream", "tries", "came from", "error")
 
 
 def print_letters(letters: "list[DeadLetter]") -> None:
-    """Print a line for each."""
+    """Print a table with a row for each."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in _COLUMNS:
         table.add_column(name, no_wrap=name != "error")
@@ -30,14 +29,11 @@ def print_letters(letters: "list[DeadLetter]") -> None:
         cells = (letter.position, _time(letter.at_s), letter.operator, letter.stream,
                  letter.tries, letter.came_from, _first_line(letter.error))  # fmt: skip
         table.add_row(*(Text(escaped(str(cell))) for cell in cells))
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDEST)
-    console.print(table)
+    wide_console(TABLE_WIDTH).print(table)
 
 
 def print_letter(letter: "DeadLetter") -> None:
-    """Print all of one."""
+    """Print one with its traceback, headers and payload."""
     report = letter_json(letter)
     for name in ("position", "at", "operator", "stream", "tries", "came_from", "record", "key"):
         typer.echo(f"{name.replace('_', ' '):<10} {escaped(str(report[name]))}")
@@ -46,12 +42,12 @@ def print_letter(letter: "DeadLetter") -> None:
     typer.echo(f"{'error':<10} {escaped(letter.error)}")
     for line in letter.traceback.splitlines():
         typer.echo(f"    {escaped(line)}")
-    cut = ", its beginning" if letter.cut else ""
+    cut = " (truncated)" if letter.cut else ""
     typer.echo(f"{'payload':<10} {escaped(str(report['payload']))}{cut}")
 
 
 def letter_json(letter: "DeadLetter") -> dict[str, Any]:
-    """Return all of one, as JSON can say it."""
+    """Return one as JSON."""
     return {
         "position": letter.position,
         "at": _time(letter.at_s),
@@ -74,7 +70,7 @@ def letter_json(letter: "DeadLetter") -> dict[str, Any]:
 
 
 def _content(value: bytes | None) -> str | None:
-    """Return what is text as it is, and else in base64."""
+    """Return UTF-8 text as it is, anything else in base64."""
     if value is None:
         return None
     try:

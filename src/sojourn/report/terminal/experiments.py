@@ -1,4 +1,4 @@
-"""The tables of `sojourn reproduce`, made of what it prints as JSON."""
+"""The tables of `sojourn reproduce`, made from its JSON."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ __all__ = ["show_listing", "show_verdicts"]
 
 
 def show_listing(listing: Mapping[str, Any], console: Console) -> None:
-    """Print what there is to claim."""
+    """Print the experiments and their claims."""
     table = _table("experiment", "source", "claim")
     for one in listing["experiments"]:
         table.add_row(one["name"], one["source"], one["claim"])
@@ -20,7 +20,7 @@ def show_listing(listing: Mapping[str, Any], console: Console) -> None:
 
 
 def show_verdicts(report: Mapping[str, Any], page: Path, console: Console) -> None:
-    """Print each point of each claim, whether it holds, and where the *page* on it is."""
+    """Print the verdict on each point of each claim, and the path of the *page*."""
     table, done = _table("experiment", "claim", "verdict", "numbers"), report["experiments"]
     for one in done:
         name = one["name"]

@@ -1,4 +1,4 @@
-"""A history for people: turns as lines, and what they came to in all."""
+"""A history on the terminal: turns as lines, and a summary."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _STYLES = {"up": "bold", "down": "bold", "move": "bold", "told": "bold"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What is shown of a history: the run, the last lines of it, and what all came to."""
+    """What is shown of a history: the run, its last lines, and a summary."""
 
     run: Run
     number: int
@@ -32,20 +32,20 @@ class Shown:
 
 
 def show_history(shown: Shown, console: Console, source: str = "") -> None:
-    """Print it; *source* is the file where it was found, if nobody named that."""
+    """Print the history; *source* is its file, if the user did not name it."""
     run = shown.run
     say(console, f"{run.topology.name} · run {shown.number} of {shown.of}", "bold")
     say(console, f"{run.policy}; started {run.started_at:%Y-%m-%d %H:%M:%S %Z}")
     say(console, f"from {source}\n" if source else "")
     if shown.before:
-        say(console, f"{shown.before} lines before these; --last 0 shows all")
+        say(console, f"{shown.before} earlier lines; --last 0 shows all")
     if shown.lines:
         show_lines(console, shown.lines)
     show_tally(console, shown.tally)
 
 
 def show_lines(console: Console, shown: Sequence[Line]) -> None:
-    """Print turns as a table, one line each."""
+    """Print a table of lines."""
     statistic = shown[-1].statistic
     made = table(
         left=["time"],
@@ -70,23 +70,23 @@ def show_lines(console: Console, shown: Sequence[Line]) -> None:
 
 
 def show_tally(console: Console, tally: Tally) -> None:
-    """Print what turns came to in all."""
-    unusable = f", {tally.unusable} of them not usable" if tally.unusable else ""
+    """Print the summary of turns."""
+    unusable = f", {tally.unusable} of them unusable" if tally.unusable else ""
     say(console, f"turns       {tally.turns} in {clock(tally.lasted_s)}{unusable}")
     kinds = f": {tally.kinds}" if tally.kinds else ""
     say(console, f"changes     {tally.changes}{kinds}")
     if tally.changes:
-        again = f", {tally.replayed} records came again" if tally.replayed else ""
-        say(console, f"their cost  paused for {tally.pause_s:.4g} s in all{again}")
+        again = f", {tally.replayed} records replayed" if tally.replayed else ""
+        say(console, f"their cost  {tally.pause_s:.4g} s of pauses in all{again}")
     head = "target"
     for target, judged in tally.judged.items():
         above = f"above it in {judged.above} of {judged.measured} turns"
         say(console, f"{head:<11} {target}: {above}")
         head = ""
     if not tally.all_errors:
-        say(console, "expected    nothing that could be compared with what then happened")
+        say(console, "expected    no prediction could be compared with a measurement")
         return
-    made = table(left=["predicted"], right=["times", "mean error", "off by"])
+    made = table(left=["predicted"], right=["times", "mean error", "absolute error"])
     for name, error in tally.all_errors.items():
         made.add_row(Text(name), *_error(error))
     say(console)

@@ -1,4 +1,4 @@
-"""A loop as it is watched in a terminal: operators, the course so far, the last decisions."""
+"""The live view of a loop in a terminal: operators, charts, the last decisions."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -25,19 +25,19 @@ __all__ = ["View", "change_text"]
 
 _MOST_OPERATORS, _MOST_CHANGES = 8, 5
 _LABEL, _LEAST_WIDTH, _WIDEST_BAR = 18, 20, 24
-# From so many lines on, charts may be higher.
+# Terminals with at least this many lines have higher charts.
 _HIGH = 38
 _FULL = 0.95
 _LATELY = 6
-# Of a loop without an end, so much is drawn from the beginning on.
+# The least time range of charts of a loop without an end.
 _SHORTEST_S = 60.0
 
 
 class View:
-    """What is drawn of a loop, at any time: it changes as turns are added.
+    """The live view of a loop, updated as turns are added.
 
-    Of one without an end, *rolling*, the last *lasts_s* are drawn, or what there is of them.
-    *note* stands beside the time.
+    If *rolling*, for a loop without an end, the last *lasts_s* are drawn. *note* is printed
+    beside the time.
     """
 
     def __init__(
@@ -50,26 +50,26 @@ class View:
         self._lately: deque[Turn] = deque(maxlen=_LATELY)
 
     def add(self, turn: Turn, *, told: bool) -> None:
-        """Take in the next turn; *told* are those that change something, or would have."""
+        """Add the next turn; *told* ones, changes and recommendations, are listed."""
         if told:
             self._changes.append(change_text(turn))
         self._course.add(turn)
-        if turn.episode.looked:  # and not done by hand between two looks
+        if turn.episode.looked:  # and not an order by hand
             self._lately.append(turn)
 
     def aim_at(self, target: Target) -> None:
-        """Draw the latency against another target from now on."""
+        """Draw another target from now on."""
         self._course.aim_at(target)
         self._target = target
 
     @property
     def _begin_s(self) -> float:
-        """Where what is drawn begins."""
+        """The beginning of the charts."""
         return max(0.0, self._at_s - self._lasts_s) if self._rolling else 0.0
 
     @property
     def _span_s(self) -> float:
-        """How long it lasts."""
+        """The time range of the charts."""
         if not self._rolling:
             return self._lasts_s
         return min(self._lasts_s, max(_SHORTEST_S, self._at_s))
@@ -85,7 +85,7 @@ class View:
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
     ) -> Iterator[RenderableType]:
-        """Draw it as wide as the terminal is."""
+        """Draw it at the width of the terminal."""
         until = "" if self._rolling else f" of {clock(self._lasts_s)}"
         yield line(f"{clock(self._at_s)}{until}{f'  {self.note}' if self.note else ''}", "bold")
         yield Text()
@@ -129,9 +129,9 @@ class View:
         ]
 
     def _busy(self, name: str) -> float | None:
-        """Return the part of the time that processors were busy lately, since they changed.
+        """Return the utilisation of the last turns with the current number of processors.
 
-        Few records are timed in one turn, so it is the mean of several.
+        Few records are timed in one turn, so it is the mean of several turns.
         """
         known: list[tuple[int, float]] = []
         for turn in reversed(self._lately):
@@ -170,7 +170,7 @@ class View:
 
 
 def change_text(turn: Turn) -> Text:
-    """Return a line of what was changed, or would have been, and why."""
+    """Return a line for a change, a recommendation or an order, with its reason."""
     decision = turn.episode.decision
     if turn.done == "told":
         return line(f"{clock(decision.at_s)}  told  {decision.reason}")
@@ -182,7 +182,7 @@ def change_text(turn: Turn) -> Text:
 
 
 def _bar(processors: int, busy: float | None) -> Text:
-    """Return a block for each processor, those that are busy filled; of many, to scale."""
+    """Return a block per processor, filled if busy; many processors are drawn to scale."""
     wide = min(processors, _WIDEST_BAR)
     filled = round(wide * min(1.0, busy or 0.0))
     bar = Text("█" * filled, style="red" if (busy or 0.0) >= _FULL else "blue")

@@ -1,4 +1,4 @@
-"""What a command is at, on a terminal, once it takes more than a moment."""
+"""The progress line of a command that takes longer than a second."""
 
 import sys
 import threading
@@ -9,15 +9,15 @@ from typing import TextIO
 
 __all__ = ["working"]
 
-# Nobody waits for less, and a line that comes and goes at once only flickers.
+# A line that disappears sooner only flickers.
 _SOON_S, _EVERY_S = 1.0, 0.5
 
 
 @contextmanager
 def working(text: str) -> Iterator[Callable[[str], None]]:
-    """Show *text* and the seconds since on standard error, if that is a terminal.
+    """Show *text* and the elapsed seconds on standard error, if that is a terminal.
 
-    What it yields takes how far it is. The line is gone when this is left.
+    It yields a function that sets the progress. The line is removed at the end.
     """
     if not sys.stderr.isatty():
         yield lambda _far: None
@@ -39,11 +39,11 @@ class _Line:
         self.ended = threading.Event()
 
     def far(self, text: str) -> None:
-        """Take how far it is."""
+        """Set the progress."""
         self._far = f", {text}"
 
     def show(self) -> None:
-        """Write the line again and again until it is ended, and wipe it out."""
+        """Update the line until the end, and remove it."""
         if self.ended.wait(_SOON_S):
             return
         while True:

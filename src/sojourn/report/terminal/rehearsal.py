@@ -1,4 +1,4 @@
-"""What is rehearsed, and what that came to."""
+"""The begin and the end of a rehearsal."""
 
 from collections.abc import Sequence
 from math import isnan
@@ -22,8 +22,8 @@ def show_begin(stage: Stage, run: Run, console: Console) -> None:
     say(console, f"{stage.topology.name} · {run.policy}", "bold")
     say(
         console,
-        f"{clock(stage.lasts_s)} of load, from {stage.rates.at(0.0):.4g} per s and "
-        f"{processors_text(run.plan.allocation)} on",
+        f"{clock(stage.lasts_s)} of load; starts at {stage.rates.at(0.0):.4g} per s with "
+        f"{processors_text(run.plan.allocation)}",
     )
     if note := stage.unmet:
         say(console, f"note        {note}")
@@ -37,7 +37,7 @@ def show_end(
     rehearsal: Rehearsal | None,
     console: Console,
 ) -> None:
-    """Print what it came to; without a rehearsal, what was reached when it was interrupted."""
+    """Print the results; None as *rehearsal* if it was interrupted."""
     say(console)
     if rehearsal is None:
         at_s = episodes[-1].observation.at_s if episodes else 0.0
@@ -45,7 +45,7 @@ def show_end(
         say(console, f"interrupted at {reached}, so there is no score")
     else:
         score = rehearsal.score
-        late = f", {score.unfinished} roots never done" if score.unfinished else ""
+        late = f", {score.unfinished} roots not completed" if score.unfinished else ""
         say(
             console,
             f"score       outside {stage.target} for {score.outside:.1%} of the time{late}; "

@@ -1,4 +1,4 @@
-"""The status of a running application, drawn for people."""
+"""The status of a running application on the terminal."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sojourn.engine import Health
+from sojourn.report.terminal.console import line
 from sojourn.report.text import clock, duration, processors_text
 from sojourn.service.status import DecisionStatus, OperatorStatus, Status
 
@@ -20,23 +21,23 @@ _MOST_DECISIONS = 6
 
 
 def status_view(status: Status, pid: int) -> RenderableType:
-    """Return what `top` draws of the process *pid*."""
+    """Return what `top` shows; *pid* is the process of the application."""
     head = f"{status.name} · pid {pid} · {clock(status.at_s)} · {status.processors} processors"
     lines: list[RenderableType] = [
-        _line(head, "bold"),
-        _line(f"{status.policy}; {_loop(status)}"),
+        line(head, "bold"),
+        line(f"{status.policy}; {_loop(status)}"),
         _latency(status),
         Text(),
         _operators(status.operators),
         Text(),
     ]
     if status.warning:
-        lines.append(_line(f"note   {status.warning}", "yellow"))
+        lines.append(line(f"note   {status.warning}", "yellow"))
     if status.now:
-        lines.append(_line(f"now    {status.now}"))
+        lines.append(line(f"now    {status.now}"))
     lines += [_decision(decision) for decision in status.decisions[-_MOST_DECISIONS:]]
     lines += [Text(), _health(status.health), *_inner_topics(status.health)]
-    lines += [_line(notice, "yellow") for notice in status.health.notices]
+    lines += [line(notice, "yellow") for notice in status.health.notices]
     return Group(*lines)
 
 
@@ -52,7 +53,7 @@ def _latency(status: Status) -> Text:
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(f"{target.statistic} ")
     late = now_s is not None and now_s > target.seconds
-    text.append("not known" if now_s is None else duration(now_s), "red" if late else "green")
+    text.append("unknown" if now_s is None else duration(now_s), "red" if late else "green")
     text.append(f" of {duration(target.seconds)}")
     rate = status.measured.arrivals_per_s
     text.append("" if rate is None else f"   {rate:.4g} roots per s")
@@ -87,11 +88,11 @@ def _operators(operators: Mapping[str, OperatorStatus]) -> Table:
 def _decision(decision: DecisionStatus) -> Text:
     done, at = decision.kind, datetime.fromisoformat(decision.at).astimezone()
     if done == "hold" and not decision.failure:
-        return _line(f"{at:%H:%M:%S}  told  {decision.reason}")
+        return line(f"{at:%H:%M:%S}  told  {decision.reason}")
     if done != "hold" and not decision.carried_out:
         done = f"{done} {'failed' if decision.failure else 'advised'}"
     failure = f": {decision.failure}" if decision.failure else ""
-    return _line(
+    return line(
         f"{at:%H:%M:%S}  {done:<4}  {processors_text(decision.before)} -> "
         f"{processors_text(decision.after)}  {decision.reason}{failure}"
     )
@@ -101,26 +102,20 @@ def _health(health: Health) -> Text:
     restarts = sum(health.restarts.values())
     said = (
         f"restarts {restarts}, records replayed {health.replayed}, "
-        f"tried again {health.retried}, dead letters {health.dead_letters}"
+        f"retried {health.retried}, dead letters {health.dead_letters}"
     )
     away_s = health.no_broker_s
-    failure = "" if away_s is None else f"; no broker answers since {clock(away_s)}"
+    failure = "" if away_s is None else f"; no broker has answered for {clock(away_s)}"
     failure += f"; stopped: {health.failure}" if health.failure else ""
     troubled = failure or restarts or health.dead_letters
-    return _line(f"{said}{failure}", "yellow" if troubled else "")
+    return line(f"{said}{failure}", "yellow" if troubled else "")
 
 
 def _inner_topics(health: Health) -> list[Text]:
     if health.held_records is None:
         return []
     size = "" if health.held_bytes is None else f", {decimal(health.held_bytes)}"
-    return [_line(f"topics between operators hold {health.held_records} records{size}")]
-
-
-def _line(text: str, style: str = "") -> Text:
-    # an engine may say anything, and a terminal would obey it
-    shown = "".join(letter if letter.isprintable() else " " for letter in text)
-    return Text(shown, style=style, no_wrap=True, overflow="ellipsis")
+    return [line(f"topics between operators hold {health.held_records} records{size}")]
 
 
 def _number(value: float | None) -> Text:

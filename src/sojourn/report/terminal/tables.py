@@ -1,4 +1,4 @@
-"""Tables for people."""
+"""The tables of plans, predictions, explanations and simulations."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -24,7 +24,7 @@ __all__ = ["show_explanation", "show_plan", "show_prediction", "show_simulated"]
 
 
 def show_prediction(prediction: Prediction, console: Console) -> None:
-    """Print what an allocation would do."""
+    """Print the predicted latency of an allocation."""
     title = f"{prediction.name} · {prediction.model}"
     _show_operators(console, title, prediction.operators, prediction.mean_s)
     percentiles = "  ".join(f"{p} {duration(s)}" for p, s in prediction.percentiles_s.items())
@@ -37,16 +37,16 @@ def show_prediction(prediction: Prediction, console: Console) -> None:
     if prediction.computing is not None:
         say(console, f"cores       {prediction.computing}")
     if prediction.calibration is not None:
-        note = " beyond the estimates it was fitted to" if prediction.extrapolated else ""
+        note = ", outside the range it was fitted to" if prediction.extrapolated else ""
         say(console, f"calibrated{note}")
 
 
 def show_simulated(topology: Topology, simulated: "Simulated", console: Console) -> None:
-    """Print what an allocation did on the simulator, beside what the model says."""
+    """Print the simulated latency of an allocation, beside the predicted one."""
     title = f"{simulated.name} · simulated, seed {simulated.seed}"
     _show_operators(console, title, simulated.operators, simulated.mean_s.value)
     try:
-        # the simulator gives every processor a core of its own
+        # in the simulator every processor has its own core
         alone = replace(topology, cores=None)
         said: Prediction | None = predict(alone, simulated.allocation)
     except UnstableStation:
@@ -75,7 +75,7 @@ def show_simulated(topology: Topology, simulated: "Simulated", console: Console)
         )
         for name, value in measured.items()
     ]
-    heads = ("simulated", "95 %", "gigk predicts", "off by")
+    heads = ("simulated", "95 %", "gigk predicts", "error")
     _show_table(console, "latency", [""], heads, rows)
     say(
         console,
@@ -87,7 +87,7 @@ def show_simulated(topology: Topology, simulated: "Simulated", console: Console)
 def show_plan(
     plan: Solution, prediction: Prediction, target: Target | None, console: Console
 ) -> None:
-    """Print a plan, what it would do and why."""
+    """Print a plan, its latency and the reason."""
     show_prediction(prediction, console)
     if target is not None:
         say(console, f"target      {target}: {duration(reached_s(prediction, target))}")
@@ -97,7 +97,7 @@ def show_plan(
 
 
 def show_explanation(explanation: Explanation, console: Console) -> None:
-    """Print why each operator has what it has, and what else there is."""
+    """Print why each operator has its number of processors, and the alternatives."""
     show_prediction(explanation.prediction, console)
     changes = (
         (
@@ -108,14 +108,17 @@ def show_explanation(explanation: Explanation, console: Console) -> None:
         )
         for name, operator in explanation.operators.items()
     )
-    heads = ("with one more", "with one fewer", "its number is set by")
+    heads = ("with one more", "with one fewer", "determined by")
     say(console)
     _show_table(console, "how the mean would change", ["operator"], heads, changes)
     if explanation.neighbours:
         _show_neighbours(explanation, console)
     room, floor = explanation.headroom, duration(explanation.floor_s)
-    say(console, f"headroom    all arrivals times {room.factor:.4g}, then {room.binds}")
-    say(console, f"floor       {floor}: no number of processors has a lower mean")
+    say(
+        console,
+        f"headroom    arrivals can grow by a factor of {room.factor:.4g}, then {room.binds}",
+    )
+    say(console, f"floor       {floor}: the lowest mean with any number of processors")
 
 
 def _show_operators(
@@ -156,8 +159,8 @@ def _show_neighbours(explanation: Explanation, console: Console) -> None:
             _or_not(ratio, f"{ratio - 1:+.1%}"),
         )
         rows.append(row)
-    heads = ("allocation", "mean", "std", "against this")
-    _show_table(console, "one move away", ["from", "to"], heads, rows)
+    heads = ("allocation", "mean", "std", "difference")
+    _show_table(console, "with one processor moved", ["from", "to"], heads, rows)
 
 
 def _show_table(
@@ -169,14 +172,14 @@ def _show_table(
 ) -> None:
     made = table(left, right)
     for row in rows:
-        made.add_row(*map(Text, row))  # a name may look like markup
+        made.add_row(*map(Text, row))  # names are not markup
     console.print(title, style="bold", highlight=False, markup=False)
     console.print(made)
     say(console)
 
 
 def _change(seconds: float) -> str:
-    # one processor more that gains nothing is still written as less
+    # a gain of 0 is written as -0 s
     sign = "+" if copysign(1.0, seconds) > 0 else "-"
     return f"{sign}{duration(abs(seconds))}"
 

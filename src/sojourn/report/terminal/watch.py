@@ -1,4 +1,4 @@
-"""A loop as it goes on: a line for each change, drawn in the terminal, or not shown."""
+"""How a loop is shown: a line per change, live charts, or only progress."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -14,37 +14,31 @@ from sojourn.report.terminal.progress import working
 from sojourn.report.text import clock
 from sojourn.report.turns import Turn
 
-__all__ = ["Watch", "chosen", "lines", "picture", "progress", "unseen"]
+__all__ = ["Watch", "chosen", "lines", "picture", "progress"]
 
-# Drawing takes longer than a turn may: so many seconds lie between two pictures at least.
+# The least time between two refreshes: drawing may take longer than a turn.
 _BETWEEN_S = 0.08
 
 Watch = AbstractContextManager[Callable[[Episode], None]]
-"""While it is open, what it gives is called with each turn."""
-
-
-@contextmanager
-def unseen() -> Iterator[Callable[[Episode], None]]:
-    """Show nothing."""
-    yield lambda _episode: None
+"""Yields a function that is called with each turn."""
 
 
 @contextmanager
 def progress(text: str, lasts_s: float) -> Iterator[Callable[[Episode], None]]:
-    """Show nothing but *text* and how far it is, where somebody waits for it."""
+    """Show *text* and the progress."""
     with working(text) as far:
         yield lambda episode: far(f"{clock(episode.observation.at_s)} of {clock(lasts_s)}")
 
 
 @contextmanager
 def lines() -> Iterator[Callable[[Episode], None]]:
-    """Print each change, and each that would have been made when it is first wished for."""
+    """Print each change, and each recommendation once."""
     news = News()
 
     def show(episode: Episode) -> None:
         turn = Turn(episode=episode)
         if news(episode):
-            # not through a console, which prints again what an interrupt met half way
+            # not through a console, which would print a line again after an interrupt
             typer.echo(change_text(turn).plain)
 
     yield show
@@ -53,9 +47,9 @@ def lines() -> Iterator[Callable[[Episode], None]]:
 def chosen(
     view: View, *, live: bool | None, as_json: bool, speed: float, instead: Watch
 ) -> Watch:
-    """Return the picture where it is asked for, or nobody said and there is a terminal.
+    """Return live charts if *live*, or on a terminal if that is None; else *instead*.
 
-    JSON is alone on standard output.
+    With JSON, charts are drawn on standard error.
     """
     by_itself = Console().is_terminal and not as_json
     if by_itself if live is None else live:
@@ -65,7 +59,7 @@ def chosen(
 
 @contextmanager
 def picture(view: View, speed: float, console: Console) -> Iterator[Callable[[Episode], None]]:
-    """Draw the view at most *speed* simulated seconds per second; 0 as fast as it goes."""
+    """Draw the view, with at most *speed* simulated seconds per second; 0: no limit."""
     news, live = News(), Live(view, console=console, auto_refresh=False)
     begun_s = drawn_s = monotonic()
 

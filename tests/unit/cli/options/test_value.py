@@ -43,13 +43,13 @@ def test_a_value_is_read_by_its_type(kind, texts, value):
 @pytest.mark.parametrize(
     ("kind", "texts", "said"),
     [
-        (float, ["nan"], "'nan' is no number; write 0.2"),
+        (float, ["nan"], "'nan' is not a number; write, for example, 0.2"),
         (float, ["1", "2"], "x is given 2 times; write it once"),
-        (int, ["1.5"], "'1.5' is no whole number; write 3"),
+        (int, ["1.5"], "'1.5' is not a whole number; write, for example, 3"),
         (bool, ["perhaps"], "'perhaps' is neither yes nor no"),
-        (Literal["a", "b"], ["c"], "'c' is none of a, b; write one of them"),
-        (tuple[QuietHours, ...], ["noon"], "'noon' are not quiet hours"),
-        (bytes, ["x"], "cannot be written; make it a number or text"),
+        (Literal["a", "b"], ["c"], "'c' is not one of a, b; write one of them"),
+        (tuple[QuietHours, ...], ["noon"], "'noon' is not FROM-UNTIL"),
+        (bytes, ["x"], "is not supported; make it a number or text"),
     ],
 )
 def test_what_is_not_of_the_type_is_refused_with_the_way_out(kind, texts, said):
