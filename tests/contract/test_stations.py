@@ -203,7 +203,7 @@ def test_the_same_question_gets_the_same_answer(model, load, spare):
 
 @pytest.mark.parametrize("name", ["mm1", "base", "", ".", "..gigk", ".gigk", "ours.queue"])
 def test_a_model_that_is_not_there_is_refused_with_those_that_are(name):
-    with pytest.raises(UnknownModel, match=f"there are {', '.join(names())}"):
+    with pytest.raises(UnknownModel, match=f"write one of {', '.join(names())}"):
         station(name)
 
 

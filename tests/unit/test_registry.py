@@ -35,7 +35,7 @@ def test_what_is_outside_is_named_by_its_module_and_its_name():
      "sojourn.model.station.mmk:none", "../mmk:x"],
 )  # fmt: skip
 def test_what_is_not_there_is_refused_with_what_there_is(name):
-    with pytest.raises(UnknownModel, match="mmk, round_robin, and your own: "):
+    with pytest.raises(UnknownModel, match="mmk, round_robin, or package"):
         found(name)
 
 
