@@ -26,7 +26,7 @@ from on_spark import load_of, sink_of
 from sojourn.app.loading import load
 from sojourn.errors import EngineError
 from sojourn.spark.broker import Broker
-from sojourn.spark.checkpoints import KeptState
+from sojourn.spark.checkpoints import Checkpoints
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.ports import free_ports
@@ -154,7 +154,7 @@ class Bench:
     def _middle(self, began, until):
         """Return what is committed when half of the records have arrived."""
         self.sink.await_roots((began + until) // 2, patience_s=PATIENCE_S)
-        state = KeptState(self.driver.folder)
+        state = Checkpoints(self.driver.folder)
         return {
             name: state.positions(name, {topic: {0: 0}})[topic][0]
             for name, topic in self._reads.items()

@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.sink_tail import SinkEnd
+from sojourn.spark.sink_tail import SinkTail
 
 TOPIC, WINDOW = "once", 100_000
 
@@ -62,14 +62,14 @@ def main():
         broker.create_topics({TOPIC: 1})
         clients = Cluster(broker.bootstrap_servers).for_clients
         write(clients, 0, asked.records, asked.bytes)
-        ends = [SinkEnd(TOPIC, WINDOW) for _ in range(asked.rounds)]
+        ends = [SinkTail(TOPIC, WINDOW) for _ in range(asked.rounds)]
         show("first batch of a process", [timed(end, clients) for end in ends])
         show("nothing written since", [timed(end, clients) for end in ends])
         write(clients, asked.records, asked.since, asked.bytes)
         show("a later batch", [timed(end, clients) for end in ends])
         del ends
         tracemalloc.start()
-        end = SinkEnd(TOPIC, WINDOW)
+        end = SinkTail(TOPIC, WINDOW)
         end.read(clients)
         print(f"the ids take {tracemalloc.get_traced_memory()[0] / 1e6:.0f} MB")
 

@@ -60,7 +60,7 @@ class LiveSimulator(RealTimeSimulator):
 
     def drain(self, progress):
         if self._drain_s < 0:
-            raise EngineError("extract: the batch did not end; stop it now")
+            raise EngineError("extract: the batch did not end in time; stop without draining")
         progress("waiting for the batch of extract to end")
         time.sleep(self._drain_s)
         self.drained = True

@@ -1,4 +1,4 @@
-"""Files that are whole whatever happens: after a crash or a full disk the old version stays."""
+"""Files that are replaced atomically: after a crash or a full disk the old version remains."""
 
 import errno
 import os
@@ -11,10 +11,10 @@ __all__ = ["sync_folder", "write_durably"]
 
 
 def write_durably(path: Path, content: bytes, *, mode: int = 0o666) -> None:
-    """Replace the file at *path*; the new version is on the disk when this returns.
+    """Replace the file at *path*; the new version is on disk when this returns.
 
-    Folders that are missing are made. What is there already is not written again. Raise
-    `EngineError` if it cannot be written: then the old version is still there.
+    Missing folders are created. Nothing is written if the content is the same. Raise
+    `EngineError` if it cannot be written: then the old version remains.
     """
     with suppress(OSError):
         if path.read_bytes() == content:
@@ -41,7 +41,7 @@ def write_durably(path: Path, content: bytes, *, mode: int = 0o666) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Return when the names in *folder* are on the disk: renamed, made or removed."""
+    """Wait until changes of names in *folder* are on disk."""
     found = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(found)

@@ -1,7 +1,7 @@
-"""What the loop drives: something that runs a topology and can be changed while it runs.
+"""The protocol of an engine, which runs a topology and can be changed while it runs.
 
-`Engine` is what every one can do. What only some can do is a Protocol of its own, which an
-engine has by having its methods; the functions below ask for it, and say what is missing.
+`Engine` has what every engine can do. Each optional capability is a Protocol of its own; the
+functions below use it, and raise `EngineError` if the engine does not have it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,32 +34,32 @@ __all__ = [
 ]
 
 Progress: TypeAlias = Callable[[str], None]
-"""Is told, a line at a time, how far something that takes long has come."""
+"""Called with a line of text on the progress of a long operation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a change of the plan cost: how long operators paused, what came again."""
+    """The cost of a change: how long operators paused, and how many records were repeated."""
 
     pause_s: float = 0.0
     replayed: int = 0
     changed: Mapping[str, tuple[int, int]]
-    """Processors before and after, of the operators that changed."""
+    """The processors before and after, for the operators that changed."""
 
 
 class Engine(Protocol):
-    """A running application: started, looked at, changed, stopped.
+    """An engine that starts, observes, changes and stops an application.
 
-    A context manager: leaving it stops the application, whatever happened. Only `EngineError`
-    and errors about what was asked get out of it. Its clock starts at 0.
+    A context manager: leaving it stops the application. It raises only `EngineError` and errors
+    about its arguments. Its clock starts at 0.
 
-    `sojourn run` changes it in one thread while another looks: there `apply`, and what is
-    asked below, may be called at any time.
+    `sojourn run` changes it in one thread while another observes: `apply`, and the optional
+    methods below, may be called at any time.
     """
 
     @property
     def name(self) -> str:
-        """What messages call it: Spark, the simulator."""
+        """The name in messages: Spark, the simulator."""
         ...
 
     @property
@@ -69,39 +69,39 @@ class Engine(Protocol):
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The machines that processors can be on."""
+        """The machines for processors."""
         ...
 
     @property
     def plan(self) -> Plan:
-        """What should run: what was started with, or applied last; empty before the start."""
+        """The plan that was started or applied last; empty before the start."""
         ...
 
     def start(self, topology: Topology, plan: Plan) -> None:
-        """Begin to run *topology* as *plan* has it.
+        """Start *topology* with *plan*.
 
-        Raise `EngineError` if it runs already, and `BadAllocation` if the plan is not for
-        these operators and nodes.
+        Raise `EngineError` if it is already running, and `BadAllocation` if the plan does not
+        match its operators and nodes.
         """
         ...
 
     def observe(self, until_s: float) -> Pull:
-        """Return what was counted since the last look, at *until_s* on the engine's clock.
+        """Wait until *until_s* on the engine's clock; return the counters since the last look.
 
-        It waits until then, and not longer: what is late is left for the next look.
+        It does not wait for late reports: they are part of the next look.
         """
         ...
 
     def apply(self, plan: Plan) -> Cost:
-        """Change the running application, and return what it cost.
+        """Change the running application, and return the cost.
 
-        Applying the same twice is applying it once. No record may be lost. Raise
-        `BadAllocation`, and change nothing, if *plan* is not for these operators and nodes.
+        Applying a plan twice has no further effect. No record may be lost. Raise
+        `BadAllocation`, and change nothing, if *plan* does not match operators and nodes.
         """
         ...
 
     def stop(self) -> None:
-        """End the application. Stopping what does not run does nothing."""
+        """Stop the application; no effect if it is not running."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -115,7 +115,7 @@ class Engine(Protocol):
 
 
 def check_plan(plan: Plan, topology: Topology, nodes: Sequence[Node]) -> None:
-    """Raise `BadAllocation` unless *plan* is for the operators of *topology* on *nodes*."""
+    """Raise `BadAllocation` unless *plan* matches the operators of *topology* and *nodes*."""
     check_allocation(topology, plan.allocation)
     names = [node.name for node in nodes]
     for operator, on in plan.placement.items():
@@ -129,16 +129,16 @@ def check_plan(plan: Plan, topology: Topology, nodes: Sequence[Node]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """What went wrong so far, and what became of it.
+    """Failures so far, and the current health.
 
-    *restarts* by operator, records *replayed* from memory, *retried* after an error, kept as
-    *dead_letters*; *running* are the processors that can take records now. Of the roots that
-    are followed some *trees* are *open*, and some were *forgotten* because too many were.
-    *unkept* is why the state does not have the processors of now, if it has not: the next
-    start begins with others. *failure* is why the application stopped, if it did. Brokers have
-    not answered for *no_broker_s*, if they do not; *notices* are what somebody should know,
-    each in a sentence that stays the same while it lasts. The topics between operators, if
-    there are any, hold *held_records*, and where that is known so many *held_bytes*.
+    *restarts* by operator; records *replayed* from memory, *retried* after an error, stored as
+    *dead_letters*; *running* are the processors that can take records now. Of the traced roots
+    some *trees* are *open*, and some were *forgotten* because there were too many. *unkept*
+    is why the current processors could not be saved, if so: the next start begins with others.
+    *failure* is why the application stopped, if it did. *no_broker_s* is how long no broker has
+    answered; *notices* are messages for the user, whose text stays the same while the condition
+    lasts. The topics between operators, if any, hold *held_records* and, if known,
+    *held_bytes*.
     """
 
     restarts: Mapping[str, int] = field(default_factory=dict)
@@ -158,10 +158,10 @@ class Health:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaAccess:
-    """How the Kafka of an application is reached.
+    """How to connect to the Kafka of an application.
 
-    *clients* are settings of clients, which may be secrets; *client_properties* the path of
-    a file with what Kafka's own tools need for a broker of the application's own.
+    *clients* are client settings, which may contain secrets; *client_properties* is the path of
+    a file with the settings for Kafka's command-line tools, if sojourn started the broker.
     """
 
     servers: str
@@ -171,23 +171,23 @@ class KafkaAccess:
 
 @runtime_checkable
 class HasHealth(Protocol):
-    """An engine that tells what went wrong."""
+    """An engine that reports its health."""
 
     def health(self) -> Health:
-        """Return how it is."""
+        """Return its health."""
         ...
 
 
 @runtime_checkable
 class Drains(Protocol):
-    """An engine that can end what was begun before it stops."""
+    """An engine that can finish records in progress before it stops."""
 
     def drain(self, progress: Progress) -> None:
-        """Take nothing more in, end what was begun and commit it."""
+        """Take no more records, finish those in progress, and commit."""
         ...
 
     def uncommitted(self) -> int:
-        """Return how many records that were begun would come again if it stopped now."""
+        """Return how many records in progress would be repeated if it stopped now."""
         ...
 
 
@@ -196,38 +196,40 @@ class HasKafka(Protocol):
     """An engine that reads from Kafka."""
 
     def kafka(self) -> KafkaAccess:
-        """Return how that is reached."""
+        """Return how to connect to it."""
         ...
 
 
 @runtime_checkable
 class LeavesProcesses(Protocol):
-    """An engine whose processes may use its state for a moment after it was killed."""
+    """An engine whose processes may use its state for a moment after it is killed."""
 
     def await_unused(self) -> None:
-        """Return when nothing uses the state that a run before has left."""
+        """Wait until no process of an earlier run uses the state."""
         ...
 
 
 def health(engine: Engine) -> Health:
-    """Return how *engine* is; nothing is known to be wrong with one that does not tell."""
+    """Return the health of *engine*; that of one which does not report it is good."""
     return engine.health() if isinstance(engine, HasHealth) else Health()
 
 
 def drain(engine: Engine, progress: Progress) -> None:
-    """Let *engine* end what was begun. Raise `EngineError` if it cannot."""
+    """Let *engine* finish records in progress. Raise `EngineError` if it cannot."""
     if not isinstance(engine, Drains):
-        raise EngineError(f"{engine.name} cannot end what was begun; it is stopped as it is")
+        raise EngineError(
+            f"{engine.name} cannot finish records in progress; it is stopped at once"
+        )
     engine.drain(progress)
 
 
 def uncommitted(engine: Engine) -> int:
-    """Return how many records come again if *engine* stops now, as far as it knows."""
+    """Return how many records would be repeated if *engine* stopped now, if it is known."""
     return engine.uncommitted() if isinstance(engine, Drains) else 0
 
 
 def kafka(engine: Engine) -> KafkaAccess:
-    """Return how the Kafka of *engine* is reached. Raise `EngineError` if it has none."""
+    """Return how to connect to the Kafka of *engine*. Raise `EngineError` if it has none."""
     if not isinstance(engine, HasKafka):
-        raise EngineError(f"{engine.name} has no Kafka, and so no dead letters")
+        raise EngineError(f"{engine.name} does not use Kafka, so there are no dead letters")
     return engine.kafka()

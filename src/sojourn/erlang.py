@@ -1,20 +1,20 @@
-"""Erlang's formulas without factorials: nothing overflows, however many processors."""
+"""Erlang's formulas without factorials: no overflow for any number of processors."""
 
 from collections.abc import Iterator
 from math import inf
 
 __all__ = ["blocking", "delay_probability", "waits_s"]
 
-# Terms below this part of the sum cannot change it any more.
+# Terms below this part of the sum do not change it.
 _NEGLIGIBLE = 1e-18
 
 
 def blocking(erlangs: float, processors: int) -> float:
-    """Return Erlang B, the probability that all processors are busy and nobody may wait.
+    """Return Erlang B, the probability that all processors are busy if no record may wait.
 
     Its inverse is a sum of positive terms, 1 + k/a + k(k-1)/a² + …, which shrink after
-    about √a of them: a hundred thousand Erlang take some three thousand steps, not as many
-    as there are processors, and no digit is lost.
+    about √a of them: a hundred thousand Erlangs take about three thousand steps, not as many
+    as there are processors, without loss of digits.
 
     >>> blocking(2.0, 3)
     0.2105
@@ -47,8 +47,8 @@ def delay_probability(erlangs: float, processors: int) -> float:
 def waits_s(erlangs: float, service_s: float, first: int) -> Iterator[float]:
     """Yield the mean wait in M/M/k for k = *first*, one more, and so on without end.
 
-    One step of the Erlang B recursion each: what a plan that hands out processors one by
-    one needs. There must be more processors than Erlangs.
+    Each takes one step of the Erlang B recursion, for plans that add processors one by one.
+    There must be more processors than Erlangs.
 
     >>> waits = waits_s(2.0, 1.0, first=3)
     >>> next(waits), next(waits)

@@ -1,47 +1,47 @@
 """Everything sojourn raises.
 
 SojournError
-├── BadInput                 what was given cannot be right
-│   ├── BadFile              it cannot be opened, or is not YAML or JSON
-│   ├── BadTopology          the place, the value and the way out are named
+├── BadInput                 the input is not valid
+│   ├── BadFile              a file that cannot be opened, or is not YAML or JSON
+│   ├── BadTopology          a topology that is not valid, with the place in it
 │   │   ├── UnknownField     a field that the format does not have
 │   │   ├── MissingField     a field that the format requires
-│   │   ├── WrongType        text where a number belongs, and the like
+│   │   ├── WrongType        a value of the wrong type, such as text for a number
 │   │   ├── BadNumber        negative, NaN, infinite, or out of its range
-│   │   ├── BadName          an operator or arrival without a usable name
+│   │   ├── BadName          an operator or arrival without a valid name
 │   │   ├── UnknownOperator  records sent to an operator that does not exist
-│   │   ├── BadShares        shares or probabilities that do not add up
+│   │   ├── BadShares        shares or probabilities with a wrong sum
 │   │   ├── BadBounds        min_processors above max_processors
-│   │   ├── NoArrivals       nothing enters from outside
+│   │   ├── NoArrivals       no records arrive from outside
 │   │   └── UnstableLoop     a loop that multiplies its own records
-│   ├── BadApplication       an operator, a stream or a function that cannot be right
-│   │   └── BadSchema        a schema that Spark would not take
+│   ├── BadApplication       an operator, a stream or a function that is not valid
+│   │   └── BadSchema        a schema that Spark does not accept
 │   ├── BadRecord            a record that does not fit its schema
-│   ├── BadAllocation        operators forgotten, unknown, without processors, or nowhere
-│   ├── BadTarget            a target that is no positive time
-│   ├── BadTopic             a topic, or a number of partitions, that Kafka would refuse
+│   ├── BadAllocation        operators missing, unknown, without processors or on no node
+│   ├── BadTarget            a target that is not a positive time
+│   ├── BadTopic             a topic, or a number of partitions, that Kafka rejects
 │   ├── BadCalibration       measurements that no calibration can be fitted to
-│   ├── BadWorkload          a shape of times, or a rate, that cannot be simulated
+│   ├── BadWorkload          a distribution, or a rate, that cannot be simulated
 │   ├── UnknownEngine        no engine of that name
 │   ├── UnknownModel         no station model of that name
 │   ├── UnknownPolicy        no policy of that name
 │   └── UnknownPlacer        no placer of that name
-├── EngineError              the running system refused, or did not answer
-│   ├── ApplicationStopped   a record, or too many failures, ended the application
-│   ├── BrokerAway           no broker answers for a while; it is waited for
-│   ├── NoJava               none is found, or it is too old
-│   ├── JarsMissing          what runs inside Java could not be downloaded
-│   └── BrokerFailed         the broker did not start, refused, or ended
-└── CannotBeDone             right as a question, but the answer is no
-    ├── UnstableStation      work arrives faster than the processors can do it
-    ├── HotKey               one key brings more than one processor can do
-    ├── TooFewCores          records need more cores than there are, however many processors
-    ├── TooFewProcessors     fewer than it takes to keep up
-    ├── BoundTooLow          max_processors below what keeping up takes
-    ├── TargetBelowFloor     no number of processors is that fast
-    ├── TargetOutOfReach     the processors allowed are not that fast
-    ├── EndlessLoop          completion of a loop that all but multiplies its records
-    └── Extrapolated         a calibration asked about what it was not fitted to
+├── EngineError              the running system failed, or did not answer
+│   ├── ApplicationStopped   a record, or too many failures, stopped the application
+│   ├── BrokerAway           no Kafka broker answers; the application waits
+│   ├── NoJava               Java is not found, or too old
+│   ├── JarsMissing          jars could not be downloaded
+│   └── BrokerFailed         the broker did not start, rejected a request, or exited
+└── CannotBeDone             the input is valid, but there is no solution
+    ├── UnstableStation      records arrive faster than the processors serve them
+    ├── HotKey               one key has more records than one processor can serve
+    ├── TooFewCores          the load needs more cores than there are
+    ├── TooFewProcessors     fewer processors than needed to keep up
+    ├── BoundTooLow          max_processors below what is needed to keep up
+    ├── TargetBelowFloor     no number of processors reaches the target
+    ├── TargetOutOfReach     the allowed processors do not reach the target
+    ├── EndlessLoop          a branching loop whose gain is too close to 1
+    └── Extrapolated         a calibration used outside the range it was fitted to
 
 Errors keep their values as arguments, so they pickle, and format them in `__str__`.
 """
@@ -97,27 +97,27 @@ __all__ = [
 
 
 class SojournError(Exception):
-    """Anything that sojourn refuses, with the reason and the way out."""
+    """The base of all errors of sojourn. The text says what is wrong and what to do."""
 
 
 class BadInput(SojournError):
-    """What was given cannot be right."""
+    """The input is not valid."""
 
 
 class CannotBeDone(SojournError):
-    """The question is right, but the answer is no."""
+    """The input is valid, but there is no solution."""
 
 
 class EngineError(SojournError):
-    """The running system refused, or did not answer."""
+    """The running system failed, or did not answer."""
 
 
 class ApplicationStopped(EngineError):
-    """The application runs no more: a record's error policy says so, or nothing else helped."""
+    """The application stopped: an error policy asked for it, or too much failed."""
 
 
 class BrokerAway(EngineError):
-    """No broker answers, for *away_s* by now: what runs stands still until one does."""
+    """No Kafka broker has answered for *away_s*: the application waits until one does."""
 
     def __init__(self, away_s: float) -> None:
         super().__init__(away_s)
@@ -125,11 +125,11 @@ class BrokerAway(EngineError):
 
     def __str__(self) -> str:
         minutes, seconds = divmod(round(self.away_s), 60)
-        return f"no broker answers since {minutes}:{seconds:02}; it is waited for"
+        return f"no Kafka broker has answered for {minutes}:{seconds:02} min; waiting for one"
 
 
 class NoJava(EngineError):
-    """No Java where it is looked for, or one that is too old."""
+    """Java is not found, or too old."""
 
     def __init__(self, found: str, least: int) -> None:
         super().__init__(found, least)
@@ -137,13 +137,13 @@ class NoJava(EngineError):
 
     def __str__(self) -> str:
         return escaped(
-            f"no Java {self.least} or newer: {self.found}; install one, "
+            f"Java {self.least} or newer is required: {self.found}; install it, "
             "and set JAVA_HOME to its folder or put it on the PATH"
         )
 
 
 class JarsMissing(EngineError):
-    """What runs inside Java could not be downloaded: *missing* names it, *said* says why."""
+    """Jars could not be downloaded: *missing* names them, *said* says why."""
 
     def __init__(self, missing: tuple[str, ...], said: str) -> None:
         super().__init__(missing, said)
@@ -151,14 +151,14 @@ class JarsMissing(EngineError):
 
     def __str__(self) -> str:
         return escaped(
-            f"could not get {', '.join(self.missing)}: {self.said}; check the network, or name "
-            "a mirror (an Ivy settings file in SOJOURN_IVY_SETTINGS) or a folder that has the "
-            "jars (SOJOURN_JARS)"
+            f"could not download {', '.join(self.missing)}: {self.said}; check the network, or "
+            "set SOJOURN_IVY_SETTINGS to an Ivy settings file with a mirror, or SOJOURN_JARS to "
+            "a folder with the jars"
         )
 
 
 class BrokerFailed(EngineError):
-    """The broker did not start, refused something, or ended; *log* is the end of its log."""
+    """The broker did not start, rejected a request, or exited; *log* is the end of its log."""
 
     def __init__(self, problem: str, way_out: str, log: tuple[str, ...] = ()) -> None:
         super().__init__(problem, way_out, log)
@@ -181,7 +181,7 @@ class BadFile(BadInput):
 
 
 class BadTopology(BadInput):
-    """Something in a topology that cannot be right.
+    """A topology that is not valid.
 
     *place* is the dotted path in the file format; the same names are used in Python.
     *source* is the file, with its line where known, and empty in Python.
@@ -208,7 +208,7 @@ class MissingField(BadTopology):
 
 
 class WrongType(BadTopology):
-    """Text where a number belongs, and the like."""
+    """A value of the wrong type, such as text for a number."""
 
 
 class BadNumber(BadTopology):
@@ -216,7 +216,7 @@ class BadNumber(BadTopology):
 
 
 class BadName(BadTopology):
-    """An operator or arrival without a usable name."""
+    """An operator or arrival without a valid name."""
 
 
 class UnknownOperator(BadTopology):
@@ -224,7 +224,7 @@ class UnknownOperator(BadTopology):
 
 
 class BadShares(BadTopology):
-    """Shares or probabilities that do not add up."""
+    """Shares or probabilities with a wrong sum."""
 
 
 class BadBounds(BadTopology):
@@ -232,15 +232,15 @@ class BadBounds(BadTopology):
 
 
 class NoArrivals(BadTopology):
-    """Nothing enters from outside."""
+    """No records arrive from outside."""
 
 
 class UnstableLoop(BadTopology):
-    """A loop that sends back at least as many records as it takes."""
+    """A loop that sends back at least as many records as it receives."""
 
 
 class BadApplication(BadInput):
-    """An operator, a stream or a function that cannot be right: the place names it."""
+    """An operator, a stream or a function that is not valid; *place* names it."""
 
     def __init__(self, place: str, problem: str, way_out: str) -> None:
         super().__init__(place, problem, way_out)
@@ -251,7 +251,7 @@ class BadApplication(BadInput):
 
 
 class BadSchema(BadApplication):
-    """A schema that Spark would not take, or that the application cannot have."""
+    """A schema that Spark does not accept, or that does not fit the application."""
 
 
 class BadRecord(BadInput):
@@ -266,15 +266,15 @@ class BadRecord(BadInput):
 
 
 class BadAllocation(BadInput):
-    """An allocation or placement that forgets an operator, invents one, or gives it nothing."""
+    """An allocation with a missing or unknown operator or node, or without processors."""
 
 
 class BadTarget(BadInput):
-    """A target that is no positive time, or a number of processors that is none."""
+    """A target that is not a positive time, or a number of processors below 1."""
 
 
 class BadTopic(BadInput):
-    """A topic, or a number of partitions, that Kafka would refuse."""
+    """A topic, or a number of partitions, that Kafka rejects."""
 
 
 class BadCalibration(BadInput):
@@ -282,51 +282,51 @@ class BadCalibration(BadInput):
 
 
 class BadWorkload(BadInput):
-    """A shape of times, or a rate, that cannot be simulated."""
+    """A distribution, or a rate, that cannot be simulated."""
 
 
 class UnknownEngine(BadInput):
-    """No engine of that name."""
+    """There is no engine of this name."""
 
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
         super().__init__(name, known)
 
     def __str__(self) -> str:
-        return escaped(f"no engine is called {_among(*self.args)}")
+        return escaped(f"unknown engine {_among(*self.args)}")
 
 
 class UnknownModel(BadInput):
-    """No station model of that name."""
+    """There is no station model of this name."""
 
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
         super().__init__(name, known)
 
     def __str__(self) -> str:
-        return escaped(f"no station model is called {_among(*self.args)}")
+        return escaped(f"unknown station model {_among(*self.args)}")
 
 
 class UnknownPolicy(BadInput):
-    """No policy of that name."""
+    """There is no policy of this name."""
 
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
         super().__init__(name, known)
 
     def __str__(self) -> str:
-        return escaped(f"no policy is called {_among(*self.args)}")
+        return escaped(f"unknown policy {_among(*self.args)}")
 
 
 class UnknownPlacer(BadInput):
-    """No placer of that name."""
+    """There is no placer of this name."""
 
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
         super().__init__(name, known)
 
     def __str__(self) -> str:
-        return escaped(f"no placer is called {_among(*self.args)}")
+        return escaped(f"unknown placer {_among(*self.args)}")
 
 
 class UnstableStation(CannotBeDone):
-    """Work arrives faster than the processors can do it."""
+    """Records arrive faster than the processors serve them."""
 
     def __init__(self, processors: int, needed: int, operator: str = "") -> None:
         super().__init__(processors, needed, operator)
@@ -334,11 +334,14 @@ class UnstableStation(CannotBeDone):
 
     def __str__(self) -> str:
         who = f"{self.operator}: " if self.operator else ""
-        return f"{who}{self.processors} processors cannot keep up; it takes {self.needed}"
+        return (
+            f"{who}{self.processors} processors cannot keep up; at least {self.needed} are "
+            "needed"
+        )
 
 
 class HotKey(CannotBeDone):
-    """Records of one key, which are served one after the other, are more than that can be."""
+    """One key has more records than one processor can serve."""
 
     def __init__(self, operator: str, busy: float) -> None:
         super().__init__(operator, busy)
@@ -346,14 +349,14 @@ class HotKey(CannotBeDone):
 
     def __str__(self) -> str:
         return (
-            f"{self.operator}: no number of processors keeps up: its most frequent key alone "
-            f"keeps {self.busy:.3g} busy, and is served by one at a time; split that key, or "
-            "make the operator faster"
+            f"{self.operator}: no number of processors can keep up: the most frequent key "
+            f"needs {self.busy:.3g} processors, but a key is served by one at a time; split "
+            "the key, or make the operator faster"
         )
 
 
 class TooFewCores(CannotBeDone):
-    """Records need more cores than there are: no number of processors keeps up."""
+    """The load needs more cores than there are: no number of processors keeps up."""
 
     def __init__(self, demand: float, cores: float) -> None:
         super().__init__(demand, cores)
@@ -362,13 +365,13 @@ class TooFewCores(CannotBeDone):
     def __str__(self) -> str:
         are = "is" if self.cores == 1 else "are"
         return (
-            f"the records need {self.demand:.3g} cores, there {are} {self.cores:.3g}; more "
-            "processors do not help: only more cores, less load, or less computing will do"
+            f"the load needs {self.demand:.3g} cores, but there {are} {self.cores:.3g}; more "
+            "processors do not help, only more cores, less load or less computing per record"
         )
 
 
 class TooFewProcessors(CannotBeDone):
-    """Fewer processors than it takes to keep up."""
+    """Fewer processors than needed to keep up."""
 
     def __init__(self, processors: int, least: Mapping[str, int]) -> None:
         super().__init__(processors, dict(least))
@@ -376,13 +379,13 @@ class TooFewProcessors(CannotBeDone):
 
     def __str__(self) -> str:
         return (
-            f"{self.processors} processors cannot keep up; the least that can is "
-            f"{sum(self.least.values())} ({_each(self.least)})"
+            f"{self.processors} processors cannot keep up; at least "
+            f"{sum(self.least.values())} are needed ({_each(self.least)})"
         )
 
 
 class BoundTooLow(CannotBeDone):
-    """An operator's `max_processors` is below what keeping up takes."""
+    """The `max_processors` of an operator are fewer than needed to keep up."""
 
     def __init__(self, operator: str, most: int, needed: int) -> None:
         super().__init__(operator, most, needed)
@@ -390,13 +393,13 @@ class BoundTooLow(CannotBeDone):
 
     def __str__(self) -> str:
         return (
-            f"{self.operator}: max_processors is {self.most}, but keeping up takes "
-            f"{self.needed}; raise it, or make the operator faster"
+            f"{self.operator}: max_processors is {self.most}, but {self.needed} are needed to "
+            "keep up; raise it, or make the operator faster"
         )
 
 
 class TargetBelowFloor(CannotBeDone):
-    """No number of processors is that fast: even without waiting it takes longer."""
+    """No number of processors reaches the target: without any waiting it is still missed."""
 
     def __init__(self, target: str, floor_s: float) -> None:
         super().__init__(target, floor_s)
@@ -405,14 +408,14 @@ class TargetBelowFloor(CannotBeDone):
     def __str__(self) -> str:
         return (
             f"no number of processors reaches {self.target}: without any waiting it is still "
-            f"{self.floor_s:.6g} s; make the operators faster, or ask for more than that"
+            f"{self.floor_s:.6g} s; make the operators faster, or raise the target"
         )
 
 
 class TargetOutOfReach(CannotBeDone):
-    """The processors that are allowed are not that fast.
+    """The allowed processors do not reach the target.
 
-    *needed* is what it takes; without it, not even all that operators may have are enough.
+    *needed* processors would; it is None if not even all `max_processors` are enough.
     """
 
     def __init__(
@@ -426,7 +429,7 @@ class TargetOutOfReach(CannotBeDone):
         needs = (
             f"{self.needed} are needed"
             if self.needed is not None
-            else "more are not allowed: raise the max_processors of the operators"
+            else "raise max_processors: every operator is at its maximum"
         )
         return (
             f"{self.processors} processors do not reach {self.target}: their best use gives "
@@ -435,7 +438,7 @@ class TargetOutOfReach(CannotBeDone):
 
 
 class EndlessLoop(CannotBeDone):
-    """The completion of a loop that branches, and all but multiplies its own records."""
+    """The completion of a branching loop whose gain is too close to 1."""
 
     def __init__(self, component: tuple[str, ...], generations: int) -> None:
         super().__init__(component, generations)
@@ -443,14 +446,14 @@ class EndlessLoop(CannotBeDone):
 
     def __str__(self) -> str:
         return (
-            f"the loop through {', '.join(self.component)} has not died out after "
-            f"{self.generations} generations, so its completion cannot be told; "
+            f"the loop through {', '.join(self.component)} still has records after "
+            f"{self.generations} generations, so its completion cannot be computed; "
             "lower the mean numbers emitted inside it"
         )
 
 
 class Extrapolated(CannotBeDone):
-    """A calibration was asked about estimates it was not fitted to."""
+    """A calibration was used outside the range it was fitted to."""
 
     def __init__(self, estimate_s: float, low_s: float, high_s: float) -> None:
         super().__init__(estimate_s, low_s, high_s)
@@ -458,8 +461,8 @@ class Extrapolated(CannotBeDone):
     def __str__(self) -> str:
         estimate_s, low_s, high_s = self.args
         return (
-            f"the calibration was fitted to estimates from {low_s:.6g} s to {high_s:.6g} s and "
-            f"says nothing of {estimate_s:.6g} s; measure there and fit again, "
+            f"the calibration was fitted to estimates from {low_s:.6g} s to {high_s:.6g} s, "
+            f"which does not include {estimate_s:.6g} s; measure there and fit again, "
             "or leave the calibration out"
         )
 
@@ -469,4 +472,4 @@ def _each(allocation: Mapping[str, int]) -> str:
 
 
 def _among(name: str, known: tuple[str, ...]) -> str:
-    return f"{name!r}; there are {', '.join(known)}, and your own: package.module:name"
+    return f"{name!r}; write one of {', '.join(known)}, or package.module:name for your own"

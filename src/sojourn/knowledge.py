@@ -1,4 +1,4 @@
-"""What the loop remembers: what was seen, what was decided and why, and what came of it."""
+"""The knowledge of the loop: observations, decisions with reasons, and their effects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,19 +32,19 @@ __all__ = [
 
 Kind = Literal["hold", "up", "down", "move"]
 
-# A change of the engine, a warmer cache, a larger state: the last few changes tell best.
+# Pauses change with the engine, caches and state, so only the last few are averaged.
 _LAST_CHANGES = 5
-# The end of a batch falls into so many looks at most.
+# The end of a batch is in at most this many looks.
 _END_OF_BATCH = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What a policy wants: processors from now on, and why. To change nothing is a wish too.
+    """What a policy wants: an allocation, which may be the current one, and the reason.
 
-    *goal* is what was asked for, in words, *wanted* what the load calls for by itself to
-    reach it, whether or not it is done now. *offered* are the processors that the load keeps
-    busy at each operator, and *noise* by which part of itself that may be off by chance.
+    *goal* is the goal in words, *wanted* the allocation that the load needs for it, whether or
+    not it is applied now. *offered* are the processors that the load keeps busy at each
+    operator, and *noise* is the relative error of that by chance.
     """
 
     allocation: Mapping[str, int]
@@ -58,7 +58,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The plan from now on, and the one it replaces; the rest is as in the `Wish` for it.
+    """The new plan, and the one it replaces; the rest is as in the `Wish` for it.
 
     >>> before, after = Plan.here({"a": 2}), Plan.here({"a": 3}, reason="too slow")
     >>> decision = Decision(at_s=60, before=before, after=after)
@@ -76,12 +76,12 @@ class Decision:
 
     @property
     def reason(self) -> str:
-        """Why it was decided so."""
+        """The reason for the decision."""
         return self.after.reason
 
     @property
     def expected(self) -> Expected | None:
-        """What is expected from then on."""
+        """The prediction for the new plan."""
         return self.after.expected
 
     @property
@@ -95,11 +95,11 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
-    """One turn of the loop: what was seen, what was decided, and what that cost.
+    """One turn of the loop: the observation, the decision and its cost.
 
-    *cost* is None where nothing was changed: the decision was to hold, the loop only
-    recommends, or the engine refused, and then *failure* says why. *target* is the one that
-    held then, where it may change while the loop runs.
+    *cost* is None if nothing was changed: the decision was to hold, the loop only recommends,
+    or the engine failed, and *failure* says why. *target* is the one at that time, if it may
+    change while the loop runs.
     """
 
     observation: Observation
@@ -110,14 +110,14 @@ class Episode:
 
     @property
     def looked(self) -> bool:
-        """Whether it is a turn, and not something that was done by hand between two."""
+        """Whether it is a turn, not a command by hand between two turns."""
         return self.observation.lasted_s > 0
 
     @property
     def done(self) -> str:
-        """What was done: hold, up, down or move, and whether it was only wished for.
+        """What was done: hold, up, down or move, and whether it was only advised or failed.
 
-        Told are orders by hand between two turns: to pause, to resume, another target.
+        `told` is a command by hand between two turns: pause, resume or another target.
         """
         kind = self.decision.kind
         if kind == "hold" and not self.looked and not self.failure:
@@ -128,18 +128,18 @@ class Episode:
 
     @property
     def running(self) -> Plan:
-        """The plan from then on."""
+        """The plan after the turn."""
         return self.decision.before if self.cost is None else self.decision.after
 
 
 class News:
-    """Tells changes and new wishes from what is wished for again at each turn."""
+    """Tells a change or a new wish from a wish that is repeated at each turn."""
 
     def __init__(self) -> None:
         self._wished: tuple[str, Plan] | None = None
 
     def __call__(self, episode: Episode) -> bool:
-        """Tell whether the turn has something new to say."""
+        """Tell whether the turn differs from the one before."""
         wish = episode.done, episode.decision.after
         again, self._wished = wish == self._wished, wish
         if episode.done == "told":
@@ -151,9 +151,9 @@ class News:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionError:
-    """How far predictions were off what then happened, in parts of it.
+    """The error of predictions, relative to the measured times.
 
-    In parts of all that was measured: single times, of few records, may be next to 0.
+    Relative to the sum of the measured times: single ones, of few records, may be close to 0.
 
     >>> PredictionError.over([(1.0, 2.0), (3.0, 2.0)])
     PredictionError(number=2, measured_s=4.0, mean=0.0, spread=0.5)
@@ -161,15 +161,15 @@ class PredictionError:
 
     number: int
     measured_s: float
-    """All that was measured, added up."""
+    """The sum of the measured times."""
     mean: float
-    """Above 0 where too much was predicted."""
+    """The mean error; above 0 if predictions were too high."""
     spread: float
-    """The mean of the errors without their signs."""
+    """The mean absolute error."""
 
     @classmethod
     def over(cls, pairs: Sequence[tuple[float, float]]) -> "PredictionError | None":
-        """Return the errors of (predicted, measured); None of none."""
+        """Return the error of pairs (predicted, measured); None if there are none."""
         told = [(predicted, measured) for predicted, measured in pairs if measured > 0]
         if not told:
             return None
@@ -195,12 +195,12 @@ class PredictionError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """All that decisions are made on. It grows by `saw` and `did`, and forgets what is old.
+    """All that decisions are based on. `saw` and `did` add to it, and old turns are dropped.
 
-    *topology* is as measured, in place of what was declared: rates of the last observation,
-    service times over as long as they stayed the same. It is worked out once for every look;
-    a policy that decides on an average of several looks calls `measured` on that.
-    *midnight_s* is the time of the day when the engine's clock was 0.
+    *topology* has measured values instead of the declared ones: the rates of the last
+    observation, and service times averaged while they stayed the same. It is computed once per
+    look; a policy that decides on an average of several looks calls `measured` on that.
+    *midnight_s* is the time of day when the engine's clock was 0.
     """
 
     topology: Topology
@@ -213,7 +213,7 @@ class Knowledge:
 
     def __post_init__(self) -> None:
         if self.keep < 1:
-            raise BadInput(f"a history of {self.keep} turns; keep 1 or more")
+            raise BadInput(f"keep is {self.keep} turns; write 1 or more")
 
     @property
     def allocation(self) -> Mapping[str, int]:
@@ -222,23 +222,23 @@ class Knowledge:
 
     @property
     def at_s(self) -> float:
-        """When what was seen last ended."""
+        """The end of the last observation."""
         return 0.0 if self.seen is None else self.seen.at_s
 
     @property
     def observations(self) -> tuple[Observation, ...]:
-        """What was seen, oldest first, with what is to be decided on at the end."""
+        """The observations, oldest first; the last one is to be decided on."""
         past = tuple(episode.observation for episode in self.episodes)
         return past if self.seen is None else (*past, self.seen)
 
     @property
     def pause_s(self) -> float:
-        """How long a change stops operators, as the last ones showed; 0 before the first."""
+        """How long a change pauses operators, from the last ones; 0 before the first."""
         pauses = [e.cost.pause_s for e in self.episodes if e.cost is not None]
         return median(pauses[-_LAST_CHANGES:]) if pauses else 0.0
 
     def saw(self, observation: Observation) -> "Knowledge":
-        """Return what is known with one more observation, yet to be decided on."""
+        """Return the knowledge with one more observation, to be decided on."""
         topology = self.topology
         if observation.usable:
             history = (*self.observations, observation)
@@ -248,9 +248,9 @@ class Knowledge:
     def did(
         self, decision: Decision, cost: Cost | None = None, failure: str = ""
     ) -> "Knowledge":
-        """Return what is known after *decision* was carried out, or not."""
+        """Return the knowledge after *decision*, whether or not it was applied."""
         if self.seen is None:
-            raise BadInput("a decision on nothing; let the knowledge see an observation first")
+            raise BadInput("there is no observation to decide on; call saw() first")
         episode = Episode(observation=self.seen, decision=decision, cost=cost, failure=failure)
         changed = cost is not None and bool(cost.changed)
         return replace(
@@ -262,10 +262,10 @@ class Knowledge:
         )
 
     def outcomes(self) -> list[tuple[Expected, Observation]]:
-        """Return what was expected beside what then happened, where both are known.
+        """Return predictions with the measurements that followed, if both are known.
 
-        Not where a change paused operators, or a batch ended: of pauses the model says
-        nothing.
+        Turns in which a change paused operators, or a batch ended, are left out: the model does
+        not include pauses.
         """
         later = [episode.observation for episode in self.episodes[1:]]
         if self.seen is not None:
@@ -281,7 +281,7 @@ class Knowledge:
         ]
 
     def prediction_error(self) -> PredictionError | None:
-        """Return how far the target's statistic was off; None where nothing was expected."""
+        """Return the prediction error of the target's statistic; None without predictions."""
         return PredictionError.over(
             [
                 (expected.seconds, measured_s(after, expected.statistic))
@@ -291,7 +291,7 @@ class Knowledge:
         )
 
     def prediction_errors(self) -> dict[str, PredictionError]:
-        """Return how far the sojourn at each operator was off."""
+        """Return the prediction error of the sojourn at each operator."""
         errors = {}
         for name in self.topology.operator:
             pairs = [
@@ -306,11 +306,11 @@ class Knowledge:
 
 
 def batch_ended(observations: Sequence[Observation]) -> bool:
-    """Tell whether a batch ended in the last of *observations*, and that is not the rule.
+    """Tell whether a batch ended in the last of *observations*, and did not in each of them.
 
-    Records wait while one ends, which says nothing of processors. An end may fall into two
-    looks. Where it is in more of them in a row, batches are so short that what they cost is
-    a part of the latency.
+    Records wait while a batch ends, which more processors do not change. An end may be in two
+    looks. If it is in more looks in a row, batches are so short that their cost is part of the
+    latency.
 
     >>> quiet, end = (Observation(since_s=0, at_s=1, commits=n) for n in (0, 1))
     >>> batch_ended([quiet, end]), batch_ended([quiet, end, end]), batch_ended([end] * 3)
@@ -321,7 +321,7 @@ def batch_ended(observations: Sequence[Observation]) -> bool:
 
 
 def measured_s(observation: Observation, statistic: str) -> float:
-    """Return what was measured of a target's statistic; NaN where no root completed."""
+    """Return the measured statistic of a target; NaN if no root completed."""
     if statistic == "mean":
         return observation.mean_s
     return observation.percentile_s(PERCENTILES[statistic])

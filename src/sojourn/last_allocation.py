@@ -1,4 +1,4 @@
-"""The processors that operators had when an application last ran, in its state folder."""
+"""The last allocation of an application, kept in its state folder."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _FILE = "allocation.json"
 
 
 def keep_allocation(state: Path, allocation: Mapping[str, int]) -> None:
-    """Note the processors that the next start begins with.
+    """Save the processors that the next start begins with.
 
     Raise `EngineError` if that cannot be written.
     """
@@ -20,11 +20,11 @@ def keep_allocation(state: Path, allocation: Mapping[str, int]) -> None:
 
 
 def last_allocation(state: Path) -> dict[str, int]:
-    """Return the processors that operators had last; of what is not known, nothing."""
+    """Return the last processors of operators; unknown ones are left out."""
     try:
         told = json.loads((state / _FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {}  # the loop finds out in a moment what it takes
+        return {}  # the loop soon finds out how many are needed
     return {
         name: processors
         for name, processors in (told.items() if isinstance(told, dict) else ())

@@ -1,4 +1,4 @@
-"""The loop: look, decide, act, remember. The engine has the clock; decisions are pure."""
+"""The loop: observe, decide, act, remember. The engine has the clock; decisions are pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from sojourn.topology.check import shown
 
 __all__ = ["ACTIVE", "PASSIVE", "Loop", "Mode", "step"]
 
-# An engine that cannot be asked so many times in a row is gone.
+# After this many failures in a row the engine counts as lost.
 _MOST_FAILURES = 10
 
 
@@ -29,9 +29,9 @@ def step(
     policy: Policy,
     place: Callable[[Mapping[str, int]], Placement],
 ) -> tuple[Knowledge, Decision]:
-    """Return what is known with *observation*, and what is decided on it.
+    """Return the knowledge with *observation*, and the decision on it.
 
-    *policy* says how many processors operators should have, *place* on which nodes.
+    *policy* gives the number of processors of each operator, *place* the nodes.
     """
     seen = knowledge.saw(observation)
     wish = policy(seen)
@@ -51,14 +51,14 @@ def step(
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """Whether decisions are carried out, and if not, *why*."""
+    """Whether decisions are applied, and if not, *why*."""
 
     name: Literal["active", "passive", "paused", "failed", "ending"]
     why: str = ""
 
     @property
     def active(self) -> bool:
-        """Whether they are."""
+        """Whether decisions are applied."""
         return self.name == "active"
 
 
@@ -66,9 +66,9 @@ ACTIVE, PASSIVE = Mode("active"), Mode("passive", "it was started to recommend o
 
 
 class Loop:
-    """A running application, kept as *policy* says, looked at every *every_s*.
+    """Controls a running application by *policy*, with a turn every *every_s*.
 
-    In any *mode* but an active one it only recommends. `follow` changes both between turns.
+    Unless *mode* is active it only recommends. `follow` changes the policy between turns.
     *placer* puts processors on the nodes of the engine.
     """
 
@@ -84,7 +84,7 @@ class Loop:
         placer: Placer = one_node,
     ) -> None:
         if not 0 < every_s < inf:
-            raise BadInput(f"looking every {shown(every_s)} s cannot be; write more than 0")
+            raise BadInput(f"every_s is {shown(every_s)}; write more than 0")
         self._engine, self._topology, self._every_s = engine, topology, every_s
         self._policy, self._mode, self._placer = policy, mode, placer
         self.knowledge = knowledge or Knowledge(topology=topology, plan=engine.plan)
@@ -94,7 +94,7 @@ class Loop:
 
     @property
     def mode(self) -> Mode:
-        """Whether it acts."""
+        """Whether decisions are applied."""
         return self._mode
 
     def follow(self, policy: Policy, mode: Mode = ACTIVE) -> None:
@@ -104,52 +104,52 @@ class Loop:
     def run(
         self, until_s: float = inf, turn: Callable[[], Iterable[Episode]] | None = None
     ) -> Iterator[Episode]:
-        """Yield each turn, until the engine's clock has reached *until_s* or `end` is called.
+        """Yield each turn, until the engine's clock reaches *until_s* or `end` is called.
 
-        *turn* makes one, and what belongs to it, where `turn` alone is not enough. Raise
-        `EngineError` if the engine cannot be looked at many times in a row.
+        *turn* replaces the method `turn` for callers that do more in each turn. Raise
+        `EngineError` if the engine fails many times in a row.
         """
-        # not `until_s` itself: a last turn of a hair's breadth measures nothing
+        # not `until_s` itself: a very short last turn would measure nothing
         while not self._ended and self._engine.now_s < until_s - 0.5 * self._every_s:
             yield from (self.turn(),) if turn is None else turn()
 
     def end(self) -> None:
-        """Turn no more after the turn that is under way."""
+        """Stop after the current turn."""
         self._ended = True
 
     def turn(self) -> Episode:
-        """Look once, decide, act, and return what happened."""
+        """Observe, decide, act, and return the episode."""
         return self.decide(self.look())
 
     def decide(self, observation: Observation) -> Episode:
-        """Decide on what was seen, act, and return what happened."""
+        """Decide on the last observation, act, and return the episode."""
         known, decision = step(self.knowledge, observation, self._policy, self.place)
         cost, failure = self._act(decision)
         self.knowledge = known.did(decision, cost, failure)
         return self.knowledge.episodes[-1]
 
     def place(self, allocation: Mapping[str, int]) -> Placement:
-        """Return on which of the engine's nodes these processors should be."""
+        """Return the placement of these processors on the engine's nodes."""
         return self._placer(allocation, self._engine.nodes)
 
     def set_from_outside(self, plan: Plan) -> None:
-        """Take in what somebody else applied to the engine, between a look and a decision.
+        """Take over a plan that was applied by hand, between a look and a decision.
 
-        It is what the next decision starts from, and counts as a change.
+        The next decision starts from it, and it counts as a change.
         """
         if plan != self.knowledge.plan:
             self.knowledge = replace(self.knowledge, plan=plan, changed_at_s=self._engine.now_s)
 
     def start_over(self) -> None:
-        """Go on with what runs and what is known after a turn that failed half way."""
+        """Continue with the running plan after a turn that failed half way."""
         self.knowledge = replace(self.knowledge, plan=self._engine.plan, seen=None)
         self._last_s, self._failures = None, 0
 
     def look(self) -> Observation:
-        """Wait until it is time, and return what was seen.
+        """Wait for the next turn, and return its observation.
 
-        Raise `ApplicationStopped` if it has, and `EngineError` if the engine cannot be looked
-        at many times in a row.
+        Raise `ApplicationStopped` if the application stopped, and `EngineError` if the engine
+        fails many times in a row.
         """
         since_s = self._engine.now_s
         until_s = since_s + self._every_s
@@ -157,7 +157,7 @@ class Loop:
             pull = self._engine.observe(until_s)
         except ApplicationStopped:
             raise
-        except BrokerAway as error:  # the engine knows for how long that may last
+        except BrokerAway as error:  # the engine itself limits how long this may last
             return Observation.unusable(since_s, until_s, str(error))
         except EngineError as error:
             self._failures += 1
@@ -169,8 +169,8 @@ class Loop:
             pull, self._topology, every_s=self._every_s, last_s=self._last_s
         )
         self._last_s = pull.at_s
-        # The loop's time is the engine's own. The clocks of those that report may jump, and
-        # stay where they are then: of them only the length of the interval counts.
+        # The loop uses the time of the engine. The clocks of reports may jump, so only the
+        # length of their interval is used.
         lasted_s = observation.lasted_s if observation.usable else self._every_s
         return replace(observation, since_s=until_s - lasted_s, at_s=until_s)
 
@@ -180,5 +180,5 @@ class Loop:
         try:
             return self._engine.apply(decision.after), ""
         except EngineError as error:
-            # What is wanted is still wanted at the next turn, which tries again.
+            # The next turn wants the same, and tries again.
             return None, str(error)

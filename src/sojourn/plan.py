@@ -1,4 +1,4 @@
-"""What should run where: all that policy, loop, engine and history say of processors."""
+"""A plan: which processors run where. Policy, loop, engine and history all use it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from sojourn.topology.check import shown
 __all__ = ["HERE", "Expected", "Node", "Placement", "Plan", "here"]
 
 HERE = "here"
-"""The name of the node where there is one machine."""
+"""The name of the node if there is only one machine."""
 
 Placement: TypeAlias = Mapping[str, Mapping[str, int]]
 """Processors by operator and node."""
@@ -19,7 +19,7 @@ Placement: TypeAlias = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine that processors can be on; *cores* is None where that is not known."""
+    """A machine for processors; *cores* is None if not known."""
 
     name: str
     cores: float | None = None
@@ -27,10 +27,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What the model says of the time from a decision on: kept, to see whether it comes true.
+    """The prediction at the time of a decision, kept to compare it with measurements.
 
-    *seconds* is the *statistic* that the target speaks of at a load of *arrivals_per_s*,
-    *sojourns_s* are the mean times a record waits and is served at each operator.
+    *seconds* is the *statistic* of the target at a load of *arrivals_per_s*, *sojourns_s* are
+    the mean times a record waits and is served at each operator.
     """
 
     statistic: str
@@ -41,10 +41,10 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The processors of each operator on each node, why, and what is expected of it.
+    """The processors of each operator on each node, the reason, and the prediction.
 
-    *admission* is the part of its records that an arrival lets in, where that is not all.
-    Plans are equal if the same is to run, whatever was the reason.
+    *admission* is the part of an arrival's records that is admitted, if not all. Plans are
+    equal if the same processors run, whatever the reason.
 
     >>> plan = Plan(placement={"split": {"node-1": 2, "node-2": 1}, "count": {"node-2": 4}})
     >>> plan.allocation, plan.processors
@@ -52,7 +52,7 @@ class Plan:
     >>> Plan.here({"split": 3}, reason="too slow") == Plan.here({"split": 3})
     True
 
-    Raise `BadAllocation` where an operator has no processor, or a number is none.
+    Raise `BadAllocation` if an operator has no processor, or a number is not valid.
 
     >>> Plan.here({"split": 0})
     Traceback (most recent call last):
@@ -71,9 +71,9 @@ class Plan:
         for arrival, part in self.admission.items():
             if not 0 <= part <= 1:
                 raise BadAllocation(
-                    f"{arrival} lets in {shown(part)} of its records; write a part of 1"
+                    f"admission of {arrival} is {shown(part)}; write a number from 0 to 1"
                 )
-        # a node without processors is a node that is not mentioned
+        # nodes without processors are left out
         placement = {
             operator: {node: int(k) for node, k in on.items() if _checked(operator, node, k)}
             for operator, on in self.placement.items()
@@ -83,7 +83,7 @@ class Plan:
             if k < 1:
                 raise BadAllocation(f"{operator} has no processor; give it 1 or more")
         object.__setattr__(self, "placement", placement)
-        # kept, because policies look it up for every operator and turn
+        # cached, because policies read it for every operator and turn
         object.__setattr__(self, "allocation", allocation)
 
     @classmethod
@@ -94,7 +94,7 @@ class Plan:
         reason: str = "",
         expected: Expected | None = None,
     ) -> "Plan":
-        """Return the plan of these processors on one machine.
+        """Return the plan with these processors on one machine.
 
         >>> Plan.here({"split": 3, "count": 4}).placement
         {'split': {'here': 3}, 'count': {'here': 4}}
@@ -103,7 +103,7 @@ class Plan:
 
     @property
     def processors(self) -> int:
-        """All processors."""
+        """The number of processors of all operators."""
         return sum(self.allocation.values())
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ class Plan:
         return ":".join(map(str, self.allocation.values()))
 
     def changes(self, after: "Plan") -> dict[str, tuple[int, int]]:
-        """Return the processors now and *after*, of the operators that have others then.
+        """Return the processors now and *after*, for the operators that change.
 
         >>> Plan.here({"split": 3, "count": 4}).changes(Plan.here({"split": 5, "count": 4}))
         {'split': (3, 5)}
@@ -127,9 +127,9 @@ class Plan:
         reason: str,
         expected: Expected | None = None,
     ) -> "Plan":
-        """Return the plan with this *allocation*, put where *place* says.
+        """Return the plan with this *allocation*, placed by *place*.
 
-        Where the numbers are what they were, all stays where it is.
+        If the allocation does not change, neither does the placement.
         """
         same = dict(allocation) == self.allocation
         return Plan(
@@ -146,11 +146,11 @@ def here(allocation: Mapping[str, int]) -> Placement:
 
 
 def _checked(operator: str, node: str, processors: int) -> bool:
-    """Tell whether there are any; an engine may have counted them with numpy."""
+    """Tell whether *processors* is above 0; it may be a number of numpy."""
     number = isinstance(processors, Integral) and not isinstance(processors, bool)
     if not number or processors < 0:
         raise BadAllocation(
-            f"{operator}: {shown(processors)} is no number of processors on {node}; "
+            f"{operator}: {shown(processors)} is not a valid number of processors on {node}; "
             "write 0 or more"
         )
     return processors > 0

@@ -1,7 +1,7 @@
-"""What a policy would have done: a loop on the simulator over loads that change, and its score.
+"""Rehearsal of a policy: the loop on the simulator under a changing load, and its score.
 
-The score is taken from every root, not from what the loop saw of them, and a root counts
-where it was born: a backlog makes those late that waited in it, whenever they are done.
+The score uses every root, not only those that the loop measured. A root counts in the window in
+which it was born, however late it is done.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,9 +26,9 @@ from sojourn.topology import Topology
 
 __all__ = ["Rehearsal", "Score", "Stage", "rehearse"]
 
-# When the load has ended, what is still in flight may take this many times as long again.
+# After the end of the load, records in flight may take this multiple of its duration.
 _MOST_DRAINING = 2.0
-# Each window has a number, and shorter ones than these are a slip of the unit.
+# Results are kept for each window; more than this many come from a wrong unit.
 _MOST_WINDOWS = 1e7
 
 Roots = Callable[[NDArray[np.void]], None]
@@ -36,11 +36,11 @@ Roots = Callable[[NDArray[np.void]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """Where policies are tried: a topology, the load over time, and what is promised.
+    """The scenario for policies: a topology, the load over time, and the target.
 
-    *rates* are all roots from outside; arrivals share them as the topology has it. *pause_s*
-    is what a change costs each operator that changes. Latency is judged in windows of
-    *window_s*. *midnight_s* is the time of the day when it begins.
+    *rates* are all roots from outside; arrivals share them in proportion to the topology. A
+    change pauses each operator that changes for *pause_s*. Latency is judged in windows of
+    *window_s*. *midnight_s* is the time of day when it begins.
     """
 
     topology: Topology
@@ -57,23 +57,23 @@ class Stage:
     def __post_init__(self) -> None:
         for name in ("every_s", "window_s"):
             if not 0 < getattr(self, name) < float("inf"):
-                raise BadWorkload(f"{name} of {getattr(self, name)} s; write more than 0")
+                raise BadWorkload(f"{name} is {getattr(self, name)}; write more than 0")
         if not 0 <= self.pause_s < float("inf"):
-            raise BadWorkload(f"changes that pause for {self.pause_s} s; write 0 or more")
+            raise BadWorkload(f"pause_s is {self.pause_s}; write 0 or more")
         if not self.lasts_s >= self.every_s:
             raise BadWorkload(
-                f"a load of {self.lasts_s:g} s is over before the first look after "
-                f"{self.every_s:g} s; give a longer one"
+                f"the load lasts {self.lasts_s:g} s, but the first look is after "
+                f"{self.every_s:g} s; give a longer load"
             )
         if self.lasts_s > _MOST_WINDOWS * self.window_s:
             raise BadWorkload(
-                f"{self.lasts_s:g} s in windows of {self.window_s:g} s are too many; "
-                "judge longer windows"
+                f"{self.lasts_s:g} s have too many windows of {self.window_s:g} s; "
+                "use longer windows"
             )
 
     @property
     def lasts_s(self) -> float:
-        """How long the load is known."""
+        """The duration of the load."""
         return self.rates.points[-1][0]
 
     @property
@@ -83,12 +83,12 @@ class Stage:
 
     @property
     def unmet(self) -> str:
-        """What no policy can keep at the highest rate; nothing where all can be kept."""
+        """Why the target cannot be met at the highest rate; empty if it can."""
         note = self._aimed(self.highest_per_s).note
         return f"at {self.highest_per_s:g} per s: {note}" if note else ""
 
     def plan(self, per_s: float) -> Plan:
-        """Return the plan of the fewest processors that meet the target at a load."""
+        """Return the plan with the fewest processors that meet the target at a load."""
         reason = f"the fewest for {self.target} at {per_s:g} per s"
         return Plan.here(self._aimed(per_s).allocation, reason=reason)
 
@@ -99,7 +99,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """What a policy came to.
+    """The score of a policy.
 
     *outside* is the part of the time in which the target was missed, *worst_s* the statistic
     of the worst window, *unfinished* the roots that were not done long after the end.
@@ -132,10 +132,10 @@ def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usu
     turn: Callable[[Episode], None] = lambda _episode: None,
     roots: Roots = lambda _roots: None,
 ) -> Rehearsal:
-    """Return what *policy* does on *stage*, started with *start* or what the first load needs.
+    """Run *policy* on *stage*, started with *start* or the processors for the first load.
 
     A loop that is not *active* only recommends. *turn* is called after each turn of the loop,
-    *roots* with the roots that completed, in an array that is good until it returns.
+    *roots* with completed roots, in an array that is valid until it returns.
     """
     births, times = list[NDArray[np.float64]](), list[NDArray[np.float64]]()
     column = "sum_s" if stage.target.statistic == "mean" else "completion_s"
@@ -174,7 +174,7 @@ def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usu
 
 
 def _ending(stage: Stage) -> Workload:
-    """Return the workload whose rates are those of the stage, and 0 when it is over."""
+    """Return the workload with the rates of the stage, and 0 after its end."""
     ended = Rates((*stage.rates.points, (stage.lasts_s, 0.0)))
     whole = stage.topology.arrivals_per_s
     return replace(
@@ -186,7 +186,7 @@ def _ending(stage: Stage) -> Workload:
 def _drained(
     engine: Simulator, stage: Stage, completed: int, episodes: Sequence[Episode]
 ) -> int:
-    """Let what is in flight complete, and return how many roots do not."""
+    """Let records in flight complete, and return the number of roots that do not."""
     entered = round(
         sum(
             e.observation.arrivals_per_s * e.observation.lasted_s
@@ -206,7 +206,7 @@ def _drained(
 def _windows_s(
     stage: Stage, births: NDArray[np.float64], times: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the target's statistic of the roots born in each window; NaN of none."""
+    """Return the target's statistic of the roots born in each window; NaN without roots."""
     number = int(np.ceil(stage.lasts_s / stage.window_s))
     window = np.minimum((births / stage.window_s).astype(np.int64), number - 1)
     order = np.lexsort((times, window))

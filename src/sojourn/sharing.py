@@ -1,8 +1,8 @@
-"""Cores shared by more records than there are: how much longer computing takes.
+"""Shared cores: how much longer computing takes with more records than cores.
 
-Records that compute come at random, and share c cores as the customers of M/M/c share its
-servers, but all at once instead of in turn. That changes who is late, not how many are there:
-their number is that of M/M/c, and by Little's law so is the mean time each takes.
+Records that compute arrive at random and share c cores like the customers of M/M/c, but all at
+once instead of in turn. This does not change their number, which is that of M/M/c; so by
+Little's law is the mean time of each.
 """
 
 from collections.abc import Callable
@@ -12,21 +12,21 @@ from sojourn.erlang import delay_probability
 
 __all__ = ["settled_stretch", "stretch"]
 
-# A sum of so many powers of a ratio below 1 - this has no more to add.
+# After this many powers of a ratio below 1 minus this, a sum does not change any more.
 _NEARLY_FULL = 1e-12
-# It is known when another round changes no more than this part of it, or after so many.
+# The iteration ends when a round changes less than this part, or after this many rounds.
 _SETTLED, _ROUNDS = 1e-9, 200
 
 
 def stretch(demand: float, cores: float, processors: float = inf) -> float:
-    """Return how many times as long computing takes as on a core of its own, 1 or more.
+    """Return the factor by which sharing cores lengthens computing, 1 or more.
 
-    The records keep *demand* cores busy. Without a limit to the records that compute at once
-    it is the sojourn over the service of M/M/c, 1 + C/(c - a), infinite from *demand* =
-    *cores* on. With so many *processors*, whole or not, no more compute at once: others wait
-    for one, which is not counted here. Then it is at most *processors* over *cores*.
+    The records keep *demand* cores busy. If any number of records may compute at once it is the
+    sojourn over the service of M/M/c, 1 + C/(c - a), and infinite from *demand* = *cores* on.
+    *processors*, whole or not, limit how many compute at once: the wait for a processor is not
+    counted here. Then it is at most *processors* over *cores*.
 
-    Of cores that are not whole, the probability that all are busy lies in between.
+    For a fractional number of cores the probability that all are busy is interpolated.
 
     >>> stretch(1.0, 2), stretch(1.6, 2), stretch(1.6, 2, processors=3), stretch(1.6, 2, 2)
     (1.3333, 2.7778, 1.3556, 1.0)
@@ -41,10 +41,10 @@ def stretch(demand: float, cores: float, processors: float = inf) -> float:
 
 
 def settled_stretch(demand: float, cores: float, computing: Callable[[float], float]) -> float:
-    """Return the stretch that goes with as many records as compute at once because of it.
+    """Return the stretch that is consistent with the number of records that compute at once.
 
-    *computing* are these, at most, for a stretch: the longer computing takes, the less of its
-    time a processor waits for something else.
+    *computing* gives the most that compute at once for a stretch: the longer computing takes,
+    the smaller the part of its time that a processor waits for something else.
 
     >>> settled_stretch(1.6, 2, lambda longer: 24 * longer / (longer + 5))  # a sixth computes
     2.2465
@@ -68,7 +68,7 @@ def _all_busy(demand: float, cores: float) -> float:
 
 
 def _powers(ratio: float, number: float) -> float:
-    """Return 1 + r + r² + …, *number* terms, the last of them a part of one."""
+    """Return 1 + r + r² + …, *number* terms, of which the last may be a fraction."""
     if ratio > 1 - _NEARLY_FULL:
         return number
     if number == inf:

@@ -241,7 +241,10 @@ def test_plans_that_do_not_fit_are_refused_and_change_nothing(engine):
     elsewhere = Plan(placement={"a": {"the moon": 4}, "b": {"here": 2}})
     unknown = "a: there is no node 'the moon'; place it on here"
     with engine.make() as running:
-        for plan, problem in ((Plan.here({"a": 1}), "nothing of b"), (elsewhere, unknown)):
+        for plan, problem in (
+            (Plan.here({"a": 1}), "no processors for b"),
+            (elsewhere, unknown),
+        ):
             with pytest.raises(BadAllocation, match=problem):
                 running.start(CHAIN, plan)
         running.start(CHAIN, ENOUGH)

@@ -42,7 +42,7 @@ def test_without_nodes_there_is_nowhere_to_place_anything(name):
 
 
 def test_a_placer_that_does_not_exist_is_named_with_those_that_do():
-    with pytest.raises(UnknownPlacer, match="no placer is called 'base'; there are one_node"):
+    with pytest.raises(UnknownPlacer, match="unknown placer 'base'; write one of one_node"):
         placer("base")
 
 

@@ -194,5 +194,5 @@ def test_what_is_wanted_is_told_with_every_decision(acting):
 
 
 def test_a_policy_that_does_not_exist_is_named_with_those_that_do():
-    with pytest.raises(UnknownPolicy, match=f"'none'; there are {', '.join(names())}"):
+    with pytest.raises(UnknownPolicy, match=f"'none'; write one of {', '.join(names())}"):
         policy("none", target=TARGET)

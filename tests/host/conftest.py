@@ -3,7 +3,7 @@
 import pytest
 
 from sojourn.host.controller import Controller
-from sojourn.host.server import Settings
+from sojourn.host.server import HostSettings
 
 APP = "unit.host.application:app split"
 
@@ -21,7 +21,7 @@ def host(tmp_path, controller):
 
     def start(**fields):
         told = {"job": "sojourn.host.operator_job:of_application", "argument": APP}
-        settings = Settings(name="split", folder=tmp_path / "split", **(told | fields))
+        settings = HostSettings(name="split", folder=tmp_path / "split", **(told | fields))
         path = controller.start(settings)
         controller.await_running("split", settings.processors)
         return path

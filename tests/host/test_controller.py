@@ -10,7 +10,7 @@ from sojourn.errors import EngineError
 from sojourn.host.controller import Controller
 from sojourn.host.messages import End, framed
 from sojourn.host.reports import Broken, Here
-from sojourn.host.server import Settings
+from sojourn.host.server import HostSettings
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def _importable(monkeypatch):
 
 def settings(folder, **fields):
     told = {"name": "shout", "job": "unit.host.jobs:shout"}
-    return Settings(folder=folder, **(told | fields))
+    return HostSettings(folder=folder, **(told | fields))
 
 
 def test_hosts_are_started_scaled_and_ended(tmp_path):
@@ -50,7 +50,7 @@ def test_a_host_that_was_killed_is_seen_and_can_be_started_again(tmp_path):
         psutil.Process(controller.pid("shout")).kill()
         while not controller.ended():
             time.sleep(0.005)
-        assert controller.ended() == {"shout": "its host ended with status -9"}
+        assert controller.ended() == {"shout": "its host exited with status -9"}
         controller.start(settings(tmp_path / "one", processors=3))
         controller.await_running("shout", 3)
         assert controller.ended() == {}
@@ -79,7 +79,7 @@ def test_a_stranger_is_not_heard(tmp_path):
 def test_what_user_code_prints_is_kept(tmp_path):
     with (
         Controller(tmp_path / "all", logs=tmp_path / "logs") as controller,
-        pytest.raises(EngineError, match="not ready"),
+        pytest.raises(EngineError, match="did not start"),
     ):
         controller.start(settings(tmp_path / "one", argument="never"))
     assert "no model to be found" in (tmp_path / "logs" / "shout.log").read_text()
@@ -101,7 +101,7 @@ def test_a_host_that_cannot_start_all_is_waited_for_as_far_as_it_gets(tmp_path):
 def test_a_host_that_breaks_is_said_to_be_broken(tmp_path):
     with (
         Controller(tmp_path / "all") as controller,
-        pytest.raises(EngineError, match=r"shout: .*(not ready|ended)"),
+        pytest.raises(EngineError, match=r"shout: .*(did not start|ended)"),
     ):
         controller.start(settings(tmp_path / "one", argument="never"))
 
@@ -118,7 +118,7 @@ def test_waiting_has_an_end(tmp_path):
     with Controller(tmp_path / "all") as controller:
         controller.start(settings(tmp_path / "one"))
         began_s = time.monotonic()
-        with pytest.raises(EngineError, match=r"no 99 processors within 0\.3 s"):
+        with pytest.raises(EngineError, match=r"of 99 processors are ready after 0\.3 s"):
             controller.await_running("shout", 99, patience_s=0.3)
         assert time.monotonic() - began_s >= 0.3
 
@@ -126,7 +126,7 @@ def test_waiting_has_an_end(tmp_path):
 def test_a_host_that_is_not_there_cannot_be_scaled(tmp_path):
     with (
         Controller(tmp_path / "all") as controller,
-        pytest.raises(EngineError, match="its host is not there"),
+        pytest.raises(EngineError, match="has no host"),
     ):
         controller.scale("shout", 3)
 

@@ -29,7 +29,16 @@ from sojourn.host.messages import (
     ToFeed,
     framed,
 )
-from sojourn.host.reports import Ask, Broken, FromHost, Here, Reached, Report, Scale, Stopped
+from sojourn.host.reports import (
+    Ask,
+    Broken,
+    FromHost,
+    Here,
+    Reached,
+    Report,
+    ScaleProcessors,
+    Stopped,
+)
 
 TESTS = Path(__file__).parent.parent
 DEADLINE_S = 60
@@ -68,7 +77,7 @@ class Application:
     async def scale(self, k):
         await self.hears(lambda m: isinstance(m, Here))
         self.heard = [m for m in self.heard if not isinstance(m, Reached)]
-        self._writer.write(framed(Scale(k)))
+        self._writer.write(framed(ScaleProcessors(k)))
         await self.hears(lambda m: isinstance(m, Reached) and m.processors == k)
         return await self.report()
 
@@ -80,7 +89,7 @@ class Application:
             return tally
 
     def wants(self, k):
-        self._writer.write(framed(Scale(k)))
+        self._writer.write(framed(ScaleProcessors(k)))
 
     async def report(self):
         """Ask for a report, and return it."""
@@ -313,7 +322,7 @@ def test_a_record_that_kills_its_processor_follows_the_policy(tmp_path):
             return await fed(app, ["fine", "die", "fine"])
 
     answers = run(work())
-    assert answers[1].dead == "its processor killed by signal 9"
+    assert answers[1].dead == "its processor was killed by signal 9"
     assert text(answers[2]) == "FINE"
 
 
@@ -325,7 +334,7 @@ def test_a_record_that_takes_too_long_follows_the_policy(tmp_path):
             return await fed(app, ["wait600", "fine"])
 
     answers = run(work())
-    assert answers[0].dead == "its processor longer than 1 s for one record"
+    assert answers[0].dead == "its processor took longer than 1 s for one record"
     assert text(answers[1]) == "FINE"
 
 
@@ -405,10 +414,10 @@ def test_a_set_up_that_takes_too_long_is_a_start_that_failed(tmp_path):
         async with application(tmp_path, argument="hangs", set_up_limit_s=0.2) as app:
             await app.hears(lambda m: isinstance(m, Here))
             tally = await app.until(lambda t: t.state.missing)
-            assert "longer than 0.2 s for its set-up" in tally.state.missing
+            assert "longer than 0.2 s for its set_up" in tally.state.missing
             return await app.hears(lambda m: isinstance(m, Broken))
 
-    assert "longer than 0.2 s for its set-up" in run(work()).reason
+    assert "longer than 0.2 s for its set_up" in run(work()).reason
 
 
 def test_idle_processors_that_are_killed_at_once_are_replaced(tmp_path):
@@ -447,7 +456,7 @@ def test_a_set_up_that_fails_ends_the_host_with_the_reason(tmp_path):
     async def work():
         async with application(tmp_path, argument="never") as app:
             broken = await app.hears(lambda m: isinstance(m, Broken))
-            assert "5 processors in a row were not ready" in broken.reason
+            assert "5 processors in a row did not start" in broken.reason
             assert "RuntimeError: no model to be found" in broken.reason
             return await asyncio.to_thread(app.process.wait, DEADLINE_S)
 
@@ -550,4 +559,4 @@ def test_a_host_without_its_template_says_so_and_ends(tmp_path):
             await asyncio.to_thread(app.process.wait, DEADLINE_S)
             return broken.reason
 
-    assert run(work()) == "the process that processors are forked from ended"
+    assert run(work()) == "the template process, which starts processors, ended"

@@ -17,7 +17,7 @@ from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.host.job import load
 from sojourn.host.messages import Hello, Record
 from sojourn.host.operator_job import of_application
-from sojourn.spark.carry_over import Carried
+from sojourn.spark.carry_over import CarryOver
 from sojourn.spark.relay import relay
 
 APP = "unit.host.application:app split"
@@ -180,7 +180,7 @@ def test_a_host_that_does_not_come_again_fails_the_task(host, controller, monkey
     monkeypatch.setattr("sojourn.spark.relay._PATIENCE_S", 0.1)
     path = host(argument=APP.replace("split", "slowly"))
     threading.Timer(0.2, os.kill, [controller.pid("split"), signal.SIGKILL]).start()
-    with pytest.raises(EngineError, match="split: its host is not there"):
+    with pytest.raises(EngineError, match="split: no connection to its host within"):
         results(path, *[b'{"line": "word"}'] * 10)
     # and nobody goes on reading, who would wait for credit for ever
     readers = [thread for thread in threading.enumerate() if "_feed" in thread.name]
@@ -196,12 +196,12 @@ def batch(host, tmp_path, monkeypatch):
     Spark is not there to say which batch it is.
     """
     path = host(processors=2, argument=APP.replace("split", "slowly"))
-    carried = Carried(tmp_path / "carried")
+    files = CarryOver(tmp_path / "carried")
 
     def run(number, *words, keep=True):
         monkeypatch.setattr("sojourn.spark.relay._hello", lambda: Hello("q", 3, number))
         lines = [json.dumps({"line": word}).encode() for word in words]
-        passed = relay(str(path), ROUTE, carried if keep else None)(batches(*lines))
+        passed = relay(str(path), ROUTE, files if keep else None)(batches(*lines))
         rows = [row for batch in passed for row in batch.to_pylist()]
         return [json.loads(row["value"])["line"] for row in rows]
 
@@ -259,7 +259,7 @@ def test_what_was_left_and_cannot_be_read_is_said(batch, tmp_path):
 
 
 def test_an_operator_that_is_no_function_is_refused():
-    with pytest.raises(BadInput, match="no operator 'merge'"):
+    with pytest.raises(BadInput, match="no Python operator 'merge'"):
         of_application("unit.host.application:app merge")
 
 

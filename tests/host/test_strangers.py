@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from host.relaying import BORN, ROUTE, batch_of, headers_of
 from sojourn.app.operator import OnError
 from sojourn.host.controller import Controller
-from sojourn.host.server import Settings
+from sojourn.host.server import HostSettings
 from sojourn.host.sizes import MOST_BYTES, message_bytes
 from sojourn.spark.relay import relay
 
@@ -38,7 +38,7 @@ NUMBERS = [
 def host_of(folder, operator, processors=2, application="application"):
     """Run a host that makes dead letters, and give its socket."""
     with Controller(folder / f"all-{operator}") as controller:
-        started = Settings(
+        started = HostSettings(
             name=operator,
             job="sojourn.host.operator_job:of_application",
             argument=f"unit.host.{application}:app {operator}",

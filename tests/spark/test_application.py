@@ -127,7 +127,7 @@ def test_an_application_does_what_it_says(servers, shop, tmp_path):
         assert running.health().dead_letters == 2
         assert "prices tea" in (running.logs / "price.log").read_text()
         assert pulls[-1].cores > 0
-        with pytest.raises(EngineError, match="sums is Spark's own"):
+        with pytest.raises(EngineError, match="sums runs inside Spark"):
             running.apply(Plan.here({**running.plan.allocation, "sums": 2}))
         said = []
         running.drain(said.append)
@@ -137,7 +137,7 @@ def test_an_application_does_what_it_says(servers, shop, tmp_path):
 def test_too_few_slots_are_refused_with_the_number_needed(servers, shop):
     with (
         engine(shop, servers, slots=3) as idle,
-        pytest.raises(BadInput, match=r"9 slots are needed .*, there are 3; give Spark 9"),
+        pytest.raises(BadInput, match=r"has 3 slots, and 9 are needed .*; set slots to 9"),
     ):
         idle.start(topology(shop), Plan.here(dict.fromkeys(shop.operators, 1)))
 

@@ -93,14 +93,14 @@ def test_topics_that_kafka_would_refuse_are_bad_input(running, wrong):
 def test_what_kafka_refuses_all_the_same_is_said(running):
     """Its metrics take dots and underscores for the same."""
     running.create_topics({"same.name": 1})
-    with pytest.raises(BrokerFailed, match=r"topics were not made: .*collides"):
+    with pytest.raises(BrokerFailed, match=r"topics could not be created: .*collides"):
         running.create_topics({"same_name": 1})
 
 
 def test_topics_that_do_not_come_up_are_given_up(running, monkeypatch):
     monkeypatch.setattr(topics_module, "partitions_led", lambda _client: {})
     monkeypatch.setattr(topics_module, "_PATIENCE_S", 0.0)
-    with pytest.raises(BrokerFailed, match="topics are not there after 0 s"):
+    with pytest.raises(BrokerFailed, match="topics were not ready after 0 s"):
         running.create_topics({"never": 1})
 
 
@@ -124,7 +124,7 @@ def test_a_port_that_is_given_is_used_for_this_machine_alone(running, port):
 
 
 def test_a_broker_that_runs_is_not_started_again(running):
-    with pytest.raises(BrokerFailed, match="runs already"):
+    with pytest.raises(BrokerFailed, match="is already running"):
         running.start()
 
 
@@ -160,7 +160,7 @@ def test_a_killed_broker_is_noticed_with_what_it_said_last(jars, tmp_path):
     with Broker(data=tmp_path / "data", jars=jars) as broker:
         (jvm,) = children(broker.process_group)
         os.kill(jvm, signal.SIGKILL)
-        with pytest.raises(BrokerFailed, match="ended with status 137") as raised:
+        with pytest.raises(BrokerFailed, match="exited with status 137") as raised:
             broker.wait()
     assert str(tmp_path / "data" / "broker.log") in str(raised.value)
     assert raised.value.log
@@ -195,13 +195,13 @@ def test_a_killed_process_leaves_neither_java_nor_files():
 
 
 def test_a_port_that_is_taken_is_refused(jars, taken):
-    with pytest.raises(BrokerFailed, match=f"port {taken} is taken; choose another"):
+    with pytest.raises(BrokerFailed, match=f"port {taken} is in use; choose another"):
         Broker(port=taken, jars=jars).start()
 
 
 @pytest.mark.parametrize("port", [-1, 65536, 10**9])
 def test_a_port_that_is_none_is_refused(jars, port):
-    with pytest.raises(BrokerFailed, match=f"port {port} cannot be had"):
+    with pytest.raises(BrokerFailed, match=f"port {port} cannot be used"):
         Broker(port=port, jars=jars).start()
 
 
@@ -250,7 +250,7 @@ def test_a_broker_that_takes_too_long_is_given_up(jars):
 
 def test_a_folder_with_other_files_is_left_alone(jars, tmp_path):
     (tmp_path / "thesis.txt").touch()
-    with pytest.raises(BadFile, match=r"holds thesis.txt and no data of a broker"):
+    with pytest.raises(BadFile, match=r"contains thesis.txt, and no data of a broker"):
         Broker(data=tmp_path, jars=jars).start()
     assert [found.name for found in tmp_path.iterdir()] == ["thesis.txt"]
 

@@ -59,7 +59,7 @@ def test_a_busy_port_is_one_line_and_status_3():
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         port = listening.getsockname()[1]
-        said = f"sojourn: port {port} is taken; choose another, or stop what listens there\n"
+        said = f"sojourn: port {port} is in use; choose another, or stop what listens there\n"
         with broker("--port", port) as process:
             assert process.communicate() == ("", said)
             assert process.returncode == 3
@@ -71,7 +71,7 @@ def test_a_busy_port_is_one_line_and_status_3():
         (["frames"], "'frames' is not TOPIC:PARTITIONS; write frames:4"),
         (["frames:many"], "'frames:many' is not TOPIC:PARTITIONS"),
         (["a:1", "a:2"], "topic a is given twice"),
-        (["a b:1"], "'a b' is no name for a topic"),
+        (["a b:1"], "'a b' is not a topic name"),
         (["a:0"], "topic a: 0 partitions"),
     ],
 )

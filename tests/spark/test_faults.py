@@ -12,7 +12,7 @@ from kills import drawn
 from sojourn.app.loading import load
 from sojourn.errors import ApplicationStopped, BadInput
 from sojourn.plan import Plan
-from sojourn.spark.checkpoints import KeptState
+from sojourn.spark.checkpoints import Checkpoints
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
@@ -113,14 +113,14 @@ def test_a_function_that_raises_stops_the_application_and_the_error_says_where(
 
 def test_fewer_slots_than_queries_hold_are_refused(loaded):
     engine = loaded.engine(slots=2)
-    with pytest.raises(BadInput, match=r"3 slots are needed .* there are 2; give Spark 3"):
+    with pytest.raises(BadInput, match=r"has 2 slots, and 3 are needed .*; set slots to 3"):
         engine.start(CHAIN, Plan.here(ALLOCATION))
     assert engine.now_s == 0
 
 
 def test_state_of_an_application_that_read_something_else_is_refused(loaded, tmp_path):
     state = tmp_path / "state"
-    KeptState(state).keep(loaded.app, Cluster(loaded.servers).identity())
+    Checkpoints(state).keep(loaded.app, Cluster(loaded.servers).identity())
     changed = Topology(
         name=CHAIN.name,
         arrivals=CHAIN.arrivals,
@@ -132,5 +132,5 @@ def test_state_of_an_application_that_read_something_else_is_refused(loaded, tmp
     )
     address = as_file(changed, tmp_path)
     other = Loaded(load(address), address, loaded.servers)
-    with pytest.raises(BadInput, match=r"operator third was .* keep the state elsewhere"):
-        other.engine(state=state).start(changed, ALLOCATION)
+    with pytest.raises(BadInput, match=r"operator third was .* use another state folder"):
+        other.engine(state=state).start(changed, Plan.here(ALLOCATION))

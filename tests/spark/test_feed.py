@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, Producer
 
 from sojourn.app.operator import OnError
 from sojourn.host.controller import Controller
-from sojourn.host.server import Settings
+from sojourn.host.server import HostSettings
 from sojourn.host.sizes import MOST_BYTES, message_bytes
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
@@ -17,7 +17,7 @@ from sojourn.spark.dead_letters import DeadLetters
 from sojourn.spark.feed import Feed, start_feed
 from sojourn.spark.headers import child_headers, lineage_of
 from sojourn.spark.real_time import start_real_time
-from sojourn.spark.retry import put_back
+from sojourn.spark.retry import retry_letters
 from sojourn.spark.rows import OUTPUT, SCHEMA, Route
 from sojourn.spark.session import end_session, new_session
 
@@ -59,7 +59,7 @@ def test_records_pass_through_spark_and_a_host_that_is_rescaled(
     broker, spark, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("PYTHONPATH", "tests")
-    settings = Settings(
+    settings = HostSettings(
         name="split",
         job="sojourn.host.operator_job:of_application",
         argument="unit.host.application:app split",
@@ -100,7 +100,7 @@ def test_records_pass_through_spark_and_a_host_that_is_rescaled(
             controller.await_running("split", 4)
             letters = DeadLetters("feeds", {"bootstrap.servers": broker.bootstrap_servers})
             (first,) = awaited(letters)
-            assert list(put_back(letters, [first])) == [(first, "")]
+            assert list(retry_letters(letters, [first])) == [(first, "")]
             (again,) = awaited(letters)
             assert query.exception() is None
             controller.ask()

@@ -270,9 +270,7 @@ def test_run_as_a_program_it_says_what_it_did(tmp_path, monkeypatch, settings, c
     monkeypatch.setenv("SOJOURN_JARS", str(tmp_path / "jars"))
     monkeypatch.setenv("SOJOURN_IVY_SETTINGS", str(settings))
     assert main() == 0
-    assert capsys.readouterr().out.endswith(
-        "Kafka connector 4.2.0, 2 jars of the broker: ready\n"
-    )
+    assert capsys.readouterr().out.endswith("ready: Kafka connector 4.2.0, broker (2 jars)\n")
 
 
 def test_run_as_a_program_it_ends_with_1_and_a_line_if_it_cannot(
@@ -281,4 +279,6 @@ def test_run_as_a_program_it_ends_with_1_and_a_line_if_it_cannot(
     monkeypatch.setenv("SOJOURN_JARS", str(tmp_path / "jars"))
     without_java()
     assert main() == 1
-    assert capsys.readouterr().err.startswith("sojourn: no Java 17 or newer: JAVA_HOME is")
+    assert capsys.readouterr().err.startswith(
+        "sojourn: Java 17 or newer is required: JAVA_HOME is"
+    )

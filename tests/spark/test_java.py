@@ -36,7 +36,8 @@ def test_no_java_at_all_is_said_with_the_way_out(tmp_path, monkeypatch):
     with pytest.raises(NoJava) as raised:
         find_java()
     assert str(raised.value) == (
-        "no Java 17 or newer: JAVA_HOME is not set, and java is not on the PATH; install one, "
+        "Java 17 or newer is required: JAVA_HOME is not set, and java is not on the PATH; "
+        "install it, "
         "and set JAVA_HOME to its folder or put it on the PATH"
     )
     assert isinstance(raised.value, EngineError)
@@ -45,7 +46,7 @@ def test_no_java_at_all_is_said_with_the_way_out(tmp_path, monkeypatch):
 def test_a_java_home_without_java_is_named(tmp_path, monkeypatch):
     """Spark would not look on the PATH either."""
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
-    with pytest.raises(NoJava, match=r"JAVA_HOME is \S+gone, where no bin/java can be run"):
+    with pytest.raises(NoJava, match=r"JAVA_HOME is \S+gone, and \S+ cannot be run"):
         find_java()
 
 
@@ -55,7 +56,7 @@ def test_an_old_java_is_named_with_its_version(tmp_path, monkeypatch, version):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(NoJava) as raised:
         find_java()
-    assert f'{java} has version "{version}"' in str(raised.value)
+    assert f'{java} is version "{version}"' in str(raised.value)
 
 
 def test_what_is_no_java_is_shown_with_what_it_said(tmp_path, monkeypatch):

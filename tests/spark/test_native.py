@@ -14,7 +14,7 @@ from sojourn.app.schema import parse_schema
 from sojourn.errors import BadApplication, BadSchema
 from sojourn.spark.broker import Broker
 from sojourn.spark.layout import Layout
-from sojourn.spark.native import Native, native_schema, start_misfits, start_native
+from sojourn.spark.native import NativeQuery, native_schema, start_misfits, start_native
 from sojourn.spark.session import new_session
 
 pytestmark = pytest.mark.spark
@@ -45,7 +45,7 @@ def started(broker, spark, tmp_path):
     queries, made = [], set()
 
     def start(operator, *, misfits=False, **settings):
-        native = Native(
+        native = NativeQuery(
             operator=operator,
             servers=broker.bootstrap_servers,
             reads=operator.reads[0].name,
@@ -198,7 +198,7 @@ def test_what_does_not_fit_is_a_dead_letter_and_the_rest_goes_on(broker, started
     reasons = [headers["sojourn-error"].decode() for _, _, headers in dead]
     assert all(reason.startswith("mended: torn: ") for reason in reasons)
     for reason, said in zip(
-        reasons, ["no JSON", "a null", "no JSON that fits", "UTF-8", "empty"], strict=True
+        reasons, ["not JSON", "a null", "not JSON that fits", "UTF-8", "empty"], strict=True
     ):
         assert said in reason
     assert dead[0][2]["sojourn-id"] == b"torn/0/0.mended.dead"
@@ -284,7 +284,7 @@ def test_each_of_many_records_that_do_not_fit_an_aggregation_is_a_dead_letter(br
     dead = consumed(broker, "kept.dead", len(torn), started(kept, misfits=True))
     assert [body for _, body, _ in dead] == torn
     assert dead[0][2]["sojourn-id"] == b"unsold/0/0.kept.dead"
-    assert b"no JSON" in dead[0][2]["sojourn-error"]
+    assert b"is not JSON" in dead[0][2]["sojourn-error"]
 
 
 def test_an_aggregation_goes_on_with_a_state_that_has_a_group_of_misfits(
@@ -352,8 +352,12 @@ def test_slots_are_held_for_the_input_the_state_and_what_does_not_fit():
         ({"a": "count(*)"}, "columns.a", "GROUP"),
         ({"a": "explode(array(1, 2))"}, "columns.a", "GENERATOR"),
         ({"a": "row_number() over (order by price)"}, "columns.a", "Window function"),
-        ({"a": "item", "b": "null"}, "columns.b", "void is no type"),
-        ({"a": "named_struct('x', interval 1 day)"}, "columns.a.x", "interval day is no type"),
+        ({"a": "item", "b": "null"}, "columns.b", "void is not supported"),
+        (
+            {"a": "named_struct('x', interval 1 day)"},
+            "columns.a.x",
+            "interval day is not supported",
+        ),
     ],
 )
 def test_a_bad_projection_is_refused_before_anything_starts(spark, columns, place, problem):
@@ -398,5 +402,5 @@ def test_types_that_nobody_knows_are_asked_for(spark):
     app, source = application("things")
     first = app.project("first", reads=source, columns={"item": "item"})
     second = app.project("second", reads=first, columns={"item": "item"})
-    with pytest.raises(BadApplication, match="types of the stream first are not known"):
+    with pytest.raises(BadApplication, match="schema of the stream first is not known"):
         native_schema(spark, second)

@@ -59,9 +59,9 @@ def engine(jars, port, steps, tmp_path_factory):  # noqa: ARG001 - they must be 
 @pytest.mark.usefixtures("engine")
 def test_a_start_says_what_it_is_at(steps):
     assert steps[:3] == [
-        "starting a broker",
+        "starting a Kafka broker",
         "starting 2 hosts and Spark",
-        "waiting until Spark reads from Kafka",
+        "waiting for Spark to read from Kafka",
     ]
 
 
@@ -249,7 +249,9 @@ def test_a_partition_that_is_added_is_read_without_a_restart(engine):
     for made in client.create_partitions([NewPartitions("owned.in", 2)]).values():
         made.result(DEADLINE_S)
     until_s = time.monotonic() + DEADLINE_S
-    while not any("owned.in has 2 partitions, 1" in said for said in engine.health().notices):
+    while not any(
+        "owned.in has 2 partitions, it had 1" in said for said in engine.health().notices
+    ):
         assert time.monotonic() < until_s
         time.sleep(0.1)
     send(engine, 10, partition=1)
@@ -262,7 +264,7 @@ def test_a_port_that_is_taken_is_refused_before_spark_is_started(engine, port, t
     address.write_text(json.dumps(CHAIN))
     assert engine.servers.endswith(f":{port}")
     other = SparkEngine(load(str(address)), str(address), SparkSettings(broker_port=port))
-    with pytest.raises(BrokerFailed, match=f"port {port} is taken; choose another"):
+    with pytest.raises(BrokerFailed, match=f"port {port} is in use; choose another"):
         other.start(read_topology(address), Plan.here({"a": 1, "b": 1}))
 
 

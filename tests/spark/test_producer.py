@@ -14,10 +14,10 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from processes import started
 from sojourn.errors import BadWorkload, BrokerFailed, EngineError
 from sojourn.spark.broker import Broker
-from sojourn.spark.offered_load import Load, Sent, Source
+from sojourn.spark.offered_load import Load, LoadReport, Source
 from sojourn.spark.ports import HOST, free_ports
 from sojourn.spark.producer import LoadProcess, main
-from sojourn.spark.sender import Sending
+from sojourn.spark.sender import Sender
 from spark.test_watchdog import DEADLINE_S, group_is_gone, until
 
 pytestmark = pytest.mark.spark
@@ -86,7 +86,7 @@ def test_records_are_sent_when_they_are_due_and_counted(servers):
 
 def test_every_partition_gets_its_part(servers):
     load = Load(servers=servers, sources=(constant("many", 400),), lasts_s=0.999)
-    assert Sending(load).run().sent == {"many": 399}
+    assert Sender(load).run().sent == {"many": 399}
     parts = [len(written(servers, "many", partition)) for partition in range(4)]
     assert sum(parts) == 399
     assert min(parts) > 40
@@ -95,9 +95,9 @@ def test_every_partition_gets_its_part(servers):
 def test_a_load_that_is_stopped_tells_what_it_has_sent(servers):
     with LoadProcess(Load(servers=servers, sources=(constant("long", 100),))) as process:
         group = process.process_group
-        with pytest.raises(EngineError, match="has not ended"):
+        with pytest.raises(EngineError, match="is still running"):
             _ = process.sent
-        with pytest.raises(EngineError, match="runs already"):
+        with pytest.raises(EngineError, match="is already running"):
             process.start()
         until(lambda: number_written(servers, "long"))
     assert process.sent.sent["long"] == len(written(servers, "long")) > 0
@@ -128,8 +128,8 @@ def test_a_load_ends_with_the_process_that_started_it(servers):
 def test_a_topic_that_is_not_there_is_missed_and_not_made(servers):
     load = Load(servers=servers, sources=(constant("even", 1), constant("nowhere", 1)))
     for _ in range(2):
-        with pytest.raises(BrokerFailed, match="there is no topic nowhere; make it first"):
-            Sending(load).run()
+        with pytest.raises(BrokerFailed, match="there is no topic nowhere; create it first"):
+            Sender(load).run()
 
 
 def test_a_process_that_failed_says_why(servers):
@@ -145,18 +145,18 @@ def test_a_process_that_failed_says_why(servers):
 def test_a_setting_that_kafka_does_not_have_is_refused():
     load = Load(servers="a:1", sources=(constant("even", 1),), kafka={"lingr.ms": "1"})
     with pytest.raises(BadWorkload, match=r"kafka: .*lingr\.ms"):
-        Sending(load)
+        Sender(load)
 
 
 def test_a_broker_that_is_not_there_is_named(monkeypatch, nobody):
     monkeypatch.setattr("sojourn.spark.sender._ANSWER_S", 0.1)
     with pytest.raises(BrokerFailed, match=f"no broker answers at {nobody}"):
-        Sending(Load(servers=nobody, sources=(constant("even", 1),))).run()
+        Sender(Load(servers=nobody, sources=(constant("even", 1),))).run()
 
 
 def test_what_the_broker_refuses_is_counted(servers):
     sources = (constant("long", 10, size_bytes=200_000), constant("even", 10))
-    sent = Sending(Load(servers=servers, sources=sources, lasts_s=0.55)).run()
+    sent = Sender(Load(servers=servers, sources=sources, lasts_s=0.55)).run()
     assert sent.failed == {"long": 5, "even": 0}
     assert sent.sent == {"long": 0, "even": 5}
     assert "MSG_SIZE_TOO_LARGE" in sent.error
@@ -164,7 +164,7 @@ def test_what_the_broker_refuses_is_counted(servers):
 
 def test_what_the_client_refuses_is_counted(servers):
     source = constant("long", 10, size_bytes=3_000_000)
-    sent = Sending(Load(servers=servers, sources=(source,), lasts_s=0.25)).run()
+    sent = Sender(Load(servers=servers, sources=(source,), lasts_s=0.25)).run()
     assert (sent.sent, sent.failed) == ({"long": 0}, {"long": 2})
     assert "MSG_SIZE_TOO_LARGE" in sent.error
 
@@ -173,7 +173,7 @@ def test_what_the_client_refuses_is_counted(servers):
     ("kafka", "patience_s", "said"),
     [
         ({"message.timeout.ms": "200"}, DEADLINE_S, "timed out"),
-        ({}, 0.0, "the broker has not confirmed them"),
+        ({}, 0.0, "the broker did not confirm them in time"),
     ],
 )
 def test_what_a_broker_that_went_away_did_not_confirm_has_failed(
@@ -184,7 +184,7 @@ def test_what_a_broker_that_went_away_did_not_confirm_has_failed(
         broker = stack.enter_context(Broker(jars=jars, secured=False))
         broker.create_topics({"lost": 1})
         servers = broker.bootstrap_servers
-        sending = Sending(Load(servers=servers, sources=(constant("lost", 500),), kafka=kafka))
+        sending = Sender(Load(servers=servers, sources=(constant("lost", 500),), kafka=kafka))
         thread = stack.enter_context(ThreadPoolExecutor())
         stack.callback(sending.stop)  # else the thread would be waited for, whatever raised
         running = thread.submit(sending.run)
@@ -200,7 +200,7 @@ def test_what_a_broker_that_went_away_did_not_confirm_has_failed(
 def test_a_client_that_is_full_makes_the_rest_late_but_loses_nothing(servers):
     small = {"queue.buffering.max.messages": "5"}
     source = constant("said", 2000)
-    sent = Sending(Load(servers=servers, sources=(source,), lasts_s=0.4999, kafka=small)).run()
+    sent = Sender(Load(servers=servers, sources=(source,), lasts_s=0.4999, kafka=small)).run()
     assert sent.sent == {"said": 999}
     assert sent.late_s > 0
 
@@ -220,7 +220,7 @@ def test_the_program_takes_json_and_prints_one_line(servers, by, tmp_path, monke
         for told, handler in zip((signal.SIGTERM, signal.SIGINT), before, strict=True):
             signal.signal(told, handler)
     (line,) = capsys.readouterr().out.splitlines()
-    assert msgspec.json.decode(line, type=Sent).sent == {"said": 9}
+    assert msgspec.json.decode(line, type=LoadReport).sent == {"said": 9}
 
 
 def test_a_signal_ends_the_program_with_its_line(servers):
@@ -233,7 +233,7 @@ def test_a_signal_ends_the_program_with_its_line(servers):
         os.kill(program.pid, signal.SIGINT)
         (line,) = program.stdout.read().splitlines()
         assert program.wait() == 0
-    assert msgspec.json.decode(line, type=Sent).sent["said"] > 0
+    assert msgspec.json.decode(line, type=LoadReport).sent["said"] > 0
 
 
 def test_a_file_that_is_not_there_is_named(capsys):
@@ -244,7 +244,7 @@ def test_a_file_that_is_not_there_is_named(capsys):
 def test_what_does_not_run_has_nothing_to_tell():
     process = LoadProcess(Load(servers="a:1", sources=(constant("even", 1),)))
     process.stop()
-    with pytest.raises(EngineError, match="was never started"):
+    with pytest.raises(EngineError, match="was not started"):
         process.wait()
-    with pytest.raises(EngineError, match="does not run"):
+    with pytest.raises(EngineError, match="is not running"):
         _ = process.process_group

@@ -125,7 +125,7 @@ def test_a_start_that_failed_has_begun_nothing(servers, tmp_path, monkeypatch):
         engine.apply(Plan.here({"first": 2, "second": 1}))
         assert last_allocation(state) == {"first": 2, "second": 1}
         other = SparkEngine(starts.app, "starts:app", settings)
-        with pytest.raises(EngineError, match=f"a run that goes on, pid {os.getpid()}"):
+        with pytest.raises(EngineError, match=rf"\(pid {os.getpid()}\); stop it first"):
             other.start(topology, Plan.here({"first": 1, "second": 1}))
 
 
@@ -262,7 +262,7 @@ def test_a_start_waits_for_java_of_one_that_was_killed_and_takes_over_its_state(
             send(servers, "copies.numbers", [10])
             with copies.engine(servers, state, wait) as engine:
                 engine.start(copies.app.topology({"numbers": 1}), Plan.here(copies.ALLOCATION))
-                assert told[0] == "waiting for what the run before has left to end: Java, Kafka"
+                assert told[0] == "waiting for Java and Kafka of the previous run to exit"
                 assert not is_there(java)
                 assert arrived(servers, "copies.copy", 10)[:3] == [7, 8, 9]
             eventually(lambda: not list(temporary.iterdir()), "its temporary files are gone")

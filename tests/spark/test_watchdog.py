@@ -10,7 +10,7 @@ import pytest
 
 from processes import started
 from sojourn.spark import watchdog
-from sojourn.spark.child_process import Kept
+from sojourn.spark.child_process import ChildProcess
 from sojourn.spark.watchdog import keep
 
 DEADLINE_S = 120
@@ -97,13 +97,13 @@ def test_a_watchdog_passes_the_status_on_as_a_shell_does(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def kept(tmp_path):
+def child(tmp_path):
     """Return what keeps a command, in the test's folder, until the test ends."""
     with ExitStack() as stack:
 
         def keeping(command, *, grace_s):
             log = tmp_path / "log"
-            running = Kept(command, folder=tmp_path, log=log, grace_s=grace_s)
+            running = ChildProcess(command, folder=tmp_path, log=log, grace_s=grace_s)
             stack.callback(running.stop)
             until(lambda: log.read_text() == "up\n")
             return running
@@ -111,38 +111,38 @@ def kept(tmp_path):
         yield keeping
 
 
-def test_what_ignores_to_be_ended_is_killed(kept):
-    running = kept(STUBBORN, grace_s=0.1)
+def test_what_ignores_to_be_ended_is_killed(child):
+    running = child(STUBBORN, grace_s=0.1)
     running.stop()
     assert running.status == 128 + signal.SIGKILL
     assert group_is_gone(running.group)
 
 
-def test_stopping_twice_is_stopping_once(kept):
-    running = kept(SLEEP, grace_s=9)
+def test_stopping_twice_is_stopping_once(child):
+    running = child(SLEEP, grace_s=9)
     running.stop()
     running.stop()
     assert running.wait() == 128 + signal.SIGTERM
 
 
-def test_a_watchdog_that_hangs_is_killed_with_what_it_keeps(kept, monkeypatch):
+def test_a_watchdog_that_hangs_is_killed_with_what_it_keeps(child, monkeypatch):
     monkeypatch.setattr("sojourn.spark.child_process._SLACK_S", 0.1)
-    running = kept(SLEEP, grace_s=0)
+    running = child(SLEEP, grace_s=0)
     os.kill(running.group, signal.SIGSTOP)
     running.stop()
     until(lambda: group_is_gone(running.group))
 
 
-def test_a_watchdog_that_is_told_to_end_ends_what_it_keeps(kept):
-    running = kept(SLEEP, grace_s=9)
+def test_a_watchdog_that_is_told_to_end_ends_what_it_keeps(child):
+    running = child(SLEEP, grace_s=9)
     os.kill(running.group, signal.SIGTERM)
     assert running.wait() == 128 + signal.SIGTERM
     until(lambda: group_is_gone(running.group))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of it")
-def test_not_even_a_killed_watchdog_leaves_anything_behind(kept):
-    running = kept(SLEEP, grace_s=9)
+def test_not_even_a_killed_watchdog_leaves_anything_behind(child):
+    running = child(SLEEP, grace_s=9)
     os.kill(running.group, signal.SIGKILL)
     assert running.wait() == -signal.SIGKILL
     until(lambda: group_is_gone(running.group))
@@ -151,13 +151,13 @@ def test_not_even_a_killed_watchdog_leaves_anything_behind(kept):
 FORKING = """
 import os, sys, time
 from pathlib import Path
-from sojourn.spark.child_process import Kept
+from sojourn.spark.child_process import ChildProcess
 folder = Path(sys.argv[1])
-kept = Kept(sys.argv[2:], folder=folder, log=folder / "log", grace_s=9, temporary=True)
+child = ChildProcess(sys.argv[2:], folder=folder, log=folder / "log", grace_s=9, temporary=True)
 if os.fork() == 0:
     os.close(1)
     time.sleep(1000)  # and holds the lifeline open
-print(kept.group, flush=True)
+print(child.group, flush=True)
 time.sleep(1000)
 """
 

@@ -10,9 +10,9 @@ from sojourn.simulate.simulator import Simulator
 
 def test_what_an_engine_cannot_do_is_refused_with_its_name():
     simulator = Simulator()
-    with pytest.raises(EngineError, match="the simulator has no Kafka"):
+    with pytest.raises(EngineError, match="the simulator does not use Kafka"):
         engine.kafka(simulator)
-    with pytest.raises(EngineError, match="the simulator cannot end what was begun"):
+    with pytest.raises(EngineError, match="the simulator cannot finish records in progress"):
         engine.drain(simulator, print)
 
 

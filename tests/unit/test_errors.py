@@ -38,7 +38,7 @@ RAISED = [
     errors.BrokerAway(102.0),
     errors.NoJava("java is not on the PATH", 17),
     errors.JarsMissing(("org.apache.kafka:kafka_2.13:3.9.2",), "not found"),
-    errors.BrokerFailed("port 9092 is taken", "name another", ("Address already in use",)),
+    errors.BrokerFailed("port 9092 is in use", "name another", ("Address already in use",)),
     errors.UnknownEngine("flink", ("spark", "simulator")),
     errors.UnknownModel("mm1", ("mmk", "gigk")),
     errors.UnknownPolicy("hpa", ("drs", "ds2")),
@@ -132,20 +132,20 @@ def test_what_a_terminal_cannot_show_is_escaped(error):
 
 
 SAID = """
-no station model is called 'mm1'; there are gigk, mmk, and your own: package.module:name
-3 processors cannot keep up; it takes 5
-match: 3 processors cannot keep up; it takes 5
-the records need 2.3 cores, there are 2; more processors do not help:
-  only more cores, less load, or less computing will do
-3 processors cannot keep up; the least that can is 15 (extract=7, match=8)
-match: max_processors is 3, but keeping up takes 8;
+unknown station model 'mm1'; write one of gigk, mmk, or package.module:name for your own
+3 processors cannot keep up; at least 5 are needed
+match: 3 processors cannot keep up; at least 5 are needed
+the load needs 2.3 cores, but there are 2; more processors do not help,
+  only more cores, less load or less computing per record
+3 processors cannot keep up; at least 15 are needed (extract=7, match=8)
+match: max_processors is 3, but 8 are needed to keep up;
   raise it, or make the operator faster
 no number of processors reaches a mean of 1 s: without any waiting it is still 1.07 s;
-  make the operators faster, or ask for more than that
+  make the operators faster, or raise the target
 20 processors do not reach a mean of 1 s: their best use gives 1.4 s; 23 are needed
 20 processors do not reach a mean of 1 s: their best use gives 1.4 s;
-  more are not allowed: raise the max_processors of the operators
-the calibration was fitted to estimates from 1 s to 2 s and says nothing of 5 s;
+  raise max_processors: every operator is at its maximum
+the calibration was fitted to estimates from 1 s to 2 s, which does not include 5 s;
   measure there and fit again, or leave the calibration out
 """
 

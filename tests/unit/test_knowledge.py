@@ -122,9 +122,9 @@ def test_statistics_are_measured_of_sums_and_of_completions():
 
 
 def test_a_decision_on_nothing_is_refused():
-    with pytest.raises(BadInput, match="decision on nothing"):
+    with pytest.raises(BadInput, match="no observation to decide on"):
         knowledge().did(decided(10))
-    with pytest.raises(BadInput, match="keep 1 or more"):
+    with pytest.raises(BadInput, match="keep is 0 turns; write 1 or more"):
         knowledge(keep=0)
 
 

@@ -19,7 +19,7 @@ def test_a_file_in_the_package_is_all_it_takes(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     assert names("shelf") == ("one",)
     assert find("shelf", "one", UnknownModel).__name__ == "shelf.one"
-    with pytest.raises(UnknownModel, match="no station model is called 'base'; there are one"):
+    with pytest.raises(UnknownModel, match="unknown station model 'base'; write one of one"):
         find("shelf", "base", UnknownModel)
 
 

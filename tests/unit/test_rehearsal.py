@@ -84,7 +84,7 @@ def test_a_load_with_pauses_has_windows_without_roots():
 
 
 def test_what_cannot_be_staged_is_refused():
-    with pytest.raises(BadWorkload, match="over before the first look"):
+    with pytest.raises(BadWorkload, match="but the first look is after"):
         stage((0, 50), (5, 50))
     with pytest.raises(BadWorkload, match="window_s"):
         stage((0, 50), (50, 50), window_s=0)

@@ -1,1 +1,1 @@
-"""How an application is written: streams, operators, schemas, and what records look like."""
+"""The programming interface: applications, streams, operators, schemas and records."""

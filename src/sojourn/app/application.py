@@ -1,4 +1,4 @@
-"""An application as its author writes it: sources, operators, sinks."""
+"""An application: sources, operators and sinks."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 __all__ = ["App", "Columns", "Readable"]
 
 Columns: TypeAlias = str | Schema
-"""Columns in Spark's DDL, or parsed."""
+"""Columns as text in Spark's DDL, or a parsed schema."""
 
 Readable: TypeAlias = Stream | AppOperator
-"""A stream, or the operator that writes only one."""
+"""A stream, or an operator that writes exactly one."""
 
 Added = TypeVar("Added", bound=AppOperator)
 
 
 class App:
-    """Streams and operators, added one by one, each checked as it comes.
+    """An application: streams and operators, each checked when it is added.
 
     >>> app = App("wordcount")
     >>> lines = app.source("lines", schema="line string")
@@ -79,12 +79,12 @@ class App:
 
     @property
     def sinks(self) -> Mapping[str, Sink]:
-        """The streams that leave, by the name of the sink."""
+        """The sinks by name."""
         return MappingProxyType(self._sinks)
 
     @property
     def required_topics(self) -> Mapping[str, str]:
-        """The topics that must be there before the application starts, by their source."""
+        """The topics that must exist before the application starts, by source."""
         return MappingProxyType(self._required)
 
     def topic(self, stream: str) -> str:
@@ -96,8 +96,8 @@ class App:
     ) -> Stream:
         """Add a stream that enters from outside, and return it.
 
-        Its records are those of the Kafka *topic*, which must be there unless *create* says
-        to make it. Without *topic* that is `application.stream`, which is made.
+        Its records come from the Kafka *topic*, which must exist unless *create* is True. The
+        default topic is `application.stream`, which is created.
         """
         stream = self._streams.new("sources", name, schema)
         if topic is not None:
@@ -109,7 +109,7 @@ class App:
         return stream
 
     def stream(self, name: str, *, schema: Columns) -> Stream:
-        """Add a stream that operators write further down, and return it: for loops."""
+        """Add a stream before the operators that write it, and return it: needed for loops."""
         self._streams.named[name] = stream = self._streams.new("streams", name, schema)
         return stream
 
@@ -121,21 +121,24 @@ class App:
         deduplicate: bool = False,
         window: int = 100_000,
     ) -> None:
-        """Let a stream leave the application.
+        """Make a stream an output of the application.
 
-        After a failure records may come twice. With *deduplicate* those of the last *window*
-        leave once, in the topic `application.name`, which then needs a *name* of its own.
+        After a failure a record may be written twice. With *deduplicate* the topic
+        `application.name` gets each record once, compared with the last *window* records; the
+        *name* must then not be that of a stream.
         """
         stream = self._streams.known("sinks", reads).plain
         name = stream.name if name is None else name
         place = check_name("sinks", name)
         if name in self._sinks:
-            raise BadApplication(place, "there is a sink of that name", "give it name=")
+            problem = "a sink with this name already exists"
+            raise BadApplication(place, problem, "give it another name with name=")
         if deduplicate and name in self._streams.named:
-            problem = f"{name} is the stream with what came twice"
-            raise BadApplication(place, problem, 'give what leaves once another name, name=""')
+            problem = f"the topic of stream {name} keeps the duplicates"
+            way_out = "give the deduplicated sink another name with name="
+            raise BadApplication(place, problem, way_out)
         if window < 1:
-            problem = f"{shown(window)} records cannot be remembered"
+            problem = f"{shown(window)} is below 1"
             raise BadApplication(f"{place}.window", problem, "write 1 or more")
         self._sinks[name] = Sink(
             name=name, stream=stream, deduplicate=deduplicate, window=window
@@ -150,12 +153,13 @@ class App:
         set_up: Function | None = None,
         **settings: Unpack[PythonSettings],
     ) -> Callable[[Function], PythonOperator]:
-        """Add the function below as an operator.
+        """Return a decorator that adds a function as an operator.
 
-        With one stream to read, the function gets the columns of a record, and with a list of
-        streams the stream's name and the record. With columns to emit, it yields records of a
-        stream with the operator's name, and with streams by name pairs of name and record.
-        What *set_up* returns, once for each processor, is its first argument.
+        If *reads* is one stream, the function is called with the columns of a record; if it is
+        a list, with the name of the stream and the record. If *emits* is columns, the function
+        yields records of a stream with the operator's name; if it maps names to streams, pairs
+        of name and record. *set_up* is called once per processor, and its result is passed as
+        the first argument.
         """
 
         def add(function: Function) -> PythonOperator:
@@ -193,9 +197,9 @@ class App:
         emits: Columns | None = None,
         **settings: Unpack[Settings],
     ) -> NativeOperator:
-        """Add Spark SQL expressions that make one record of each, and return the operator.
+        """Add an operator of Spark SQL expressions, one record out per record in; return it.
 
-        *emits* gives the types of the columns, which an operator in Python needs to read them.
+        *emits* gives the types of the columns; it is required if a Python operator reads them.
         """
         read = self._native(name, reads)
         return self._add(projection(name, read, columns, emits, settings))
@@ -210,26 +214,26 @@ class App:
         emits: Columns | None = None,
         **settings: Unpack[Settings],
     ) -> NativeOperator:
-        """Add Spark's own stateful aggregation by some columns, and return the operator.
+        """Add a stateful aggregation in Spark, grouped *by* columns, and return the operator.
 
-        *emits* gives the types, those of *by* first.
+        *emits* gives the types of the columns, those of *by* first.
         """
         read = self._native(name, reads)
         return self._add(aggregation(name, read, by, columns, emits, settings))
 
     def check(self) -> None:
-        """Raise a `BadApplication` unless streams and operators hang together."""
+        """Raise `BadApplication` if a stream is unused, or no source leads to an operator."""
         check_graph(self._streams, self._operators)
 
     def topology(
         self, rates: Mapping[str, float], *, measured: Mapping[str, Hints] | None = None
     ) -> "Topology":
-        """Return what planner and simulator need, at *rates* records per second by source.
+        """Return the topology for planner and simulator, at *rates* in records/s by source.
 
-        What was *measured* of an operator comes before its hints. Raise a `BadApplication`
-        where neither says how long it takes for a record.
+        Values *measured* at an operator override its hints. Raise `BadApplication` if neither
+        has its service time.
         """
-        # numpy comes with it, which a host does not need
+        # it imports numpy, which a host does not need
         from sojourn.app.as_topology import as_topology  # noqa: PLC0415
 
         self.check()
@@ -238,7 +242,8 @@ class App:
     def _new_operator(self, name: object) -> tuple[str, str]:
         place = check_name("operators", name)
         if name in self._operators:
-            raise BadApplication(place, "there is one of that name", "give it another name=")
+            problem = "an operator with this name already exists"
+            raise BadApplication(place, problem, "give it another name")
         return str(name), place
 
     def _native(self, name: str, reads: Readable) -> Stream:
@@ -247,7 +252,7 @@ class App:
         return self._streams.known(f"{place}.reads", reads)
 
     def _add(self, operator: Added) -> Added:
-        """Keep *operator* and the streams it writes; of one that is refused nothing is kept."""
+        """Register *operator* and the streams it writes, after all checks have passed."""
         self._streams.named.update({stream.name: stream for stream in operator.emits})
         self._operators[operator.name] = operator
         return operator

@@ -1,4 +1,4 @@
-"""An application as planner and simulator see it: rates, service times, records sent."""
+"""The topology of an application, for planner and simulator."""
 
 from collections.abc import Mapping
 
@@ -18,15 +18,15 @@ def as_topology(
 ) -> Topology:
     """Return the topology of *app* where its sources send at *rates*.
 
-    What an operator is not said to send is one record to each stream. A stream counts for
-    each operator that reads it, and once for one that reads it by broadcast.
+    Without a hint an operator sends one record to each stream. A stream counts once for each
+    operator that reads it, also for one that reads it by broadcast.
     """
     _check_names("rates", rates, app.sources, "source")
     _check_names("measured", measured, app.operators, "operator")
     for source in app.sources:
         if source not in rates:
-            way_out = f'say how many records it has per second: {{"{source}": 100}}'
-            raise BadApplication(f"rates.{source}", "there is no rate for it", way_out)
+            way_out = f'give its records per second: {{"{source}": 100}}'
+            raise BadApplication(f"rates.{source}", "the rate is missing", way_out)
     return Topology(
         name=app.name,
         arrivals=tuple(
@@ -40,7 +40,7 @@ def as_topology(
 
 
 def _arrivals(app: App, source: str, per_s: float) -> list[Arrival]:
-    """Return one arrival for each operator that reads *source*: all get all of its records."""
+    """Return one arrival for each operator that reads *source*: each gets all records."""
     into = readers(source, app.operators)
     names = [source] if len(into) == 1 else [f"{source} to {reader}" for reader in into]
     return [
@@ -54,8 +54,8 @@ def _operator(app: App, operator: AppOperator, hints: Hints) -> Operator:
     if hints.service_s is None:
         raise BadApplication(
             f"operators.{operator.name}.service_s",
-            "nobody said how long it takes for a record",
-            "give it service_s= in seconds, or run the application and measure it",
+            "the service time is not known",
+            "set service_s= in seconds, or run the application to measure it",
         )
     emits: dict[str, float] = {}
     for stream in operator.emits:

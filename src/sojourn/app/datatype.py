@@ -1,4 +1,4 @@
-"""The types that a column may have: those of Spark, by the names that Spark has for them."""
+"""Types of columns: those of Spark, under Spark's names."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -46,10 +46,10 @@ SYNONYMS: dict[str, AtomName] = {
     "real": "float",
     "timestamp_ltz": "timestamp",
 }
-"""Every name that Spark takes for a type without parameters, and the one we use."""
+"""The names that Spark accepts for types without parameters, and the one used here."""
 
 MOST_DIGITS = 38
-"""What Spark's decimals hold."""
+"""The most digits of a decimal in Spark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class Decimal:
 
     def __post_init__(self) -> None:
         if not (1 <= self.precision <= MOST_DIGITS and 0 <= self.scale <= self.precision):
-            way_out = f"write 1 to {MOST_DIGITS} digits, and not more after the point"
-            raise BadSchema("schema", f"{self} cannot be", way_out)
+            way_out = f"write 1 to {MOST_DIGITS} digits, and no more of them after the point"
+            raise BadSchema("schema", f"{self} is not a valid type", way_out)
 
     def __str__(self) -> str:
         return f"decimal({self.precision},{self.scale})"
@@ -80,7 +80,7 @@ class Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Any number of values of one type: a list."""
+    """A list of values of one type."""
 
     element: "DataType"
 
@@ -90,7 +90,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Values by key: a dict. The key is a type without parts."""
+    """A dict of values by key. The key is a type without parts."""
 
     key: "DataType"
     value: "DataType"
@@ -98,7 +98,7 @@ class Map:
     def __post_init__(self) -> None:
         if not isinstance(self.key, Atom | Decimal):
             problem = f"{self.key} cannot be the key of a map"
-            raise BadSchema("schema", problem, "use text or a number")
+            raise BadSchema("schema", problem, "use a simple type, such as string or int")
 
     def __str__(self) -> str:
         return f"map<{self.key}, {self.value}>"
@@ -114,8 +114,8 @@ class Field:
 
     def __post_init__(self) -> None:
         if not self.name or not self.name.isprintable():
-            problem = f"{shown(self.name)} cannot be the name of a column"
-            raise BadSchema("schema", problem, "write letters that can be printed")
+            problem = f"{shown(self.name)} is not a valid column name"
+            raise BadSchema("schema", problem, "use printable characters")
 
     def __str__(self) -> str:
         return f"{quoted(self.name)} {self._rest()}"
@@ -143,7 +143,7 @@ class Struct:
                 raise BadSchema(
                     "schema",
                     f"there are two columns {shown(field.name)}",
-                    "rename one: Spark takes small and capital letters for the same",
+                    "rename one: names in Spark are case-insensitive",
                 )
 
     def __str__(self) -> str:
@@ -154,7 +154,7 @@ DataType: TypeAlias = Atom | Decimal | Array | Map | Struct
 
 
 def quoted(name: str) -> str:
-    """Return *name* as Spark takes it: in backticks unless it is plain.
+    """Return *name* as Spark accepts it: in backticks unless it is plain.
 
     >>> quoted("word"), quoted("no. of `words`")
     ('word', '`no. of ``words```')

@@ -1,7 +1,7 @@
-"""Spark's DDL: `word string, n bigint not null, parts array<struct<a: int>>`, read.
+"""A parser of Spark's DDL: `word string, n bigint not null, parts array<struct<a: int>>`.
 
-Only what a column's type takes: no comments, defaults or collations. Names as in Spark: case
-is kept, backticks hold anything, capital and small letters do not tell two names apart.
+Only names and types: no comments, defaults or collations. As in Spark, names keep their case
+but are compared without it, and backticks quote any name.
 """
 
 import re
@@ -30,25 +30,25 @@ _TYPES = ", ".join(
 )
 _DECIMALS = ("decimal", "dec", "numeric")
 _Made = TypeVar("_Made")
-# Deeper ones exist in no table, and reading them would overflow the stack.
+# No real table is nested deeper, and parsing one that is would overflow the stack.
 _DEEPEST = 50
 
 
 def parse_fields(text: object, place: str) -> tuple[Field, ...]:
     """Return the columns that *text* lists. Raise a `BadSchema` that begins with *place*."""
     if not isinstance(text, str):
-        problem = f"{shown(text)} is no schema"
+        problem = f"{shown(text)} is not a schema"
         raise BadSchema(place, problem, "write Spark's DDL as text: 'word string, n bigint'")
     parser = _Parser(place, text)
     fields = parser.fields()
     if parser.token:
-        parser.refuse(f"{parser.token!r} is too much", "separate columns by commas")
+        parser.refuse(f"unexpected {parser.token!r}", "separate columns by commas")
     return fields
 
 
 @dataclass
 class _Parser:
-    """Reads from left to right: *token* is next, and starts at *start*."""
+    """Reads from left to right: *token* is the next one, and begins at *start*."""
 
     place: str
     text: str
@@ -61,7 +61,7 @@ class _Parser:
         self._next()
 
     def refuse(self, problem: str, way_out: str) -> NoReturn:
-        at = f"at letter {self.start + 1} of" if self.token else "at the end of"
+        at = f"at character {self.start + 1} of" if self.token else "at the end of"
         raise BadSchema(self.place, f"{at} {shown(self.text)}: {problem}", way_out)
 
     def _next(self) -> str:
@@ -80,17 +80,17 @@ class _Parser:
     def _expect(self, token: str, way_out: str) -> None:
         if not self._takes(token):
             found = repr(self.token) if self.token else "nothing"
-            self.refuse(f"there is {found} where {token!r} belongs", way_out)
+            self.refuse(f"expected {token!r}, found {found}", way_out)
 
     def fields(self) -> tuple[Field, ...]:
-        """Return what is separated by commas."""
+        """Return the fields, which are separated by commas."""
         fields = [self._field()]
         while self._takes(","):
             fields.append(self._field())
         return self._sound(lambda: Struct(tuple(fields))).fields
 
     def _sound(self, made: Callable[[], _Made]) -> _Made:
-        """Return what was made, or say where it is that cannot be made."""
+        """Return what *made* returns; if it is not valid, the error says where."""
         try:
             return made()
         except BadSchema as error:
@@ -114,7 +114,7 @@ class _Parser:
         else:
             name = self.token
             if not (name.isascii() and name.replace("_", "a").isalnum()) or name.isdigit():
-                self.refuse(f"{name!r} cannot be a name", "put names like that in backticks")
+                self.refuse(f"{name!r} is not a valid name", "put it in backticks")
         self._next()
         return name
 
@@ -141,9 +141,9 @@ class _Parser:
         if not self.token:
             self.refuse("the type is missing", f"write one of {_TYPES}")
         if not self.token.isalnum():
-            problem = f"there is {self.token!r} where a type belongs"
-            self.refuse(problem, "put names with other letters in backticks")
-        self.refuse(f"{self.token!r} is no type", f"write one of {_TYPES}")
+            problem = f"expected a type, found {self.token!r}"
+            self.refuse(problem, "put names with special characters in backticks")
+        self.refuse(f"{self.token!r} is not a type", f"write one of {_TYPES}")
 
     def _parts(self, name: str) -> DataType:
         if name == "array":
@@ -166,7 +166,7 @@ class _Parser:
         return self._sound(lambda: Decimal(precision, scale))
 
     def _digits(self) -> int:
-        # not isdigit alone: ² is one, and thousands of digits are no number to Python
+        # isdigit alone is not enough: it accepts ², and int() rejects thousands of digits
         if not (self.token.isascii() and self.token.isdigit() and len(self.token) < 4):
-            self.refuse(f"{self.token!r} is no number of digits", "write decimal(10,2)")
+            self.refuse(f"{self.token!r} is not a number of digits", "write decimal(10,2)")
         return int(self._next())

@@ -1,7 +1,7 @@
 """Whether a Python value fits the type of its column.
 
-A check raises a `BadRecord` whose place is the way inside the value, such as `.parts[3].a`;
-whoever knows more puts the stream and the operator before it.
+A check raises a `BadRecord` whose place is the path inside the value, such as `.parts[3].a`;
+callers put the stream and the operator before it.
 """
 
 import datetime as dt
@@ -23,7 +23,7 @@ __all__ = ["FLOAT_MAX", "Check", "check_of", "check_record", "exact", "misfit", 
 Check: TypeAlias = Callable[[Any], None]
 
 FLOAT_MAX = (2 - 2**-23) * 2.0**127
-"""The largest number of four bytes."""
+"""The largest float of four bytes."""
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _PYTHON: dict[str, tuple[type, ...]] = {
@@ -34,7 +34,7 @@ _PYTHON: dict[str, tuple[type, ...]] = {
     "timestamp_ntz": (dt.datetime,),
     "binary": (bytes, bytearray),
 }
-# Values of exactly these types fit without a further look: most of all there are.
+# Values of exactly these types, which most are, fit without a further check.
 _PLAIN: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "boolean": (bool,),
@@ -45,15 +45,15 @@ _PLAIN: dict[str, tuple[type, ...]] = {
 
 
 def check_record(schema: Schema) -> Check:
-    """Return what raises a `BadRecord` unless it is given a record of *schema*, a tuple."""
+    """Return a check that raises `BadRecord` unless it gets a record of *schema*, a tuple."""
     columns = tuple((_plain(field), _field(field)) for field in schema.fields)
     width = len(columns)
 
     def check(record: Any) -> None:  # noqa: ANN401 - that is what is checked
         if not isinstance(record, tuple):
-            misfit(f"{shown(record)} is no record; make it a tuple: (value,)")
+            misfit(f"{shown(record)} is not a record; make it a tuple: (value,)")
         if len(record) != width:
-            misfit(f"{shown(record)} has {len(record)} values for {width} columns, {schema}")
+            misfit(f"{shown(record)} has {len(record)} values for {width} columns: {schema}")
         for value, (plain, fits) in zip(record, columns, strict=True):
             if type(value) not in plain:
                 fits(value)
@@ -62,7 +62,7 @@ def check_record(schema: Schema) -> Check:
 
 
 def check_of(kind: DataType) -> Check:
-    """Return what raises a `BadRecord` unless it is given a value of *kind*, not None."""
+    """Return a check that raises `BadRecord` unless it gets a value of *kind*, not None."""
     match kind:
         case Atom(name):
             return _atom(name)
@@ -77,12 +77,12 @@ def check_of(kind: DataType) -> Check:
 
 
 def misfit(problem: str, place: str = "") -> NoReturn:
-    """Raise what does not fit, and why."""
+    """Raise `BadRecord`."""
     raise BadRecord(place, problem)
 
 
 def within(place: str, check: Callable[[Any], Any], value: object) -> Any:  # noqa: ANN401
-    """Return what *check* returns; what it raises gets *place* before its own."""
+    """Return what *check* returns; an error it raises gets *place* before its own."""
     try:
         return check(value)
     except BadRecord as error:
@@ -91,7 +91,7 @@ def within(place: str, check: Callable[[Any], Any], value: object) -> Any:  # no
 
 @cache
 def exact(kind: datatype.Decimal) -> tuple[Decimal, Context]:
-    """Return what to quantize by, in a context that raises where something would be lost."""
+    """Return the unit to quantize by, and a context that raises where digits would be lost."""
     context = Context(prec=kind.precision, traps=[Inexact, InvalidOperation])
     return Decimal(1).scaleb(-kind.scale), context
 
@@ -105,7 +105,7 @@ def _field(field: Field) -> Check:
     check, place = check_of(field.type), f".{field.name}"
 
     def fits(value: object) -> None:
-        if value is None:  # not asked where it may be
+        if value is None:  # a nullable field accepts None before it gets here
             misfit("is None, but the column is not null", place)
         within(place, check, value)
 
@@ -114,7 +114,7 @@ def _field(field: Field) -> Check:
 
 def _is_no(value: object, kind: object, way_out: str = "") -> NoReturn:
     hint = f"; {way_out}" if way_out else ""
-    misfit(f"{shown(value)} (of type {type(value).__name__}) is no {kind}{hint}")
+    misfit(f"{shown(value)} (of type {type(value).__name__}) does not fit {kind}{hint}")
 
 
 def _atom(name: str) -> Check:
@@ -130,7 +130,7 @@ def _integer(name: str) -> Check:
         if type(value) is not int and (not isinstance(value, int) or isinstance(value, bool)):
             _is_no(value, name, "convert it with int(…)")
         if not low <= value <= high:
-            misfit(f"{shown(value)} is beyond {name}, which ends at {high}")
+            misfit(f"{shown(value)} is out of range for {name}, {low} to {high}")
 
     return check
 
@@ -144,11 +144,11 @@ def _float(name: str) -> Check:
         try:
             number = float(value)
         except OverflowError:
-            misfit(f"{shown(value)} is beyond {name}")
+            misfit(f"{shown(value)} is out of range for {name}")
         if isinstance(value, int) and number != value:
             misfit(f"{shown(value)} would lose digits as {name}; convert it with float(…)")
         if abs(number) > largest and not isinf(number):
-            misfit(f"{shown(value)} is beyond {name}, which ends at {FLOAT_MAX:.8g}")
+            misfit(f"{shown(value)} is out of range for {name}, up to {FLOAT_MAX:.8g}")
 
     return check
 
@@ -157,7 +157,7 @@ def _instance(name: str) -> Check:
     types = _PYTHON[name]
 
     def check(value: object) -> None:
-        # a datetime is a date to Python, but loses its time as one
+        # a datetime is an instance of date, but would lose its time
         if not isinstance(value, types) or (name == "date" and isinstance(value, dt.datetime)):
             _is_no(value, name)
         if isinstance(value, dt.datetime):
@@ -214,7 +214,7 @@ def _map(check_key: Check, value_field: Field) -> Check:
 
 def _no_twins(keys: Iterable[object]) -> None:
     if sum(key != key for key in keys) > 1:  # noqa: PLR0124 - only NaN is not itself
-        misfit("there are two keys NaN")
+        misfit("has two NaN keys")
 
 
 def _struct(kind: Struct) -> Check:

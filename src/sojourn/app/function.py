@@ -1,4 +1,4 @@
-"""Whether a function can be an operator's, found out before anything starts."""
+"""Checks of an operator's function, before anything starts."""
 
 import inspect
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ __all__ = ["check_function", "check_set_up"]
 def check_function(
     place: str, function: object, arguments: Sequence[str], *, emits: bool
 ) -> None:
-    """Raise a `BadApplication` unless *function* takes *arguments*, and yields what it emits.
+    """Raise `BadApplication` unless *function* takes *arguments*, and yields if it *emits*.
 
-    A function that emits nothing returns nothing: it need not be a generator.
+    A function that emits nothing need not be a generator.
     """
     if not callable(function):
         problem = f"{shown(function)} is not a function"
@@ -24,37 +24,37 @@ def check_function(
     if emits and not yields:
         raise BadApplication(
             place,
-            "the function never yields, so it is no generator function",
+            "emits= is given, but the function never yields",
             "yield each record, as a tuple, or leave emits= out",
         )
     if yields and not emits:
-        way_out = "give emits= the columns of what it yields"
-        raise BadApplication(place, "the function yields, but emits nothing", way_out)
+        way_out = "give the columns of its records in emits="
+        raise BadApplication(place, "the function yields, but emits= is not given", way_out)
     _check_arguments(place, function, arguments)
 
 
 def check_set_up(place: str, set_up: object) -> None:
-    """Raise a `BadApplication` unless *set_up* can be called without arguments."""
+    """Raise `BadApplication` unless *set_up* can be called without arguments."""
     if not callable(set_up):
         problem = f"{shown(set_up)} is not a function"
         raise BadApplication(place, problem, "give the function itself, not what it returns")
     _check_async(place, set_up)
     if inspect.isgeneratorfunction(set_up):
-        way_out = "return what the function needs"
-        raise BadApplication(place, "it yields, and so would do nothing", way_out)
+        way_out = "return the value instead of yielding it"
+        raise BadApplication(place, "it is a generator function", way_out)
     _check_arguments(place, set_up, ())
 
 
 def _check_async(place: str, function: object) -> None:
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        problem = "it is async, which processors do not run"
+        problem = "it is async, which is not supported"
         raise BadApplication(place, problem, "write def instead of async def")
 
 
 def _check_arguments(place: str, function: object, arguments: Sequence[str]) -> None:
     try:
         signature = inspect.signature(function)  # type: ignore[arg-type]
-    except (TypeError, ValueError):  # some that are written in C do not tell
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return
     try:
         signature.bind(*arguments)
@@ -62,6 +62,6 @@ def _check_arguments(place: str, function: object, arguments: Sequence[str]) -> 
         given = ", ".join(arguments) or "nothing"
         raise BadApplication(
             place,
-            f"it takes {signature}, but gets ({given}): {error}",
+            f"it takes {signature}, but is called with ({given}): {error}",
             f"let it take {len(arguments)} arguments",
         ) from error

@@ -1,4 +1,4 @@
-"""Whether operators and streams hang together."""
+"""Checks of how operators and streams are connected."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,11 +10,11 @@ __all__ = ["check_graph", "readers"]
 
 
 def check_graph(streams: Streams, operators: Mapping[str, AppOperator]) -> None:
-    """Raise a `BadApplication` that names the stream or operator that leads nowhere."""
+    """Raise `BadApplication` if a stream is unused, or no source leads to an operator."""
     sources = streams.sources
     if not sources:
         way_out = 'add one: app.source("lines", schema="line string")'
-        raise BadApplication("sources", "nothing enters from outside", way_out)
+        raise BadApplication("sources", "there is no source", way_out)
     for source in sources:
         if not readers(source, operators):
             way_out = "let an operator read it, or remove it"
@@ -27,7 +27,7 @@ def check_graph(streams: Streams, operators: Mapping[str, AppOperator]) -> None:
     reached = _reached(sources, operators)
     for name in operators:
         if name not in reached:
-            way_out = "let it read a stream that a source leads to"
+            way_out = "let it read a stream that is fed by a source"
             raise BadApplication(f"operators.{name}", "no record ever reaches it", way_out)
 
 
@@ -41,7 +41,7 @@ def readers(stream: str, operators: Mapping[str, AppOperator]) -> list[str]:
 
 
 def _reached(sources: Iterable[str], operators: Mapping[str, AppOperator]) -> set[str]:
-    """Return the operators that records can get to."""
+    """Return the operators that records can reach."""
     reached: set[str] = set()
     waiting = list(sources)
     while waiting:

@@ -1,8 +1,8 @@
-"""Where a host finds an application: `package.module:app`, imported; or a topology file.
+"""Loads an application by its address: `package.module:app`, or the path of a topology file.
 
-Functions do not travel. A host imports the module as its author wrote it, and finds each
-function by the name of its operator; so nothing has to be pickled, and models or connections
-are made where they are used. A topology file has no functions: a stand-in waits in their place.
+Functions are not pickled. A host imports the module, and finds each function by the name of its
+operator; so models and connections are created where they are used. A topology file has no
+functions: its operators only wait.
 """
 
 import re
@@ -22,26 +22,26 @@ _FILES = (".yaml", ".yml", ".json")
 
 
 def is_address(text: str) -> bool:
-    """Tell whether *text* names an application, and not a file."""
+    """Tell whether *text* is the address of an application, not of a file."""
     return not text.lower().endswith(_FILES) and _ADDRESS.fullmatch(text) is not None
 
 
 def load(address: str) -> App:
-    """Return the application at `package.module:app`, checked as a whole.
+    """Return the application at `package.module:app`, after checking it.
 
-    Of the path of a topology file it is the stand-in. Raise a `BadInput` if it is not there,
-    or hosts could not load it.
+    For the path of a topology file it is a stand-in. Raise a `BadInput` if there is none, or
+    hosts could not load it.
     """
     if address.lower().endswith(_FILES):
         return _stand_in(Path(address))
     found = _ADDRESS.fullmatch(address)
     if found is None:
         way_out = "write package.module:app, or the path of a topology file"
-        raise BadApplication("application", f"{shown(address)} is no address", way_out)
+        raise BadApplication("application", f"{shown(address)} is not an address", way_out)
     module, name = found.groups()
     app = getattr(_imported(address, module), name, None)
     if not isinstance(app, App):
-        problem = f"{name} is {shown(app)}" if app is not None else f"there is no {name} in it"
+        problem = f"{name} is {shown(app)}" if app is not None else f"the module has no {name}"
         raise BadApplication(address, problem, f"write {name} = sj.App(…) in the module")
     app.check()
     check_loadable(app)
@@ -49,7 +49,7 @@ def load(address: str) -> App:
 
 
 def check_loadable(app: App) -> None:
-    """Raise a `BadApplication` that names an operator whose function no host could find."""
+    """Raise `BadApplication` if a host could not import the function of an operator."""
     for name, operator in app.operators.items():
         if isinstance(operator, PythonOperator):
             _check_found(f"operators.{name}", operator.function)
@@ -58,7 +58,7 @@ def check_loadable(app: App) -> None:
 
 
 def _stand_in(path: Path) -> App:
-    # numpy and yaml come with it, which a host of a written application does not need
+    # it imports numpy and yaml, which a host of an application in Python does not need
     from sojourn.app.stand_in import stand_in  # noqa: PLC0415
     from sojourn.topology.file import read_topology  # noqa: PLC0415
 
@@ -74,7 +74,7 @@ def _imported(address: str, module: str) -> object:
         raise BadApplication(
             address,
             f"importing {module} failed: {type(error).__name__}: {error}",
-            "correct it, and start where `python -c 'import …'` finds it",
+            "correct it, or start in a folder from which Python can import it",
         ) from error
 
 
@@ -91,6 +91,6 @@ def _check_found(place: str, function: Function) -> None:
     if "<locals>" in getattr(function, "__qualname__", ""):
         raise BadApplication(
             place,
-            f"the function is made inside another one, {function.__qualname__}",
-            f"define it at the top of {module}, and use set_up= for what it needs",
+            f"the function is defined inside another one, {function.__qualname__}",
+            f"define it at the top level of {module}, and use set_up= for what it needs",
         )

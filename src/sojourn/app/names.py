@@ -1,4 +1,4 @@
-"""What may be a name, and what may not."""
+"""Valid names of applications, streams and operators."""
 
 import re
 
@@ -7,17 +7,17 @@ from sojourn.topology.check import shown
 
 __all__ = ["check_name"]
 
-# Streams become Kafka topics, whose names are made of these and are not longer; the
-# application's name comes before them.
+# The name of a Kafka topic is that of the application and that of the stream; Kafka allows
+# these characters, and a limited length.
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 
 
 def check_name(section: str, name: object) -> str:
-    """Return the place of *name* in *section*, having checked that it can be a name."""
+    """Return the place of *name* in *section* after checking that it is a valid name."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise BadApplication(
             section,
-            f"{shown(name)} cannot be a name",
-            "use at most 100 of the letters A to Z, digits, and . _ - (it names a Kafka topic)",
+            f"{shown(name)} is not a valid name",
+            "use at most 100 letters A to Z, digits and . _ - (it names Kafka topics)",
         )
     return f"{section}.{name}"

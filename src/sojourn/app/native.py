@@ -1,4 +1,4 @@
-"""Operators that Spark runs itself: projections and aggregations in Spark SQL."""
+"""Operators in Spark SQL: projections and aggregations."""
 
 from collections.abc import Iterable, Mapping
 
@@ -20,7 +20,7 @@ def projection(
     emits: str | Schema | None,
     settings: Mapping[str, object],
 ) -> NativeOperator:
-    """Return the operator that makes one record of each."""
+    """Return the operator that emits one record per record."""
     place = f"operators.{name}"
     _check_expressions(place, columns)
     made = _made(place, name, tuple(columns), emits)
@@ -42,7 +42,7 @@ def aggregation(
     emits: str | Schema | None,
     settings: Mapping[str, object],
 ) -> NativeOperator:
-    """Return the operator that keeps one record for each group."""
+    """Return the operator that keeps one record per group."""
     place, groups = f"operators.{name}", (by,) if isinstance(by, str) else tuple(by)
     _check_expressions(place, columns)
     for column in groups:
@@ -65,11 +65,11 @@ def aggregation(
 def _check_expressions(place: str, columns: object) -> None:
     example = 'write {"n": "length(word)"}'
     if not isinstance(columns, Mapping) or not columns:
-        problem = f"{shown(columns)} does not map names of columns to expressions"
+        problem = f"{shown(columns)} does not map column names to expressions"
         raise BadApplication(f"{place}.columns", problem, example)
     for column, expression in columns.items():
         if not isinstance(expression, str) or not expression.strip():
-            problem = f"{shown(expression)} is no expression in Spark SQL"
+            problem = f"{shown(expression)} is not a Spark SQL expression"
             raise BadApplication(f"{place}.columns.{column}", problem, example)
 
 
@@ -84,6 +84,6 @@ def _made(
         return Stream(name=name, columns=columns, schema=None)
     schema = emits if isinstance(emits, Schema) else parse_schema(emits, place=f"{place}.emits")
     if schema.names != columns:
-        problem = f"it has the columns {', '.join(columns)}, but emits= says {schema}"
-        raise BadSchema(f"{place}.emits", problem, "give each its type, in this order")
+        problem = f"its columns are {', '.join(columns)}, but emits= is {schema}"
+        raise BadSchema(f"{place}.emits", problem, "give each column its type, in this order")
     return Stream(name=name, columns=columns, schema=schema)

@@ -1,4 +1,4 @@
-"""Operators of an application: functions in Python, and expressions that Spark runs itself."""
+"""Operators of an application: functions in Python, and Spark SQL expressions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,17 +19,17 @@ __all__ = [
 ]
 
 TIME_LIMIT_S = 300.0
-"""How long one record may take, unless an operator says otherwise."""
+"""The default time limit for one record."""
 
 Function: TypeAlias = Callable[..., object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnError:
-    """What happens to a record that a function raises at, or takes too long for.
+    """What happens to a record on which a function raises, or exceeds its time limit.
 
-    It is tried *retries* times more; then it stops the application, or is a dead letter: kept
-    beside with the error, and the application goes on.
+    It is retried *retries* times. *then* it stops the application, or becomes a dead letter:
+    it is stored with the error, and the application continues.
     """
 
     retries: int = 0
@@ -38,9 +38,9 @@ class OnError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
-    """What is known of an operator before it is measured, for plans and simulations.
+    """Estimates for an operator before it is measured, for plans and simulations.
 
-    *sends* is the mean number of records that it sends to each stream, per record it takes.
+    *sends* is the mean number of records that it sends to each stream, per record it reads.
     """
 
     service_s: float | None = None
@@ -50,7 +50,7 @@ class Hints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppOperator:
-    """What all operators have: names, streams, bounds."""
+    """What all operators have: a name, streams, bounds."""
 
     native: ClassVar[bool]
 
@@ -76,7 +76,7 @@ class AppOperator:
         if len(self.emits) != 1:
             raise BadApplication(
                 f"operators.{self.name}.emits",
-                f"it writes {len(self.emits)} streams, so it must be said which is meant",
+                f"it writes {len(self.emits)} streams, not one",
                 self._names(),
             )
         return self.emits[0]
@@ -98,9 +98,10 @@ class AppOperator:
 class PythonOperator(AppOperator):
     """A function over one record.
 
-    It is called with the columns of the record; with *names_input*, because it reads several
-    streams, with the name of the stream and the record. What *set_up* returned, once for each
-    processor, comes before. It yields records; with *names_output* pairs of stream and record.
+    It is called with the columns of the record, or if *names_input*, because it reads several
+    streams, with the name of the stream and the record. *set_up* is called once per processor,
+    and its result comes first. It yields records, or if *names_output* pairs of stream and
+    record.
     """
 
     native = False
@@ -120,10 +121,10 @@ class PythonOperator(AppOperator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeOperator(AppOperator):
-    """Spark SQL expressions by the name of the column they make.
+    """Spark SQL expressions by the name of their column.
 
-    A projection makes one record of each; an aggregation keeps one for each group, by the
-    columns *groups*, in Spark's own state.
+    A projection emits one record per record; an aggregation keeps one per group, by the
+    columns *groups*, in Spark's state.
     """
 
     native = True

@@ -1,4 +1,4 @@
-"""What a function yields, checked for each record as it comes."""
+"""Checks of the records that a function yields."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -17,9 +17,9 @@ Checked: TypeAlias = Callable[[object], Emitted]
 
 
 def output_of(operator: PythonOperator) -> Checked:
-    """Return `checked(output)`: the stream and the record of what *operator* yielded.
+    """Return `checked(output)`, which returns stream and record of what *operator* yielded.
 
-    It raises a `BadRecord` that names operator, stream and value where that does not fit.
+    It raises a `BadRecord` that names operator, stream and value if they do not fit.
     """
     streams = {
         stream.name: check_record(stream.schema)
@@ -34,9 +34,7 @@ def output_of(operator: PythonOperator) -> Checked:
 
 def _none(place: str) -> Checked:
     def checked(output: object) -> Emitted:
-        raise BadRecord(
-            place, f"{shown(output)} came out, but it emits nothing; give it emits="
-        )
+        raise BadRecord(place, f"{shown(output)} was emitted, but emits= is not given; add it")
 
     return checked
 
@@ -62,8 +60,8 @@ def _several(place: str, streams: dict[str, Callable[[Any], None]]) -> Checked:
             name, record = output
             check = streams[name]
         except (KeyError, TypeError, ValueError) as error:
-            problem = f"{shown(output)} does not say for which stream it is"
-            way_out = f"yield (stream, record), the stream being one of {names}"
+            problem = f"{shown(output)} does not name its stream"
+            way_out = f"yield (stream, record), where the stream is one of {names}"
             raise BadRecord(place, f"{problem}; {way_out}") from error
         try:
             check(record)

@@ -1,7 +1,7 @@
-"""Records on their way: JSON that any client of Kafka can write and read.
+"""Records in Kafka: JSON that any client can write and read.
 
-Binary columns are not in the JSON, where base64 would make them a third larger, but beside
-it: as Kafka headers, by the name of the column.
+Binary columns are not in the JSON, where base64 would make them a third larger, but in Kafka
+headers with the name of the column.
 """
 
 import json
@@ -26,9 +26,9 @@ Payload: TypeAlias = tuple[bytes, dict[str, bytes]]
 """The JSON of a record, and its binary columns by name."""
 
 Writers: TypeAlias = tuple[tuple[str, Writer], ...]
-"""The columns whose values are not JSON as they are."""
+"""The columns whose values must be converted for JSON."""
 
-_HALF_A_LETTER = "has half a surrogate pair, which is no text in UTF-8; replace it"
+_HALF_A_LETTER = "has half a surrogate pair, which is not valid UTF-8; replace it"
 _NOTHING: Mapping[str, bytes] = MappingProxyType({})
 _json = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
@@ -36,7 +36,7 @@ _json = json.JSONEncoder(
 
 
 def encode(schema: Schema, record: tuple[object, ...]) -> Payload:
-    """Return *record* as it travels, or raise a `BadRecord` that names the column.
+    """Return *record* as it is in Kafka, or raise a `BadRecord` that names the column.
 
     >>> from sojourn.app.schema import parse_schema
     >>> encode(parse_schema("name string, size double, photo binary"), ("a", 2.5, b"1234"))
@@ -50,7 +50,7 @@ def decode(
 ) -> tuple[Any, ...]:
     """Return the record that was encoded, or raise a `BadRecord` that says what is wrong.
 
-    Columns that are missing are None; those that the schema does not have are left out.
+    Missing columns are None; columns that are not in the schema are ignored.
 
     >>> from sojourn.app.schema import parse_schema
     >>> decode(parse_schema("word string, n int"), b'{"n": 3, "more": 7}')
@@ -60,7 +60,7 @@ def decode(
 
 
 class Codec:
-    """Encodes and decodes the records of one stream, whose name begins its errors."""
+    """Encodes and decodes the records of one stream, whose name comes first in errors."""
 
     def __init__(self, schema: Schema, stream: str = "record") -> None:
         self._stream, self._names, self._binaries = stream, schema.names, schema.binaries
@@ -75,7 +75,7 @@ class Codec:
         self._parse = _parser(schema).decode
 
     def encode(self, record: tuple[object, ...]) -> Payload:
-        """Return *record* as it travels, or raise a `BadRecord` that names the column."""
+        """Return *record* as it is in Kafka, or raise a `BadRecord` that names the column."""
         named: dict[str, Any] = {}
         try:
             self._check(record)
@@ -107,7 +107,8 @@ class Codec:
         except (ArithmeticError, ValueError) as error:
             raise self._bad("", f"{shown(body)} is not JSON: {error}") from error
         if not isinstance(named, dict):
-            raise self._bad("", f'{shown(named)} is no JSON object; write {{"column": value}}')
+            problem = f'{shown(named)} is not a JSON object; write {{"column": value}}'
+            raise self._bad("", problem)
         if b"\\u" in body and not _is_text(named):
             raise self._bad("", _HALF_A_LETTER)
         for name in self._binaries:
@@ -149,7 +150,7 @@ def _written(named: dict[str, Any], writers: Writers) -> dict[str, Any]:
 
 def _parser(schema: Schema) -> json.JSONDecoder:
     kinds = nested(Struct(schema.fields))
-    # The digits of a number that is to be exact must not pass through a float.
+    # A decimal must not pass through a float, which would lose digits.
     exact = any(isinstance(kind, datatype.Decimal) for kind in kinds)
     return json.JSONDecoder(parse_float=Decimal if exact else None)
 
@@ -157,7 +158,7 @@ def _parser(schema: Schema) -> json.JSONDecoder:
 def _is_text(value: object) -> bool:
     """Tell whether all text in *value* is UTF-8: half a surrogate pair is not."""
     left = [value]
-    while left:  # and not by calling itself: a stranger's record may be nested deeply
+    while left:  # no recursion: a record from outside may be nested deeply
         part = left.pop()
         if isinstance(part, dict):
             left += part.keys()

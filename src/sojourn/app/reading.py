@@ -1,7 +1,7 @@
-"""Values as JSON has them: what is read.
+"""Values read from JSON.
 
-What Spark's `to_json` and other clients write is read too: numbers for decimals, base64 for
-binary columns, columns left out where they are null.
+What Spark's `to_json` and other clients write is accepted too: numbers for decimals, base64 for
+binary columns, missing columns for null.
 """
 
 import datetime as dt
@@ -32,7 +32,7 @@ _WORDS = {"true": True, "false": False}
 
 
 def as_is(field: Field) -> frozenset[type]:
-    """Return the types that JSON's values have where they need no reading."""
+    """Return the types of JSON values that need no conversion."""
     types = {NoneType} if field.nullable else set[type]()
     if isinstance(field.type, Atom) and field.type.name in _AS_IS:
         types.add(_AS_IS[field.type.name])
@@ -40,7 +40,7 @@ def as_is(field: Field) -> frozenset[type]:
 
 
 def reader(kind: DataType) -> Reader:
-    """Return what makes a value of *kind* of JSON, not null, or raises a `BadRecord`."""
+    """Return what converts JSON, not null, to a value of *kind*, or raises `BadRecord`."""
     match kind:
         case Atom(name):
             return _READERS.get(name) or _checked(kind)
@@ -55,7 +55,7 @@ def reader(kind: DataType) -> Reader:
 
 
 def read_field(field: Field) -> Reader:
-    """Return what makes a column's value of JSON that is not there `as_is`."""
+    """Return what converts JSON that is not `as_is` to the value of a column."""
     read, place = reader(field.type), f".{field.name}"
 
     def value(given: object) -> object:
@@ -67,7 +67,7 @@ def read_field(field: Field) -> Reader:
 
 
 def _is_no(given: object, kind: object) -> NoReturn:
-    misfit(f"{shown(given)} is no {kind}")
+    misfit(f"{shown(given)} does not fit {kind}")
 
 
 def _checked(kind: Atom) -> Reader:
@@ -91,7 +91,7 @@ def _read_float(name: str) -> Reader:
         try:
             value = float(given)
         except OverflowError:
-            misfit(f"{shown(given)} is beyond {name}")
+            misfit(f"{shown(given)} is out of range for {name}")
         check(value)
         return value
 
@@ -102,7 +102,7 @@ def _read_date(given: object) -> dt.date:
     try:
         return dt.date.fromisoformat(given)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        _is_no(given, "date like 2024-12-31")
+        _is_no(given, "date; write it like 2024-12-31")
 
 
 def _read_time(name: str, example: str) -> Reader:
@@ -112,7 +112,7 @@ def _read_time(name: str, example: str) -> Reader:
         try:
             value = dt.datetime.fromisoformat(given)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            _is_no(given, f"{name} like {example}")
+            _is_no(given, f"{name}; write it like {example}")
         check(value)
         return value
 
@@ -124,14 +124,14 @@ def _read_instant(given: object) -> dt.datetime:
     try:
         return value.astimezone(dt.UTC)
     except OverflowError:
-        misfit(f"{shown(given)} is beyond the years 1 to 9999 in UTC")
+        misfit(f"{shown(given)} is outside the years 1 to 9999 in UTC")
 
 
 def _read_binary(given: object) -> bytes:
     try:
         return b64decode(given, validate=True)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        _is_no(given, "base64 of binary")
+        _is_no(given, "binary; write base64")
 
 
 _TIMESTAMP = _read_time("timestamp", "2024-12-31T23:59:59.123456+00:00")

@@ -1,4 +1,4 @@
-"""What a stream's records look like: the columns, and how Spark writes them down."""
+"""The schema of a stream: its columns, in Spark's DDL."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ class Schema:
         object.__setattr__(self, "_hash", hash(self.fields))
 
     def __hash__(self) -> int:
-        """Return the hash that was worked out at the start."""
+        """Return the hash, which is computed once."""
         return self.__dict__["_hash"]  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
@@ -41,18 +41,18 @@ class Schema:
 
     @property
     def binaries(self) -> tuple[str, ...]:
-        """The columns that travel beside the record as they are, and not in its JSON."""
+        """The binary columns, which are in Kafka headers and not in the JSON."""
         return tuple(field.name for field in self.fields if field.type == Atom("binary"))
 
 
 def parse_schema(text: object, *, place: str = "schema") -> Schema:
-    """Return the schema that *text* is in Spark's DDL.
+    """Return the schema that *text* gives in Spark's DDL.
 
-    Raise a `BadSchema` that starts with *place* and says where in the text it is wrong.
+    Raise a `BadSchema` that begins with *place* and gives the position of the error.
 
     >>> parse_schema("word strng", place="streams.words")
     Traceback (most recent call last):
     ...
-    sojourn.errors.BadSchema: streams.words: at letter 6 of 'word strng': 'strng' is ...
+    sojourn.errors.BadSchema: streams.words: at character 6 of 'word strng': 'strng' is ...
     """
     return Schema(parse_fields(text, place))

@@ -1,4 +1,4 @@
-"""What may be said of an operator beside its streams, checked."""
+"""Settings of an operator, checked."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -24,7 +24,7 @@ class Settings(TypedDict, total=False):
 
 
 class PythonSettings(Settings, total=False):
-    """What can be said of a function beside that."""
+    """Further settings of a Python operator."""
 
     on_error: Literal["stop", "dead_letter"] | OnError
     time_limit_s: float
@@ -36,7 +36,7 @@ def settings_of(
 ) -> dict[str, Any]:
     """Return the fields of an operator that *given* sets.
 
-    Raise a `BadApplication` that names the operator and the setting that cannot be.
+    Raise a `BadApplication` that names the operator and the setting that is not valid.
     """
     _check_known(place, given, (Settings if native else PythonSettings).__annotations__)
     given = {"min_processors": 1, "max_processors": None, **given}
@@ -58,7 +58,7 @@ def settings_of(
 
 
 def checked_hints(place: str, hints: Hints, emits: Iterable[Stream]) -> Hints:
-    """Return *hints*, having checked them."""
+    """Return *hints* after checking them."""
     if hints.service_s is not None:
         check.number(f"{place}.service_s", hints.service_s)
     check.number(f"{place}.service_scv", hints.service_scv)
@@ -67,7 +67,7 @@ def checked_hints(place: str, hints: Hints, emits: Iterable[Stream]) -> Hints:
         if name not in names:
             raise BadApplication(
                 f"{place}.sends",
-                f"it writes no stream {shown(name)}",
+                f"it does not write a stream {shown(name)}",
                 f"write {' or '.join(names)}" if names else "leave it out: it emits nothing",
             )
         check.number(f"{place}.sends.{name}", mean)
@@ -78,7 +78,7 @@ def _unclear(place: str, sends: object, emits: tuple[Stream, ...]) -> dict[str, 
     example = ", ".join(f'"{stream.name}": 1' for stream in emits)
     raise BadApplication(
         f"{place}.sends",
-        f"{shown(sends)} does not say to which of {len(emits)} streams",
+        f"{shown(sends)} is one number for {len(emits)} streams",
         f"write {{{example}}}" if emits else "leave it out: it emits nothing",
     )
 
@@ -88,7 +88,7 @@ def _check_known(place: str, given: Iterable[str], known: Iterable[str]) -> None
         if name not in known:
             close = get_close_matches(name, list(known), n=1) or known
             way_out = f"write {' or '.join(close)}"
-            raise BadApplication(f"{place}.{name}", "it cannot be set here", way_out)
+            raise BadApplication(f"{place}.{name}", "there is no such setting", way_out)
 
 
 def _check_bounds(place: str, least: object, most: Any) -> None:  # noqa: ANN401 - it is checked
@@ -98,15 +98,16 @@ def _check_bounds(place: str, least: object, most: Any) -> None:  # noqa: ANN401
     check.count(f"{place}.max_processors", most)
     if most < least:
         problem = f"{most} is below min_processors, {least}"
-        raise BadApplication(f"{place}.max_processors", problem, "raise it or lower the other")
+        way_out = "raise max_processors or lower min_processors"
+        raise BadApplication(f"{place}.max_processors", problem, way_out)
 
 
 def _check_limits(place: str, given: dict[str, Any]) -> None:
     if "time_limit_s" in given:
         check.number(f"{place}.time_limit_s", given["time_limit_s"])
         if given["time_limit_s"] == 0:
-            way_out = "write how many seconds a record may take"
-            raise BadApplication(f"{place}.time_limit_s", "0 leaves no time", way_out)
+            way_out = "write the seconds that one record may take"
+            raise BadApplication(f"{place}.time_limit_s", "the limit is 0", way_out)
     if given.get("records_per_transfer") is not None:
         check.count(f"{place}.records_per_transfer", given["records_per_transfer"])
     if "on_error" in given:

@@ -1,7 +1,7 @@
-"""A stand-in for an application that is described but not written: its operators wait.
+"""A stand-in for an application that exists only as a topology file: its operators wait.
 
-What chance decides about a record comes from its seed, the stream it came by and the operator,
-so that a record that is worked on again does the same again.
+Random numbers derive from the seed of the record, its stream and the operator, so that a record
+that is processed again does the same again.
 """
 
 import time
@@ -25,16 +25,16 @@ __all__ = ["Work", "entrances", "stand_in"]
 
 _SCHEMA = parse_schema("seed long")
 _SEED_BITS = 63
-# Times vary, and one that is long by chance is no failure.
+# Service times are random, and a long one is not a failure.
 _LONGEST_TIMES_MEAN = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What an operator does with a record: it takes its time, and sends to each stream.
+    """What an operator does with a record: it waits, and sends records to each stream.
 
     Times are constant for an *scv* of 0, exponential for 1, gamma otherwise. *sends* are mean
-    numbers: the whole part, and at times one more; or with *one_of* probabilities.
+    numbers, of which the fraction is sent at random; or, with *one_of*, probabilities.
     """
 
     operator: str
@@ -45,7 +45,7 @@ class Work:
     one_of: bool = False
 
     def drawn(self, stream: str, seed: int) -> tuple[float, list[tuple[str, int]]]:
-        """Return the seconds that the record *seed* takes, and stream and seed of its children.
+        """Return the service time of the record *seed*, and stream and seed of its children.
 
         >>> work = Work(operator="a", seed=1, service_s=0.5, scv=0, sends=(("a-b", 2),))
         >>> seconds, children = work.drawn("lines", 7)
@@ -80,12 +80,11 @@ class Work:
 
 
 def stand_in(topology: "Topology", *, seed: int = 1) -> App:
-    """Return an application whose operators take as long, and send as much, as *topology* says.
+    """Return an application with the service times and numbers sent of *topology*.
 
-    Its sources are the `entrances`. A stream leads from operator to operator, and one that has
-    the name of an operator that sends nothing on is a sink. Raise a `BadApplication` for what
-    hosts cannot do. What records need between operators, `transfer_s`, is not imitated: the
-    real way takes its own time.
+    Its sources are the `entrances`. There is a stream between each pair of connected operators,
+    and an operator that sends nothing on has a sink of its name. Raise `BadApplication` for
+    what hosts cannot do. `transfer_s` is not imitated: the real transfer takes its own time.
 
     >>> from sojourn.topology.file import parse_topology
     >>> app = stand_in(parse_topology('''
@@ -119,7 +118,7 @@ def stand_in(topology: "Topology", *, seed: int = 1) -> App:
 
 
 def entrances(topology: "Topology") -> "tuple[Arrival, ...]":
-    """Return the arrivals, each into one operator: one that is shared out becomes several.
+    """Return the arrivals, each into one operator: one into several is split.
 
     >>> from sojourn.topology import Arrival, Operator, Topology
     >>> lines = Arrival(name="lines", per_s=40, into={"a": 0.75, "b": 0.25}, scv=0)
@@ -149,7 +148,7 @@ def entrances(topology: "Topology") -> "tuple[Arrival, ...]":
 
 
 def _stream(app: App, name: str) -> Stream:
-    """Return a new stream; an operator a-b that ends, and a that sends to b, are two."""
+    """Return a new stream; an operator a-b, and a stream from a to b, must not clash."""
     while name in app.streams:
         name += "-2"
     return app.stream(name, schema=_SCHEMA)
@@ -164,7 +163,7 @@ def _add(
 ) -> None:
     place = f"operators.{operator.name}"
     if operator.dispatch != "shared":
-        problem = f"{operator.dispatch} is not what a host does: it has one queue"
+        problem = f"{operator.dispatch} is not supported by hosts, which have one queue"
         raise BadApplication(f"{place}.dispatch", problem, "write dispatch: shared")
     if not reads:
         way_out = "send it some, or leave it out"

@@ -1,4 +1,4 @@
-"""Streams of an application, and how their records are dealt out to processors."""
+"""Streams of an application, and how their records are distributed to processors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,15 +11,15 @@ from sojourn.topology.check import shown
 __all__ = ["Grouping", "Sink", "Stream"]
 
 Grouping: TypeAlias = Literal["shuffle", "key", "broadcast"]
-"""Any processor gets a record; or any, but one of a key at a time; or all of them."""
+"""A record goes to any processor; to any, but one of each key at a time; or to all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
     """A flow of records, as an operator reads it.
 
-    *schema* is None where only Spark knows the types: an expression made the stream, and its
-    types were not given. *grouping* is the reader's: each reader has its own.
+    *schema* is None if only Spark knows the types: a Spark SQL operator writes the stream, and
+    its `emits` were not given. *grouping* belongs to the reader: each reader has its own.
 
     >>> from sojourn.app.schema import parse_schema
     >>> words = Stream(name="words", columns=("word",), schema=parse_schema("word string"))
@@ -34,14 +34,14 @@ class Stream:
     key: tuple[str, ...] = ()
 
     def by(self, *columns: str) -> "Stream":
-        """Return the stream, read so that of each key one record is served at a time."""
+        """Return the stream, read by key: one record of each key is served at a time."""
         return replace(self, grouping="key", key=self._checked("by", columns))
 
     def broadcast(self, *, latest_by: str | Sequence[str] = ()) -> "Stream":
-        """Return the stream, read so that every processor gets every record.
+        """Return the stream, read by broadcast: every processor gets every record.
 
-        Those are the processors that run when a record comes. With *latest_by*, one or more
-        columns, those that start later get the latest record of each key before any other.
+        These are the processors that run when a record arrives. With *latest_by*, one or more
+        columns, a processor that starts later first gets the latest record of each key.
         """
         columns = (latest_by,) if isinstance(latest_by, str) else latest_by
         if columns == ():
@@ -49,7 +49,7 @@ class Stream:
         return replace(self, grouping="broadcast", key=self._checked("broadcast", columns))
 
     def _checked(self, way: str, columns: object) -> tuple[str, ...]:
-        """Return *columns*, having checked that they can be a key."""
+        """Return *columns* after checking that they can be a key."""
         place = f"streams.{self.name}.{way}"
         binaries = () if self.schema is None else self.schema.binaries
         known = [column for column in self.columns if column not in binaries]
@@ -66,15 +66,15 @@ class Stream:
 
     @property
     def plain(self) -> "Stream":
-        """The stream as it is written, whoever reads it."""
+        """The stream as it is written, without the grouping of a reader."""
         return replace(self, grouping="shuffle", key=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
-    """A stream that leaves the application, by the name under which it does.
+    """An output stream of the application, and the name of the output.
 
-    With *deduplicate* what came twice leaves once, as far back as *window* records.
+    With *deduplicate* each record is written once, compared with the last *window* records.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The streams of one application: which there are, and which operators mean."""
+"""The streams of one application, by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,28 +22,28 @@ class Streams:
     sources: dict[str, Stream] = field(default_factory=dict)
 
     def new(self, place: str, name: str, schema: object) -> Stream:
-        """Return a stream that is not there yet. It is not kept."""
+        """Return a new stream, without adding it."""
         self.check_free(place, name)
         if not isinstance(schema, Schema):
             schema = parse_schema(schema, place=f"{place}.{name}")
         return Stream(name=name, columns=schema.names, schema=schema)
 
     def check_free(self, place: str, name: str) -> None:
-        """Raise a `BadApplication` unless *name* can be that of a new stream."""
+        """Raise `BadApplication` unless *name* is valid and not taken."""
         check_name(place, name)
         if name in self.named:
-            problem = f"there is a stream {name} already"
-            raise BadApplication(place, problem, "choose another name, or give the stream")
+            problem = f"a stream {name} already exists"
+            raise BadApplication(place, problem, "choose another name, or pass the stream")
 
     def known(self, place: str, given: object) -> Stream:
-        """Return the stream that is meant, having checked that it is one of ours."""
+        """Return the stream of *given* after checking that it belongs to the application."""
         stream = given.stream if isinstance(given, AppOperator) else given
         if not isinstance(stream, Stream):
-            way_out = "give what app.source, app.stream or an operator returned"
-            raise BadApplication(place, f"{shown(given)} is no stream", way_out)
+            way_out = "pass what app.source, app.stream or an operator returned"
+            raise BadApplication(place, f"{shown(given)} is not a stream", way_out)
         if self.named.get(stream.name) != stream.plain:
-            problem = f"the stream {stream.name} is not one of {self.owner}"
-            raise BadApplication(place, problem, "use those of the same application")
+            problem = f"the stream {stream.name} does not belong to {self.owner}"
+            raise BadApplication(place, problem, "use streams of the same application")
         return stream
 
     def read(self, place: str, reads: object) -> tuple[Stream, ...]:
@@ -56,7 +56,7 @@ class Streams:
         return streams
 
     def written(self, place: str, operator: str, emits: object) -> tuple[Stream, ...]:
-        """Return the streams that a function writes: new ones, and those there are."""
+        """Return the streams that a function writes, new or existing."""
         if emits is None:
             return ()
         if isinstance(emits, Stream | AppOperator):
@@ -64,7 +64,7 @@ class Streams:
         if not isinstance(emits, Mapping):
             return (self.new(place, operator, emits),)
         if not emits:
-            raise BadApplication(place, "there are no streams in it", "leave it out")
+            raise BadApplication(place, "it has no streams", "add one, or leave it out")
         return tuple(self._named(place, name, given) for name, given in emits.items())
 
     def _named(self, place: str, name: str, given: object) -> Stream:
@@ -79,14 +79,14 @@ class Streams:
     def _typed(self, place: str, given: object) -> Stream:
         stream = self.known(place, given)
         if stream.schema is None:
-            problem = f"the types of the stream {stream.name} are known to Spark alone"
+            problem = f"the column types of stream {stream.name} are not known"
             way_out = f"give {stream.name} emits= with a type for each column"
             raise BadApplication(place, problem, way_out)
         return stream
 
     def _writable(self, place: str, stream: Stream) -> Stream:
         if stream.name in self.sources:
-            problem = f"{stream.name} comes from outside, and cannot be written to"
+            problem = f"{stream.name} is a source, and cannot be written to"
             way_out = "add another with app.stream, and read both"
             raise BadApplication(place, problem, way_out)
         return stream.plain

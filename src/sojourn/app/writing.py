@@ -1,7 +1,7 @@
-"""Values as JSON has them: what is written.
+"""Values written as JSON.
 
-JSON has no times, bytes, exact numbers, NaN or infinities: they are texts, those that Spark's
-`from_json` reads. Decimals are texts so that no client rounds them.
+JSON has no times, bytes, decimals, NaN or infinities: they are written as the text that Spark's
+`from_json` reads. Decimals are text so that no client rounds them.
 """
 
 import datetime as dt
@@ -20,9 +20,9 @@ Writer: TypeAlias = Callable[[Any], Any]
 
 
 def writer(kind: DataType, *, odd: bool) -> Writer | None:
-    """Return what makes JSON of a value that fits *kind*; None where it is JSON as it is.
+    """Return what converts a value of *kind* to JSON; None if it needs no conversion.
 
-    With *odd* numbers may be NaN or infinite, which is rare, and costs a look at each.
+    With *odd* numbers may be NaN or infinite, which is rare, and costs a check of each.
     """
     match kind:
         case Atom(name):
@@ -48,7 +48,7 @@ def _instant(value: dt.datetime) -> str:
     try:
         return value.astimezone(dt.UTC).isoformat()
     except OverflowError:
-        misfit(f"{value} is beyond the years 1 to 9999 in UTC")
+        misfit(f"{value} is outside the years 1 to 9999 in UTC")
 
 
 _WRITERS: dict[str, Writer] = {

@@ -22,6 +22,7 @@ from sojourn.report.plot.history import draw_history
 from sojourn.report.terminal.console import wide_console
 from sojourn.report.terminal.live import View
 from sojourn.report.terminal.watch import chosen, lines, progress
+from sojourn.service.interrupts import Interrupts
 
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.rehearsal import Rehearsal, Stage
@@ -94,20 +95,31 @@ def rehearse(
     )
     episodes: list[Episode] = []
     done: Rehearsal | None = None
-    with nullcontext() if history is None else HistoryFile(history) as file:
+    showing = False
+    with (
+        Interrupts() as interrupts,
+        nullcontext() if history is None else HistoryFile(history) as file,
+    ):
+        # an exception amid compiled code may end the process: it waits for the turn's end
+        interrupts.breaks = lambda: showing
         if file is not None:
             file.begin(run)
         if not json:
             show_begin(stage, run, wide_console())
-        # after an interrupt, the results so far are printed
+
+        def turn(episode: Episode) -> None:
+            nonlocal showing
+            if file is not None:
+                file.append(episode)
+            episodes.append(episode)
+            showing = True
+            show(episode)
+            showing = False
+            if interrupts.times:
+                raise KeyboardInterrupt
+
+        # interrupted, it ends with the turns it had
         with suppress(KeyboardInterrupt), watch as show:
-
-            def turn(episode: Episode) -> None:
-                if file is not None:
-                    file.append(episode)
-                episodes.append(episode)
-                show(episode)
-
             done = rehearsal.rehearse(
                 stage, decides, start=run.plan, seed=seed, active=not passive, turn=turn
             )

@@ -42,10 +42,10 @@ def retry(
         raise BadInput("no dead letters are named; write positions, --operator NAME, or --all")
     letters = which.opened()
     chosen = _chosen(letters.found(which.since_s), positions or (), operator or ())
-    from sojourn.spark.retry import put_back  # noqa: PLC0415 - optional, checked before
+    from sojourn.spark.retry import retry_letters  # noqa: PLC0415 - optional, checked before
 
     failed = 0
-    for letter, why_not in put_back(letters, chosen):
+    for letter, why_not in retry_letters(letters, chosen):
         if why_not:
             failed += 1
             typer.echo(f"{letter.position} was not retried: {why_not}", err=True)

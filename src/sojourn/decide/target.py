@@ -42,7 +42,9 @@ class Target:
 def check_processors(processors: int) -> None:
     """Raise `BadTarget` unless *processors* is a number of processors."""
     if isinstance(processors, bool) or not isinstance(processors, int) or processors < 1:
-        raise BadTarget(f"{shown(processors)} is no number of processors; write 1 or more")
+        raise BadTarget(
+            f"{shown(processors)} is not a valid number of processors; write 1 or more"
+        )
     if processors > MOST_PROCESSORS:
         raise BadTarget(
             f"{processors} processors are too many; write {MOST_PROCESSORS} at most"

@@ -1,4 +1,4 @@
-"""The tables and figures of the DRS papers as experiments. One file each, in `papers`."""
+"""The tables and figures of the DRS papers as experiments, one file each in `papers`."""
 
 from importlib import import_module
 from re import findall
@@ -26,11 +26,11 @@ def names() -> tuple[str, ...]:
 def experiment(name: str) -> Experiment:
     """Return the experiment called *name*. Raise `BadInput` if there is none."""
     if name not in names():
-        raise BadInput(f"no experiment is called {shown(name)}; there are {', '.join(names())}")
+        raise BadInput(f"unknown experiment {shown(name)}; write one of {', '.join(names())}")
     module = import_module(f"{papers.__name__}.{name.replace('-', '_')}")
     return cast("Experiment", module.EXPERIMENT)
 
 
 def _by_number(name: str) -> list[tuple[str, int]]:
-    """Return what sorts Fig. 10 behind Fig. 9, and tables behind figures."""
+    """Return a sort key: Fig. 10 after Fig. 9, and tables after figures."""
     return [(text, int(digits or 0)) for text, digits in findall(r"([^0-9]+)([0-9]*)", name)]

@@ -1,4 +1,4 @@
-"""The applications of the papers: a topology, and how its load comes in."""
+"""The applications of the papers: a topology, and its load."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,11 +14,11 @@ __all__ = ["FPD", "VLD", "Application", "vld"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """A topology with the shape of its arrivals.
+    """A topology with the distribution of its arrivals.
 
-    With *frame_rates* each stream draws a rate between them anew every second. *wire_s* is
-    what a record spends between two operators, and *dealt* are operators whose records are
-    dealt out to their processors in turn: no model is told of either.
+    With *frame_rates* each stream draws a new rate between them every second. *wire_s* is the
+    transfer time between two operators, and *dealt* are operators whose records are distributed
+    to their processors in turn: the model knows of neither.
     """
 
     topology: Topology
@@ -34,7 +34,7 @@ class Application:
 
     @property
     def running(self) -> Topology:
-        """The topology as it runs: with the wire."""
+        """The topology as it runs: with transfer times."""
         operators = tuple(
             replace(operator, transfer_s=self.wire_s) for operator in self.topology.operators
         )
@@ -45,7 +45,7 @@ class Application:
         return dict(zip(self.topology.operator, processors, strict=True))
 
     def workload(self, lasts_s: float, seed: int) -> Workload:
-        """Return what comes in for *lasts_s*."""
+        """Return the workload for *lasts_s*."""
         dealt = Workload(gaps=self.gaps, dispatch=dict.fromkeys(self.dealt, "round_robin"))
         if self.frame_rates is None:
             return dealt

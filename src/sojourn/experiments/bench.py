@@ -1,4 +1,4 @@
-"""What experiments are run on: something that makes engines, and a seed."""
+"""What experiments run on: a factory of engines, and a seed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ __all__ = ["Bench", "Conditions", "EngineFactory", "Pauses"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """How long the operators that change stand still: with new processors, and without."""
+    """How long operators that change are paused: with added processors, and without."""
 
     adding_s: float = 0.0
     otherwise_s: float = 0.0
@@ -21,7 +21,7 @@ class Pauses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What an engine has to bring about, whatever it is."""
+    """The conditions that an engine must provide."""
 
     workload: Workload
     seed: int
@@ -29,18 +29,17 @@ class Conditions:
 
 
 EngineFactory = Callable[[Conditions], Engine]
-"""Makes an engine that is yet to be started."""
+"""Makes an engine that is not started yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """Engines of one kind, and the seed that all chance derives from.
+    """Engines of one kind, and the seed of all random numbers.
 
-    Where time is dear, a minute of the papers lasts only *minutes_s* of some topologies, by
-    their names, and what is run day after day at most *days*. *on* says what the engines are
-    wherever results are shown, and *caveat* what they do not bring about; of the simulator
-    there is nothing to say. What comes out on engines of another kind, *beside*, is told with
-    each verdict.
+    To save time, a minute of the papers may be shortened to *minutes_s*, by the name of the
+    topology, and repeated days to *days*. *on* names the engines in results, and *caveat* says
+    what they do not provide; both are empty for the simulator. The results of engines of
+    another kind, *beside*, are shown with each verdict.
     """
 
     engine: EngineFactory
@@ -52,5 +51,5 @@ class Bench:
     beside: EngineFactory | None = None
 
     def minute_s(self, application: Application) -> float:
-        """Return how long a minute of the papers lasts for *application*."""
+        """Return the duration of a minute of the papers for *application*."""
         return self.minutes_s.get(application.topology.name, EVERY_S)

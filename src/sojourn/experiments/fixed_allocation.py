@@ -1,4 +1,4 @@
-"""An allocation that stays: mean and spread of what roots take, with their intervals."""
+"""A fixed allocation: mean and standard deviation of latency, with confidence intervals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from sojourn.plan import Plan
 
 __all__ = ["Fixed", "fixed"]
 
-# The beginning, when queues are still empty, is left out; the rest is cut into batches, which
-# are all but independent of each other.
+# The beginning, when queues are still empty, is left out; the rest is divided into batches,
+# which are nearly independent of each other.
 _WARM_UP, _BATCHES = 0.1, 20
 
 

@@ -1,8 +1,8 @@
-"""Engines for experiments: Spark, on which applications run faster than they are described.
+"""Engines for experiments: Spark, on which applications run faster than in the papers.
 
-Operators wait as long as the topology says, divided by so much, and the load comes as much
-faster. What is measured is scaled back, so that nobody above knows; only what the machine
-itself takes, some milliseconds per record, looks that much longer.
+Service times are divided by a factor, and the load is multiplied by it. Measurements are scaled
+back, so that callers see the original times; only the overhead of the machine, some
+milliseconds per record, appears longer by this factor.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,8 +28,8 @@ from sojourn.topology import Topology
 
 __all__ = ["Fed", "MakeEngine", "on_spark"]
 
-# The first records find Java cold. It is warm when no more wait than there are processors;
-# with too few of those that may never be.
+# The first records are slow, as Java warms up. It is warm when no more records wait than there
+# are processors; with too few processors this may never happen.
 _WARM_S, _WARMEST_S = 2.0, 20.0
 _LOOK_S, _LATE_S = 0.5, 0.05
 _PATIENCE_S = 60.0
@@ -58,10 +58,10 @@ def on_spark(
     faster: Mapping[str, float],
     looked: Callable[[], None] = lambda: None,
 ) -> EngineFactory:
-    """Return what makes engines that run topologies so many times as fast, by their names.
+    """Return a factory of engines that run topologies *faster*, by their names.
 
-    Each makes its engine with *make*, on brokers that no other run uses: what chance does
-    depends on the names of topics. *looked* is called after each look.
+    Each engine is made with *make*, on brokers that no other run uses: random numbers depend on
+    the names of topics. *looked* is called after each look.
     """
 
     def engine(conditions: Conditions) -> Engine:
@@ -72,7 +72,7 @@ def on_spark(
 
 @dataclass(slots=True)
 class _Faster:
-    """An engine whose clock runs faster; as in a simulation, it stands between two looks."""
+    """An engine whose clock runs faster; as in a simulation, it stops between two looks."""
 
     name: ClassVar[str] = "Spark"
     make: MakeEngine
@@ -101,7 +101,7 @@ class _Faster:
         return Plan(placement={}) if self._engine is None else self._engine.plan
 
     def start(self, topology: Topology, plan: Plan) -> None:
-        """Start a stand-in for *topology* and its load; return when the clock does."""
+        """Start a stand-in for *topology* and its load; return when the clock starts."""
         if self._engine is not None:
             raise EngineError(f"{topology.name} runs already; stop it before starting again")
         workload, seed = self.conditions.workload, self.conditions.seed
@@ -136,9 +136,9 @@ class _Faster:
         self._now_s = 0.0
 
     def observe(self, until_s: float) -> Pull:
-        """Wait until then, and return what was counted at the pace that is described."""
+        """Wait until then, and return the counters at the original pace."""
         engine = self._running()
-        # a machine that is late looks at once, and catches up: the load does not wait for it
+        # if late, look at once to catch up: the load does not wait
         wanted_s = self._zero_s + until_s / self._times
         pull = engine.observe(max(wanted_s, engine.now_s + _LATE_S))
         self._now_s = until_s
@@ -146,11 +146,11 @@ class _Faster:
         return as_described(pull, self._times, self._zero_s)
 
     def apply(self, plan: Plan) -> Cost:
-        """Change processors now. Nothing pauses, whatever the conditions are."""
+        """Change processors now. Nothing pauses, whatever the conditions."""
         return self._running().apply(plan)
 
     def stop(self) -> None:
-        """End the load and the application."""
+        """Stop the load and the application."""
         self._engine = None
         self._stack.close()
 
@@ -172,7 +172,7 @@ class _Faster:
 
 
 def _warm_up(engine: Fed, offer: Offered) -> None:
-    """Let records through until they flow, and until none is left."""
+    """Send records until they flow, and wait until none is left."""
     until_s = engine.now_s + _WARMEST_S
     with LoadProcess(offer.steady):
         while engine.now_s < until_s:
@@ -182,7 +182,9 @@ def _warm_up(engine: Fed, offer: Offered) -> None:
     until_s = engine.now_s + _PATIENCE_S
     while _served(pull) or _waiting(pull):
         if engine.now_s > until_s:
-            raise EngineError(f"records are left after {_PATIENCE_S:g} s without new ones")
+            raise EngineError(
+                f"records still wait after {_PATIENCE_S:g} s without new ones; lower --faster"
+            )
         pull = engine.observe(engine.now_s + _LOOK_S)
 
 

@@ -1,4 +1,4 @@
-"""Table II of both papers: what deciding and measuring cost, for ever more processors."""
+"""Table II of both papers: the cost of deciding and measuring, by number of processors."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -87,9 +87,8 @@ class Overhead:
     def _medians_ms(self, calls: Mapping[int, Callable[[], object]]) -> dict[int, float]:
         """Return how long each of *calls* takes.
 
-        A round times each in turn, so that all meet the same disturbances, and one by one:
-        where the machine is busy with something else most calls are not interrupted, but
-        most batches of ten would be.
+        A round times each in turn, so that all see the same disturbances, and one by one: on a
+        busy machine most single calls are not interrupted, but most batches of ten would be.
         """
         took: dict[int, list[float]] = {key: [] for key in calls}
         for _ in range(self.rounds):

@@ -1,4 +1,4 @@
-"""How fast an experiment is run where time really passes, and what is said of it."""
+"""The pace of an experiment on an engine in real time, and its caveats."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from sojourn.experiments.span import Span
 __all__ = ["LEAST_LOOK_S", "WITHIN_S", "Leg", "Pace"]
 
 LEAST_LOOK_S = 0.5
-"""Between two looks: brokers are asked five times a second."""
+"""The least time between two looks: brokers are queried five times a second."""
 
 WITHIN_S = 300.0
-"""What an experiment takes if nothing is said."""
+"""The default duration of an experiment."""
 
-# Three operators one after the other carry 80 records/s each on two cores with ease.
+# Three operators in a chain easily serve 80 records/s each on two cores.
 _RECORDS_PER_S = 240.0
-# What it takes to start an application, and to stop it.
+# The time to start an application, and to stop it.
 _START_S = 18.0
 
 
@@ -50,7 +50,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """All spans of an experiment, each at a pace that the machine carries."""
+    """All spans of an experiment, each at a pace that the machine can sustain."""
 
     legs: tuple[Leg, ...]
 
@@ -58,10 +58,10 @@ class Pace:
     def of(
         cls, spans: Sequence[Span], *, faster: float | None = None, within_s: float = WITHIN_S
     ) -> "Pace":
-        """Return the pace at which *spans* take *within_s* altogether, or less.
+        """Return the pace at which *spans* take at most *within_s* in total.
 
-        It is as fast as asked for, or as a small machine carries; minutes are cut to what
-        there is time for. Raise `BadInput` if there is too little between two looks.
+        It is as fast as requested, or as a small machine can sustain; minutes are shortened to
+        fit. Raise `BadInput` if there is too little time between two looks.
         """
         runs = sum(span.runs for span in spans)
         minutes = sum(span.runs * span.minutes for span in spans)
@@ -69,7 +69,7 @@ class Pace:
         if not look_s >= LEAST_LOOK_S:
             least = ceil((_START_S * runs + LEAST_LOOK_S * minutes) / 60)
             raise BadInput(
-                f"{runs} starts and {minutes} looks cannot be within {within_s:g} s; "
+                f"{runs} starts and {minutes} looks do not fit into {within_s:g} s; "
                 f"write --within {least}m or more"
             )
         return cls(legs=tuple(_leg(span, faster, look_s) for span in spans))
@@ -110,7 +110,7 @@ def _leg(span: Span, faster: float | None, look_s: float) -> Leg:
     leg = Leg(span=span, faster=pace, minute_s=min(EVERY_S, _rounded(pace * look_s)))
     if leg.look_s < 0.9 * LEAST_LOOK_S:
         raise BadInput(
-            f"{leg.said}, a minute lasts {leg.look_s:.2g} s, and a look takes "
+            f"{leg.said}, a minute lasts {leg.look_s:.2g} s, but a look takes "
             f"{LEAST_LOOK_S:g} s; write --faster {EVERY_S / LEAST_LOOK_S:g} or less"
         )
     return leg
@@ -120,28 +120,28 @@ def _differences(leg: Leg) -> Iterator[str]:
     span, application = leg.span, leg.span.application
     roots = application.topology.arrivals_per_s * leg.minute_s
     yield (
-        f"On Spark, {leg.said}: a minute is {leg.minute_s:.2g} s of its time, in which about "
-        f"{roots:.0f} roots come, and {leg.look_s:.2g} s of ours."
+        f"On Spark, {leg.said}: a minute of the paper is {leg.minute_s:.2g} s of its time, "
+        f"with about {roots:.0f} roots, and {leg.look_s:.2g} s of real time."
     )
     if span.days > 1:
-        yield f"It is run on one day instead of {span.days}."
+        yield f"It runs for one day instead of {span.days}."
     pauses = span.pauses
     if pauses.adding_s or pauses.otherwise_s:
         stands = " or ".join(f"{s:g}" for s in sorted({pauses.adding_s, pauses.otherwise_s}))
         yield (
-            f"Nothing stands still for {stands} s where processors change, as in Storm: what "
-            "is claimed of that cannot be seen, or is trivial."
+            f"Changes do not pause operators for {stands} s, as they do in Storm: claims about "
+            "that cannot be tested, or hold trivially."
         )
     if application.dealt:
         yield (
-            f"{' and '.join(application.dealt)} have one queue for all processors, and are not "
-            "dealt their records in turn, which would be slower."
+            f"{' and '.join(application.dealt)} have one queue for all processors, instead of "
+            "one for each, which would be slower."
         )
     if any(gaps.shape == "uniform" for gaps in application.gaps.values()):
         yield "Gaps between roots vary as much as uniform ones, but are gamma distributed."
     wire = f", instead of {1e3 * application.wire_s:g} ms" if application.wire_s else ""
     yield (
-        f"The way to an operator takes 3 to 10 ms, which count as "
+        f"The transfer to an operator takes 3 to 10 ms, which count as "
         f"{_rounded(3 * leg.faster):g} to {_rounded(10 * leg.faster):g} ms "
         f"of {application.name}{wire}."
     )

@@ -1,4 +1,4 @@
-"""What an experiment says of itself, and what came of it."""
+"""The description of an experiment, and its outcome."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ __all__ = ["About", "Experiment", "Findings", "Table", "Verdict"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """Where a claim is made, what it is, and how what the paper does not give was chosen.
+    """The source of a claim, the claim, and how parameters not in the paper were chosen.
 
-    *caveat* says what a reader of the verdict must know; empty where there is nothing.
+    *caveat* is what a reader of the verdict must know; it may be empty.
     """
 
     source: str
@@ -27,7 +27,7 @@ class About:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """One point of a claim: whether it holds, and the numbers that say so."""
+    """One point of a claim: whether it holds, and the numbers."""
 
     point: str
     holds: bool
@@ -44,7 +44,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What came of an experiment."""
+    """The outcome of an experiment."""
 
     table: Table
     panels: tuple[Panel, ...]
@@ -52,7 +52,7 @@ class Findings:
 
     @property
     def holds(self) -> bool:
-        """Whether every point of the claim does."""
+        """Whether every point of the claim holds."""
         return all(verdict.holds for verdict in self.verdicts)
 
 
@@ -65,5 +65,5 @@ class Experiment(Protocol):
         ...
 
     def run(self, bench: "Bench") -> Findings:
-        """Return what comes of it on the engines that *bench* makes."""
+        """Run it on the engines of *bench*, and return the outcome."""
         ...

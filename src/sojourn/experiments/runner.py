@@ -1,4 +1,4 @@
-"""Experiments run, and what came of them written down: CSV, pictures, one page."""
+"""Runs experiments and writes the results: CSV, figures, one page."""
 
 import csv
 from collections.abc import Callable, Iterator, Sequence
@@ -35,8 +35,7 @@ def reproduce(
 ) -> Iterator[Reproduced]:
     """Run the experiments in turn, write their files to *out*, and yield each when done.
 
-    Raise `BadInput` at once if there is none of some name, `BadFile` where nothing can be
-    written.
+    Raise `BadInput` at once if a name is unknown, `BadFile` if files cannot be written.
     """
     chosen = [(name, experiment(name)) for name in names]
     try:
@@ -67,7 +66,7 @@ def _about(about: About, caveat: str) -> About:
 
 
 def _said(outcome: Findings, on: str) -> Findings:
-    """Return *outcome* with what it was measured on in its table and pictures."""
+    """Return *outcome* with the name of the engine in its table and figures."""
     if not on:
         return outcome
     table = Table((*outcome.table.columns, "on"), [(*row, on) for row in outcome.table.rows])
@@ -76,11 +75,11 @@ def _said(outcome: Findings, on: str) -> Findings:
 
 
 def _beside(outcome: Findings, other: Findings) -> Findings:
-    """Return *outcome* with what came out on other engines, verdict by verdict."""
+    """Return *outcome* with the results of other engines in each verdict."""
     verdicts = tuple(
         replace(
             one,
-            numbers=f"{one.numbers} (simulated alike, it "
+            numbers=f"{one.numbers} (simulated under the same conditions, it "
             f"{'holds' if two.holds else 'does not hold'}: {two.numbers})",
         )
         for one, two in zip(outcome.verdicts, other.verdicts, strict=True)
@@ -115,7 +114,7 @@ def page(done: Sequence[Reproduced], seed: int, engine: str = "the simulator") -
     """Return the page: each claim, its verdict with numbers, and how it was tested."""
     held = sum(one.outcome.holds for one in done)
     simulated = engine == "the simulator"
-    times = "simulated" if simulated else "measured, at the pace that the papers describe"
+    times = "simulated" if simulated else "measured, and scaled to the pace of the papers"
     top = (
         f"# The figures and tables of the DRS papers, on {engine}\n\n"
         f"{held} of {len(done)} claims hold with seed {seed}. Times are {times}; ± is half "
@@ -148,4 +147,4 @@ def _section(one: Reproduced) -> str:
 
 def _unwritten(path: Path, error: OSError) -> BadFile:
     problem = f"cannot be written: {error.strerror or error}"
-    return BadFile(str(path), problem, "name a folder you may write with --out")
+    return BadFile(str(path), problem, "name a writable folder with --out")

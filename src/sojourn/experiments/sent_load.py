@@ -1,4 +1,4 @@
-"""The load of an experiment, so many times as fast, as records that are really sent."""
+"""The load of an experiment, sped up, as records that are sent to Kafka."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from sojourn.topology import Arrival, Topology
 __all__ = ["LEAD_S", "Offered", "sources"]
 
 LEAD_S = 2.0
-"""For so long the load comes at its first rate before the clock starts."""
+"""How long the load is sent at its first rate before the clock starts."""
 
 _LOOK_S = 0.01
 _PATIENCE_S = 60.0
@@ -28,7 +28,7 @@ _PATIENCE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A load, and whoever looks whether it has begun."""
+    """A load, and a consumer that sees when it has begun."""
 
     load: Load
 
@@ -46,7 +46,7 @@ class Offered:
         first_s = min(next(self.load.arrivals(s), LEAD_S) for s in self.load.sources)
         if first_s >= LEAD_S:
             raise BadWorkload(
-                f"nothing comes in the first {LEAD_S:g} s; write a first rate of more than 0"
+                f"no record in the first {LEAD_S:g} s; write a first rate above 0"
             )
         return first_s
 
@@ -59,7 +59,9 @@ class Offered:
         until_s, offsets = monotonic() + _PATIENCE_S, self._offsets()
         while offsets.partitions() == after:
             if monotonic() > until_s:
-                raise EngineError(f"no load has come after {_PATIENCE_S:g} s; try again")
+                raise EngineError(
+                    f"no record of the load has arrived after {_PATIENCE_S:g} s; try again"
+                )
             sleep(_LOOK_S)
 
     def _offsets(self) -> Offsets:
@@ -73,15 +75,16 @@ def sources(
     """Yield what comes to *app*, the stand-in of *topology*, so many times as fast.
 
     It begins `LEAD_S` before the clock does, at the first rate. Raise `BadWorkload` for what
-    cannot be sent, or not be done by stand-ins.
+    cannot be sent, or is not supported by stand-ins.
     """
     for name, service in workload.service.items():
         if service.shape != "auto":
             raise BadWorkload(
-                f"{name}: on Spark service times are not {service.shape}; leave their shape out"
+                f"{name}: {service.shape} service times are not supported on Spark; "
+                "leave the shape out"
             )
     if workload.spread:
-        raise BadWorkload("on Spark the number of records sent is not spread; leave it out")
+        raise BadWorkload("spread is not supported on Spark; leave it out")
     entering = iter(entrances(topology))
     for arrival in topology.arrivals:
         rates = workload.rates.get(arrival.name, Rates(((0.0, arrival.per_s),)))

@@ -1,4 +1,4 @@
-"""How much of an engine's time an experiment takes, for engines that have to wait."""
+"""The time that an experiment takes on an engine, for engines in real time."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -13,9 +13,9 @@ __all__ = ["Span", "Spanned", "reallocating"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """So many *runs* of an application on each of its *days*, of so many *minutes* each.
+    """A number of *runs* of an application on each of its *days*, of *minutes* each.
 
-    At most *most_per_s* roots come, or as many as the topology says.
+    At most *most_per_s* roots arrive; by default the rate of the topology.
     """
 
     application: Application
@@ -39,9 +39,9 @@ class Span:
 
 @runtime_checkable
 class Spanned(Experiment, Protocol):
-    """An experiment on re-allocation: it says how long it takes, and goes by `Bench.minute_s`.
+    """An experiment on re-allocation: it has a span, and uses `Bench.minute_s`.
 
-    Others simulate hours to tell small differences, or need no engine at all.
+    Others simulate hours to find small differences, or need no engine.
     """
 
     @property

@@ -1,7 +1,7 @@
-"""Engines for experiments: the simulator, with what Spark has and without what it lacks.
+"""Engines for experiments: the simulator under the conditions of Spark.
 
-What comes out differently on Spark than on the simulator may be Spark's doing, or that of the
-conditions. This tells which.
+A result that differs between Spark and the simulator may be caused by Spark, or by the
+conditions. This shows which.
 """
 
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ from sojourn.topology import Topology
 __all__ = ["TRANSFER_S", "alike"]
 
 TRANSFER_S = 0.005
-"""What the way to an operator takes on Spark, more or less."""
+"""The typical transfer time to an operator on Spark."""
 
 
 def alike(faster: Mapping[str, float]) -> EngineFactory:
-    """Return what makes simulators as like Spark's engines as can be.
+    """Return a factory of simulators that are as similar to Spark's engines as possible.
 
-    Nothing stands still, an operator has one queue, and the way to it takes as long as on
-    Spark, where topologies are so many times as *faster* says, by name.
+    Nothing pauses, an operator has one queue, and the transfer to it takes as long as on Spark,
+    where topologies run *faster*, by name.
     """
 
     def engine(conditions: Conditions) -> Engine:
@@ -39,7 +39,7 @@ class _Alike(Simulator):
         self._faster = faster
 
     def start(self, topology: Topology, plan: Plan) -> None:
-        """Begin to run *topology*, with the way to operators that Spark has."""
+        """Start *topology*, with the transfer times of Spark."""
         transfer_s = TRANSFER_S * self._faster[topology.name]
         operators = tuple(replace(o, transfer_s=transfer_s) for o in topology.operators)
         super().start(replace(topology, operators=operators), plan)

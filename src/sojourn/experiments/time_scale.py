@@ -1,4 +1,4 @@
-"""An application that runs faster than it is described, and what is then counted of it."""
+"""Speeds up a topology and its load, and scales the counters back."""
 
 import json
 from collections.abc import Mapping
@@ -14,10 +14,9 @@ __all__ = ["as_described", "sped_up", "sped_up_rates", "write_topology"]
 
 
 def sped_up(topology: Topology, faster: float) -> Topology:
-    """Return *topology* with everything so many times as fast.
+    """Return *topology* with all rates and times *faster*.
 
-    What records need between operators, and cores, are not scaled but left out: they are
-    those of the machine.
+    Transfer times and cores are left out: they are those of the machine.
     """
     return replace(
         topology,

@@ -1,4 +1,4 @@
-"""What there is to claim, and what came of it, as JSON can say it."""
+"""Claims and outcomes of experiments as JSON."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ __all__ = ["listing", "verdicts"]
 
 
 def listing(names: Sequence[str]) -> dict[str, Any]:
-    """Return the claims of the experiments called so."""
+    """Return the claims of the named experiments."""
     abouts = {name: experiment(name).about for name in names}
     return {
         "experiments": [
@@ -23,7 +23,7 @@ def listing(names: Sequence[str]) -> dict[str, Any]:
 
 
 def verdicts(done: "Sequence[Reproduced]", seed: int, engine: str) -> dict[str, Any]:
-    """Return what came of those that are *done*."""
+    """Return the outcomes of those that are *done*."""
     return {
         "engine": engine,
         "seed": seed,

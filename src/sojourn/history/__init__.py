@@ -1,7 +1,7 @@
-"""What the loop remembers, in an SQLite file: written turn by turn, read at any time.
+"""The history of the loop in an SQLite file: written turn by turn, readable at any time.
 
-`HistoryFile` appends. `read` returns the `Knowledge` to go on with, `read_run` and `read_runs`
-what was run, `read_episodes` every turn, few at a time. docs/guides/history.md has the tables.
+`HistoryFile` appends. `read` returns the `Knowledge` to continue with, `read_run` and
+`read_runs` the runs, `read_episodes` every turn. docs/guides/history.md has the tables.
 """
 
 from sojourn.history.reader import read, read_episodes, read_run, read_runs

@@ -1,4 +1,4 @@
-"""The SQLite file itself: its tables, how it is opened, and what is said when it cannot be."""
+"""The SQLite file: its tables, how it is opened, and the errors if that fails."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from sojourn.errors import BadFile
 __all__ = ["FORMAT", "opened", "refusals", "transaction"]
 
 FORMAT = 2
-"""The version of the tables. Of 1, which has no placements, files are read, and appended to."""
+"""The version of the tables. Files of version 1 have no placements; they can be used."""
 
-# How long to wait for another program that is writing.
+# How long to wait while another program writes.
 _WAIT_S = 5.0
 
 _TABLES = (
@@ -30,8 +30,8 @@ _TABLES = (
         topology TEXT NOT NULL,
         plan TEXT
     )""",
-    # The columns are for questions; what is read back is `record` with the two sketches,
-    # because SQLite has no NaN, and text that is no Unicode fits into JSON alone.
+    # The columns are for queries; what is read back is `record` with the two sketches, because
+    # SQLite has no NaN, and only JSON can hold text that is not valid Unicode.
     """CREATE TABLE turns (
         turn INTEGER PRIMARY KEY,
         run INTEGER NOT NULL REFERENCES runs (run),
@@ -61,16 +61,16 @@ _META = {"application": "sojourn history", "format": str(FORMAT)}
 
 
 def opened(path: Path, *, to: Literal["read", "append"]) -> sqlite3.Connection:
-    """Return a connection to the history at *path*; to append, made if it is not there.
+    """Return a connection to the history at *path*; to append, it is created if missing.
 
-    Raise `BadFile` if there is none, or something else is.
+    Raise `BadFile` if there is no file to read, or it is not a history.
     """
     try:
         if to == "append":
             path.parent.mkdir(parents=True, exist_ok=True)
-        # SQLite does not say why a file cannot be opened, the system does
+        # unlike SQLite, the operating system says why a file cannot be opened
         path.open("ab" if to == "append" else "rb").close()
-        # a path with an odd byte would be refused only here
+        # a path with an invalid byte fails only here
         uri = f"{path.absolute().as_uri()}?mode={'rw' if to == 'append' else 'ro'}"
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or str(error)
@@ -92,7 +92,7 @@ def opened(path: Path, *, to: Literal["read", "append"]) -> sqlite3.Connection:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Write all of what is done inside, or nothing of it."""
+    """Run a transaction: all changes inside are written, or none."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -105,7 +105,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def refusals(path: Path, *, to: Literal["read", "append"]) -> Iterator[None]:
-    """Turn what SQLite refuses into a `BadFile` that says what to do."""
+    """Turn errors of SQLite into a `BadFile` that says what to do."""
     try:
         yield
     except sqlite3.Error as error:
@@ -113,7 +113,7 @@ def refusals(path: Path, *, to: Literal["read", "append"]) -> Iterator[None]:
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         problem, way_out = _REFUSALS.get(
             code,
-            (f"cannot be {_DONE[to]}: {error}", "check the disk and what you may do there"),
+            (f"cannot be {_DONE[to]}: {error}", "check the disk and its permissions"),
         )
         raise BadFile(str(path), problem, way_out) from error
 
@@ -133,12 +133,12 @@ _REFUSALS = {
 def _check(
     connection: sqlite3.Connection, path: Path, *, to: Literal["read", "append"]
 ) -> None:
-    """Check that it is a history of this format; to append, an empty file becomes one."""
+    """Check that it is a history of this format; to append, an empty file is initialised."""
     if to == "append" and not _tables(connection):
-        # a turn takes some 3 kB: of smaller pages, half would stay empty
+        # a turn takes about 3 kB: smaller pages would stay half empty
         connection.execute("PRAGMA page_size = 16384")
         with transaction(connection):
-            if not _tables(connection):  # someone else may have been faster
+            if not _tables(connection):  # another process may have done it meanwhile
                 for statement in _TABLES:
                     connection.execute(statement)
                 connection.executemany("INSERT INTO meta VALUES (?, ?)", _META.items())
@@ -156,15 +156,15 @@ def _check(
     if meta.get("format") not in ("1", _META["format"]):
         raise BadFile(
             str(path),
-            f"is a history of format {meta.get('format')}, and this version has {FORMAT}",
-            "use the sojourn that wrote it, or another file",
+            f"is a history of format {meta.get('format')}, but this version has {FORMAT}",
+            "use the version of sojourn that wrote it, or another file",
         )
     if to == "append":
         _upgrade(connection)
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:
-    """Make a file of format 1 one of this format, which earlier versions then refuse."""
+    """Convert a file of format 1 to this format, which earlier versions cannot read."""
     with transaction(connection):
         of_1 = "UPDATE meta SET value = ? WHERE key = 'format' AND value = '1'"
         if connection.execute(of_1, (_META["format"],)).rowcount:
@@ -179,10 +179,10 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
 
 
 def _let_others_read(connection: sqlite3.Connection) -> None:
-    """Write ahead: readers see the last whole turn, and keep nobody from writing the next.
+    """Use write-ahead logging: readers see the last whole turn, and do not block the writer.
 
-    A turn is safe from a killed process once it is appended. A power cut may take the last
-    turns, but never the file: for that the disk would have to be waited for at each turn.
+    An appended turn survives a killed process. A power failure may lose the last turns, but
+    does not damage the file: to keep them, each turn would have to wait for the disk.
     """
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")

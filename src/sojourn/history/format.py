@@ -1,6 +1,6 @@
-"""A turn of the loop, or a topology, as text and bytes and back: nothing is lost on the way.
+"""Serialises turns of the loop, plans and topologies, without loss.
 
-The text is strict JSON, which SQLite and others can look into. JSON has no NaN and no
+The text is strict JSON, which SQLite and other programs can read. JSON has no NaN and no
 infinity: they are written as `{"float": "nan"}`.
 """
 
@@ -38,14 +38,14 @@ _HEAD = struct.Struct("<IIdd")
 
 
 def episode_text(episode: Episode) -> str:
-    """Return all of *episode* but its sketches."""
+    """Return *episode* without its sketches as JSON."""
     return _json(episode)
 
 
 def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
-    """Return the episode that *text* was written for.
+    """Return the episode in *text*.
 
-    Raise a ValueError, TypeError or KeyError if it was not written here.
+    Raise a ValueError, TypeError or KeyError if it is not valid.
     """
     turn = json.loads(text, object_hook=_number)
     seen, decided, cost = turn["observation"], _as_now(turn["decision"]), turn["cost"]
@@ -77,20 +77,20 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
 
 
 def plan_text(plan: Plan) -> str:
-    """Return all of *plan*."""
+    """Return *plan* as JSON."""
     return _json(plan)
 
 
 def plan_of(text: str) -> Plan:
-    """Return the plan that *text* was written for.
+    """Return the plan in *text*.
 
-    Raise as `episode_of` does, or `BadAllocation`.
+    Raise like `episode_of`, or `BadAllocation`.
     """
     return _plan(json.loads(text, object_hook=_number))
 
 
 def sketch_bytes(sketch: Sketch) -> bytes:
-    """Return the buckets of *sketch* that are not empty, compressed."""
+    """Return the filled buckets of *sketch*, compressed."""
     filled = np.flatnonzero(sketch.counts)
     head = _HEAD.pack(len(sketch.counts), len(filled), sketch.sum_s, sketch.sum_ss)
     buckets, counts = filled.astype("<u4"), sketch.counts[filled].astype("<i8")
@@ -98,15 +98,15 @@ def sketch_bytes(sketch: Sketch) -> bytes:
 
 
 def sketch_of(data: bytes) -> Sketch:
-    """Return the sketch that *data* was written for.
+    """Return the sketch in *data*.
 
-    Raise a ValueError or a `struct` or `zlib` error if it was not written here.
+    Raise a ValueError or a `struct` or `zlib` error if it is not valid.
     """
     plain = zlib.decompress(data)
     size, filled, sum_s, sum_ss = _HEAD.unpack_from(plain)
     counts = Sketch.empty().counts
     if size != len(counts):
-        raise ValueError(f"a sketch of {size} buckets, where this version has {len(counts)}")
+        raise ValueError(f"the sketch has {size} buckets, but this version needs {len(counts)}")
     buckets = np.frombuffer(plain, "<u4", filled, _HEAD.size)
     counts[buckets] = np.frombuffer(plain, "<i8", filled, _HEAD.size + buckets.nbytes)
     return Sketch.of_counts(counts, sum_s, sum_ss)
@@ -125,7 +125,7 @@ def topology_text(topology: Topology) -> str:
 
 
 def _as_now(decided: dict[str, Any]) -> dict[str, Any]:
-    """Return a decision of format 1, which had processors on one machine, as it is now."""
+    """Return a decision of format 1, where all processors are on one machine, converted."""
     if "reason" not in decided:
         return decided
     now = {name: inside for name, inside in decided.items() if name != "reason"}
@@ -173,7 +173,7 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON takes
 
 
 def _number(found: dict[str, Any]) -> object:
-    """Return the number that is no JSON; nothing else has text under the name `float`."""
+    """Return a number that JSON does not have; nothing else has text named `float`."""
     if found.keys() == {"float"} and isinstance(found["float"], str):
         return float(found["float"])
     return found

@@ -1,4 +1,4 @@
-"""The topology that a run measured last, and what is to be known of it."""
+"""The topology that a run measured last, with remarks."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ __all__ = ["measured_topology"]
 
 
 def measured_topology(path: Path, run: int | None = None) -> tuple[Topology, list[str]]:
-    """Return what *run* measured last, or the last run that measured anything; and remarks.
+    """Return the last measured topology of *run*, or of the last run that has one; and remarks.
 
-    They say where it was found, and what was not measured. Raise `BadFile` if there is nothing.
+    Remarks name the source and what was not measured. Raise `BadFile` if there is none.
     """
     runs = read_runs(path)
     for number in reversed(runs) if run is None else [run]:
@@ -22,7 +22,9 @@ def measured_topology(path: Path, run: int | None = None) -> tuple[Topology, lis
         if usable:
             break
     else:
-        raise BadFile(str(path), "has no turn that measured anything", "let it run for longer")
+        raise BadFile(
+            str(path), "has no turn with measurements", "let the application run for longer"
+        )
     name, since = runs[number].topology.name, runs[number].started_at
     started = f"{since:%Y-%m-%d %H:%M:%S %Z}"
     remarks = [f"measured in run {number} of {name}, started {started}, from {path}"]
@@ -33,10 +35,10 @@ def measured_topology(path: Path, run: int | None = None) -> tuple[Topology, lis
     few = [name for name, number in samples.items() if number < LEAST_SAMPLES]
     if few:
         remarks.append(
-            f"fewer than {LEAST_SAMPLES} records of {', '.join(few)} were measured: its times "
-            "are those of its hints, or guesses"
+            f"fewer than {LEAST_SAMPLES} records of {', '.join(few)} were measured: service "
+            "times are hints or defaults"
         )
-    # an application that was stopped when nothing arrived any more: its last load counts
+    # if nothing arrived at the end of the run, the last load before counts
     loads = [seen.arrivals_per_s for seen in usable if seen.arrivals_per_s > 0]
     if loads and usable[-1].arrivals_per_s == 0:
         return known.topology.scaled(loads[-1] / known.topology.arrivals_per_s), remarks

@@ -1,4 +1,4 @@
-"""Histories read back, while the loop goes on writing or long after."""
+"""Reads histories, also while the loop writes them."""
 
 import sqlite3
 import struct
@@ -16,16 +16,16 @@ from sojourn.knowledge import Episode, Knowledge
 
 __all__ = ["read", "read_episodes", "read_run", "read_runs"]
 
-# Turns that are in memory at once while all are read.
+# The turns that are read at once.
 _PAGE = 100
-# What comes of text and bytes that were not written here.
+# What invalid text and bytes raise.
 _DAMAGES = (ValueError, TypeError, LookupError, AttributeError, struct.error, zlib.error)
 
 
 def read(path: Path, *, run: int | None = None, keep: int = 240) -> Knowledge:
-    """Return what is known after the last turn of a run, the last one by default.
+    """Return the knowledge after the last turn of a run, the last run by default.
 
-    It remembers *keep* turns, as in `Knowledge`, and the topology is as these measured it.
+    It has the last *keep* turns, as in `Knowledge`, and the topology that these measured.
     Raise `BadFile` if there is no such file or run, or it cannot be read.
     """
     with refusals(path, to="read"), closing(opened(path, to="read")) as connection:
@@ -62,7 +62,7 @@ def read_runs(path: Path) -> dict[int, Run]:
 
 
 def read_run(path: Path, run: int | None = None) -> tuple[int, Run]:
-    """Return the number of a run, the last one by default, and what it began with.
+    """Return the number of a run, the last one by default, and its settings.
 
     Raise `BadFile` if there is no such file or run, or it cannot be read.
     """
@@ -71,15 +71,15 @@ def read_run(path: Path, run: int | None = None) -> tuple[int, Run]:
 
 
 def read_episodes(path: Path, *, run: int | None = None) -> Iterator[Episode]:
-    """Yield the turns of a run, the last one by default, oldest first, few at a time.
+    """Yield the turns of a run, the last one by default, oldest first.
 
-    Those that are appended meanwhile come too. Raise `BadFile` if there is no such file or
+    Turns that are appended meanwhile are included. Raise `BadFile` if there is no such file or
     run, or it cannot be read.
     """
     with refusals(path, to="read"), closing(opened(path, to="read")) as connection:
         number, _ = _run(connection, path, run)
         last = -1
-        # page by page: an open question would keep the write-ahead log from being emptied
+        # page by page: an open query would keep the write-ahead log from being emptied
         while rows := connection.execute(
             "SELECT * FROM turns WHERE run = ? AND turn > ? ORDER BY turn LIMIT ?",
             (number, last, _PAGE),
@@ -92,7 +92,7 @@ def read_episodes(path: Path, *, run: int | None = None) -> Iterator[Episode]:
 def _run(connection: sqlite3.Connection, path: Path, number: int | None) -> tuple[int, Run]:
     runs = _runs(connection, path)
     if not runs:
-        raise BadFile(str(path), "has no run in it", "wait until a loop has begun")
+        raise BadFile(str(path), "has no run", "wait until an application has started")
     chosen = max(runs) if number is None else number
     if chosen not in runs:
         there = f"runs {min(runs)} to {max(runs)}" if len(runs) > 1 else f"run {max(runs)}"
@@ -116,7 +116,7 @@ def _episode(row: sqlite3.Row, path: Path) -> Episode:
 
 @contextmanager
 def _damage(path: Path, what: str) -> Iterator[None]:
-    """Name the row that was not written by us, or not left as it was."""
+    """Name the row that is not valid."""
     try:
         yield
     except (*_DAMAGES, BadInput) as error:

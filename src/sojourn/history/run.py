@@ -1,4 +1,4 @@
-"""One run of the loop: what it was told when it began."""
+"""One run of the loop, with its settings."""
 
 import json
 import sqlite3
@@ -19,10 +19,10 @@ __all__ = ["Run", "run_columns", "run_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What a run of the loop began with.
+    """The settings of a run of the loop.
 
-    *topology* is the declared one, *plan* what was started, *started_at* the time on the wall
-    when the engine's clock was 0, *policy* a line for people, *midnight_s* as in `Knowledge`.
+    *topology* is the declared one, *plan* the initial one, *started_at* the wall-clock time
+    when the engine's clock was 0, *policy* a description, *midnight_s* as in `Knowledge`.
     """
 
     topology: Topology
@@ -35,13 +35,13 @@ class Run:
 
     def __post_init__(self) -> None:
         if not 0 < self.every_s < inf:
-            raise BadInput(f"a turn every {shown(self.every_s)} s cannot be; write more than 0")
+            raise BadInput(f"every_s is {shown(self.every_s)}; write more than 0")
         if not isfinite(self.midnight_s):
             raise BadInput(f"midnight_s is {shown(self.midnight_s)}; write a number of seconds")
         if self.started_at.utcoffset() is None:
             raise BadInput(
-                f"started_at is {self.started_at}, which is nowhere in particular; "
-                "give it a time zone: datetime.now(UTC)"
+                f"started_at is {self.started_at}, without a time zone; "
+                "give it one: datetime.now(UTC)"
             )
 
 
@@ -62,9 +62,9 @@ def run_columns(run: Run) -> dict[str, str | float | None]:
 
 
 def run_of(row: sqlite3.Row, source: str) -> Run:
-    """Return the run of a row; its topology is checked like any other file.
+    """Return the run of a row; its topology is checked like a topology file.
 
-    Raise a ValueError, TypeError or KeyError, or a `SojournError`, if it was not written here.
+    Raise a ValueError, TypeError or KeyError, or a `SojournError`, if it is not valid.
     """
     aims = row["target_statistic"] is not None
     plan = dict(row).get("plan")  # which format 1 does not have: it knew of one machine

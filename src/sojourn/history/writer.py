@@ -1,4 +1,4 @@
-"""Turns of the loop, appended to a file as they happen."""
+"""Appends turns of the loop to a history."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ __all__ = ["HistoryFile"]
 class HistoryFile:
     """A history at *path* to append to: a new file, or one with earlier runs.
 
-    Each turn is a transaction, so a process that is killed loses the turn it was at. With
+    Each turn is a transaction, so a killed process loses the current turn only. With
     *most_turns* the oldest are deleted. A context manager: leaving it closes the file.
 
         with HistoryFile(path) as history:
@@ -31,13 +31,13 @@ class HistoryFile:
 
     def __init__(self, path: Path, *, most_turns: int | None = None) -> None:
         if most_turns is not None and most_turns < 1:
-            raise BadInput(f"a history of {most_turns} turns; keep 1 or more, or None for all")
+            raise BadInput(f"most_turns is {most_turns}; write 1 or more, or None for all")
         self._path, self._most_turns = path, most_turns
         self._run: int | None = None
         self._connection = opened(path, to="append")
 
     def begin(self, run: Run) -> int:
-        """Return the number of *run*, which all that is appended from now on belongs to."""
+        """Begin *run*, to which all turns appended from now on belong; return its number."""
         row = run_columns(run)
         with refusals(self._path, to="append"), transaction(self._connection):
             if self._most_turns is not None:
@@ -50,7 +50,7 @@ class HistoryFile:
     def append(self, episode: Episode) -> None:
         """Write one turn of the run; when this returns it is in the file."""
         if self._run is None:
-            raise BadInput("a turn of no run; begin one first")
+            raise BadInput("no run has begun; call begin() first")
         row = {"run": self._run, **_columns(episode)}
         with refusals(self._path, to="append"), transaction(self._connection):
             turn = _insert(self._connection, "turns", row)
@@ -59,10 +59,10 @@ class HistoryFile:
                 self._connection.execute("DELETE FROM turns WHERE turn <= ?", (oldest,))
 
     def close(self) -> None:
-        """Leave one plain file behind; closing twice is closing once."""
+        """Close the file, which is then a single plain file. Closing twice is allowed."""
         with suppress(sqlite3.Error):
-            # Without its write-ahead log it can be copied, and read from where nothing can be
-            # written. While someone else has it open that cannot be, and need not be now.
+            # Without its write-ahead log it can be copied, and read in a read-only folder. This
+            # fails while another process has it open, which does no harm.
             self._connection.execute("PRAGMA busy_timeout = 0")
             self._connection.execute("PRAGMA journal_mode = DELETE")
         self._connection.close()
@@ -106,7 +106,7 @@ def _columns(episode: Episode) -> dict[str, str | bytes | float | None]:
 
 
 def _unicode(text: str) -> str:
-    """Return *text* without the halves of characters that file names may bring along."""
+    """Return *text* without the lone surrogates that file names may contain."""
     return text.encode(errors="backslashreplace").decode()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from sojourn.host.server import Host, Settings
+from sojourn.host.server import Host, HostSettings
 
 __all__ = ["main"]
 
@@ -14,7 +14,9 @@ __all__ = ["main"]
 def main(text: str) -> None:
     """Run a host until its controller is gone."""
     settings = msgspec.json.decode(
-        text, type=Settings, dec_hook=lambda kind, value: kind(value) if kind is Path else value
+        text,
+        type=HostSettings,
+        dec_hook=lambda kind, value: kind(value) if kind is Path else value,
     )
     asyncio.run(Host(settings).run())
 

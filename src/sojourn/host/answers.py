@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from sojourn.host.messages import Answer
 
-__all__ = ["Answers"]
+__all__ = ["AnswerMemory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class _Known:
 
 
 @dataclass(slots=True)
-class Answers:
+class AnswerMemory:
     """Answers by the identity of their record, the latest *most_bytes* of them."""
 
     most_bytes: int

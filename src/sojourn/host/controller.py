@@ -21,7 +21,7 @@ from typing import BinaryIO, Self
 import msgspec
 
 from sojourn.errors import EngineError
-from sojourn.host.counting import Tally
+from sojourn.host.counting import HostTally
 from sojourn.host.messages import Frames, framed
 from sojourn.host.reports import (
     Ask,
@@ -33,10 +33,10 @@ from sojourn.host.reports import (
     Measure,
     Reached,
     Report,
-    Scale,
+    ScaleProcessors,
     Stopped,
 )
-from sojourn.host.server import TOKEN, Settings
+from sojourn.host.server import TOKEN, HostSettings
 
 __all__ = ["Controller"]
 
@@ -72,7 +72,7 @@ class Controller:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._lock = threading.Lock()
         self._hosts: dict[str, _Host] = {}
-        self._tallies: dict[str, list[Tally]] = {}
+        self._tallies: dict[str, list[HostTally]] = {}
         self._stopped: dict[str, str] = {}
         self._server: asyncio.AbstractServer | None = None
         self._draining = False
@@ -102,7 +102,7 @@ class Controller:
                 host.process.kill()
                 host.process.wait()
 
-    def launch(self, settings: Settings) -> None:
+    def launch(self, settings: HostSettings) -> None:
         """Start a host, or start it again, and return at once.
 
         *settings* need not say where the controller is.
@@ -133,7 +133,7 @@ class Controller:
             )
         self._hosts[told.name] = _Host(process, token)
 
-    def start(self, settings: Settings, *, patience_s: float = 60.0) -> Path:
+    def start(self, settings: HostSettings, *, patience_s: float = 60.0) -> Path:
         """Start a host, and return where feeds reach it once a processor is ready.
 
         Raise `EngineError` if it breaks.
@@ -147,7 +147,7 @@ class Controller:
         """Tell a host how many processors it should have, or once it has come."""
         host = self._hosts.get(name)
         if host is None:
-            raise EngineError(f"{name}: its host is not there")
+            raise EngineError(f"{name} has no host")
         host.wanted = processors
         self._loop.call_soon_threadsafe(self._tell_wanted, host)
 
@@ -176,11 +176,12 @@ class Controller:
                 raise EngineError(f"{name}: {host.broken}")
             status = host.process.poll()
             if status is not None:
-                raise EngineError(f"{name}: its host ended with status {status}")
+                raise EngineError(f"{name}: its host exited with status {status}")
             if time.monotonic() > until_s:
                 why = f": {host.missing}" if host.missing else ""
                 raise EngineError(
-                    f"{name}: no {processors} processors within {patience_s:g} s{why}"
+                    f"{name}: {host.running} of {processors} processors are ready after "
+                    f"{patience_s:g} s{why}"
                 )
             time.sleep(_LOOK_S)
 
@@ -195,7 +196,7 @@ class Controller:
     def ended(self) -> dict[str, str]:
         """Return the hosts that run no more, and why."""
         return {
-            name: host.broken or f"its host ended with status {status}"
+            name: host.broken or f"its host exited with status {status}"
             for name, host in self._hosts.items()
             if (status := host.process.poll()) is not None
         }
@@ -204,7 +205,7 @@ class Controller:
         """Return the operators at which a record stops the application, and why."""
         return dict(self._stopped)
 
-    def tallies(self) -> dict[str, list[Tally]]:
+    def tallies(self) -> dict[str, list[HostTally]]:
         """Return what hosts reported since this was last asked."""
         with self._lock:
             taken, self._tallies = self._tallies, {}
@@ -231,7 +232,7 @@ class Controller:
 
     def _tell_wanted(self, host: _Host) -> None:
         if host.writer is not None and host.wanted is not None:
-            host.writer.write(framed(Scale(host.wanted)))
+            host.writer.write(framed(ScaleProcessors(host.wanted)))
 
     async def _heard(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         frames, known = Frames(), False

@@ -4,17 +4,17 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from sojourn.host.hot_key import HotKey
+from sojourn.host.hot_key import HotKeyCounter
 from sojourn.host.messages import Record
 from sojourn.host.tracing import Trace
 
-__all__ = ["Counters", "Counts", "State", "Tally"]
+__all__ = ["Counters", "HostState", "HostTally", "ProcessorCounts"]
 
 # While nobody asks for them: some 100 a second come, and the loop asks every few seconds.
 _MOST_TRACES = 20_000
 
 
-class Counts(msgspec.Struct, array_like=True, frozen=True):
+class ProcessorCounts(msgspec.Struct, array_like=True, frozen=True):
     """What one processor did: records, and the sums of times and of their squares."""
 
     processor: str
@@ -27,7 +27,7 @@ class Counts(msgspec.Struct, array_like=True, frozen=True):
     memory_bytes: int = 0
 
 
-class State(msgspec.Struct, array_like=True, frozen=True):
+class HostState(msgspec.Struct, array_like=True, frozen=True):
     """How a host is at the moment. What is replayed, retried and dead counts from its start.
 
     So do *batches*: how often a feed has begun one. *missing* says why fewer processors run
@@ -46,7 +46,7 @@ class State(msgspec.Struct, array_like=True, frozen=True):
     missing: str = ""
 
 
-class Tally(msgspec.Struct, array_like=True, frozen=True):
+class HostTally(msgspec.Struct, array_like=True, frozen=True):
     """What happened at an operator until *at_s* of the machine's clock.
 
     *positions* are the offsets that come next, by stream and partition. *bytes* went through
@@ -57,8 +57,8 @@ class Tally(msgspec.Struct, array_like=True, frozen=True):
 
     since_s: float
     at_s: float
-    state: State
-    processors: list[Counts]
+    state: HostState
+    processors: list[ProcessorCounts]
     positions: dict[str, dict[int, int]]
     bytes: dict[str, int]
     transfers: tuple[int, float]
@@ -83,7 +83,7 @@ class Counters:
     >>> counters = Counters(since_s=100.0)
     >>> counters.arrived(Record(0, "lines/0/7", b"four", "lines", offset=7))
     >>> counters.served("a-1", service_s=0.3, wait_s=0.1, cpu_s=0.0)
-    >>> tally = counters.taken(101.5, State(), memory={"a-1": 1024, "a-2": 2048})
+    >>> tally = counters.taken(101.5, HostState(), memory={"a-1": 1024, "a-2": 2048})
     >>> tally.positions, tally.bytes, [counts.served for counts in tally.processors]
     ({'lines': {0: 8}}, {'lines': 4}, [1, 0])
     """
@@ -95,7 +95,7 @@ class Counters:
     _bytes: dict[str, int] = field(default_factory=dict)
     _transfers: tuple[int, float] = (0, 0.0)
     _traces: list[Trace] = field(default_factory=list)
-    _hot_key: HotKey = field(default_factory=HotKey)
+    _hot_key: HotKeyCounter = field(default_factory=HotKeyCounter)
 
     def arrived(self, record: Record) -> None:
         """Count a record that a feed brought."""
@@ -137,10 +137,10 @@ class Counters:
         else:
             self.untold += 1
 
-    def taken(self, at_s: float, state: State, *, memory: dict[str, int]) -> Tally:
+    def taken(self, at_s: float, state: HostState, *, memory: dict[str, int]) -> HostTally:
         """Return what was counted, and begin anew; *memory* is that of processors there are."""
         names = dict.fromkeys((*self._sums, *memory))
-        tally = Tally(
+        tally = HostTally(
             since_s=self.since_s,
             at_s=at_s,
             state=state,
@@ -155,12 +155,12 @@ class Counters:
             hottest=self._hot_key.part,
         )
         self.since_s, self._sums, self._bytes, self._traces = at_s, {}, {}, []
-        self._transfers, self._hot_key = (0, 0.0), HotKey()
+        self._transfers, self._hot_key = (0, 0.0), HotKeyCounter()
         return tally
 
 
-def _counts(name: str, sums: _Sums, memory_bytes: int) -> Counts:
-    return Counts(
+def _counts(name: str, sums: _Sums, memory_bytes: int) -> ProcessorCounts:
+    return ProcessorCounts(
         processor=name,
         served=sums.served,
         service_s=sums.service_s,

@@ -13,8 +13,8 @@ from heapq import heappop, heappush
 from msgspec.structs import replace
 
 from sojourn.app.operator import OnError
-from sojourn.host.answers import Answers
-from sojourn.host.in_hand import Feed, Job, Processor, Round
+from sojourn.host.answers import AnswerMemory
+from sojourn.host.in_hand import FeedInHand, Processor, RecordInHand, Round
 from sojourn.host.instructions import (
     Fail,
     Finish,
@@ -22,10 +22,10 @@ from sojourn.host.instructions import (
     Grant,
     Instruction,
     Keep,
-    Kill,
+    KillProcessor,
     NotKept,
     Reply,
-    Start,
+    StartProcessor,
 )
 from sojourn.host.keyed_queue import KeyedQueue
 from sojourn.host.latest import Latest
@@ -69,21 +69,21 @@ class Desk:
         self._on_error, self._ahead = on_error or OnError(), ahead
         self._wanted = self._number = 0
         self._pace_s: float | None = None
-        self._queue: KeyedQueue[Job] = KeyedQueue()
-        self._homeless: list[Job] = []
+        self._queue: KeyedQueue[RecordInHand] = KeyedQueue()
+        self._homeless: list[RecordInHand] = []
         self._processors: dict[int, Processor] = {}
         self._here: set[int] = set()
         self._idle: list[int] = []
         self._in_service = self._in_lanes = 0
         self._arrived = 0
-        self._rounds: dict[int, Job] = {}
+        self._rounds: dict[int, RecordInHand] = {}
         self._latest = latest or Latest()
         self._one_lesson_at_a_time = False
         self._starts = Starts()
-        self._feeds: dict[int, Feed] = {}
+        self._feeds: dict[int, FeedInHand] = {}
         self._batches: dict[tuple[str, int], int] = {}
-        self._answers = Answers(remembered_bytes)
-        self._orphans: dict[str, list[Job]] = {}
+        self._answers = AnswerMemory(remembered_bytes)
+        self._orphans: dict[str, list[RecordInHand]] = {}
         self.draining = False
         self._begun: dict[tuple[str, int], int] = {}
         self.replayed = self.retried = self.dead = self.batches = 0
@@ -162,7 +162,7 @@ class Desk:
         # one that failed had begun before the drain, and is to end
         again = batch <= self._begun.get(place, -1)
         shut = self.draining and hello.brings is None and not again
-        self._feeds[feed] = Feed(feed, place, batch, hello.brings or 0, shut=shut)
+        self._feeds[feed] = FeedInHand(feed, place, batch, hello.brings or 0, shut=shut)
         return self._grants()
 
     def knows(self, record: Record) -> bool:
@@ -242,7 +242,7 @@ class Desk:
         """Return what to do when a processor can take its first record."""
         processor = self._processors.get(name)
         if processor is None:
-            return [Kill(name)]
+            return [KillProcessor(name)]
         self._starts.succeeded()
         processor.ready = True
         processor.to_know = deque(self._latest.records)
@@ -270,7 +270,7 @@ class Desk:
         processor.since_s = now_s
         self._in_service -= number
         done: list[Instruction] = []
-        back: list[Job] = []
+        back: list[RecordInHand] = []
         for job, result in zip(jobs, results, strict=True):
             if result.skipped:
                 back.append(job)
@@ -314,7 +314,7 @@ class Desk:
         done = self._learnt_nothing(processor, reason)
         jobs, processor.jobs = processor.jobs, []
         self._in_service -= len(jobs)
-        back: list[Job] = []
+        back: list[RecordInHand] = []
         for job in jobs:
             job.deaths += not late
             if job.round is not None:
@@ -344,7 +344,7 @@ class Desk:
         names = range(self._number + 1, self._number + 1 + missing)
         self._number += missing
         self._processors |= {name: Processor(now_s) for name in names}
-        return [Start(name) for name in names]
+        return [StartProcessor(name) for name in names]
 
     def _let_go(self, name: int) -> list[Instruction]:
         processor = self._processors[name]
@@ -365,7 +365,7 @@ class Desk:
 
     def _gone(self, name: int) -> list[Instruction]:
         del self._processors[name]
-        return [Kill(name)]
+        return [KillProcessor(name)]
 
     def _taught(self, name: int, processor: Processor, now_s: float) -> list[Instruction]:
         """Tell a processor the next that it has to know; when it knows all, it counts."""
@@ -401,12 +401,12 @@ class Desk:
 
     # -- inside: records --------------------------------------------------------------------
 
-    def _taken(self, feed: Feed, record: Record) -> Job:
+    def _taken(self, feed: FeedInHand, record: Record) -> RecordInHand:
         """Return a record as a job, which may be under way if it comes again."""
         orphans = self._orphans.get(record.identity)
         if not orphans:
             self._arrived += 1
-            job = Job(feed, record, self._arrived)
+            job = RecordInHand(feed, record, self._arrived)
             if record.everyone:
                 self._for_everyone(job)
             else:
@@ -423,7 +423,7 @@ class Desk:
                 self._queue.give_back([job])
         return job
 
-    def _disown(self, job: Job) -> None:
+    def _disown(self, job: RecordInHand) -> None:
         """Take a record off those that will come again."""
         orphans = self._orphans.get(job.record.identity, [])
         if job in orphans:
@@ -431,18 +431,20 @@ class Desk:
         if not orphans:
             self._orphans.pop(job.record.identity, None)
 
-    def _release(self, job: Job) -> None:
+    def _release(self, job: RecordInHand) -> None:
         if job.round is None:
             self._queue.release(job)
 
-    def _may_retry(self, job: Job) -> bool:
+    def _may_retry(self, job: RecordInHand) -> bool:
         job.tries += 1
         again = job.tries <= self._on_error.retries
         job.alone = True
         self.retried += again
         return again
 
-    def _condemned(self, job: Job, reason: str, traceback: str = "") -> list[Instruction]:
+    def _condemned(
+        self, job: RecordInHand, reason: str, traceback: str = ""
+    ) -> list[Instruction]:
         """Do with a record that failed what the operator's policy says."""
         if self._on_error.then == "dead_letter":
             self.dead += 1
@@ -456,7 +458,7 @@ class Desk:
             return []
         return [Fail(job.feed.number, job.record, reason, traceback)]
 
-    def _answered(self, job: Job, answer: Answer) -> list[Instruction]:
+    def _answered(self, job: RecordInHand, answer: Answer) -> list[Instruction]:
         feed, identity = job.feed, job.record.identity
         self._release(job)
         self._answers.keep(
@@ -482,7 +484,7 @@ class Desk:
 
     # -- inside: records for everyone -------------------------------------------------------
 
-    def _for_everyone(self, job: Job) -> None:
+    def _for_everyone(self, job: RecordInHand) -> None:
         """Let a record wait for each processor there is, or for the first that comes."""
         here = [processor for processor in self._processors.values() if processor.here]
         job.round = Round(len(here))
@@ -495,7 +497,7 @@ class Desk:
             self._homeless.append(job)
 
     def _did_its_part(
-        self, processor: Processor, job: Job, here: Round, result: Result
+        self, processor: Processor, job: RecordInHand, here: Round, result: Result
     ) -> list[Instruction]:
         """Take note of what a record for everyone came to at one processor."""
         if result.error:
@@ -518,7 +520,7 @@ class Desk:
         return self._rounded_off(job, here)
 
     def _missed(
-        self, job: Job, here: Round, reason: str = "", *, late: bool = False
+        self, job: RecordInHand, here: Round, reason: str = "", *, late: bool = False
     ) -> list[Instruction]:
         """Do without a processor that is gone: the others have the record."""
         here.died = here.died or reason
@@ -527,7 +529,7 @@ class Desk:
         here.left -= 1
         return self._rounded_off(job, here)
 
-    def _rounded_off(self, job: Job, here: Round) -> list[Instruction]:
+    def _rounded_off(self, job: RecordInHand, here: Round) -> list[Instruction]:
         """Answer a record for everyone, once, when nobody has it to do any more."""
         if here.left:
             return []
@@ -542,7 +544,7 @@ class Desk:
         self._for_everyone(job)  # all that had it are gone, and nobody has done it
         return []
 
-    def _kept(self, job: Job) -> list[Instruction]:
+    def _kept(self, job: RecordInHand) -> list[Instruction]:
         """Keep a record for processors that start later, if it has a key and is the latest."""
         if job.key is None or self._latest.has_newer(job.place, job.record):
             return []

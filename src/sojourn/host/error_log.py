@@ -8,7 +8,7 @@ _EVERY_S = 60.0
 
 
 @dataclass(slots=True)
-class _Kind:
+class _ErrorKind:
     error: str
     more: int = 0
 
@@ -27,7 +27,7 @@ class ErrorLog:
     """
 
     most_kinds: int = 100
-    _kinds: dict[str, _Kind] = field(default_factory=dict)
+    _kinds: dict[str, _ErrorKind] = field(default_factory=dict)
     _others: int = 0
     _told_s: float | None = None
 
@@ -40,7 +40,7 @@ class ErrorLog:
         if len(self._kinds) >= self.most_kinds:
             self._others += 1
             return ""
-        self._kinds[name] = _Kind(error.partition("\n")[0])
+        self._kinds[name] = _ErrorKind(error.partition("\n")[0])
         told = f"record {record}: {error}" if record else error
         return f"{told}\n{traceback}" if traceback else told
 

@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass, field
 
-__all__ = ["HotKey"]
+__all__ = ["HotKeyCounter"]
 
 
 @dataclass(slots=True)
-class HotKey:
+class HotKeyCounter:
     """Counts keys as Misra and Gries do (1982): at least all that *most* keys may have.
 
     A key of which there are n is counted between n - N/most and n times, N being all.
 
-    >>> hot = HotKey()
+    >>> hot = HotKeyCounter()
     >>> for key in "abacad":
     ...     hot.count(key)
     >>> hot.part

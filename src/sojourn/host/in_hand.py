@@ -3,13 +3,13 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from sojourn.host.messages import Output, Record
+from sojourn.host.messages import OutputRecord, Record
 
-__all__ = ["Feed", "Job", "Processor", "Round"]
+__all__ = ["FeedInHand", "Processor", "RecordInHand", "Round"]
 
 
 @dataclass(slots=True, eq=False)
-class Feed:
+class FeedInHand:
     """Records that it may still send, and those not answered yet, by number.
 
     One that came too late is *shut*: it gets nothing. One that has *left* will bring its
@@ -23,12 +23,12 @@ class Feed:
     shut: bool = False
     left: bool = False
     credit: int = 0
-    open: "dict[int, Job]" = field(default_factory=dict)
+    open: "dict[int, RecordInHand]" = field(default_factory=dict)
     ended: bool = False
 
 
 @dataclass(slots=True, eq=False)
-class Job:
+class RecordInHand:
     """A record in hand: whose, and tried how often.
 
     One that was with others when their processor died or hung is given *alone* from then on.
@@ -36,7 +36,7 @@ class Job:
     then none behind it.
     """
 
-    feed: Feed
+    feed: FeedInHand
     record: Record
     place: int = 0
     tries: int = 0
@@ -60,7 +60,7 @@ class Round:
 
     left: int
     did: int = 0
-    outputs: list[Output] = field(default_factory=list)
+    outputs: list[OutputRecord] = field(default_factory=list)
     error: str = ""
     traceback: str = ""
     died: str = ""
@@ -79,8 +79,8 @@ class Processor:
     ready: bool = False
     lost: bool = False
     going: bool = False
-    jobs: list[Job] = field(default_factory=list)
-    lane: deque[Job] = field(default_factory=deque)
+    jobs: list[RecordInHand] = field(default_factory=list)
+    lane: deque[RecordInHand] = field(default_factory=deque)
     tried: int = 0
     to_know: deque[Record] = field(default_factory=deque)
     learning: list[Record] = field(default_factory=list)

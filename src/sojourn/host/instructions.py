@@ -11,10 +11,10 @@ __all__ = [
     "Grant",
     "Instruction",
     "Keep",
-    "Kill",
+    "KillProcessor",
     "NotKept",
     "Reply",
-    "Start",
+    "StartProcessor",
 ]
 
 
@@ -31,14 +31,14 @@ class Give:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartProcessor:
     """Start a processor; it is counted once it is ready."""
 
     processor: int
 
 
 @dataclass(frozen=True, slots=True)
-class Kill:
+class KillProcessor:
     """End a processor that has nothing to do, or takes too long."""
 
     processor: int
@@ -96,4 +96,6 @@ class NotKept:
     reason: str
 
 
-Instruction = Give | Start | Kill | Grant | Reply | Fail | Finish | Keep | NotKept
+Instruction = (
+    Give | StartProcessor | KillProcessor | Grant | Reply | Fail | Finish | Keep | NotKept
+)

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from sojourn.errors import BadInput
-from sojourn.host.messages import Output, Record
+from sojourn.host.messages import OutputRecord, Record
 
 __all__ = ["Job", "load"]
 
@@ -21,7 +21,7 @@ class Job(Protocol):
         """Prepare this processor: load a model, open a connection."""
         ...
 
-    def __call__(self, record: Record, /) -> Sequence[Output]:
+    def __call__(self, record: Record, /) -> Sequence[OutputRecord]:
         """Return what *record* sends on."""
         ...
 

@@ -19,7 +19,7 @@ class Latest:
     >>> [record.payload for record in latest.records]
     [b'new']
     >>> latest.keep(3, Record(3, "c", b"more", key="other"))
-    'there are 1 others already'
+    'the limit of 1 keys is reached'
     """
 
     most: int = 10_000
@@ -44,9 +44,9 @@ class Latest:
             return ""
         self.drop(record)
         if len(self._kept) >= self.most:
-            return f"there are {self.most} others already"
+            return f"the limit of {self.most} keys is reached"
         if self._bytes + record.size_bytes > self.most_bytes:
-            return f"those that are kept would take more than {self.most_bytes} bytes"
+            return f"the limit of {self.most_bytes} bytes is reached"
         self._kept[name] = place, record
         self._bytes += record.size_bytes
         return ""

@@ -11,6 +11,7 @@ import msgspec
 __all__ = [
     "Answer",
     "Answers",
+    "Assignment",
     "Credit",
     "Done",
     "End",
@@ -22,7 +23,7 @@ __all__ = [
     "Hello",
     "Leave",
     "NotReady",
-    "Output",
+    "OutputRecord",
     "PassedBy",
     "Ready",
     "Record",
@@ -30,7 +31,6 @@ __all__ = [
     "Result",
     "Stay",
     "ToFeed",
-    "Work",
     "framed",
 ]
 
@@ -71,7 +71,7 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
         return len(self.payload) + sum(map(len, self.blobs.values()))
 
 
-class Output(msgspec.Struct, array_like=True, frozen=True):
+class OutputRecord(msgspec.Struct, array_like=True, frozen=True):
     """A record that an operator sends to a stream."""
 
     stream: str
@@ -91,7 +91,7 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
     """
 
     number: int
-    outputs: Sequence[Output] = ()
+    outputs: Sequence[OutputRecord] = ()
     dead: str = ""
     traceback: str = ""
     tries: int = 0
@@ -172,7 +172,7 @@ class NotReady(msgspec.Struct, tag=True, array_like=True, frozen=True):
     traceback: str = ""
 
 
-class Work(msgspec.Struct, array_like=True, frozen=True):
+class Assignment(msgspec.Struct, array_like=True, frozen=True):
     """What a processor is to do next, one after the other."""
 
     records: list[Record]
@@ -184,7 +184,7 @@ class Result(msgspec.Struct, array_like=True, frozen=True):
     One is *skipped* if another of its key, given with it, failed before it.
     """
 
-    outputs: list[Output]
+    outputs: list[OutputRecord]
     error: str = ""
     took_s: float = 0.0
     cpu_s: float = 0.0

@@ -8,7 +8,7 @@ from sojourn.app.operator import PythonOperator
 from sojourn.app.output import output_of
 from sojourn.app.payload import Codec
 from sojourn.errors import BadInput, BadRecord
-from sojourn.host.messages import Output, Record
+from sojourn.host.messages import OutputRecord, Record
 from sojourn.host.sizes import blobs_bytes
 
 __all__ = ["OperatorJob", "of_application"]
@@ -21,12 +21,12 @@ def of_application(argument: str) -> "OperatorJob":
     """
     address, _, name = argument.rpartition(" ")
     if not address:
-        raise BadInput(f"{argument!r} names no operator; write package.module:app operator")
+        raise BadInput(f"{argument!r} has no operator; write package.module:app operator")
     operator = load(address).operators.get(name)
     if not isinstance(operator, PythonOperator):
         raise BadInput(
-            f"{address} has no operator {name!r} that is a function; "
-            "check the name, native ones run in Spark"
+            f"{address} has no Python operator {name!r}; check the name: native operators run "
+            "in Spark"
         )
     return OperatorJob(operator)
 
@@ -46,7 +46,7 @@ class OperatorJob:
         if self._operator.set_up is not None:
             self._before = (self._operator.set_up(),)
 
-    def __call__(self, record: Record, /) -> Iterator[Output]:
+    def __call__(self, record: Record, /) -> Iterator[OutputRecord]:
         """Yield what the function does."""
         values = self._read[record.stream].decode(record.payload, record.blobs)
         arguments: tuple[Any, ...] = values
@@ -62,8 +62,8 @@ class OperatorJob:
             if 0 < record.room < size:
                 raise BadRecord(
                     f"operators.{self._operator.name}.emits.{stream}",
-                    f"a record of {size} bytes, and Kafka takes {record.room} beside key and "
-                    "headers; send less, or raise max.request.size of the application and "
-                    "max.message.bytes of the topic",
+                    f"a record of {size} bytes is too large: Kafka takes {record.room} beside "
+                    "key and headers; send less, or raise max.request.size of the application "
+                    "and max.message.bytes of the topic",
                 )
-            yield Output(stream, payload, dict(blobs))
+            yield OutputRecord(stream, payload, dict(blobs))

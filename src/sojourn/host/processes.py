@@ -17,12 +17,12 @@ import psutil
 
 from sojourn.errors import EngineError
 from sojourn.host.messages import (
+    Assignment,
     Frames,
     FromProcessor,
     NotReady,
     Ready,
     Record,
-    Work,
     framed,
 )
 from sojourn.host.template import Ended, Forked, FromTemplate, Loaded, NotForked
@@ -134,7 +134,7 @@ class Processes:
         """Let a processor work on records."""
         writer = self._all[number].writer
         if writer is not None:
-            writer.write(framed(Work(list(records))))
+            writer.write(framed(Assignment(list(records))))
 
     def let_go(self, number: int) -> None:
         """End a processor that has nothing to do; one in its set-up would not notice."""
@@ -174,7 +174,7 @@ class Processes:
             try:
                 ours, theirs = _socket_pair()
             except OSError as error:
-                why = f"no connection to it could be made (ulimit -n): {error}"
+                why = f"could not be started: no sockets left (ulimit -n): {error}"
                 asyncio.get_running_loop().call_soon(self._not_started, process, why)
                 continue
             with theirs:
@@ -183,7 +183,7 @@ class Processes:
                     socket.send_fds(self._template, [asked], [theirs.fileno()])
                 except OSError as error:
                     ours.close()
-                    why = f"it could not be asked for: {error}"
+                    why = f"could not be started: no answer from the template: {error}"
                     asyncio.get_running_loop().call_soon(self._not_started, process, why)
                     continue
             self._asked[process.number] = process
@@ -211,7 +211,7 @@ class Processes:
                         self._heard(message)
         writer.close()
         if not loaded.done():
-            loaded.set_result("the template process died while it imported the job")
+            loaded.set_result("the template process died while importing the application")
         elif not loaded.result():
             self.watcher.template_ended()
 
@@ -258,7 +258,7 @@ class Processes:
                 process.ready = True
             case NotReady(error):
                 if not process.reason.done():
-                    process.reason.set_result(f"was not set up: {error}")
+                    process.reason.set_result(f"failed in set_up: {error}")
         if not process.unwanted:
             self.watcher.said(process.number, message)
 

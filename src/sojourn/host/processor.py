@@ -10,7 +10,16 @@ import msgspec
 
 from sojourn.host.error_text import described
 from sojourn.host.job import Job
-from sojourn.host.messages import Done, Frames, NotReady, Ready, Record, Result, Work, framed
+from sojourn.host.messages import (
+    Assignment,
+    Done,
+    Frames,
+    NotReady,
+    Ready,
+    Record,
+    Result,
+    framed,
+)
 
 __all__ = ["run"]
 
@@ -18,7 +27,7 @@ _CHUNK = 1 << 16
 # Results of several records are told together, unless they take longer than that: then each
 # has its own time limit, and none waits for the next.
 _TOGETHER_S = 0.001
-_decode = msgspec.msgpack.Decoder(Work).decode
+_decode = msgspec.msgpack.Decoder(Assignment).decode
 
 
 def run(host: socket.socket, job: Job) -> None:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from sojourn.host.counting import Tally
+from sojourn.host.counting import HostTally
 
 __all__ = [
     "Ask",
@@ -15,7 +15,7 @@ __all__ = [
     "Measure",
     "Reached",
     "Report",
-    "Scale",
+    "ScaleProcessors",
     "Stopped",
 ]
 
@@ -41,7 +41,7 @@ class Report(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """What happened since the last report."""
 
     name: str
-    tally: Tally
+    tally: HostTally
 
 
 class Stopped(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -60,7 +60,7 @@ class Broken(msgspec.Struct, tag=True, array_like=True, frozen=True):
     token: str = ""
 
 
-class Scale(msgspec.Struct, tag=True, array_like=True, frozen=True):
+class ScaleProcessors(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """The controller wants so many processors."""
 
     processors: int
@@ -85,4 +85,4 @@ class Bye(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 FromHost = Here | Reached | Report | Stopped | Broken
-FromController = Scale | Ask | Drain | Measure | Bye
+FromController = ScaleProcessors | Ask | Drain | Measure | Bye

@@ -18,7 +18,7 @@ import msgspec
 
 from sojourn.app.operator import OnError
 from sojourn.errors import EngineError
-from sojourn.host.counting import Counters, State
+from sojourn.host.counting import Counters, HostState
 from sojourn.host.desk import Desk
 from sojourn.host.error_log import ErrorLog
 from sojourn.host.instructions import (
@@ -28,10 +28,10 @@ from sojourn.host.instructions import (
     Grant,
     Instruction,
     Keep,
-    Kill,
+    KillProcessor,
     NotKept,
     Reply,
-    Start,
+    StartProcessor,
 )
 from sojourn.host.latest_file import LatestFile
 from sojourn.host.log_lines import stamp
@@ -68,12 +68,12 @@ from sojourn.host.reports import (
     Measure,
     Reached,
     Report,
-    Scale,
+    ScaleProcessors,
     Stopped,
 )
 from sojourn.host.tracing import Trace, child_identity
 
-__all__ = ["TOKEN", "Host", "Settings"]
+__all__ = ["TOKEN", "Host", "HostSettings"]
 
 TOKEN = "SOJOURN_HOST_TOKEN"  # noqa: S105 - its name
 """The variable by which a host knows what to say to its controller."""
@@ -92,7 +92,7 @@ _from_controller = msgspec.msgpack.Decoder(FromController).decode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class HostSettings:
     """What a host runs, and where it is reached.
 
     *job* is `package.module:factory`, called with *argument*. Feeds connect to `feed.sock` in
@@ -117,7 +117,7 @@ class Settings:
 class Host:
     """One operator on one machine."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: HostSettings) -> None:
         self._settings = settings
         self._latest_file = LatestFile(settings.folder / "latest")
         self._latest = self._latest_file.read()
@@ -180,7 +180,7 @@ class Host:
         while some := await reader.read(_CHUNK):
             for body in frames.fed(some):
                 match _from_controller(body):
-                    case Scale(processors):
+                    case ScaleProcessors(processors):
                         self._do(self._desk.scaled(processors, monotonic()))
                     case Ask():
                         self._report()
@@ -201,7 +201,7 @@ class Host:
         if self._controller is None or self._unread() > _MOST_UNREAD_BYTES:
             return  # nothing is lost: it is all in the next one
         desk = self._desk
-        state = State(
+        state = HostState(
             wanted=desk.wanted,
             running=desk.running,
             waiting=desk.waiting,
@@ -216,7 +216,7 @@ class Host:
         tally = self._counters.taken(monotonic(), state, memory=self._memory())
         self._tell(Report(self._settings.name, tally))
         if self._counters.untold:
-            _log(f"{self._counters.untold} traces are lost: nobody asked for them in time")
+            _log(f"{self._counters.untold} traces dropped: the driver did not ask in time")
             self._counters.untold = 0
 
     def _unread(self) -> int:
@@ -246,10 +246,10 @@ class Host:
             now_s = monotonic()
             for number in self._desk.late(now_s, settings.limit_s):
                 self._late.add(number)
-                limit = f"longer than {settings.limit_s:g} s for one record"
+                limit = f"took longer than {settings.limit_s:g} s for one record"
                 self._processes.kill(number, limit)
             for number in self._desk.unready(now_s, settings.set_up_limit_s):
-                limit = f"longer than {settings.set_up_limit_s:g} s for its set-up"
+                limit = f"took longer than {settings.set_up_limit_s:g} s for its set_up"
                 self._processes.kill(number, limit)
             self._do(self._desk.time_passed(now_s))
             for line in self._errors.repeated(now_s):
@@ -335,11 +335,12 @@ class Host:
             self._desk.processor_died(number, f"its processor {reason}", monotonic(), late=late)
         )
         if self._desk.hopeless:
-            self._break(f"{self._desk.failures} processors in a row were not ready: {reason}")
+            failures = self._desk.failures
+            self._break(f"{failures} processors in a row did not start; the last {reason}")
 
     def template_ended(self) -> None:
         """End: no processor could be started any more."""
-        self._break("the process that processors are forked from ended")
+        self._break("the template process, which starts processors, ended")
 
     def _count(self, number: int, results: list[Result]) -> None:
         given = self._given[number]
@@ -378,7 +379,7 @@ class Host:
             self._tell(Reached(self._settings.name, *reached))
 
     def _carry_out(
-        self, instruction: Give | Start | Kill | Grant | Fail | Keep | NotKept
+        self, instruction: Give | StartProcessor | KillProcessor | Grant | Fail | Keep | NotKept
     ) -> None:
         match instruction:
             case Give():
@@ -386,11 +387,11 @@ class Host:
             case Keep(record):
                 self._keep(record)
             case NotKept(record, reason):
-                told = f"not kept for processors that start later: {reason}"
+                told = f"processors that start later will not get this record: {reason}"
                 _log(self._errors.seen(told, "", record.identity))
-            case Start(processor):
+            case StartProcessor(processor):
                 self._processes.start(processor)
-            case Kill(processor):
+            case KillProcessor(processor):
                 self._given.pop(processor, None)
                 self._processes.let_go(processor)
             case Grant(feed, number):
@@ -407,8 +408,8 @@ class Host:
     def _why_it_stops(self, reason: str, traceback: str) -> str:
         """Return the reason, first in short, with where it was raised and the way out."""
         way_out = (
-            f"correct {self._settings.name} and start the application again, which goes on at "
-            'this record; or leave such records aside with on_error="dead_letter"'
+            f"correct {self._settings.name} and start the application again: it continues with "
+            'this record; or set on_error="dead_letter" to put such records aside'
         )
         return "\n".join(part for part in (reason, traceback, way_out) if part)
 
@@ -416,7 +417,11 @@ class Host:
         try:
             self._latest_file.add(record, self._latest)
         except OSError as error:  # a full disk: as long as this host lives, it has them
-            _log(self._errors.seen(f"not kept for another host: {error}", "", record.identity))
+            _log(
+                self._errors.seen(
+                    f"a restarted host will not have this record: {error}", "", record.identity
+                )
+            )
 
     def _give(self, given: Give) -> None:
         now_s = time()

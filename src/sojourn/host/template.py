@@ -82,12 +82,12 @@ def main(fd: int, parent: int, spec: str, argument: str) -> None:
 def _forked(host: socket.socket, number: int, fds: list[int], job: Job) -> Forked | NotForked:
     """Start a processor, if the system lets us."""
     if not fds:  # it was not passed on
-        return NotForked(number, "there are too many open files (ulimit -n)")
+        return NotForked(number, "could not be started: too many open files (ulimit -n)")
     with socket.socket(fileno=fds[0]) as end:
         try:
             return Forked(number, _fork(host, end, job))
         except OSError as error:
-            return NotForked(number, f"no process could be started (ulimit -u): {error}")
+            return NotForked(number, f"could not be started: no process (ulimit -u): {error}")
 
 
 def _fork(host: socket.socket, end: socket.socket, job: Job) -> int:
@@ -121,7 +121,7 @@ def _reap(host: socket.socket) -> None:
         if pid == 0:
             return
         code = os.waitstatus_to_exitcode(status)
-        reason = f"killed by signal {-code}" if code < 0 else f"ended with status {code}"
+        reason = f"was killed by signal {-code}" if code < 0 else f"exited with status {code}"
         host.sendall(framed(Ended(pid, reason)))
 
 

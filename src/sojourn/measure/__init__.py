@@ -1,1 +1,1 @@
-"""What happened: counters, moments and distributions, from processors to operators."""
+"""Measurement: from counters of processors to observations of operators."""

@@ -1,8 +1,8 @@
-"""From what processors counted to what happened at operators (DRS's measurer, IV-A).
+"""From the counters of processors to the observation of operators (DRS's measurer, IV-A).
 
-- arrivals per second: all counted, over the time
-- service and wait: the samples of all processors, pooled, but for outliers
-- computing: the CPU seconds of all processors, over all that they served
+- arrivals per second: all that were counted, over the time
+- service and wait: the samples of all processors, pooled, without outliers
+- CPU time: the CPU seconds of all processors, over the records they served
 - variability of arrivals: the index of dispersion of the counts in bins, variance over mean,
   which for long bins is the scv that a queue sees, correlations included
 """
@@ -23,29 +23,29 @@ from sojourn.topology import Topology
 __all__ = ["LEAST_BINS", "LEAST_PER_BIN", "aggregate", "dispersion"]
 
 LEAST_BINS = 30
-"""Of n bins the dispersion has a relative standard error of √(2/(n-1)): 26 % of 30."""
+"""With n bins the relative standard error of the dispersion is √(2/(n-1)): 26 % for 30."""
 LEAST_PER_BIN = 5
-"""With fewer arrivals per bin every stream looks like Poisson, but for those in batches."""
+"""With fewer arrivals per bin every stream looks like Poisson, unless it comes in batches."""
 
-# A change of the load is told by so many bins before it and after it, and it makes more than
-# this part of the variance. Chance makes a fifth in 30 bins, and hardly ever a half.
+# A change of the load needs at least this many bins before and after it, and makes up more than
+# this part of the variance. By chance it is a fifth in 30 bins, and hardly ever a half.
 _LEAST_SIDE, _MOST_BETWEEN = 3, 0.6
 
-# A processor is left out if its mean is this many times the median of all, or the median
-# that many times its mean, and that many standard errors away from it.
+# A processor is an outlier if its mean is this many times the median of all, or the median this
+# many times its mean, and they are this many standard errors apart.
 _FAR = 10
 
 
 def aggregate(
     pull: Pull, topology: Topology, *, every_s: float, last_s: float | None = None
 ) -> Observation:
-    """Return what happened in the interval of *pull*, asked for every *every_s*.
+    """Return the observation of the interval of *pull*; pulls are *every_s* apart.
 
-    *last_s* is when the pull before this one ended, if there was one. Whatever the numbers
-    are, nothing is raised: the observation is then not usable, and its reason says why.
+    *last_s* is the end of the pull before, if there was one. Invalid numbers raise nothing: the
+    observation is then not usable, and its reason says why.
 
-    While the application is warming, service times, what the way takes and what else keeps
-    the cores busy are left out: they are those of a start, and what was known before is better.
+    While the application is warming up, service times, transfer times and busy cores are left
+    out: they are not representative, and the values known before are better.
     """
     for reason in faults(pull, topology, every_s=every_s, last_s=last_s):
         return Observation.unusable(pull.since_s, pull.at_s, reason)
@@ -75,9 +75,9 @@ def aggregate(
 def dispersion(counts: Sequence[int]) -> tuple[float | None, int]:
     """Return the variance over the mean of *counts* in bins, and of how many bins.
 
-    Neighbouring bins are joined as long as `LEAST_BINS` are left, because short bins see
-    single gaps instead of bursts. None where there are fewer, or less than `LEAST_PER_BIN`
-    in each, or the load itself changed meanwhile: that is no burst, and no queue sees it again.
+    Neighbouring bins are joined while `LEAST_BINS` are left, because short bins show single
+    gaps instead of bursts. None if there are fewer bins, or less than `LEAST_PER_BIN` arrivals
+    in each, or the load changed in the interval, which is not a burst.
 
     >>> dispersion([4, 16] * 30)  # the bins are joined in pairs, and these are all alike
     (0.0, 30)
@@ -98,9 +98,9 @@ def dispersion(counts: Sequence[int]) -> tuple[float | None, int]:
 
 
 def _changed(counts: NDArray[np.float64]) -> bool:
-    """Tell whether counts were of one size, and from some bin on of another.
+    """Tell whether the mean of the counts changed at some bin.
 
-    Then most of what they vary by is the difference between the means before and after.
+    Then most of their variance is the difference between the means before and after it.
     """
     number, total = len(counts), float(((counts - counts.mean()) ** 2).sum())
     if total == 0:
@@ -115,18 +115,18 @@ def _operator(report: OperatorReport, lasted_s: float, notes: list[str]) -> Obse
     processors = tuple(one_each(report.processors).values())
     if len(processors) < len(report.processors):
         again = len(report.processors) - len(processors)
-        notes.append(f"{report.name}: reports that came twice count once ({again})")
+        notes.append(f"{report.name}: duplicate reports ignored ({again})")
     lost = 1.0
     if 0 < len(processors) < report.running:
         lost = report.running / len(processors)
         notes.append(
             f"{report.name}: {len(processors)} of {report.running} processors reported; "
-            f"what they served counts {lost:.3g} times"
+            f"records served are scaled by {lost:.3g}"
         )
     if report.counted_ratio < 1:
         notes.append(
-            f"{report.name}: arrivals were counted in {report.counted_ratio:.3g} of its queues "
-            f"and count {1 / report.counted_ratio:.3g} times"
+            f"{report.name}: arrivals were counted in {report.counted_ratio:.3g} of its "
+            f"queues; they are scaled by {1 / report.counted_ratio:.3g}"
         )
     whole = floor(lasted_s / report.bin_s + BIN_SLACK)
     scv, bins = dispersion(report.arrivals[:whole]) if report.counted_ratio == 1 else (None, 0)
@@ -162,7 +162,7 @@ def _without_times(seen: ObservedOperator) -> ObservedOperator:
 
 
 def _cpu_s(processors: Sequence[ProcessorReport]) -> float | None:
-    """Return the mean CPU seconds of a record; None where none was served, or none counted."""
+    """Return the mean CPU seconds of a record; None if none was served or they are unknown."""
     served = sum(float(processor.served) for processor in processors)
     total_s = sum(float(processor.cpu_s) for processor in processors)
     return total_s / served if served > 0 and total_s > 0 else None
@@ -187,10 +187,10 @@ def _moments(*counters: float) -> Moments:
 def _without_outliers(
     operator: str, processors: Sequence[ProcessorReport], notes: list[str]
 ) -> list[ProcessorReport]:
-    """Return the processors that most of them agree with, and note the others.
+    """Return the processors without outliers, and note these.
 
-    What counts as far is known from those near the median; where these are not the most,
-    nobody can tell who is right, and all stay.
+    The spread is that of the processors near the median; if they are not the majority, it is
+    not known which are right, and all are kept.
     """
     means = {p.processor: p.service_s / p.sampled for p in processors if p.sampled > 0}
     middle = median(means.values()) if len(means) >= 3 else 0.0
@@ -210,8 +210,8 @@ def _without_outliers(
         > _FAR * middle * ((pooled.scv or 0.0) / p.sampled) ** 0.5
     }
     notes.extend(
-        f"{operator}: {who} is left out, its mean service time {means[who]:.3g} s is far from "
-        f"{middle:.3g} s, the median of all"
+        f"{operator}: {who} is ignored: its mean service time is {means[who]:.3g} s, far from "
+        f"the median of {middle:.3g} s"
         for who in sorted(far)
     )
     return [p for p in processors if p.processor not in far]

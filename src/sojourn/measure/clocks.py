@@ -1,9 +1,9 @@
-"""Producers' clocks that are off: births are compared with when Kafka had the records.
+"""Producers with wrong clocks: the births of records are compared with their append times.
 
-A record is born when its producer says so. Kafka has it a moment later, which is seen here to
-a part of a second, by a clock of ours. Where most records of a source are born long before or
-after that, its producers' clocks are off, or they send late: neither is a wait that processors
-could shorten, and the time is counted from when Kafka had them.
+The birth of a record is the timestamp of its producer. Kafka appends it a moment later, which
+is known here to a fraction of a second by the clock of this machine. If most records of a
+source are born long before or after that, the clocks of its producers are wrong, or they send
+late. Processors cannot shorten either, so the time is counted from the append.
 """
 
 from collections import Counter, deque
@@ -12,18 +12,18 @@ from statistics import median
 __all__ = ["Clocks"]
 
 Appended = tuple[float, float]
-"""Between which two times Kafka got a record."""
+"""The earliest and the latest time at which Kafka may have appended a record."""
 
-# Producers keep records for a moment to send several at once; what lies beyond is no such wait.
+# Producers hold records for a moment to send batches; a longer delay has another cause.
 _TOLERANCE_S = 0.25
-# So many records of a source tell how far its clocks are off; of more, the last so many.
+# The records of a source that give the offset of its clocks: at least, and the last of them.
 _LEAST, _KEPT = 30, 500
-# The median is worked out anew after so many, as it is asked for with each record.
+# The median is updated after this many records, as it is used for each record.
 _ANEW = 10
 
 
 class Clocks:
-    """How far the clocks of each source's producers are behind.
+    """How far the clocks of the producers of each source are behind.
 
     >>> clocks = Clocks()
     >>> for second in range(30):
@@ -31,7 +31,7 @@ class Clocks:
     >>> clocks.behind_s("orders"), clocks.birth_s("orders", 48.2, (49.9, 50.1))
     (1.8, 50.0)
     >>> print(*clocks.texts())
-    producers of orders have clocks about 2 s behind, or send late: times count from Kafka's
+    clocks of producers of orders are about 2 s behind, or they send late; latency ...to Kafka
     """
 
     def __init__(self) -> None:
@@ -49,20 +49,21 @@ class Clocks:
             self._behind_s[source] = middle_s if abs(middle_s) > _TOLERANCE_S else 0.0
 
     def behind_s(self, source: str) -> float:
-        """Return how far its clocks are behind, below 0 ahead; 0 where they may be right."""
+        """Return how far its clocks are behind, negative if ahead; 0 if they may be right."""
         return self._behind_s.get(source, 0.0)
 
     def birth_s(self, source: str, birth_s: float, appended: Appended | None) -> float:
-        """Return when a record was born: as it says, where clocks are right."""
+        """Return when a record was born: its own timestamp, if clocks are right."""
         behind_s = self.behind_s(source)
         if behind_s == 0:
             return birth_s
         return birth_s + behind_s if appended is None else sum(appended) / 2
 
     def texts(self) -> tuple[str, ...]:
-        """Return what is to be told of those that are off; small changes do not change it."""
+        """Return a notice for each source with wrong clocks; small changes do not alter it."""
         return tuple(
-            f"producers of {source} have clocks {_off(behind_s)}: times count from Kafka's"
+            f"clocks of producers of {source} are {_off(behind_s)}; latency counts from the "
+            "append to Kafka"
             for source, behind_s in self._behind_s.items()
             if behind_s
         )
@@ -71,4 +72,4 @@ class Clocks:
 def _off(behind_s: float) -> str:
     if behind_s < 0:
         return f"about {-behind_s:.1g} s ahead"
-    return f"about {behind_s:.1g} s behind, or send late"
+    return f"about {behind_s:.1g} s behind, or they send late"

@@ -1,7 +1,7 @@
-"""What is wrong with a pull: the reasons why nothing should be concluded from it.
+"""What is wrong with a pull: the reasons why it is not usable.
 
-A fault names the operator, or the clock, and the value. Checks come in an order in which
-each may rely on those before it, and whoever asks takes the first.
+A fault names the operator, or the clock, and the value. Each check relies on those before it,
+and the first fault counts.
 """
 
 from collections import Counter
@@ -17,16 +17,16 @@ from sojourn.topology.check import shown
 __all__ = ["BIN_SLACK", "faults"]
 
 BIN_SLACK = 1e-3
-"""How much of a bin the ends of an interval may be off: clocks round."""
+"""How much of a bin the ends of an interval may be off, as clocks round."""
 
-# As in `sojourn.topology.check`: no count and no time of anything real is beyond it.
+# As in `sojourn.topology.check`: no real count or time is larger.
 _MOST = 1e18
 _SHORTEST_S = 1e-9
-# What was counted in less than that of the queues says nothing of the others.
+# If a smaller part of the queues was counted, the others are not known.
 _LEAST_RATIO = 1e-6
-# An interval this many times as long as asked for is one in which the measurer slept.
+# In an interval this many times as long as planned the process was suspended.
 _TOO_LONG = 3
-# Sums of millions of floats round; squares of the shortest times vanish.
+# Sums of millions of floats are rounded; squares of very short times are 0.
 _ROUNDING, _VANISHING = 1e-6, 1e-300
 _NUMBERS = (int, float, np.integer, np.floating)
 _SUMS = ("service_s", "service_ss", "wait_s", "wait_ss")
@@ -36,7 +36,7 @@ _COUNTS = ("served", "sampled", "cpu_s", "memory_bytes")
 def faults(
     pull: Pull, topology: Topology, *, every_s: float, last_s: float | None = None
 ) -> Iterator[str]:
-    """Yield what is wrong with *pull*, asked for every *every_s*, the last one at *last_s*."""
+    """Yield what is wrong with *pull*; pulls are *every_s* apart, the last was at *last_s*."""
     yield from _clock(pull, every_s, last_s)
     yield from _names(pull, topology)
     yield from _machine(pull)
@@ -46,7 +46,7 @@ def faults(
 
 
 def _wrong(value: object, most: float = _MOST) -> bool:
-    """Tell whether *value* is no number from 0 to *most*."""
+    """Tell whether *value* is not a number from 0 to *most*."""
     if isinstance(value, bool) or not isinstance(value, _NUMBERS):
         return True
     return not 0 <= value <= most
@@ -58,7 +58,7 @@ def _clock(pull: Pull, every_s: float, last_s: float | None) -> Iterator[str]:
             yield f"the clock: {name} is {shown(at_s)}"
     lasted_s = pull.at_s - pull.since_s
     if not lasted_s >= _SHORTEST_S:
-        yield f"the clock went from {pull.since_s} s to {pull.at_s} s"
+        yield f"the clock: the interval is from {pull.since_s} s to {pull.at_s} s"
     if last_s is not None and pull.since_s < last_s - BIN_SLACK * every_s:
         yield f"the clock jumped back from {last_s} s to {pull.since_s} s"
     if lasted_s > _TOO_LONG * every_s:
@@ -69,12 +69,12 @@ def _names(pull: Pull, topology: Topology) -> Iterator[str]:
     times = Counter(report.name for report in pull.operators)
     for name in topology.operator:
         if name not in times:
-            yield f"{name}: the operator is missing"
+            yield f"{name}: the report is missing"
     for name, number in times.items():
         if name not in topology.operator:
             yield f"{name}: there is no such operator in {topology.name}"
         if number > 1:
-            yield f"{name}: the operator is reported {number} times"
+            yield f"{name}: the operator was reported {number} times"
 
 
 def _machine(pull: Pull) -> Iterator[str]:
@@ -93,8 +93,8 @@ def _operator(report: OperatorReport, lasted_s: float, at_s: float) -> Iterator[
         yield f"{name}: bin_s is {shown(report.bin_s)}"
     if len(report.arrivals) != max(1, ceil(lasted_s / report.bin_s - BIN_SLACK)):
         yield (
-            f"{name}: {len(report.arrivals)} bins of {report.bin_s:g} s cannot cover the "
-            f"{lasted_s:g} s by the clock"
+            f"{name}: {len(report.arrivals)} bins of {report.bin_s:g} s do not cover the "
+            f"interval of {lasted_s:g} s"
         )
     for count in report.arrivals:
         if _wrong(count):
@@ -133,17 +133,17 @@ def _processor(report: ProcessorReport, at_s: float) -> Iterator[str]:
         sum_s, sum_ss = float(getattr(report, total)), float(getattr(report, squares))
         if not _possible(report.sampled, sum_s, sum_ss):
             yield (
-                f"no {report.sampled} times have the sums of {who}, "
-                f"{total} {sum_s:g} and {squares} {sum_ss:g}"
+                f"{total} {sum_s:g} and {squares} {sum_ss:g} of {who} cannot be the sums of "
+                f"{report.sampled} times"
             )
-    # the longest of some times is at least the root of the mean of their squares
+    # the longest time is at least the root of the mean square
     longest_s = (float(report.service_ss) / max(1, report.sampled)) ** 0.5
     if longest_s > at_s * (1 + BIN_SLACK) > 0:
-        yield f"{who} served a record for {longest_s:g} s, and the clock is at {at_s:g} s"
+        yield f"{who} served a record for {longest_s:g} s, but the clock is at {at_s:g} s"
 
 
 def _possible(number: int, sum_s: float, sum_ss: float) -> bool:
-    """Tell whether *number* times of 0 or more can have these sums: Cauchy and Schwarz."""
+    """Tell whether *number* times of 0 or more can have these sums (Cauchy-Schwarz)."""
     if number == 0:
         return sum_s == 0 and sum_ss == 0
     least, most = sum_s * sum_s / number, sum_s * sum_s
@@ -156,9 +156,9 @@ def _roots(roots: RootReport, topology: Topology) -> Iterator[str]:
             yield f"roots: {counter} is {shown(getattr(roots, counter))}"
     for which, sketch in (("completions", roots.completions), ("sums", roots.sums)):
         if _wrong(sketch.sum_s) or _wrong(sketch.sum_ss, _MOST**2):
-            yield f"roots: {which} add up to {sketch.sum_s} s, their squares to {sketch.sum_ss}"
+            yield f"roots: the sum of {which} is {sketch.sum_s} s, of squares {sketch.sum_ss}"
         if (sketch.filled < 0).any() or sketch.number > roots.completed:
-            yield f"roots: {sketch.number} {which} of {roots.completed} that completed"
+            yield f"roots: {sketch.number} {which}, but {roots.completed} completed"
     if roots.streams:
         yield from _streams(roots, topology)
 
@@ -172,4 +172,4 @@ def _streams(roots: RootReport, topology: Topology) -> Iterator[str]:
         yield f"roots: the stream {min(odd)} is missing, or not in {topology.name}"
     total = sum(map(float, roots.streams.values()))
     if total != roots.entered:
-        yield f"roots: {roots.entered} entered, by stream {total:.17g}"
+        yield f"roots: {roots.entered} entered, but the sum over streams is {total:.17g}"

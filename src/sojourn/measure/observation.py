@@ -1,4 +1,4 @@
-"""What happened in an interval, worked out: what the loop decides on."""
+"""An observation: what was measured in an interval. The loop decides on it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,16 +8,16 @@ from sojourn.measure.sketch import Sketch
 
 __all__ = ["Moments", "Observation", "ObservedOperator"]
 
-# However much else runs on a machine, so much of it goes to who asks for it: schedulers share
-# cores out, and what others had while nobody else asked is not theirs.
+# Records can always get this part of the cores, whatever else runs on the machine: schedulers
+# share cores between all processes that are ready.
 _LEAST_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """How many times were taken, their sum and the sum of their squares.
+    """The number of sampled times, their sum and the sum of their squares.
 
-    The number is whole until smoothing counts old samples for less than new ones.
+    The number is whole until smoothing gives old samples less weight.
 
     >>> waits = Moments(3, 6.0, 14.0) + Moments(1, 4.0, 16.0)  # 1, 2, 3 and 4 seconds
     >>> waits.mean_s, waits.scv
@@ -38,14 +38,14 @@ class Moments:
 
     @property
     def mean_s(self) -> float | None:
-        """Their mean; None of none."""
+        """The mean; None without samples."""
         return self.sum_s / self.number if self.number > 0 else None
 
     @property
     def scv(self) -> float | None:
-        """Their variance over the squared mean; None of fewer than two.
+        """The variance over the squared mean; None with fewer than two samples.
 
-        The variance is that of the samples themselves, so that merging is exact.
+        The variance is not corrected for the sample size, so that merging is exact.
         """
         if self.number < 2:
             return None
@@ -57,17 +57,17 @@ class Moments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedOperator:
-    """What happened at one operator.
+    """What was measured at one operator.
 
-    *arrival_scv* is None where too few bins, or too little in them, tell it, and *bins* is
-    how many did. *wanted* and *running* processors and the *backlog* are those at the end.
-    *utilisation* is the share of the time that processors were busy; a record counts where
-    it is done, so one that took long may bring it above 1. *cpu_s* are the mean CPU seconds
-    of a record, None where nothing was served or nobody counts them; *memory_bytes* is what
-    all its processors hold, *bytes_per_s* goes through each stream. *transfer* are the waits
-    of those that found a processor idle; they are part of *wait* as well. *hottest* is the
-    part of its records that have the most frequent key, 0 where it reads none by key;
-    *missing* says why fewer processors run than are wanted, if some cannot start.
+    *arrival_scv* is None if there were too few bins, or too few arrivals in them; *bins* is how
+    many were used. *wanted* and *running* processors and the *backlog* are those at the end.
+    *utilisation* is the part of the time that processors were busy; a record counts in the
+    interval in which it is done, so a long one may bring it above 1. *cpu_s* is the mean CPU
+    time of a record, None if nothing was served or it is not measured; *memory_bytes* is that
+    of all its processors, *bytes_per_s* that of each stream. *transfer* are the waits of
+    records that found an idle processor; *wait* includes them. *hottest* is the share of its
+    records that have the most frequent key, 0 if it reads none by key; *missing* says why
+    processors that are wanted do not start.
     """
 
     name: str
@@ -91,27 +91,27 @@ class ObservedOperator:
 
     @property
     def samples(self) -> float:
-        """How many records' times were taken."""
+        """The number of records that were timed."""
         return self.service.number
 
     @property
     def service_s(self) -> float | None:
-        """The mean time one processor is busy with one record; None where none was timed."""
+        """The mean service time of a record; None if none was timed."""
         return self.service.mean_s
 
     @property
     def service_scv(self) -> float | None:
-        """How irregular it is; None of fewer than two samples."""
+        """The scv of the service time; None with fewer than two samples."""
         return self.service.scv
 
     @property
     def wait_s(self) -> float | None:
-        """The mean time a record waits for a processor; None where none was timed."""
+        """The mean time a record waits for a processor; None if none was timed."""
         return self.wait.mean_s
 
     @property
     def sojourn_s(self) -> float | None:
-        """The mean time a record waits and is served; None where none was timed."""
+        """The mean time a record waits and is served; None if none was timed."""
         if self.wait_s is None or self.service_s is None:
             return None
         return self.wait_s + self.service_s
@@ -119,14 +119,14 @@ class ObservedOperator:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observation:
-    """What happened from *since_s* until *at_s*.
+    """What was measured from *since_s* until *at_s*.
 
-    One that is not *usable* says why in its *reason*; the loop then holds still. *notes* say
-    what was tolerated: lost reports, processors that were left out. *arrivals_per_s* are the
-    roots from outside, λ₀, *streams* the same for each stream where that is known. *cores*
-    are those of the machine, *busy_cores* how many of them all that runs there kept busy.
-    While it is *warming* the application has just started, and no times are told. *commits*
-    batches ended in it, which every record that came meanwhile had to wait for.
+    If it is not *usable*, *reason* says why, and the loop changes nothing. *notes* say what was
+    tolerated: lost reports, processors that were ignored. *arrivals_per_s* are the roots from
+    outside, λ₀, *streams* the same for each stream if that is known. *cores* are those of the
+    machine, *busy_cores* those that all processes on it kept busy. While it is *warming* up the
+    application has just started, and there are no service times. *commits* is the number of
+    batches that ended in the interval; records that arrived during a commit had to wait.
 
     >>> Observation.unusable(0, 10, "split: service_s of p1 is nan").usable
     False
@@ -150,7 +150,7 @@ class Observation:
 
     @classmethod
     def unusable(cls, since_s: float, at_s: float, reason: str) -> "Observation":
-        """Return the observation of an interval that nothing is known of."""
+        """Return an observation without measurements."""
         return cls(since_s=since_s, at_s=at_s, usable=False, reason=reason)
 
     @property
@@ -160,14 +160,14 @@ class Observation:
 
     @property
     def computing_cores(self) -> float:
-        """The cores that records kept busy, of those operators that tell."""
+        """The cores that records kept busy, at operators that measure it."""
         return sum(o.served_per_s * (o.cpu_s or 0.0) for o in self.operators.values())
 
     @property
     def free_cores(self) -> float | None:
-        """The cores that nothing but records could have; None where nobody looked.
+        """The cores that records can use; None if it is not measured.
 
-        What else runs on the machine is what is busy beyond those that compute records.
+        The rest is used by other processes: busy cores that do not compute records.
         """
         if self.cores is None:
             return None
@@ -176,9 +176,9 @@ class Observation:
 
     @property
     def mean_s(self) -> float:
-        """The sojourns of all records of a root's tree added up, E[T]; NaN of none."""
+        """E[T]: the mean sum of the sojourns of all records of a root's tree; NaN if none."""
         return self.sums.mean_s
 
     def percentile_s(self, ratio: float) -> float:
-        """Return the completion that *ratio* of the roots stay below; NaN of none."""
+        """Return the percentile *ratio* of completion; NaN if no root completed."""
         return self.completions.percentile_s(ratio)

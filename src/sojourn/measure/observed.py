@@ -1,4 +1,4 @@
-"""The topology as it was measured: what the next plan is made for."""
+"""The measured topology, for which the next plan is made."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,29 +12,29 @@ from sojourn.topology import Arrival, Operator, Topology
 __all__ = ["LEAST_SAMPLES", "LEAST_SCV_SAMPLES", "MOST_ERROR", "measured", "observed"]
 
 LEAST_SAMPLES = 30
-"""Samples from which on a mean, or a number sent, replaces the last one known."""
+"""The least samples for a mean, or a number sent, to replace the last known one."""
 MOST_ERROR = 0.5
-"""The standard error of a mean service time, in parts of it, up to which it is believed."""
+"""The largest relative standard error of a mean service time that is used."""
 LEAST_SCV_SAMPLES = 100
-"""The same for a service scv, which takes more to be known."""
+"""The same for a service scv, which needs more samples."""
 
-# What `sojourn.topology.check` takes for a number; below, a measured time is as good as 0.
+# The smallest number that `sojourn.topology.check` accepts; a shorter time counts as 0.
 _SMALLEST = 1e-18
-# A part that is so many standard errors lower is lower by no chance.
+# A share that is this many standard errors lower is not lower by chance.
 _SURELY = 3.0
-# From here on processors are all busy for want of a core.
+# From this part of the cores on, processors are busy because they wait for a core.
 _FULL = 0.9
-# An interval without a root may have had less than one; this many are assumed.
+# The number of roots assumed for an interval without any.
 _UNSEEN_ROOTS = 0.5
 
 
 def measured(topology: Topology, observation: Observation) -> Topology:
-    """Return *topology*, the last one known, as it was measured: what policies plan for.
+    """Return *topology*, the last known one, with measured values, for policies to plan for.
 
-    It is what `observed` returns. Where that is no sound topology, because nothing arrived or
-    because by chance a loop seems to send more back than it got, it is the last one known,
-    scaled to what arrived: never to nothing, and where nothing arrived never to more than
-    was known. Raise `BadInput` if the observation is not usable.
+    It is what `observed` returns. If that is not a valid topology, because nothing arrived or a
+    loop seems to send back more than it got by chance, it is the last known one scaled to the
+    measured arrivals: never to 0, and without arrivals not to more than before. Raise
+    `BadInput` if the observation is not usable.
     """
     try:
         return observed(topology, observation)
@@ -45,35 +45,37 @@ def measured(topology: Topology, observation: Observation) -> Topology:
         per_s = min(_UNSEEN_ROOTS / observation.lasted_s, known_per_s)
     try:
         return topology.scaled(per_s / known_per_s)
-    except BadTopology:  # a rate beyond all measure
+    except BadTopology:  # a rate that is out of range
         return topology
 
 
 def observed(topology: Topology, observation: Observation) -> Topology:
-    """Return *topology*, the last one known, with what was measured in place of it.
+    """Return *topology*, the last known one, with measured values instead.
 
-    - A stream from outside has its own measured rate where streams were told apart, and
+    - A stream from outside has its measured rate if streams are counted separately, and
       otherwise its share of λ₀. Shares of one stream between operators that nothing else
-      reaches are those measured; any others stay.
-    - Service times and scvs are the measured ones where there are enough samples, and not
-      one record took most of the time.
+      reaches are the measured ones; others stay.
+    - Service times and scvs are the measured ones if there are enough samples, and no single
+      record took most of the time.
     - What operators send to one target is scaled by one factor per target: records that
       reached it from inside over those that would have, by the records *served* upstream.
       Ratios between the sources of one target stay; of one source the number sent is exactly
       the measured one. Served and not arrived records count, so an upstream operator that
       cannot keep up does not seem to send less per record.
-    - The most frequent key has the part of the records that it surely has.
-    - Transfer times are the waits of records that found a processor idle.
-    - `cores` are those of the machine, without what else runs there. Records that shared
-      them took longer for it, which is taken out of the service times: what is left is what
-      they take on a core of their own, because a plan changes how many share.
+    - The share of the most frequent key is a lower bound, with confidence.
+    - Transfer times are the waits of records that found an idle processor.
+    - `cores` are those of the machine without those that other processes use. Service times
+      are those on a core of its own, without the effect of sharing cores, because a plan
+      changes how many processors share them.
 
     While every operator serves what arrives, the traffic equations of the result give back
-    the measured rates. Raise `BadInput` if the observation is not usable, and a `BadTopology`
-    if no sound topology is like that: nothing arrives, or a loop does not die out.
+    the measured rates. Raise `BadInput` if the observation is not usable, and `BadTopology`
+    if the result is not a valid topology: nothing arrives, or a loop does not die out.
     """
     if not observation.usable:
-        raise BadInput(f"nothing was observed: {observation.reason}; wait for the next one")
+        raise BadInput(
+            f"the observation is not usable: {observation.reason}; wait for the next one"
+        )
     arrivals = tuple(_arrival(topology, arrival, observation) for arrival in topology.arrivals)
     factors = _factors(topology, arrivals, observation.operators)
     cores = topology.cores if observation.free_cores is None else observation.free_cores
@@ -87,20 +89,20 @@ def observed(topology: Topology, observation: Observation) -> Topology:
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """How many times as long as alone records took to compute, and whether cores were full.
+    """By which factor sharing cores lengthened computing, and whether cores were full.
 
-    Where they are, times do not tell who waits for a core from who waits for something else.
+    If they were, waits for a core cannot be told from other waits.
     """
 
     stretch: float = 1.0
     full: bool = False
 
     def alone(self, took_s: float, cpu_s: float, waited_s: float | None) -> tuple[float, float]:
-        """Return what a record takes on a core of its own, and how much of it computes.
+        """Return the service time on a core of its own, and how much of it is CPU time.
 
-        *waited_s* is how long one waited for something else when that could be told. A core
-        computes for a second in a second: what a record uses of several at once, or what
-        processors did besides, would not fit into its time.
+        *waited_s* is the wait for something other than a core, when it was last known. CPU time
+        is limited to the service time: a record may use several cores, or a processor do other
+        work.
         """
         computes_s = min(cpu_s, took_s)
         waits_s = max(0.0, took_s - computes_s * self.stretch)
@@ -117,7 +119,7 @@ def _shared(observation: Observation, cores: float) -> _Shared:
     ]
     busy = observation.computing_cores
     if busy >= _FULL * cores:
-        # Taken for those who wait for a core: one more would be of no use to either.
+        # Counted as waits for a core: another processor would not help in either case.
         return _Shared(stretch(busy, cores, sum(running for running, _ in told)), full=True)
 
     def at_once(longer: float) -> float:
@@ -146,7 +148,7 @@ def _reached_by_nothing_else(topology: Topology, arrival: Arrival) -> bool:
 def _factors(
     topology: Topology, arrivals: tuple[Arrival, ...], seen: Mapping[str, ObservedOperator]
 ) -> dict[str, float]:
-    """Return by how much more each operator got from inside than it would have."""
+    """Return the factor between records received from inside and those expected."""
     inside = {name: seen[name].arrivals_per_s for name in topology.operator}
     for arrival in arrivals:
         for name, share in arrival.shares.items():
@@ -178,7 +180,7 @@ def _operator(
             service_s, cpu_s = shared.alone(service_s, seen.cpu_s, _waited_s(operator))
             cpu_s = _number(cpu_s * operator.speed)
         service_s = _number(service_s * operator.speed)
-        # what was declared stays where nobody counts
+        # the declared value stays if it is not measured
         cpu_s = None if cpu_s is None else min(cpu_s, service_s)
     if seen.service_scv is not None and seen.samples >= LEAST_SCV_SAMPLES:
         scv = _number(seen.service_scv)
@@ -200,9 +202,9 @@ def _operator(
 
 
 def _hottest_key(seen: ObservedOperator) -> float:
-    """Return what part of the records surely has the most frequent key.
+    """Return a lower bound of the share of the most frequent key.
 
-    Of few records the most frequent key of them has many by chance.
+    Among few records the most frequent key has a large share by chance.
     """
     part, number = seen.hottest, max(1.0, seen.served)
     return _number(max(0.0, part - _SURELY * sqrt(part * (1 - part) / number)))
@@ -215,7 +217,7 @@ def _waited_s(operator: Operator) -> float | None:
 
 
 def _sure(seen: ObservedOperator) -> bool:
-    """Tell whether the mean of the service times is known: not where one made most of it."""
+    """Tell whether the mean service time is known: not if one record makes up most of it."""
     scv = seen.service_scv or 0.0
     return seen.samples >= LEAST_SAMPLES and scv <= MOST_ERROR**2 * seen.samples
 

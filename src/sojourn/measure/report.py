@@ -1,8 +1,8 @@
-"""What an engine hands over at each pull: counters, nothing worked out yet.
+"""Raw counters that an engine returns at each pull.
 
-Everything is counted *between* two pulls. An engine whose counters run on hands over
-`ProcessorReport.since` of the last two. Nothing is checked here: reports cross machines, so
-`aggregate` has to expect anything of them anyway, and says what is wrong with whose.
+Everything is counted *between* two pulls. An engine with cumulative counters returns
+`ProcessorReport.since` of the last two. Nothing is checked here: reports come from other
+machines, so `aggregate` checks them, and names the one that is wrong.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,18 +14,18 @@ from sojourn.measure.sketch import Sketch
 
 __all__ = ["OperatorReport", "ProcessorReport", "Pull", "RootReport", "one_each", "sooner"]
 
-# Of a bin, or of an interval: clocks that count microseconds in 1e9 seconds round.
+# The part of a bin, or of an interval, by which clocks may be rounded.
 _SLACK = 1e-3
-# What a processor counts on and on; its memory is what it is now.
+# The cumulative counters of a processor; its memory is the current value.
 _COUNTERS = ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss", "cpu_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessorReport:
-    """What one processor counted: all it served, and the times of one record in Nₘ.
+    """The counters of one processor: records served, and the times of one record in Nₘ.
 
-    *service_ss* and *wait_ss* are the sums of the squares, in s². *cpu_s* are the CPU seconds
-    of all it served, *memory_bytes* what it holds at the end; 0 where nobody counts them.
+    *service_ss* and *wait_ss* are the sums of the squares, in s². *cpu_s* is the CPU time of
+    all records served, *memory_bytes* the memory at the end; 0 if they are not measured.
     """
 
     processor: str
@@ -52,9 +52,9 @@ class ProcessorReport:
         )
 
     def since(self, earlier: "ProcessorReport") -> "ProcessorReport":
-        """Return what was counted after *earlier*, of counters that run on.
+        """Return what was counted after *earlier*, from cumulative counters.
 
-        Where any of them fell, the processor started anew, and all that it counted is later.
+        If any of them fell, the processor has restarted, and all its counts are new.
 
         >>> was = ProcessorReport(
         ...     processor="p", served=90, sampled=9, service_s=0.9, service_ss=0.1
@@ -71,15 +71,15 @@ class ProcessorReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorReport:
-    """What the processors of an operator counted, and what arrived in each bin of time.
+    """The counters of the processors of an operator, and the arrivals in each bin of time.
 
-    The bins are *bin_s* wide and begin with the interval; only the last may be cut short.
-    *backlog* is the number of records waiting at its end. *counted_ratio* is the share of the
-    operator's queues whose arrivals these are: below 1 where some report was lost. *bytes*
-    were read from or written to each stream, by its name. *transfers* records found a
-    processor idle, and waited *transfer_s* in all: what the way to the operator takes.
-    *hottest* is the part of the records read by key that have the most frequent key, 0 where
-    none are. *missing* says why fewer processors run than are wanted, if some cannot start.
+    The bins are *bin_s* wide and begin with the interval; only the last may be shorter.
+    *backlog* is the number of waiting records at its end. *counted_ratio* is the share of the
+    operator's queues whose arrivals are counted: below 1 if a report was lost. *bytes* were
+    read from or written to each stream, by its name. *transfers* records found an idle
+    processor, and waited *transfer_s* in total: the time of the transfer to the operator.
+    *hottest* is the share of the records read by key that have the most frequent key, 0 if
+    none are. *missing* says why processors that are wanted do not start.
     """
 
     name: str
@@ -117,10 +117,10 @@ class OperatorReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RootReport:
-    """Roots that entered, in all and by stream where that is known, and that completed.
+    """Roots that entered, in total and by stream if that is known, and that completed.
 
-    *completions* holds the times from a root's entry until its whole tree was done, *sums*
-    the sojourns of all records of its tree added up, both of the completed roots that were
+    *completions* has the times from a root's entry until its whole tree was done, *sums* the
+    sums of the sojourns of all records of its tree; both for the completed roots that were
     traced.
     """
 
@@ -145,13 +145,13 @@ class RootReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pull:
-    """All that was counted from *since_s* until *at_s*, by the engine's own clock.
+    """All counters from *since_s* until *at_s*, on the engine's clock.
 
-    *cores* are those of the machine, and *busy_cores* the CPU seconds per second that all of
-    it spent, whoever asked for them; None where nobody looks. While it is *warming* the
-    application has just started: code is imported and compiled, and times are not what they
-    will be. *commits* batches ended in it: records waited meanwhile. *notes* say what the
-    engine made up for.
+    *cores* are those of the machine, and *busy_cores* the CPU seconds per second of all its
+    processes; None if not measured. While it is *warming* up the application has just started:
+    code is imported and compiled, and times are not representative. *commits* is the number of
+    batches that ended in the interval; records waited for them. *notes* say what the engine
+    corrected.
     """
 
     since_s: float
@@ -165,29 +165,31 @@ class Pull:
     notes: tuple[str, ...] = ()
 
     def __add__(self, later: "Pull") -> "Pull":
-        """Return what one pull would have got instead of these two.
+        """Return these two pulls as one.
 
-        Raise `BadInput` if the second does not go on where the first ends, at the end of a
-        bin. A processor that is in one of them only counts for that one.
+        Raise `BadInput` if the second does not begin where the first ends, at the end of a bin.
+        A processor may be in one of them only.
         """
         lasted_s = self.at_s - self.since_s
         if not isclose(self.at_s, later.since_s, abs_tol=_SLACK * lasted_s, rel_tol=1e-12):
             raise BadInput(
-                f"a pull until {self.at_s} s and one from {later.since_s} s do not join; "
-                "merge those that follow each other"
+                f"a pull until {self.at_s} s and one from {later.since_s} s are not "
+                "consecutive; merge consecutive pulls"
             )
         first = {report.name: report for report in self.operators}
         second = {report.name: report for report in later.operators}
         if first.keys() != second.keys():
             odd = ", ".join(sorted(first.keys() ^ second.keys()))
-            raise BadInput(f"only one of the pulls reports {odd}; merge those that report both")
+            raise BadInput(
+                f"only one of the pulls reports {odd}; merge pulls of the same operators"
+            )
         for name, report in first.items():
             whole = len(report.arrivals) * report.bin_s
             same = isclose(report.bin_s, second[name].bin_s)
             if not same or not isclose(whole, lasted_s, abs_tol=_SLACK * report.bin_s):
                 raise BadInput(
                     f"{name}: {len(report.arrivals)} bins of {report.bin_s} s do not fill "
-                    f"{lasted_s:g} s, or the next are of {second[name].bin_s} s; "
+                    f"{lasted_s:g} s, or the next ones are {second[name].bin_s} s wide; "
                     "pull at the ends of bins of one width"
                 )
         return Pull(
@@ -204,7 +206,7 @@ class Pull:
 
 
 def _busy_cores(first: Pull, second: Pull) -> float | None:
-    """Return the mean over both intervals, or over the one that tells."""
+    """Return the mean over both intervals, or over the one that is known."""
     told = [
         (pull.busy_cores, pull.at_s - pull.since_s)
         for pull in (first, second)
@@ -215,7 +217,7 @@ def _busy_cores(first: Pull, second: Pull) -> float | None:
 
 
 def sooner(report: ProcessorReport, by_s: float) -> ProcessorReport:
-    """Return *report* with records that waited *by_s* less each, as far as they did wait.
+    """Return *report* with the wait of each record shorter by *by_s*, but not below 0.
 
     >>> told = ProcessorReport(
     ...     processor="p", served=2, sampled=2, service_s=0.2, service_ss=0.02,
@@ -229,14 +231,14 @@ def sooner(report: ProcessorReport, by_s: float) -> ProcessorReport:
     number = report.sampled
     wait_s = max(0.0, report.wait_s - number * by_s)
     squares = report.wait_ss - 2 * by_s * report.wait_s + number * by_s * by_s
-    # whatever is off by chance, some times must have these sums
+    # whatever the error, the sums must be possible for some times
     return replace(
         report, wait_s=wait_s, wait_ss=min(wait_s**2, max(wait_s**2 / number, squares))
     )
 
 
 def one_each(reports: Iterable[ProcessorReport]) -> dict[str, ProcessorReport]:
-    """Return one report per processor: of one that was sent twice, that with more served."""
+    """Return one report per processor: of duplicates, the one with more records served."""
     kept: dict[str, ProcessorReport] = {}
     for report in reports:
         before = kept.get(report.processor)

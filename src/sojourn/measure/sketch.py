@@ -1,4 +1,4 @@
-"""A distribution of times in bounded memory, that can be merged: percentiles to 0.2 %.
+"""A mergeable distribution of times in bounded memory: percentiles are exact to 0.2 %.
 
 Times are counted in buckets that grow by a constant factor, so the *relative* error of a
 percentile is bounded whatever the times are (the idea of DDSketch, Masson et al. 2019). Two
@@ -20,10 +20,10 @@ _BUCKETS = ceil(log(_LONGEST_S / _SHORTEST_S) / log(_GROWTH)) + 2
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """How many times fell in each bucket, their sum and sum of squares.
+    """The number of times in each bucket, their sum and sum of squares.
 
-    Kept is what lies between the *first* bucket with any times and the last, so that one of
-    many latencies that are alike takes little room.
+    Only buckets between the *first* filled one and the last are kept, so that a sketch of
+    similar latencies is small.
     """
 
     filled: NDArray[np.int64]
@@ -44,7 +44,7 @@ class Sketch:
         times = np.asarray(times_s, dtype=np.float64)
         if not times.size:
             return cls.empty()
-        # the first bucket is for all that is too short to tell from 0
+        # the first bucket has all times that are too short to distinguish from 0
         with np.errstate(divide="ignore"):
             place = np.log(times / _SHORTEST_S) / log(_GROWTH)
         bucket = np.clip(np.ceil(place), 0, _BUCKETS - 1).astype(np.int64)
@@ -65,7 +65,7 @@ class Sketch:
 
     @classmethod
     def empty(cls) -> "Sketch":
-        """Return the sketch of no times at all."""
+        """Return an empty sketch."""
         return cls(np.zeros(0, np.int64))
 
     def __add__(self, other: "Sketch") -> "Sketch":
@@ -81,8 +81,8 @@ class Sketch:
     def times(self, factor: float) -> "Sketch":
         """Return the sketch of times *factor* times as long.
 
-        Mean and deviation are exact; percentiles are off by another 0.2 % at most, as what was
-        in one bucket stays together.
+        Mean and deviation are exact; percentiles are off by at most another 0.2 %, as the times
+        of one bucket stay in one.
 
         >>> Sketch.of([1.0, 3.0]).times(6).mean_s
         12.0
@@ -97,30 +97,30 @@ class Sketch:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many times are in each bucket, empty ones included."""
+        """The number of times in each bucket, including empty ones."""
         counts = np.zeros(_BUCKETS, np.int64)
         counts[self.first : self.first + self.filled.size] = self.filled
         return counts
 
     @property
     def number(self) -> int:
-        """How many times there are."""
+        """The number of times."""
         return int(self.filled.sum())
 
     @property
     def mean_s(self) -> float:
-        """Their mean; NaN of none."""
+        """The mean; NaN if empty."""
         return self.sum_s / self.number if self.number else float("nan")
 
     @property
     def std_s(self) -> float:
-        """Their standard deviation; NaN of none."""
+        """The standard deviation; NaN if empty."""
         if not self.number:
             return float("nan")
         return sqrt(max(0.0, self.sum_ss / self.number - self.mean_s**2))
 
     def percentile_s(self, ratio: float) -> float:
-        """Return the time below which *ratio* of all fall; NaN of none."""
+        """Return the time below which *ratio* of all times are; NaN if empty."""
         if not self.number:
             return float("nan")
         bucket = self.first + int(np.searchsorted(np.cumsum(self.filled), ratio * self.number))

@@ -1,14 +1,13 @@
-"""Several observations in one, with less noise (DRS IV-A).
+"""Smoothing: several observations averaged into one (DRS IV-A).
 
-Smoothing takes the history and returns an average of it, remembering nothing itself. What is
-averaged by what:
+Smoothing takes the history and returns an average; it has no state. Weights of the average:
 
-- rates by the time they were counted in; times by their samples; dispersions by their bins;
-  CPU seconds, and the part of the hottest key, by the records served
-- what the way to an operator takes is the median: it hardly changes, and a mean would keep for
-  long what was a wait for something else
-- wait, utilisation and completions depend on the allocation: only those observations count
-  that saw the same processors running as the last one
+- rates are weighted by time, times by samples, dispersions by bins, CPU time and the share of
+  the hottest key by records served
+- transfer times are a median: they hardly change, and a mean would be distorted for long by a
+  wait for something else
+- wait, utilisation and completions depend on the allocation: only observations with the same
+  running processors as the last one are used
 - processors, backlog, memory and the machine's cores are those of the last one
 """
 
@@ -25,11 +24,11 @@ __all__ = ["Smoother", "Window"]
 
 
 class Smoother(Protocol):
-    """Turns observations, oldest first, into one.
+    """Averages observations, oldest first, into one.
 
-    Those that are not usable do not enter it. Where the last one is not, the average of
-    those before it says so and why, so that whoever decides on it holds still. Where none
-    is, the last one comes back. Raise `BadInput` of no observations at all.
+    Those that are not usable are left out. If the last one is not usable, the average is marked
+    as not usable with its reason, so that nothing is changed on it. If none is usable, the last
+    one is returned. Raise `BadInput` if there are no observations.
     """
 
     def __call__(self, history: Sequence[Observation], /) -> Observation:
@@ -39,16 +38,16 @@ class Smoother(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """D(n) = (d(n-w+1) + … + d(n)) / w: the last *size* usable observations count alike."""
+    """D(n) = (d(n-w+1) + … + d(n)) / w: the mean of the last *size* usable observations."""
 
     size: int
 
     def __post_init__(self) -> None:
         if self.size < 1:
-            raise BadInput(f"a window of {self.size} observations; write 1 or more")
+            raise BadInput(f"size is {self.size} observations; write 1 or more")
 
     def __call__(self, history: Sequence[Observation], /) -> Observation:
-        """Return the average of the last of *history*."""
+        """Return the average of the last observations of *history*."""
         if not history:
             raise BadInput("there are no observations to smooth; observe first")
         usable = [observation for observation in history if observation.usable]
@@ -125,9 +124,9 @@ def _operator(
 
 
 def _typical(times: Sequence[Moments]) -> Moments:
-    """Return as many times as there are, each as long as the mean in the middle.
+    """Return as many times as there are, each as long as the median of the means.
 
-    Observations count alike, and not by their times: most come when they wait.
+    Each observation counts once: most times come from intervals with waits.
     """
     told = [each.mean_s for each in times if each.mean_s is not None]
     middle_s = median_low(told) if told else 0.0

@@ -1,10 +1,9 @@
-"""An average over as long as nothing changed: less noise on a steady load, no lag after a step.
+"""An adaptive window: little noise on a steady load, and no lag after a step.
 
-A short window is noisy, a long one is late. This one starts with the last few observations
-and takes in older ones, a few at a time, as long as they differ by no more than chance.
-Service times change less often than loads, and are timed one in many: each operator's are
-averaged over as long as they stayed the same, which is often longer, and what of them is
-computing over just as long.
+A short window is noisy, a long one lags. This one begins with the last few observations and
+adds older ones, a few at a time, while they differ by no more than chance. Service times change
+less often than loads, and only some are timed: those of each operator, with their CPU time, are
+averaged over their own window, which is often longer.
 """
 
 from collections.abc import Sequence
@@ -17,18 +16,18 @@ from sojourn.measure.smooth import Window
 
 __all__ = ["Steady", "timed_longer"]
 
-# Differences of so many standard errors are no chance. A rise is looked for in many places
-# at once, so it takes more; but it cannot wait until the window is full of it.
+# Differences of this many standard errors are not chance. A rise is looked for at many places,
+# so it needs more of them; but it must be seen before the window is full of it.
 _CHANCE, _RISE = 2.5, 3.5
 # The same for service times, whose distributions have longer tails.
 _OTHER = 4.0
-# Of fewer samples neither the mean nor its error is known.
+# With fewer samples neither the mean nor its error is known.
 _LEAST_SAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """From the last *least* observations to the last *most*, as long as nothing changed."""
+    """The mean of the last *least* to *most* observations, while nothing changed."""
 
     least: int = 6
     most: int = 30
@@ -36,19 +35,19 @@ class Steady:
     def __post_init__(self) -> None:
         if not 1 <= self.least <= self.most:
             raise BadInput(
-                f"a window of {self.least} to {self.most} observations; write 1 or more, "
+                f"the window is {self.least} to {self.most} observations; write 1 or more, "
                 "and the smaller number first"
             )
 
     def __call__(self, history: Sequence[Observation], /) -> Observation:
-        """Return the average of the last of *history*."""
+        """Return the average of the last observations of *history*."""
         usable = [observation for observation in history if observation.usable]
         if not usable or not history[-1].usable:
             return Window(self.least)(history)
         return timed_longer(Window(self._unchanged(usable))(history), usable, self.least)
 
     def _unchanged(self, usable: Sequence[Observation]) -> int:
-        """Return over how many observations the load from outside stayed the same."""
+        """Return for how many observations the load from outside stayed the same."""
         scv = max([1.0, *_scvs(usable[-self.least :])])
         for size in range(1, min(self.least, len(usable))):
             if _rose(usable[-size:], usable[-size - self.least : -size], scv):
@@ -67,9 +66,9 @@ class Steady:
 def timed_longer(
     observation: Observation, history: Sequence[Observation], block: int = 6
 ) -> Observation:
-    """Return *observation* with service times over as long as they stayed the same.
+    """Return *observation* with service times averaged while they stayed the same.
 
-    Of the usable observations in *history*, oldest first, *block* at a time are compared.
+    The usable observations in *history*, oldest first, are compared *block* at a time.
     """
     usable = [earlier for earlier in history if earlier.usable]
     operators = {}
@@ -81,7 +80,7 @@ def timed_longer(
 
 
 def _service(name: str, usable: Sequence[Observation], size: int) -> tuple[Moments, int]:
-    """Return the times of an operator, and of how many observations they are the same."""
+    """Return the times of an operator, and over how many observations they are averaged."""
     alike, block, same = Moments(), Moments(), 0
     for taken, observation in enumerate(reversed(usable), 1):
         if name not in observation.operators:
@@ -111,24 +110,24 @@ def _scvs(observations: Sequence[Observation]) -> list[float]:
 
 
 def _rose(lately: Sequence[Observation], before: Sequence[Observation], scv: float) -> bool:
-    """Tell whether more came lately than chance makes of the load before."""
+    """Tell whether the last arrivals exceed the load before by more than chance."""
     (now, _), (then, variance) = _load(lately, scv), _load(before, scv)
     chance = variance + scv * then / sum(o.lasted_s for o in lately)
     return now - then > _RISE * sqrt(chance)
 
 
 def _load(observations: Sequence[Observation], scv: float) -> tuple[float, float]:
-    """Return roots per second and the variance of that."""
+    """Return the roots per second and their variance."""
     lasted_s = sum(o.lasted_s for o in observations)
     roots = sum(o.arrivals_per_s * o.lasted_s for o in observations)
     return roots / lasted_s, scv * max(roots, 1.0) / lasted_s**2
 
 
 def _changed(one: Moments, other: Moments) -> bool:
-    """Tell whether two sets of service times have another mean, and enough of both."""
+    """Tell whether the means of two sets of service times differ, with enough samples."""
     if min(one.number, other.number) < _LEAST_SAMPLES:
         return False
-    # few times that are all short by chance seem to vary little, too
+    # a few times that are short by chance also seem to vary little
     scv = (one + other).scv or 0.0
     (mean, differs), parts = _means(one, other), 1 / one.number + 1 / other.number
     return differs > _OTHER * mean * sqrt(scv * parts)

@@ -1,7 +1,7 @@
-"""Roots that are followed until their whole tree is done.
+"""Roots that are traced until their whole tree is done.
 
-Every record tells when it is done, and which records it sent on. A tree is complete when all
-that were sent are done: in whatever order that is told, and however often.
+Every record reports when it is done, and which records it sent. A tree is complete when all
+records that were sent are done; reports may come in any order, and repeatedly.
 """
 
 from collections import OrderedDict
@@ -16,7 +16,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A root whose tree is done: how long that took, and the sojourns of all its records."""
+    """A root whose tree is done: its completion, and the sum of the sojourns of its records."""
 
     completion_s: float
     sum_s: float
@@ -37,8 +37,8 @@ class _Tree:
 class Trees:
     """The trees that are not complete yet, at most *most* of them.
 
-    *readers* are the operators that follow each stream, *entries* those that read from
-    outside. A root that several operators read is one root for each of them.
+    *readers* are the operators that read each stream, *entries* those that read from outside. A
+    root that several operators read counts as one root for each of them.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class Trees:
         weight: int = 1,
         children: Iterable[tuple[str, str]] = (),
     ) -> Completed | None:
-        """Return the root that is complete with the record *identity*, done at *operator*.
+        """Return the root that the record *identity*, done at *operator*, completes, if any.
 
-        *children* are the streams it sent to and the identities of what it sent.
+        *children* are the streams and identities of the records it sent.
 
         >>> trees = Trees({"words": ["count"]}, ["split"])
         >>> told = {"root": "r", "birth_s": 0.0}
@@ -118,7 +118,7 @@ class Trees:
         return ""
 
     def _forget(self) -> None:
-        """Drop the oldest trees: what they wait for was told to nobody, or takes too long."""
+        """Drop the oldest trees: some of their reports were lost, or take too long."""
         while len(self._open) > self._most:
             self._open.popitem(last=False)
             self.forgotten += 1

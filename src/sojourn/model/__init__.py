@@ -1,1 +1,1 @@
-"""What would happen: sojourn times of operators and of the whole network."""
+"""The model: predicted sojourn times of operators and of the whole network."""

@@ -1,13 +1,13 @@
-"""What measurement showed the model to miss, and how a prediction takes it in.
+"""Calibration: the error of the model, fitted to measurements and corrected in predictions.
 
-Three forms, each fitted to pairs of an estimate and what was then measured:
+Three forms, each fitted to pairs of an estimate and a measurement:
 
 - `factor`      measured = f · estimate
-- `per_hop`     measured = estimate + h · hops (time on the wire that nobody modelled)
+- `per_hop`     measured = estimate + h · hops (transfer time that is not in the model)
 - `polynomial`  measured = c₀ + c₁ · estimate + c₂ · estimate² …, of low degree (DRS-15 V-C)
 
-A prediction that was calibrated carries the calibration, and says when it lies outside the
-estimates this was fitted to. A polynomial means nothing out there and is refused.
+A calibrated prediction has the calibration, and says if it is outside the range this was fitted
+to. A polynomial is not valid there, and raises an error.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,13 +22,13 @@ from sojourn.topology import Topology
 
 __all__ = ["FORMS", "Calibration", "Pair", "fit"]
 
-# Estimates are the model's own and reproducible; this is for the last digits of a file.
+# Estimates are reproducible; this allows for the digits rounded in a file.
 _EDGE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """What the model said and what was measured; *hops* are the records of a root's tree."""
+    """An estimate and a measurement; *hops* is the number of records of a root's tree."""
 
     estimate_s: float
     measured_s: float
@@ -37,7 +37,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """*per_hop_s* is added to every hop; the *coefficients*, constant first, then apply.
+    """*per_hop_s* is added per hop; then the *coefficients*, constant first, are applied.
 
     >>> late = Calibration(coefficients=(0.0, 1.25))
     >>> late(0.8)
@@ -55,17 +55,17 @@ class Calibration:
         elif self.is_factor and self.coefficients[1] <= 0:
             problem = f"the factor {self.coefficients[1]} is not above 0"
         elif not 0 <= self.per_hop_s < inf:
-            problem = f"{self.per_hop_s} s per hop is not possible"
+            problem = f"{self.per_hop_s} s per hop is not 0 or more"
         elif not 0 <= self.low_s <= self.high_s:
-            problem = f"estimates from {self.low_s} s to {self.high_s} s are no range"
+            problem = f"{self.low_s} s to {self.high_s} s is not a range"
         else:
             return
-        raise BadCalibration(f"{problem}; fit it anew with `sojourn calibrate`")
+        raise BadCalibration(f"{problem}; fit it again with `sojourn calibrate`")
 
     def __call__(self, estimate_s: float) -> float:
-        """Return what will be measured when the model, with the hops, says *estimate_s*.
+        """Return the expected measurement for an estimate that includes the hops.
 
-        Raise `Extrapolated` if this is a polynomial and was not fitted there.
+        Raise `Extrapolated` if this is a polynomial that was not fitted there.
         """
         if not self.is_factor and not self.covers(estimate_s):
             raise Extrapolated(estimate_s, self.low_s, self.high_s)
@@ -73,15 +73,15 @@ class Calibration:
 
     @property
     def is_factor(self) -> bool:
-        """Whether all times are just multiplied."""
+        """Whether all times are multiplied by one factor."""
         return len(self.coefficients) == 2 and self.coefficients[0] == 0
 
     def covers(self, estimate_s: float) -> bool:
-        """Tell whether this was fitted to estimates such as *estimate_s*."""
+        """Tell whether *estimate_s* is in the range this was fitted to."""
         return self.low_s * (1 - _EDGE) <= estimate_s <= self.high_s * (1 + _EDGE)
 
     def topology(self, topology: Topology) -> Topology:
-        """Return *topology* with the time per hop on its wires."""
+        """Return *topology* with the time per hop added to its transfer times."""
         slower = tuple(
             replace(operator, transfer_s=operator.transfer_s + self.per_hop_s)
             for operator in topology.operators
@@ -89,9 +89,9 @@ class Calibration:
         return replace(topology, operators=slower)
 
     def estimate_s(self, measured_s: float) -> float:
-        """Return the estimate for which *measured_s* will be measured: what to plan for.
+        """Return the estimate for which *measured_s* is expected, to plan for.
 
-        Raise `Extrapolated` if a polynomial does not reach it where it was fitted.
+        Raise `Extrapolated` if a polynomial does not reach it in the range it was fitted to.
         """
         if self.is_factor:
             return measured_s / self.coefficients[1]
@@ -107,19 +107,21 @@ class Calibration:
 def fit(pairs: Sequence[Pair], *, form: str, degree: int = 2) -> Calibration:
     """Return the calibration of this *form* with the least relative error over *pairs*.
 
-    Raise `BadCalibration` if there are too few pairs, or they make no sense.
+    Raise `BadCalibration` if there are too few pairs, or they are not valid.
 
     >>> run = [Pair(estimate_s=1.0, measured_s=1.2), Pair(estimate_s=2.0, measured_s=2.4)]
     >>> fit(run, form="factor").coefficients
     (0.0, 1.2)
     """
     if form not in FORMS:
-        raise BadCalibration(f"there is no form {form!r}; write one of {', '.join(FORMS)}")
+        raise BadCalibration(f"unknown form {form!r}; write one of {', '.join(FORMS)}")
     for pair in pairs:
         if not all(0 < value < inf for value in (pair.estimate_s, pair.measured_s, pair.hops)):
-            raise BadCalibration(f"{pair} is not made of positive numbers; leave it out")
+            raise BadCalibration(f"{pair} has a number that is not positive; remove it")
     if not pairs:
-        raise BadCalibration("there are no pairs of an estimate and a measurement; give some")
+        raise BadCalibration(
+            "there are no pairs of an estimate and a measurement; give at least one"
+        )
     return FORMS[form](pairs, degree)
 
 
@@ -136,7 +138,7 @@ def _per_hop(pairs: Sequence[Pair], _: int) -> Calibration:
     )
     if per_hop_s < 0:
         raise BadCalibration(
-            f"measured times are below the estimates, by {-per_hop_s:.6g} s per hop; "
+            f"measured times are {-per_hop_s:.6g} s per hop below the estimates; "
             "fit a factor instead"
         )
     low_s, high_s = _range(p.estimate_s + per_hop_s * p.hops for p in pairs)
@@ -145,11 +147,11 @@ def _per_hop(pairs: Sequence[Pair], _: int) -> Calibration:
 
 def _polynomial(pairs: Sequence[Pair], degree: int) -> Calibration:
     if not 1 <= degree <= 3:
-        raise BadCalibration(f"a polynomial of degree {degree} is not low; write 1, 2 or 3")
+        raise BadCalibration(f"the degree of the polynomial is {degree}; write 1, 2 or 3")
     estimates = {pair.estimate_s for pair in pairs}
     if len(estimates) <= degree:
         raise BadCalibration(
-            f"{len(estimates)} different estimates do not settle a polynomial of degree "
+            f"{len(estimates)} different estimates are not enough for a polynomial of degree "
             f"{degree}; measure {degree + 1} or more allocations, or lower the degree"
         )
     powers = [[pair.estimate_s**power for power in range(degree + 1)] for pair in pairs]
@@ -158,8 +160,8 @@ def _polynomial(pairs: Sequence[Pair], degree: int) -> Calibration:
     along = [fitted(estimate_s) for estimate_s in np.linspace(low_s, high_s, 200).tolist()]
     if any(after <= before for before, after in pairwise(along)):
         raise BadCalibration(
-            f"the polynomial of degree {degree} falls somewhere between the estimates, so that "
-            "a faster plan would seem slower; lower the degree, or measure more"
+            f"the polynomial of degree {degree} decreases somewhere in the range of the "
+            "estimates, so a faster plan would seem slower; lower the degree, or measure more"
         )
     return fitted
 

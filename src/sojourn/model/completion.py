@@ -2,13 +2,13 @@
 
 A record is complete when it has been served and the last of its children is complete:
 
-    completion of a record = wire and wait + service + the longest among its children
+    completion of a record = transfer and wait + service + the longest of its children
 
-Taken from the last operators to the first. Children sent to different operators are held to
-be independent. Siblings sent to the same one find the same queue: they share one wait, and
-then drain, as many at a time as there are processors. Inside a loop the equation refers to
-itself. Where nothing branches it is linear and solved; otherwise it is iterated, each round
-adding one generation of records, and a gain below 1 lets them die out.
+This is computed from the last operators to the first. Children sent to different operators are
+assumed to be independent. Siblings sent to the same operator find the same queue: they share
+one wait, and are then served, as many at a time as there are processors. Inside a loop the
+equation refers to itself. If nothing branches it is linear and solved; otherwise it is
+iterated, and each round adds one generation of records. They die out, as the gain is below 1.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,23 +25,23 @@ from sojourn.topology import Topology
 
 __all__ = ["Completion"]
 
-# A loop has settled when another generation moves no probability by more than this.
+# A loop has converged when another generation changes no probability by more than this.
 _SETTLED = 1e-8
-# Branching loops that take more generations than this, some seconds' work, are given up.
+# Branching loops that need more generations, which take seconds, are given up.
 _MOST_GENERATIONS = 5_000
-# Loops of more operators than this are iterated even where they could be solved.
+# Loops of more operators are iterated even if they could be solved.
 _MOST_SOLVED = 16
-# What a mass that has gone round the lattice once is multiplied by.
+# The factor for mass that wraps around the end of the lattice.
 _DAMPING = 1e-8
-# Siblings beyond these are taken several at a time.
+# More siblings than this are taken in groups.
 _MOST_GROUPS = 64
 
 
 class Completion:
     """The completion of a topology's roots on one lattice, for any allocation.
 
-    What was worked out of an operator is kept for every number of processors it was asked
-    for: a search over allocations changes one or two operators at a time.
+    Results of an operator are cached for each number of processors: a search over allocations
+    changes one or two operators at a time.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Completion:
     def __call__(self, allocation: Mapping[str, int | None]) -> Masses:
         """Return the distribution of a root's completion.
 
-        An operator with None for its processors has so many that nothing waits there.
+        None for the processors of an operator means that nothing waits there.
         """
         topology = self._topology
         queues = {name: self._queue(name, k) for name, k in allocation.items()}
@@ -118,11 +118,10 @@ class Completion:
         queues: Mapping[str, "_Queue"],
         served: Mapping[str, Masses],
     ) -> dict[str, Masses]:
-        """Return the completions within a loop where nothing branches, however often it turns.
+        """Return the completions within a loop that does not branch.
 
-        Then the equation is linear, and in the frequency domain a small linear system each.
-        Masses are damped there, so that what lies beyond the lattice does not come round to
-        its beginning.
+        The equation is linear: one small linear system per frequency. Masses are damped, so
+        that those beyond the lattice do not wrap around to its beginning.
         """
         lattice, gains = self._lattice, self._topology.gains
         size = 2 * lattice.points
@@ -176,7 +175,7 @@ class Completion:
             return mixed
         last = np.ones(lattice.points)
         for target, mean in gains.items():
-            # of a mean of 2.3 there are two children always, and a third with a chance of 0.3
+            # a mean of 2.3 means two children, and a third with a probability of 0.3
             always, chance = floor(mean), mean % 1
             queue, done = queues[target], lattice.cumulated(served[target])
             by_then = (1 - chance) * queue.cleared(lattice, done, always)
@@ -188,9 +187,9 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
-    """What a record meets at an operator before its service.
+    """Transfer and wait of a record before its service at an operator.
 
-    *wait* is the time on the wire and waiting; *waits* the probability of any waiting.
+    *wait* is the time of both; *waits* the probability of any waiting.
     """
 
     wait: Spectrum
@@ -199,9 +198,9 @@ class _Queue:
     service_s: float
 
     def cleared(self, lattice: Lattice, done: Masses, siblings: int) -> Masses:
-        """Return how probably all of some *siblings* are complete at each time.
+        """Return the probability that all *siblings* are complete at each time.
 
-        *done* is how probably one is, after so much time since its service began.
+        *done* is that of one of them, by the time since its service began.
         """
         last = np.ones(lattice.points)
         if siblings == 0:
@@ -211,10 +210,10 @@ class _Queue:
         return lattice.cumulated(lattice.plus(self.wait, np.diff(last, prepend=0.0)))
 
     def _starts(self, siblings: int) -> Iterator[tuple[float, int]]:
-        """Yield how long after the first how many of *siblings* begin, in a few groups.
+        """Yield groups of *siblings*: how many begin, and how long after the first.
 
-        Processors that are all busy take them on one by one, k in a service time; idle
-        ones take k at once, and then the others one by one.
+        If all processors are busy they begin one by one, k in a service time; if idle, k begin
+        at once, and then the others one by one.
         """
         k = siblings if self.processors is None else self.processors
         waits = 0.0 if self.processors is None else self.waits

@@ -1,8 +1,8 @@
-"""When operators share cores: computing takes longer, and at some point nothing helps.
+"""Operators that share cores: computing takes longer, until the cores cannot keep up.
 
-A processor that computes needs a core, one that waits does not. `service_s` is what a record
-takes on a core of its own; here it becomes what it takes while others compute too. The result
-says nothing of cores any more, so that however many layers ask, it happens once.
+A processor that computes needs a core, one that waits does not. `service_s` is the time of a
+record on a core of its own; here it becomes the time while others compute too. The result has
+no `cores`, so that this is applied only once.
 """
 
 from collections.abc import Mapping
@@ -23,16 +23,16 @@ __all__ = [
     "stretched",
 ]
 
-# Closer to all cores, a record would take a million times as long as alone.
+# Closer to full cores, computing would take a million times as long.
 _ALL = 1 - 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Computing:
-    """Cores that the records keep busy, those there are, and how much longer it takes.
+    """The cores that records keep busy, all cores, and the factor on computing times.
 
     >>> print(Computing(demand=1.4, cores=2, stretch=1.96))
-    computing takes 1.4 of 2 cores: its part of service times is 1.96 times as long
+    computing uses 1.4 of 2 cores and takes 1.96 times as long as on idle cores
     """
 
     demand: float
@@ -41,13 +41,13 @@ class Computing:
 
     def __str__(self) -> str:
         return (
-            f"computing takes {self.demand:.3g} of {self.cores:.3g} cores: "
-            f"its part of service times is {self.stretch:.3g} times as long"
+            f"computing uses {self.demand:.3g} of {self.cores:.3g} cores and takes "
+            f"{self.stretch:.3g} times as long as on idle cores"
         )
 
 
 def demand(topology: Topology, rates: Mapping[str, float] | None = None) -> float:
-    """Return the cores that the records keep busy, Σ λᵢ · cpuᵢ; or would at other *rates*."""
+    """Return the cores that records keep busy, Σ λᵢ · cpuᵢ, at these or other *rates*."""
     per_s = topology.rates if rates is None else rates
     return sum(per_s[o.name] * _cpu_s(o) / o.speed for o in topology.operators)
 
@@ -55,10 +55,10 @@ def demand(topology: Topology, rates: Mapping[str, float] | None = None) -> floa
 def computing(
     topology: Topology, allocation: Mapping[str, int] | None = None
 ) -> Computing | None:
-    """Return how far the processors of *allocation* share the cores; None if not known.
+    """Return how the processors of *allocation* share the cores; None if not known.
 
-    That is where the topology has no `cores`, or none of its operators a `cpu_s`. Without an
-    allocation nothing limits how many records compute at once.
+    It is not known if the topology has no `cores`, or no operator has a `cpu_s`. Without an
+    allocation any number of records may compute at once.
     """
     if topology.cores is None or all(_cpu_s(o) == 0 for o in topology.operators):
         return None
@@ -68,24 +68,24 @@ def computing(
     operators = [(o, allocation[o.name]) for o in topology.operators if _cpu_s(o) > 0]
 
     def at_once(longer: float) -> float:
-        """Return the processors that compute while all are busy, and the others wait."""
+        """Return the processors that compute while all are busy; the others wait."""
         return sum(k * _cpu_s(o) * longer / _service_s(o, longer) for o, k in operators)
 
     return Computing(demand=busy, cores=cores, stretch=settled_stretch(busy, cores, at_once))
 
 
 def cores_headroom(topology: Topology) -> float:
-    """Return how many times as much could arrive until all cores are busy."""
+    """Return the factor on the arrivals at which all cores are busy."""
     found = computing(topology)
     return inf if found is None or found.demand == 0 else found.cores / found.demand
 
 
 def stretched(topology: Topology, allocation: Mapping[str, int] | None = None) -> Topology:
-    """Return *topology* with service times as they are while *allocation* shares its cores.
+    """Return *topology* with service times while *allocation* shares its cores.
 
-    Without an allocation nothing limits how many records compute at once. Where cores, or
-    what computes, are not known, it stays as it is. Raise `TooFewCores` if the cores cannot
-    keep up, however many processors there are.
+    Without an allocation any number of records may compute at once. If cores or CPU times are
+    not known, it is returned unchanged. Raise `TooFewCores` if the cores cannot keep up with
+    any number of processors.
 
     >>> from sojourn.topology import Arrival
     >>> busy = Topology(
@@ -106,18 +106,18 @@ def stretched(topology: Topology, allocation: Mapping[str, int] | None = None) -
 
 
 def slowed(topology: Topology, allocation: Mapping[str, int]) -> Topology:
-    """Return the same also where cores do not keep up: processors share what there is."""
+    """Return the same, also if the cores do not keep up: processors share them."""
     found = computing(topology, allocation)
     if found is None:
         return topology
     try:
         return at_stretch(topology, found.stretch)
-    except BadNumber:  # beyond all measure, and it could not keep up before either
+    except BadNumber:  # out of range, and it could not keep up before either
         return at_stretch(topology, 1.0)
 
 
 def at_stretch(topology: Topology, longer: float) -> Topology:
-    """Return *topology* with computing *longer* times as long, and nothing of cores."""
+    """Return *topology* with computing *longer* times as long, and without cores."""
     operators = tuple(
         replace(o, service_s=_service_s(o, longer), cpu_s=None) for o in topology.operators
     )

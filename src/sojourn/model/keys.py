@@ -1,4 +1,4 @@
-"""Keys: records of one are served one after the other, however many processors there are."""
+"""Keys: records of one key are served one after the other, by any number of processors."""
 
 from sojourn.errors import HotKey
 from sojourn.topology import Topology
@@ -7,9 +7,9 @@ __all__ = ["check_keys"]
 
 
 def check_keys(topology: Topology) -> None:
-    """Raise `HotKey` if an operator gets more of one key than one processor can do.
+    """Raise `HotKey` if one key has more records than one processor can serve.
 
-    Those records make a queue of their own, with one server: it is stable while λ·p·s < 1.
+    These records are a queue with one server, which is stable while λ·p·s < 1.
     """
     for operator in topology.operators:
         busy = operator.hottest_key * topology.loads[operator.name].erlangs

@@ -1,9 +1,9 @@
 """Distributions of times on a lattice of evenly spaced points.
 
-A distribution is an array of masses, one per point; what lies beyond the last point is
-left out, and is the tail. Continuous times are put on the lattice so that their mean stays
-exact however coarse it is (local moment matching: mass between two points is shared
-between them). Sums are convolutions, the last of several is a product of cumulated masses.
+A distribution is an array of masses, one per point; the tail beyond the last point is left out.
+Continuous times are put on the lattice so that their mean stays exact (local moment matching:
+mass between two points is shared between them). Sums are convolutions, the last of several
+times is a product of cumulated masses.
 """
 
 from dataclasses import dataclass
@@ -19,17 +19,16 @@ Masses = NDArray[np.float64]
 """The probability that the time falls on each point of a lattice."""
 
 Spectrum = NDArray[np.complex128]
-"""Masses in the frequency domain, where adding times is multiplying."""
+"""Masses in the frequency domain, where times are added by multiplying."""
 
-# Points at which a gamma distribution is tabulated before it is put on a lattice: enough
-# for an error below a ten-thousandth of its mean.
+# Points at which a gamma distribution is tabulated before it is put on a lattice: the error is
+# below a ten-thousandth of its mean.
 _GAMMA_POINTS = 4096
-# A time this regular is constant as far as any lattice can tell.
+# A time with a lower scv is constant on any lattice.
 _REGULAR = 1e-10
 # A mean below this part of a step moves no mass that a float could hold.
 _NOTHING = 1e-20
-# Where exactly half of all take no time, the median is 0 whichever way thousands of masses
-# that are added up round.
+# If exactly half of the times are 0, the median must be 0 in spite of rounding.
 _ROUNDING = 1e-9
 
 
@@ -42,7 +41,7 @@ class Lattice:
 
     @classmethod
     def up_to(cls, horizon_s: float, points: int) -> "Lattice":
-        """Return the lattice whose last point stands for all times around *horizon_s*.
+        """Return the lattice whose last point stands for times around *horizon_s*.
 
         The mass at a point stands for half a step to either side, so the cumulated mass is
         the distribution function half a step later; this makes that fall on the horizon.
@@ -89,13 +88,13 @@ class Lattice:
         return self.plus(self.spectrum(one), other)
 
     def spectrum(self, masses: Masses) -> Spectrum:
-        """Return the transform of *masses*, for those that are added to many others."""
+        """Return the transform of *masses*, to add them to many others."""
         return np.fft.rfft(masses, 2 * self.points)
 
     def plus(self, spectrum: Spectrum, masses: Masses) -> Masses:
         """Return the masses of the sum of two independent times, one of them transformed."""
         summed = np.fft.irfft(spectrum * self.spectrum(masses), 2 * self.points)
-        # rounding leaves specks below 0, which powers of the cumulated masses would blow up
+        # rounding leaves tiny values below 0, which powers of cumulated masses would amplify
         return np.maximum(summed[: self.points], 0.0)
 
     def cumulated(self, masses: Masses) -> Masses:
@@ -110,16 +109,16 @@ class Lattice:
         return np.interp(times_s - by_s, times_s, cumulated, left=0.0)
 
     def mean_s(self, masses: Masses) -> float:
-        """Return the mean time, of what does not lie beyond the lattice."""
+        """Return the mean time, without the tail beyond the lattice."""
         return float(masses @ self.times_s[:-1])
 
     def std_s(self, masses: Masses) -> float:
-        """Return the standard deviation, of what does not lie beyond the lattice."""
+        """Return the standard deviation, without the tail beyond the lattice."""
         mean_s = self.mean_s(masses)
         return sqrt(float(masses @ (self.times_s[:-1] - mean_s) ** 2))
 
     def percentile_s(self, masses: Masses, ratio: float) -> float:
-        """Return the time below which *ratio* of all falls."""
+        """Return the time below which *ratio* of the mass is."""
         ratio -= _ROUNDING
         cumulated = np.cumsum(masses)
         later = int(np.searchsorted(cumulated, ratio))
@@ -140,7 +139,7 @@ def _gamma(scv: float) -> tuple[NDArray[np.float64], ...]:
     """Return times t, P(T > t) and the mean of min(T, t), for a gamma distributed T of mean 1.
 
     Integrated over v = t^q, where the density is smooth even if it has a pole at t = 0.
-    (By hand, as importing scipy for it would double the time `sojourn plan` takes to start.)
+    (Importing scipy for it would double the time `sojourn plan` takes to start.)
     """
     shape = 1 / scv
     q = min(shape, 1.0) / 2

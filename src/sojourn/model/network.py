@@ -1,9 +1,9 @@
-"""The whole network: what an allocation would do.
+"""The prediction for the whole network under an allocation.
 
-Two latencies are predicted. `mean_s` is DRS's E[T] = Σ visitsᵢ · sojournᵢ (DRS-15 eq. 3),
-which adds up all that is done for a root, parallel branches included, and is what plans for
-a mean optimise. Completion is what a user feels: the time until the last record of the
-root's tree is done. Where no record ever has two children both have the same mean.
+Two latencies are predicted. `mean_s` is DRS's E[T] = Σ visitsᵢ · sojournᵢ (DRS-15 eq. 3): the
+sum of the sojourns of all records of a root, including parallel branches. Plans for a mean
+optimise it. Completion is what a user sees: the time until the last record of the root's tree
+is done. If no record has two children both have the same mean.
 """
 
 from collections.abc import Mapping
@@ -34,22 +34,22 @@ __all__ = [
 ]
 
 PERCENTILES: Mapping[str, float] = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
-"""What is reported of the distribution of completion."""
+"""The percentiles of completion that are reported."""
 
-# Points of the lattice on which completion is worked out: percentiles are then good to about
-# a thousandth. Its horizon leaves out this part of all roots; a coarse lattice finds it.
+# Points of the lattice on which completion is computed: percentiles are exact to about a
+# thousandth. Its horizon leaves out this part of the roots; a coarse lattice finds it.
 _POINTS, _COARSE_POINTS = 4096, 512
 _LEFT_OUT = 1e-6
-# A percentile among so few first points is looked up on a finer lattice: where half of all
-# roots take a millisecond and some take minutes, it would drown.
+# A percentile within this many first points is computed on a finer lattice: if half of the
+# roots take a millisecond and some take minutes, it would be too coarse.
 _FEW_POINTS = 32
-# What is shorter than this part of the mean is no time at all.
+# Times below this part of the mean count as 0.
 _SHORTEST = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorFigures:
-    """What an operator would do, or did."""
+    """The prediction, or the measurement, of an operator."""
 
     processors: int
     arrivals_per_s: float
@@ -61,15 +61,15 @@ class OperatorFigures:
 
     @property
     def sojourn_s(self) -> float:
-        """From being written by the operator before until served here."""
+        """The time from being written by the operator before until served here."""
         return self.transfer_s + self.wait_s + self.service_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """What an allocation would do.
+    """The prediction for an allocation.
 
-    *computing* says by how much sharing cores lengthens it, where these are known.
+    *computing* is the effect of sharing cores, if these are known.
     """
 
     name: str
@@ -85,19 +85,19 @@ class Prediction:
 
     @property
     def allocation(self) -> Mapping[str, int]:
-        """Processors per operator."""
+        """The processors of each operator."""
         return {name: operator.processors for name, operator in self.operators.items()}
 
     @property
     def processors(self) -> int:
-        """All processors."""
+        """The number of processors of all operators."""
         return sum(operator.processors for operator in self.operators.values())
 
 
 def stations(topology: Topology, model: str) -> dict[str, Station]:
     """Return the station model of each operator.
 
-    An operator that deals its records out in turn is `round_robin` whatever the model.
+    An operator with `dispatch: round_robin` has that model whatever *model* is.
     """
     chosen, dealt = station(model), station("round_robin")
     return {
@@ -106,9 +106,9 @@ def stations(topology: Topology, model: str) -> dict[str, Station]:
 
 
 def mean_floor_s(topology: Topology) -> float:
-    """Return the mean that no number of processors can beat: service and wire, no waiting.
+    """Return the mean with unlimited processors: service and transfer, no waiting.
 
-    By visits, not plainly added up: an operator that one root in ten reaches counts a tenth.
+    It is weighted by visits: an operator that one root in ten reaches counts a tenth.
     """
     return sum(
         topology.visits[o.name] * (o.transfer_s + topology.loads[o.name].service_s)
@@ -117,7 +117,7 @@ def mean_floor_s(topology: Topology) -> float:
 
 
 def mean_s(topology: Topology, allocation: Mapping[str, int], *, model: str = "gigk") -> float:
-    """Return E[T] alone: all that `predict` says of the mean, without the distribution."""
+    """Return E[T] alone, as `predict` does, without the distribution."""
     return _mean_s(operator_figures(topology, allocation, stations(topology, model)))
 
 
@@ -128,11 +128,11 @@ def predict(
     model: str = "gigk",
     calibration: Calibration | None = None,
 ) -> Prediction:
-    """Return what *allocation* would do.
+    """Return the prediction for *allocation*.
 
     Raise `BadAllocation` if it does not fit the topology, `UnstableStation` if an operator
     could not keep up, `HotKey` or `TooFewCores` if one of its keys or the cores could not,
-    `Extrapolated` if the calibration says nothing of it.
+    `Extrapolated` if the calibration does not cover it.
 
     >>> from sojourn.topology import Arrival, Operator
     >>> counter = Topology(
@@ -177,7 +177,7 @@ def predict(
 def _calibrated(
     topology: Topology, allocation: Mapping[str, int], model: str, calibration: Calibration
 ) -> Prediction:
-    """Return the prediction with the time per hop added, and then all times scaled alike."""
+    """Return the prediction with the time per hop added, and then all times scaled."""
     raw = predict(calibration.topology(topology), allocation, model=model)
     ratio = calibration(raw.mean_s) / raw.mean_s if raw.mean_s > 0 else 1.0
     return replace(
@@ -203,7 +203,7 @@ def _calibrated(
 def operator_figures(
     topology: Topology, allocation: Mapping[str, int], models: Mapping[str, Station]
 ) -> dict[str, OperatorFigures]:
-    """Return what each operator would do, having checked that *allocation* can be."""
+    """Return the prediction for each operator after checking *allocation*."""
     check_allocation(topology, allocation)
     topology = stretched(topology, allocation)
     check_keys(topology)
@@ -235,7 +235,7 @@ def _completion(
     expected_s: float,
 ) -> tuple[Lattice, Masses]:
     """Return the distribution of completion, on a lattice just long enough for it."""
-    horizon_s = 16 * expected_s or 1.0  # nothing takes any time: any horizon will do
+    horizon_s = 16 * expected_s or 1.0  # all times are 0: any horizon is enough
     while True:
         lattice = Lattice.up_to(horizon_s, _COARSE_POINTS)
         cumulated = np.cumsum(Completion(topology, models, lattice)(allocation))
@@ -251,17 +251,18 @@ def _completion(
 
 
 def check_allocation(topology: Topology, allocation: Mapping[str, int]) -> None:
-    """Raise `BadAllocation` unless every operator has processors, and nobody else."""
+    """Raise `BadAllocation` unless exactly the operators have processors."""
     names = ", ".join(topology.operator)
     for name, processors in allocation.items():
         if name not in topology.operator:
-            raise BadAllocation(f"there is no operator {shown(name)}; write some of {names}")
+            raise BadAllocation(f"there is no operator {shown(name)}; operators are {names}")
         if isinstance(processors, bool) or not isinstance(processors, int) or processors < 1:
             raise BadAllocation(
-                f"{name}: {shown(processors)} is no number of processors; write 1 or more"
+                f"{name}: {shown(processors)} is not a valid number of processors; "
+                "write 1 or more"
             )
     forgotten = [name for name in topology.operator if name not in allocation]
     if forgotten:
         raise BadAllocation(
-            f"the allocation says nothing of {', '.join(forgotten)}; give every operator some"
+            f"no processors for {', '.join(forgotten)}; give every operator 1 or more"
         )

@@ -68,4 +68,4 @@ def _target(given: object) -> Target | None:
 def _most(given: object) -> int | None:
     if given is None or (isinstance(given, int) and not isinstance(given, bool) and given > 0):
         return given
-    raise BadTarget(f"{shown(given)} is not a number of processors; write 1 or more")
+    raise BadTarget(f"{shown(given)} is not a valid number of processors; write 1 or more")

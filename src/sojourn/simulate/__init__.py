@@ -1,1 +1,1 @@
-"""A discrete-event engine: any topology, millions of records in a second."""
+"""A discrete-event simulator for any topology: millions of records per second."""

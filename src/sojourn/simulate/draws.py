@@ -1,4 +1,4 @@
-"""What chance decides in a simulation: service times, gaps, which processor."""
+"""Random draws of a simulation: service times, gaps, keys, processors."""
 
 import numpy as np
 from numba import njit
@@ -32,7 +32,7 @@ ABSENT, IDLE, BUSY = range(3)
 
 @njit(cache=True)
 def service_s(operator, samples_s, rng):
-    """Return how long one record is served."""
+    """Return the service time of one record."""
     if operator.service == EXPONENTIAL:
         return operator.a * rng.standard_exponential()
     if operator.service == CONSTANT:
@@ -61,7 +61,7 @@ def gap(stream, rng):
         return stream.a + (stream.b - stream.a) * rng.random()
     if stream.gaps == BATCHES:
         return stream.a * rng.standard_exponential()
-    # on for `a` on average, off for `b`; while on, gaps are as much shorter
+    # on for `a` on average, off for `b`; while on, gaps are shorter in proportion
     passed = 0.0
     while True:
         after = rng.standard_exponential() * stream.a / (stream.a + stream.b)
@@ -76,8 +76,8 @@ def gap(stream, rng):
 def next_arrival_s(stream, rates, rng):
     """Return when the next record of a stream arrives, infinity if never.
 
-    Gaps are drawn with mean 1 and pass as fast as the stream's rate: of a Poisson stream
-    that is exactly a Poisson stream with a rate that changes.
+    Gaps are drawn with mean 1 and scaled by the rate at each moment: a Poisson stream becomes
+    exactly a Poisson stream with a changing rate.
     """
     left, at_s, i, last = gap(stream, rng), stream.at_s, stream.rate, stream.end_rate - 1
     while i < last:
@@ -107,7 +107,7 @@ def next_arrival_s(stream, rates, rng):
 
 @njit(cache=True)
 def draw_key(operator, keys, rng):
-    """Return a key, as often as its weight says."""
+    """Return a key, drawn by weight."""
     number = operator.end_key - operator.first_key
     if number == 0:
         return 0

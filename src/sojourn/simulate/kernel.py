@@ -1,7 +1,7 @@
 """The event loop, compiled.
 
-It is one long function on purpose: what it calls gets single records or two arrays, because
-handing the whole world to a compiled function costs more than simulating a record.
+It is one long function on purpose: passing the whole world to a compiled function costs more
+than simulating a record, so functions it calls get single records or two arrays.
 """
 
 import numpy as np
@@ -77,11 +77,11 @@ def pop(event_s, event, number):
 
 @njit(cache=True)
 def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0915 - see above
-    """Let time pass until *until_s*, or until *most_roots* are done in all.
+    """Simulate until *until_s*, or until *most_roots* are done in total.
 
-    Come back sooner where the buffer of roots that are done is full, or where *room*, the
-    most records one event may add, is no longer free. Waking up may set off all processors
-    at once, so there is also room for an event of each.
+    Return earlier if the buffer of completed roots is full, or if there is less than *room*,
+    the most records that one event may add. Waking up may start all processors at once, so
+    there is also room for one event of each.
     """
     tally, event_s, event = world.tally, world.event_s, world.event
     records, roots, operators, slots = world.records, world.roots, world.operators, world.slots

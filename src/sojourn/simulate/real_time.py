@@ -1,4 +1,4 @@
-"""The simulator as a running application: its time is that of the clock on the wall."""
+"""The simulator as a running application, in wall-clock time."""
 
 import threading
 import time
@@ -61,10 +61,10 @@ class InstantClock:
 
 
 class RealTimeSimulator:
-    """Simulates an application while *clock* goes on: a look waits until its time has come.
+    """Simulates an application in the time of *clock*: a look waits until its end.
 
-    Changes take effect when they are made. With *state*, a folder, the processors of now are
-    kept for the next start.
+    Changes take effect at once. With *state*, a folder, the current processors are saved for
+    the next start.
     """
 
     name = "the simulator"
@@ -114,7 +114,7 @@ class RealTimeSimulator:
     def observe(self, until_s: float) -> Pull:
         """Wait until then, and return what was counted."""
         if self._began_s is not None and not until_s > self.now_s:
-            raise EngineError(f"{until_s} s is not after {self.now_s:.3f} s, which it is")
+            raise EngineError(f"{until_s} s is not after {self.now_s:.3f} s, the current time")
         with self._lock:
             self._simulator.look_until(until_s)
             self._until_s = until_s
@@ -153,7 +153,7 @@ class RealTimeSimulator:
         self.stop()
 
     def drain(self, progress: Progress) -> None:
-        """Let nothing more in, and return when all that has entered is complete."""
+        """Admit no more records, and wait until all that have entered are complete."""
         with self._lock:
             self._simulator.advance(self.now_s)
             self._simulator.close()
@@ -166,11 +166,11 @@ class RealTimeSimulator:
         progress("drained")
 
     def uncommitted(self) -> int:
-        """Return 0: what is in flight was simulated, and nobody has it to send it again."""
+        """Return 0: simulated records are not repeated."""
         return 0
 
     def health(self) -> Health:
-        """Return how many processors there are; nothing goes wrong here by itself."""
+        """Return the health, with the number of processors; nothing fails by itself."""
         with self._lock:
             running = {} if self._began_s is None else self._simulator.running()
         return Health(running=running, unkept=self._unkept)
@@ -185,6 +185,6 @@ class RealTimeSimulator:
         try:
             keep_allocation(self._state, self.plan.allocation)
         except EngineError as error:
-            self._unkept = str(error)  # a full disk is no reason to end what runs
+            self._unkept = str(error)  # a full disk must not stop the application
         else:
             self._unkept = ""

@@ -11,10 +11,10 @@ __all__ = ["pause", "resize"]
 
 
 def resize(world: World, operator: int, processors: int) -> World:
-    """Return the world in which *operator* has, or will soon have, so many processors.
+    """Return the world in which *operator* has, or will soon have, this many processors.
 
-    None stops in the middle of a record, and no record is lost: those that waited for a
-    processor that leaves are dealt out anew.
+    None stops in the middle of a record, and no record is lost: those in the queue of a
+    processor that leaves are distributed again.
     """
     row = world.operators[operator]
     if processors > row["slots"]:
@@ -27,9 +27,9 @@ def resize(world: World, operator: int, processors: int) -> World:
 
 
 def pause(world: World, operator: int, seconds: float) -> World:
-    """Return the world in which no service at *operator* begins for so long.
+    """Return the world in which no service at *operator* begins during a pause.
 
-    What is being served goes on.
+    Records in service continue.
     """
     if not seconds > 0:
         return world
@@ -41,7 +41,7 @@ def pause(world: World, operator: int, seconds: float) -> World:
 
 def _resize_shared(world: World, row: np.void, processors: int) -> None:
     change, row["processors"] = processors - row["processors"], processors
-    while change > 0 and row["surplus"] > 0:  # stay, you that were about to leave
+    while change > 0 and row["surplus"] > 0:  # processors that were about to leave stay
         row["surplus"] -= 1
         change -= 1
     slots = world.slots[row["first_slot"] : row["first_slot"] + row["slots"]]

@@ -1,4 +1,4 @@
-"""A simulation from start to end: what an allocation does, measured."""
+"""A simulation from start to end: the latency of an allocation, measured."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from sojourn.topology import Topology
 
 __all__ = ["Portion", "Simulated", "simulate"]
 
-# The part of a run that is left out at its beginning, when queues are still empty.
+# The warm-up, as a part of the run: queues are still empty, so it is left out.
 _WARM_UP = 0.1
-# What follows is cut into batches: long ones are all but independent of each other, so their
+# The rest is divided into batches: long ones are nearly independent of each other, so their
 # spread gives confidence intervals.
 _BATCHES = 20
 
@@ -32,9 +32,9 @@ Portion = Callable[[float, NDArray[np.void]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """What an allocation did: the fields of a prediction, measured.
+    """The result of a simulation: the fields of a prediction, measured.
 
-    *roots* and *visits* count the whole run; all else is measured after *warm_up_s*.
+    *roots* and *visits* count the whole run; the rest is measured after *warm_up_s*.
     """
 
     name: str
@@ -63,15 +63,15 @@ def simulate(  # noqa: PLR0913 - each of them is a word of the question
     seed: int = 1,
     each: Portion = lambda _part, _roots: None,
 ) -> Simulated:
-    """Return what *allocation* does over so many *roots*, or so many seconds.
+    """Simulate *allocation* for this many *roots*, or this many seconds.
 
     *each* is called with the part of the run that is done, and the roots that completed
-    since: an array of births, completions and sums that is good until it returns.
+    since: an array of births, completions and sums that is valid until it returns.
 
     Raise `BadAllocation` if it does not fit the topology, `BadWorkload` if nothing happens.
     """
     if (roots is None) == (duration_s is None):
-        raise BadWorkload("a simulation ends after some roots, or some time; give one of them")
+        raise BadWorkload("give either the number of roots or the duration")
     check_allocation(topology, allocation)
     began = perf_counter()
     run = Simulation(topology, allocation, workload=workload or Workload(), seed=seed)
@@ -86,8 +86,8 @@ def simulate(  # noqa: PLR0913 - each of them is a word of the question
     whole, whole_sum = (sum(parts, Sketch.empty()) for parts in (completions, sums))
     if not whole.number:
         raise BadWorkload(
-            f"no root that came after the warm-up of {warm_up_s:g} s completed; "
-            "simulate longer, or let more arrive"
+            f"no root that arrived after the warm-up of {warm_up_s:g} s completed; "
+            "simulate longer, or raise the arrival rates"
         )
     return Simulated(
         name=topology.name,

@@ -1,4 +1,4 @@
-"""How an application is simulated in real time."""
+"""Settings of a simulation in real time."""
 
 from dataclasses import dataclass, field
 
@@ -9,9 +9,9 @@ __all__ = ["SimulatorSettings"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatorSettings:
-    """What is simulated beside the topology: its *workload*, drawn from *seed*.
+    """Settings in addition to the topology: its *workload*, drawn from *seed*.
 
-    A change stops the operators that change for *pause_s*; one record in *sample_every* is
+    A change pauses the operators that change for *pause_s*; one record in *sample_every* is
     timed.
     """
 

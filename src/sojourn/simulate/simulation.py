@@ -1,4 +1,4 @@
-"""A simulation that runs: time passes, roots complete, processors come and go."""
+"""A running simulation: time passes, roots complete, processors are added and removed."""
 
 from collections.abc import Iterator, Mapping
 from math import inf
@@ -22,9 +22,9 @@ _PORTION = 1 << 15
 
 
 class Simulation:
-    """A topology with an allocation, from time 0 on.
+    """A simulated topology with an allocation, from time 0 on.
 
-    The same seed gives the same roots. What is kept is what is in flight.
+    The same seed gives the same roots. Only records in flight are kept in memory.
     """
 
     def __init__(
@@ -71,10 +71,10 @@ class Simulation:
     def advance(
         self, *, until_s: float = inf, most_roots: int | None = None
     ) -> Iterator[NDArray[np.void]]:
-        """Let time pass, and yield the roots that completed: birth, completion and sum.
+        """Simulate, and yield the roots that completed: birth, completion and sum.
 
-        It ends at *until_s*, or when *most_roots* are done in all, or nothing happens any
-        more. The arrays are only good until the next one.
+        It ends at *until_s*, or when *most_roots* are done in total, or no events are left. An
+        array is valid until the next one.
         """
         most = most_roots if most_roots is not None else np.iinfo(np.int64).max
         while True:
@@ -88,7 +88,7 @@ class Simulation:
                 return
 
     def resize(self, allocation: Mapping[str, int], *, pause_s: float = 0.0) -> None:
-        """Give operators other numbers of processors; those that change pause for so long."""
+        """Change the processors of operators; those that change are paused."""
         for name, processors in allocation.items():
             operator = self._index[name]
             if int(self._world.operators[operator]["processors"]) != processors:
@@ -96,7 +96,7 @@ class Simulation:
                 self._world = resize(self._world, operator, processors)
 
     def close(self) -> None:
-        """Let nothing more in: what has entered goes on."""
+        """Admit no more records; those that have entered continue."""
         world = self._world
         number = int(world.tally[Tally.EVENTS])
         stays = np.flatnonzero(world.event[:number] & 3 != ARRIVE)

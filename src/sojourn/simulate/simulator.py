@@ -1,4 +1,4 @@
-"""The simulator as an engine: the loop drives it as it drives a running application."""
+"""The simulator as an engine: the loop controls it like a running application."""
 
 from collections.abc import Callable, Sequence
 from math import ceil
@@ -21,18 +21,18 @@ from sojourn.topology import Topology
 
 __all__ = ["Simulator"]
 
-# What fits but for the last digit needs no bin more.
+# A bin is not added for a rounding error.
 _ROUNDING = 1e-9
 
 
 class Simulator:
-    """An engine whose time passes only while it is looked at.
+    """An engine whose time passes only during a look.
 
     *pause_s* is what a change costs each operator that changes: 0 for an engine that rescales
     live, 7 s for one that restarts a query; *adding_pause_s* where there are more processors
     afterwards, if that costs something else. One record in *sample_every* is timed. *each* is
     called with the roots that completed: an array of births, completions and sums that is
-    good until it returns.
+    valid until it returns.
     """
 
     name = "the simulator"
@@ -98,7 +98,7 @@ class Simulator:
         """Begin a look that ends then; `advance` lets time pass meanwhile."""
         run, _ = self._running()
         if not until_s > run.now_s:
-            raise EngineError(f"{until_s} s is not after {run.now_s} s, which it is already")
+            raise EngineError(f"{until_s} s is not after {run.now_s} s, the current time")
         self._until_s = until_s
         self._bin_width_s = min(self._bin_s, (until_s - run.now_s) / LEAST_BINS)
         bins = ceil((until_s - run.now_s) / self._bin_width_s - _ROUNDING)
@@ -144,7 +144,7 @@ class Simulator:
         return Cost(pause_s=pause_s if changed else 0.0, changed=changed)
 
     def close(self) -> None:
-        """Let nothing more in: what has entered goes on."""
+        """Admit no more records; those that have entered continue."""
         self._running()[0].close()
 
     def running(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Rates from a file: columns of times and rates in CSV, plain or gzipped."""
+"""Rates from a CSV file with columns of times and rates, plain or gzipped."""
 
 import csv
 import gzip
@@ -14,7 +14,7 @@ from sojourn.topology.check import shown
 
 __all__ = ["read_rates"]
 
-# By which names columns are known, and how many seconds one of a time is.
+# The known names of columns, and the seconds of one unit of a time.
 _TIMES_S = {
     **dict.fromkeys(
         ("timestamp", "time", "datetime", "date", "seconds", "at_s", "at", "time_s", "epoch",
@@ -32,7 +32,7 @@ _WAY_OUT = "name the columns timestamp and rate, or leave the header out"
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Where times and rates are, and the seconds that one of a numeric time is."""
+    """The columns of times and rates, and the seconds of one unit of a numeric time."""
 
     time: int = 0
     rate: int = 1
@@ -40,7 +40,7 @@ class _Columns:
 
 
 def read_rates(path: Path, *, times: float = 1.0, faster: float = 1.0) -> Rates:
-    """Return the rates in the file, *times* as high and passing *faster*.
+    """Return the rates in the file, *times* times as high and *faster* times as fast.
 
     Columns are found by their names, in any order: a time (seconds, or a date with a time),
     and a rate per second that holds from then on. Without a header they are the first two.
@@ -49,7 +49,9 @@ def read_rates(path: Path, *, times: float = 1.0, faster: float = 1.0) -> Rates:
     Raise `BadFile` if it cannot be read, `BadWorkload` if it holds no rates.
     """
     if not (0 < times < float("inf") and 0 < faster < float("inf")):
-        raise BadWorkload(f"rates {times} times as high, {faster} as fast, cannot be")
+        raise BadWorkload(
+            f"the factor on rates is {times}, that on time {faster}; write more than 0"
+        )
     rows, columns = _rows(path), _Columns()
     if rows and not _is_time(rows[0][1][0]):
         columns = _named(path, rows.pop(0)[1])

@@ -1,4 +1,4 @@
-"""What a simulation must know beside the topology: shapes of times, rates that change."""
+"""The workload of a simulation: distributions of times, and rates that change."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,10 +29,10 @@ Dispatching = Literal["shared", "round_robin", "by_key", "shortest"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """How service times are distributed around the operator's `service_s` and `service_scv`.
+    """The distribution of service times with the operator's `service_s` and `service_scv`.
 
     `auto` is constant for an scv of 0, exponential for 1, gamma otherwise. `measured` draws
-    from *times_s*, scaled to the mean of the operator; their own scv counts.
+    from *times_s*, scaled to the mean of the operator, with their own scv.
     """
 
     shape: ServiceShape = "auto"
@@ -44,14 +44,14 @@ class Service:
             usable = [isfinite(time_s) and time_s >= 0 for time_s in self.times_s]
             if not any(self.times_s) or not all(usable):
                 raise BadWorkload(
-                    f"of {len(self.times_s)} measured service times some are negative, NaN or "
-                    "infinite, or all of them 0; give seconds above 0"
+                    f"some of {len(self.times_s)} measured service times are negative, NaN or "
+                    "infinite, or all are 0; give seconds above 0"
                 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gaps:
-    """How the gaps between arrivals are distributed around their mean.
+    """The distribution of the gaps between arrivals.
 
     `renewal` are gamma distributed with the `scv` of the arrival (Poisson at 1); `uniform`
     between *low* and *high* times the mean; `on_off` a Poisson stream that is on for *on_s*
@@ -68,16 +68,22 @@ class Gaps:
     def __post_init__(self) -> None:
         _known("a shape of gaps", self.shape, get_args(GapShape))
         if not 0 <= self.low <= self.high < float("inf") or self.high == 0:
-            raise BadWorkload(f"gaps from {self.low} to {self.high} times the mean cannot be")
+            raise BadWorkload(
+                f"gaps are {self.low} to {self.high} times the mean; write 0 or more, and the "
+                "smaller number first"
+            )
         if not (0 < self.on_s < float("inf") and 0 <= self.off_s < float("inf")):
-            raise BadWorkload(f"bursts of {self.on_s} s with {self.off_s} s between cannot be")
+            raise BadWorkload(
+                f"bursts last {self.on_s} s, with {self.off_s} s between; write more than 0 s, "
+                "and 0 s or more"
+            )
         if self.size < 1:
-            raise BadWorkload(f"batches of {self.size} roots cannot be; write 1 or more")
+            raise BadWorkload(f"the size of batches is {self.size}; write 1 or more")
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """A rate that goes in straight lines from point to point, and stays at the last.
+    """A rate that is interpolated between points, and stays at the last one.
 
     >>> Rates.steps((0, 6), (360, 12)).points
     ((0.0, 6.0), (360.0, 6.0), (360.0, 12.0))
@@ -87,13 +93,15 @@ class Rates:
 
     def __post_init__(self) -> None:
         if not self.points or self.points[0][0] != 0:
-            raise BadWorkload("a rate needs to be said from 0 s on")
+            raise BadWorkload("the rates do not begin at 0 s; add a point at 0")
         for at_s, per_s in self.points:
             if not (isfinite(at_s) and isfinite(per_s) and per_s >= 0):
-                raise BadWorkload(f"{per_s} per second at {at_s} s is no rate; write 0 or more")
+                raise BadWorkload(
+                    f"the rate at {at_s} s is {per_s} per second; write 0 or more"
+                )
         times = [at_s for at_s, _ in self.points]
         if times != sorted(times):
-            raise BadWorkload("the times of a rate go back; sort them")
+            raise BadWorkload("the times of a rate are not in order; sort them")
 
     @classmethod
     def steps(cls, *changes: tuple[float, float]) -> "Rates":
@@ -122,14 +130,17 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Keys of records, for dispatch by key: the n-th as frequent as n to the minus *zipf*."""
+    """Keys of records, for dispatch by key: the n-th has a weight of n to the minus *zipf*."""
 
     number: int = 1000
     zipf: float = 0.0
 
     def __post_init__(self) -> None:
         if self.number < 1 or not 0 <= self.zipf < float("inf"):
-            raise BadWorkload(f"{self.number} keys with exponent {self.zipf} cannot be")
+            raise BadWorkload(
+                f"{self.number} keys with exponent {self.zipf}; write 1 key or more, and an "
+                "exponent of 0 or more"
+            )
 
     @property
     def weights(self) -> Sequence[float]:
@@ -141,10 +152,10 @@ class Keys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Shapes by operator and by arrival; what is not named is as the topology has it.
+    """Distributions by operator and by arrival; the default is given by the topology.
 
-    With *spread* the number of records sent is Poisson around its mean; otherwise it is the
-    whole part of the mean, and at times one more.
+    With *spread* the number of records sent is Poisson distributed; otherwise it is the mean,
+    rounded down or up at random.
     """
 
     service: Mapping[str, Service] = field(default_factory=dict)
@@ -155,7 +166,7 @@ class Workload:
     spread: bool = False
 
     def check(self, topology: Topology) -> None:
-        """Raise `BadWorkload` if a shape is named for what *topology* does not have."""
+        """Raise `BadWorkload` if an operator or arrival is not in *topology*."""
         arrivals = {arrival.name for arrival in topology.arrivals}
         named = (*self.service, *self.dispatch, *self.keys)
         for what, names, known in (
@@ -165,7 +176,9 @@ class Workload:
             for name in names:
                 if name not in known:
                     known_are = ", ".join(sorted(known))
-                    raise BadWorkload(f"there is no {what} {shown(name)}, only {known_are}")
+                    raise BadWorkload(
+                        f"there is no {what} {shown(name)}; write one of {known_are}"
+                    )
 
 
 def _known(what: str, value: str, choices: tuple[str, ...]) -> None:

@@ -75,13 +75,13 @@ def build(
 ) -> World:
     """Return the world at time 0, with the first arrivals on their way.
 
-    Raise `BadWorkload` if it is too large, or a shape does not fit an operator.
+    Raise `BadWorkload` if it is too large, or a distribution does not fit an operator.
     """
     workload.check(topology)
     if sum(allocation.values()) > _MOST_PROCESSORS:
         raise BadWorkload(
             f"{sum(allocation.values())} processors are too many to simulate; "
-            f"up to {_MOST_PROCESSORS} are not"
+            f"the limit is {_MOST_PROCESSORS}"
         )
     index = {name: i for i, name in enumerate(topology.operator)}
     operators = np.zeros(len(index), OPERATOR)
@@ -169,8 +169,8 @@ def _serve(
     elif shape == "hyperexponential":
         if scv < 1:
             raise BadWorkload(
-                f"{operator.name}: a hyperexponential time has an scv of 1 or more, not {scv}; "
-                "choose gamma or lognormal"
+                f"{operator.name}: scv is {scv}, but that of a hyperexponential time is 1 or "
+                "more; choose gamma or lognormal"
             )
         # balanced means: both kinds of records bring the same work
         often = (1 + sqrt((scv - 1) / (scv + 1))) / 2

@@ -9,13 +9,13 @@ from confluent_kafka.admin import AdminClient
 
 from sojourn.spark.offsets import Offsets
 
-__all__ = ["TimedOffsets", "place_of"]
+__all__ = ["AppendTimes", "place_of"]
 
 # Looks that are kept: two minutes, which is longer than records of a target take.
 _KEPT = 600
 
 
-class TimedOffsets(Offsets):
+class AppendTimes(Offsets):
     """End offsets that are remembered by partition, with the time of day of each look."""
 
     def __init__(

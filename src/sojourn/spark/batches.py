@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from sojourn.app.operator import PythonOperator
 from sojourn.errors import EngineError
 from sojourn.host.controller import Controller
-from sojourn.spark.checkpoints import KeptState, Positions
+from sojourn.spark.checkpoints import Checkpoints, Positions
 from sojourn.spark.layout import Layout
 from sojourn.spark.pulls import Pulls
 
@@ -32,7 +32,7 @@ class Batches:
     """The batches of an application that began *since_s*, and commits every *batch_s*."""
 
     layout: Layout
-    state: KeptState
+    state: Checkpoints
     controller: Controller
     pulls: Pulls
     since_s: float
@@ -56,7 +56,9 @@ class Batches:
             check()
             now_s = time.monotonic()
             if now_s > until_s:
-                raise EngineError(f"{_listed(left)}: the batch did not end; stop it now")
+                raise EngineError(
+                    f"{_listed(left)}: the batch did not end in time; stop without draining"
+                )
             if left != told or now_s >= again_s:
                 told, again_s = left, now_s + _TELL_S
                 ends_s = (self.state.committed_s(name) or self.since_s for name in left)
@@ -146,12 +148,12 @@ def waits_for(names: Collection[str], left_s: float) -> str:
     """Return what is waited for, and for how long at most.
 
     >>> waits_for({"split", "count"}, 37.2)
-    'waiting for the batch of count, split to end, within 38 s'
+    'waiting for the batch of count, split to end (at most 38 s)'
     >>> waits_for({"split"}, -1.0)
-    'waiting for the batch of split to end, with what is in service'
+    'waiting for the batch of split to end (records are in service)'
     """
-    within = f"within {math.ceil(left_s)} s" if left_s > 0 else "with what is in service"
-    return f"waiting for the batch of {_listed(names)} to end, {within}"
+    until = f"at most {math.ceil(left_s)} s" if left_s > 0 else "records are in service"
+    return f"waiting for the batch of {_listed(names)} to end ({until})"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Self
 
 from sojourn.errors import BrokerFailed
-from sojourn.spark.child_process import Kept
+from sojourn.spark.child_process import ChildProcess
 from sojourn.spark.cluster import Cluster
-from sojourn.spark.credentials import Login
+from sojourn.spark.credentials import Credentials
 from sojourn.spark.folder import Folder, new_cluster
 from sojourn.spark.jars import Jars, resolve_jars
 from sojourn.spark.java import find_java
@@ -65,11 +65,11 @@ class Broker:
     ) -> None:
         self._data, self._wanted_port, self._jars = data, port, jars
         self._properties = dict(properties or {})
-        self._login = Login() if secured else None
+        self._credentials = Credentials() if secured else None
         self._patience_s, self._inherits = patience_s, tuple(inherits)
         self._port = 0
         self._folder: Folder | None = None
-        self._kept: Kept | None = None
+        self._process: ChildProcess | None = None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -81,7 +81,8 @@ class Broker:
     def cluster(self) -> Cluster:
         """The broker, and how clients get in."""
         return Cluster(
-            self.bootstrap_servers, {} if self._login is None else self._login.for_clients
+            self.bootstrap_servers,
+            {} if self._credentials is None else self._credentials.for_clients,
         )
 
     @property
@@ -92,7 +93,7 @@ class Broker:
     @property
     def ended(self) -> bool:
         """Whether it was started, and has ended by itself."""
-        return self._kept is not None and self._kept.status is not None
+        return self._process is not None and self._process.status is not None
 
     @property
     def process_group(self) -> int:
@@ -101,8 +102,8 @@ class Broker:
 
     def start(self) -> None:
         """Start the broker, and return when it answers. Raise `BrokerFailed` if it does not."""
-        if self._kept is not None:
-            raise BrokerFailed("the broker runs already", "stop it before starting again")
+        if self._process is not None:
+            raise BrokerFailed("the broker is already running", "stop it first")
         try:
             path = self._data or Path(tempfile.mkdtemp(prefix="sojourn-broker-"))
             self._folder = Folder(path=path.absolute(), temporary=self._data is None)
@@ -127,8 +128,8 @@ class Broker:
 
     def kill(self) -> None:
         """End what runs, and keep the data for `start_again`."""
-        if self._kept is not None:
-            self._kept.stop()
+        if self._process is not None:
+            self._process.stop()
 
     def size_bytes(self, topics: Iterable[str]) -> int:
         """Return what the records of *topics* take up on the disk."""
@@ -141,16 +142,16 @@ class Broker:
 
     def wait(self) -> None:
         """Raise `BrokerFailed` when the broker ends by itself, and wait until then."""
-        kept, folder = self._running()
-        raise _ended(kept.wait(), folder)
+        process, folder = self._running()
+        raise _ended(process.wait(), folder)
 
     def stop(self) -> None:
         """Stop the broker. Stopping what does not run does nothing."""
-        if self._kept is not None:
-            self._kept.stop()
+        if self._process is not None:
+            self._process.stop()
         if self._folder is not None and self._folder.temporary:
             shutil.rmtree(self._folder.path, ignore_errors=True)
-        self._kept = self._folder = None
+        self._process = self._folder = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -164,10 +165,10 @@ class Broker:
     ) -> None:
         self.stop()
 
-    def _running(self) -> tuple[Kept, Folder]:
-        if self._kept is None or self._folder is None:
-            raise BrokerFailed("the broker does not run", "start it first")
-        return self._kept, self._folder
+    def _running(self) -> tuple[ChildProcess, Folder]:
+        if self._process is None or self._folder is None:
+            raise BrokerFailed("the broker is not running", "start it first")
+        return self._process, self._folder
 
     def _start(self, folder: Folder, port: int | None) -> None:
         jars, java = self._jars or resolve_jars(), find_java()
@@ -176,9 +177,9 @@ class Broker:
         while True:
             left -= 1
             self._port, controller = free_ports(port)
-            folder.configure(self._port, controller, self._login, self._properties)
+            folder.configure(self._port, controller, self._credentials, self._properties)
             cluster = folder.cluster or _formatted(folder, command)
-            self._kept = Kept(
+            self._process = ChildProcess(
                 [*command, "kafka.Kafka", folder.properties.name],
                 folder=folder.path,
                 log=folder.log,
@@ -186,24 +187,24 @@ class Broker:
                 temporary=folder.temporary,
                 inherits=self._inherits,
             )
-            if self._answers(self._kept, cluster):
+            if self._answers(self._process, cluster):
                 folder.tell_clients(self.cluster.for_tools)
                 return
             if not left or _TAKEN not in folder.said():
-                raise _ended(self._kept.wait(), folder)
-            self._kept.stop()
+                raise _ended(self._process.wait(), folder)
+            self._process.stop()
 
-    def _answers(self, kept: Kept, cluster: str) -> bool:
+    def _answers(self, process: ChildProcess, cluster: str) -> bool:
         """Return whether the broker came up; False if it ended on the way."""
         deadline_s = time.monotonic() + self._patience_s
-        while kept.status is None:
+        while process.status is None:
             # somebody else may have taken the port, and may be a broker
             if answers(self._port) and cluster_of(self.cluster.client()) == cluster:
                 return True
             if time.monotonic() > deadline_s:
                 raise BrokerFailed(
                     f"the broker did not answer within {self._patience_s:g} s",
-                    "see what keeps this machine busy",
+                    "check the load on this machine",
                     self._running()[1].last_words(),
                 )
             time.sleep(_LOOK_S)
@@ -231,7 +232,7 @@ def _formatted(folder: Folder, command: list[str]) -> str:
 
 
 def _ended(status: int, folder: Folder) -> BrokerFailed:
-    where = "its log ends so" if folder.temporary else f"its log, {folder.log}, ends so"
+    log = "its log" if folder.temporary else str(folder.log)
     return BrokerFailed(
-        f"the broker ended with status {status}", f"{where}:", folder.last_words()
+        f"the broker exited with status {status}", f"last lines of {log}:", folder.last_words()
     )

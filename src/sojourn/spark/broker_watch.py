@@ -48,13 +48,13 @@ class BrokerWatch:
             self._thread.join(_LOOK_S)
 
     def _run(self) -> None:
-        why = "it was killed, or Java has failed"
+        why = "it was killed, or Java failed"
         while not self._ended.wait(_LOOK_S):
             if not self._broker.ended:
                 continue
             delay_s = self._restarts.delay_s(time.monotonic())
             if delay_s is None:
-                self._failed(f"its own broker {self._restarts.why}: {why}")
+                self._failed(f"Sojourn's own broker {self._restarts.why}: {why}")
                 return
             if self._ended.wait(delay_s):
                 return

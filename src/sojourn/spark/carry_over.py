@@ -15,21 +15,21 @@ from sojourn.errors import BadFile
 from sojourn.host.messages import Hello, Record
 from sojourn.spark.headers import Lineage
 
-__all__ = ["Carried", "Passed"]
+__all__ = ["CarryOver", "PassedRecord"]
 
-Passed = tuple[Lineage, Record]
+PassedRecord = tuple[Lineage, Record]
 """A record that was passed on to a host, and where it comes from."""
 
-_decoder = msgspec.msgpack.Decoder(list[Passed])
+_decoder = msgspec.msgpack.Decoder(list[PassedRecord])
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CarryOver:
     """The files in *folder*: one for a batch of a partition, of one query."""
 
     folder: Path
 
-    def taken(self, hello: Hello) -> list[Passed]:
+    def load(self, hello: Hello) -> list[PassedRecord]:
         """Return what the batch before left, and drop what is not needed any more.
 
         What is older was taken over by a batch that is committed: the one before is, when
@@ -46,9 +46,10 @@ class Carried:
         except FileNotFoundError:
             return []
         except msgspec.MsgspecError as error:
-            raise BadFile(str(path), "cannot be read", "start anew, without it") from error
+            way_out = "restore it, or start without this state (--fresh)"
+            raise BadFile(str(path), f"cannot be read: {error}", way_out) from error
 
-    def leave(self, hello: Hello, records: list[Passed]) -> None:
+    def save(self, hello: Hello, records: list[PassedRecord]) -> None:
         """Keep what a batch leaves; it is on the disk when this returns.
 
         Where the batch was repeated, it replaces what was left the first time.

@@ -11,7 +11,7 @@ from sojourn.app.operator import NativeOperator
 from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, BadInput
 
-__all__ = ["KeptState", "Positions"]
+__all__ = ["Checkpoints", "Positions"]
 
 Positions = Mapping[str, Mapping[int, int]]
 """The offsets that come next, by topic and partition."""
@@ -20,7 +20,7 @@ _APPLICATION = "application.json"
 
 
 @dataclass(frozen=True, slots=True)
-class KeptState:
+class Checkpoints:
     """What is kept in *folder* from one start to the next."""
 
     folder: Path
@@ -39,7 +39,7 @@ class KeptState:
         """Return where it is kept what a query has done."""
         return self.folder / "checkpoints" / query
 
-    def carried(self, query: str) -> Path:
+    def carry_over(self, query: str) -> Path:
         """Return where records are that a batch of a query left to the next.
 
         Without the checkpoint they would be those of another batch, so they go with it.
@@ -60,19 +60,19 @@ class KeptState:
             try:
                 before = json.loads(path.read_text(encoding="utf-8"))
             except (OSError, ValueError) as error:
-                raise BadFile(str(path), "cannot be read", "start anew, without it") from error
+                raise _unreadable(path, error) from error
             for difference in _differences(before, now):
                 raise BadInput(
-                    f"what is kept in {self.folder} does not fit: {difference}; "
-                    "go back to what it was, keep the state elsewhere, or start anew"
+                    f"the state in {self.folder} does not match: {difference}; undo that "
+                    "change, use another state folder (--state), or start without it (--fresh)"
                 )
         return goes_on
 
     def keep(self, app: App, cluster: str) -> None:
-        """Note that it is begun, and what is kept from now on.
+        """Record the application that this state belongs to.
 
-        That comes after `begin` for every query, and before the first of them is started: a
-        start that fails earlier has begun nothing.
+        Called after `begin` for every query, and before the first query is started: a start
+        that fails earlier leaves no state.
         """
         form = json.dumps(_form(app, cluster), indent=1)
         write_durably(self.folder / _APPLICATION, form.encode())
@@ -88,7 +88,7 @@ class KeptState:
 
     def left_over(self, query: str) -> bool:
         """Tell whether the last batch that is committed has left records to the next."""
-        return any(self.carried(query).glob(f"*-{self.commits(query) - 1}"))
+        return any(self.carry_over(query).glob(f"*-{self.commits(query) - 1}"))
 
     def begin(self, query: str, positions: Positions, *, anew: bool = False) -> None:
         """Note where a query begins, unless that is known; of an application begun *anew* too.
@@ -109,7 +109,7 @@ class KeptState:
         try:
             known = _parsed(path.read_text(encoding="utf-8")) if path.exists() else {}
         except (OSError, ValueError) as error:
-            raise BadFile(str(path), "cannot be read", "start anew, without it") from error
+            raise _unreadable(path, error) from error
         checkpoint = self.checkpoint(query)
         committed = _numbers(checkpoint / "commits")
         if committed:
@@ -121,6 +121,11 @@ class KeptState:
 
     def _first(self, query: str) -> Path:
         return self.folder / "first" / f"{query}.json"
+
+
+def _unreadable(path: Path, error: Exception) -> BadFile:
+    way_out = "restore it, or start without this state (--fresh)"
+    return BadFile(str(path), f"cannot be read: {error}", way_out)
 
 
 def _parsed(text: str) -> dict[str, dict[int, int]]:
@@ -157,12 +162,12 @@ def _form(app: App, cluster: str) -> dict[str, Any]:
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     now = json.loads(json.dumps(now))
     found = [
-        f"it is of {what} {before.get(key)}, this is {now[key]}"
+        f"it belongs to {what} {before.get(key)}, not {now[key]}"
         for key, what in (("application", "the application"), ("cluster", "the Kafka cluster"))
         if before.get(key) != now[key]
     ]
     for name, form in now["operators"].items():
         was = before.get("operators", {}).get(name)
         if was is not None and was != form:
-            found.append(f"operator {name} was {json.dumps(was)}, and is {json.dumps(form)}")
+            found.append(f"operator {name} was {json.dumps(was)}, now it is {json.dumps(form)}")
     return found

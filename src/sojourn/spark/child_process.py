@@ -7,14 +7,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["Kept"]
+__all__ = ["ChildProcess"]
 
 _WATCHDOG = Path(__file__).with_name("watchdog.py")
 # What a watchdog needs beside the grace that it gives.
 _SLACK_S = 5.0
 
 
-class Kept:
+class ChildProcess:
     """*command*, running in *folder*, with what it prints in *log*.
 
     Between the two stands a watchdog (`watchdog.py`), which ends the command when this process

@@ -109,7 +109,7 @@ class Cluster:
         except KafkaException as error:
             raise BrokerFailed(
                 f"no broker answers at {self.servers}",
-                "check the address, and the options for its security",
+                "check the address and the security options",
             ) from error
         return str(found.cluster_id)
 
@@ -145,12 +145,13 @@ class Cluster:
             while not all((found := partitions_led(client)).get(name) for name in names):
                 if time.monotonic() > until_s:
                     raise BrokerFailed(
-                        f"topics are not there after {_PATIENCE_S:g} s", "see the broker's log"
+                        f"topics were not ready after {_PATIENCE_S:g} s", "see the broker's log"
                     )
                 time.sleep(_LOOK_S)
         except (KafkaException, TimeoutError) as error:
             raise BrokerFailed(
-                f"topics were not made: {error}", "see the broker's log, and your rights there"
+                f"topics could not be created: {error}",
+                "check your permissions (ACLs), and see the broker's log",
             ) from error
         return {name: found[name] for name in names}
 
@@ -174,17 +175,17 @@ class Cluster:
                 done.result(_ANSWER_S)
         except (KafkaException, TimeoutError) as error:
             raise BrokerFailed(
-                f"topics between operators still lose what is a day old: {error}",
-                "set their retention.ms and retention.bytes to -1, or get the right to do so",
+                f"the retention of topics between operators cannot be changed: {error}",
+                "set their retention.ms and retention.bytes to -1, or get permission (ACL) to",
             ) from error
         return bounded
 
     def _missing(self, topic: str, whose: str, there: Iterable[str]) -> str:
         near = get_close_matches(topic, there, n=3)
-        hint = f"; near it {'are' if len(near) > 1 else 'is'} {', '.join(near)}" if near else ""
+        hint = f" (similar: {', '.join(near)})" if near else ""
         return (
             f"{whose}: there is no topic {topic} at {self.servers}{hint}; "
-            "correct topic=, make it first, or write create=True"
+            "correct topic=, create it, or set create=True"
         )
 
 

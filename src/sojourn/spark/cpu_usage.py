@@ -5,10 +5,10 @@ import time
 
 import psutil
 
-__all__ = ["Machine"]
+__all__ = ["CpuUsage"]
 
 
-class Machine:
+class CpuUsage:
     """The cores that this process may use, and how many all of them together were busy."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ to, needs no encryption.
 import secrets
 from dataclasses import dataclass, field
 
-__all__ = ["Login"]
+__all__ = ["Credentials"]
 
 _USER = "sojourn"
 _MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -16,11 +16,11 @@ _PROTOCOL = "SASL_PLAINTEXT"
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class Credentials:
     """A user of a broker, and the *password*, which is shown nowhere.
 
-    >>> Login("secret")
-    Login(user='sojourn')
+    >>> Credentials("secret")
+    Credentials(user='sojourn')
     """
 
     password: str = field(repr=False, default_factory=lambda: secrets.token_urlsafe(32))

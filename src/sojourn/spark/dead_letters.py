@@ -5,6 +5,7 @@ says so. It is kept for as long as the letter is, and everybody who looks sees t
 """
 
 import re
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import cast
@@ -20,7 +21,8 @@ __all__ = ["RETRIED", "DeadLetter", "DeadLetters", "headers_of", "reader", "unre
 RETRIED = "sojourn-retried"
 """The partition and offset of a letter that was put back in."""
 
-_ANSWER_S = 10.0
+_ANSWER_S, _AGAIN_S = 10.0, 0.1
+_NO_LEADER = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 _PLACE = re.compile(r"[\w.-]+/\d{1,9}/\d{1,18}", re.ASCII)
 
 
@@ -74,11 +76,13 @@ class DeadLetters:
     def _messages(self, since_s: float | None) -> Iterator[Message]:
         topic = reader(self.clients)
         try:
-            left = self._begun(topic, since_s)
+            left = self._begun_in_time(topic, since_s)
             while left:
                 message = topic.poll(_ANSWER_S)
                 if message is None:
-                    raise EngineError(f"{self.topic}: no answer of Kafka in {_ANSWER_S:g} s")
+                    raise EngineError(
+                        f"{self.topic}: no answer from Kafka within {_ANSWER_S:g} s"
+                    )
                 if (error := message.error()) is None:
                     yield message
                 elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
@@ -90,13 +94,24 @@ class DeadLetters:
         finally:
             topic.close()
 
+    def _begun_in_time(self, topic: Consumer, since_s: float | None) -> set[int]:
+        """Begin; try again while a partition has no leader, as those of a new topic."""
+        until_s = time.monotonic() + _ANSWER_S
+        while True:
+            try:
+                return self._begun(topic, since_s)
+            except KafkaException as error:
+                if error.args[0].code() not in _NO_LEADER or time.monotonic() > until_s:
+                    raise
+                time.sleep(_AGAIN_S)
+
     def _begun(self, topic: Consumer, since_s: float | None) -> set[int]:
         """Go to where reading begins, and return the partitions that have anything."""
         told = topic.list_topics(self.topic, timeout=_ANSWER_S).topics[self.topic]
         if told.error is not None:
             raise EngineError(
-                f"there is no topic {self.topic}; is {self.application} the name of the "
-                "application, and did it run with this Kafka?"
+                f"there is no topic {self.topic}; check the name of the application "
+                f"({self.application}), and whether it ran with this Kafka"
             )
         since_ms = int((since_s or 0.0) * 1000)
         places = [TopicPartition(self.topic, part, since_ms) for part in told.partitions]
@@ -128,8 +143,8 @@ def reader(clients: Mapping[str, str]) -> Consumer:
 def unreachable(error: KafkaException) -> BrokerFailed:
     """Return what is said of a Kafka that does not answer."""
     return BrokerFailed(
-        f"Kafka does not tell of dead letters: {error.args[0].str()}",
-        "check its address, and the options for its security",
+        f"dead letters cannot be read from Kafka: {error.args[0].str()}",
+        "check the address and the security options",
     )
 
 

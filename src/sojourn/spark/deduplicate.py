@@ -16,18 +16,18 @@ from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.errors import EngineError
-from sojourn.spark.headers import ID, identity_of, is_put_back, marked
+from sojourn.spark.headers import ID, identity_of, is_retry, marked
 from sojourn.spark.real_time import start_real_time
 from sojourn.spark.rows import OUTPUT, SCHEMA
-from sojourn.spark.sink_tail import Remembered, sink_end
+from sojourn.spark.sink_tail import RecentIds, sink_tail
 
-__all__ = ["Once", "start_once"]
+__all__ = ["Deduplication", "start_deduplication"]
 
 _POSITION = ("partition", "offset")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Once:
+class Deduplication:
     """What a sink reads and writes; *clients* and *spark* are options for either to Kafka.
 
     What has no id gets that of its position, with *mark*; without one it passes as it is.
@@ -45,15 +45,15 @@ class Once:
     batch_s: float = 60.0
 
 
-def start_once(spark: SparkSession, once: Once) -> StreamingQuery:
+def start_deduplication(spark: SparkSession, sink: Deduplication) -> StreamingQuery:
     """Return the running query that writes what is new."""
     session = spark.newSession()
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 1)
     source = (
         session.readStream.format("kafka")
-        .options(**once.spark)
-        .option("subscribe", once.reads)
-        .option("startingOffsets", once.starting)
+        .options(**sink.spark)
+        .option("subscribe", sink.reads)
+        .option("startingOffsets", sink.starting)
         .option("includeHeaders", "true")
         .load()
     )
@@ -62,30 +62,30 @@ def start_once(spark: SparkSession, once: Once) -> StreamingQuery:
     record = sql.struct(*columns)
     followed = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
     return start_real_time(
-        followed.mapInArrow(_new_alone(once), OUTPUT),
-        name=f"sink {once.name}",
-        kafka=once.spark,
-        checkpoint=once.checkpoint,
-        batch_s=once.batch_s,
+        followed.mapInArrow(_new_alone(sink), OUTPUT),
+        name=f"sink {sink.name}",
+        kafka=sink.spark,
+        checkpoint=sink.checkpoint,
+        batch_s=sink.batch_s,
     )
 
 
 def _new_alone(
-    once: Once,
+    sink: Deduplication,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return what passes on the records that are not at the sink yet."""
-    clients, writes, window = dict(once.clients), once.writes, once.window
-    reads, roots = once.reads, marked(once.reads, once.mark) if once.mark else ""
+    clients, writes, window = dict(sink.clients), sink.writes, sink.window
+    reads, roots = sink.reads, marked(sink.reads, sink.mark) if sink.mark else ""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         _check_alone(reads)
-        written, passed = sink_end(clients, writes, window), Remembered(window)
+        written, passed = sink_tail(clients, writes, window), RecentIds(window)
         for batch in batches:
             rows = [
                 row
                 for row in batch.column(0).to_pylist()
                 # what is put back in for one operator was here before
-                if row is not None and not is_put_back(row["headers"])
+                if row is not None and not is_retry(row["headers"])
             ]
             identified = [_identified(row, roots) for row in rows]
             new = [
@@ -104,8 +104,8 @@ def _check_alone(reads: str) -> None:
     task = TaskContext.get()
     if task is not None and task.partitionId() > 0:
         raise EngineError(
-            f"{reads} has got more than one partition, and what comes twice may be in "
-            "different ones; use a topic with one, or leave out deduplicate="
+            f"{reads} has more than one partition, and duplicates may be in different ones; "
+            "use a topic with one partition, or leave out deduplicate="
         )
 
 

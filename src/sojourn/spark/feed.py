@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sojourn.spark.carry_over import Carried
+from sojourn.spark.carry_over import CarryOver
 from sojourn.spark.real_time import start_real_time
 from sojourn.spark.relay import relay
 from sojourn.spark.rows import OUTPUT, Route
@@ -26,7 +26,8 @@ class Feed:
     a checkpoint, as Spark writes it. *batch_s* is how often offsets are committed: a pause of
     some hundred milliseconds, and what comes again after a failure. So many
     *records_per_transfer* wait for each other on their way to the host. What is in service
-    when a batch ends is *carried* over to the next, in files there; else the batch waits.
+    when a batch ends goes over to the next, through files in the folder *carry_over*; without
+    that folder the batch waits for it.
     """
 
     route: Route
@@ -36,7 +37,7 @@ class Feed:
     starting: str = "earliest"
     batch_s: float = 60.0
     records_per_transfer: int = 1
-    carried: Path | None = None
+    carry_over: Path | None = None
 
 
 def start_feed(spark: SparkSession, feed: Feed) -> StreamingQuery:
@@ -60,8 +61,8 @@ def start_feed(spark: SparkSession, feed: Feed) -> StreamingQuery:
     moment = sql.unix_micros("timestamp").alias("timestamp_us")
     record = sql.struct(*(sql.col(name) for name in _COLUMNS), moment)
     marked = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
-    carried = None if feed.carried is None else Carried(feed.carried)
-    passed = marked.mapInArrow(relay(str(feed.host), feed.route, carried), OUTPUT)
+    carry_over = None if feed.carry_over is None else CarryOver(feed.carry_over)
+    passed = marked.mapInArrow(relay(str(feed.host), feed.route, carry_over), OUTPUT)
     return start_real_time(
         passed,
         name=feed.route.operator,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.errors import BadFile, BrokerFailed
-from sojourn.spark.credentials import Login
+from sojourn.spark.credentials import Credentials
 from sojourn.spark.ports import HOST
 
 __all__ = ["Folder", "new_cluster"]
@@ -52,8 +52,10 @@ class Folder:
             self.path.mkdir(parents=True, exist_ok=True)
             others = {found.name for found in self.path.iterdir()} - _OWN
             if others and self.cluster is None:
-                problem = f"holds {min(others)} and no data of a broker"
-                raise BadFile(str(self.path), problem, "name an empty folder, or a broker's")
+                problem = f"contains {min(others)}, and no data of a broker"
+                raise BadFile(
+                    str(self.path), problem, "name an empty folder, or that of a broker"
+                )
             if self._in_use():
                 raise BrokerFailed(
                     f"another broker uses {self.path}", "stop it, or name another folder"
@@ -75,13 +77,17 @@ class Folder:
         return known.get("cluster.id")
 
     def configure(
-        self, port: int, controller: int, login: Login | None, extra: Mapping[str, str]
+        self,
+        port: int,
+        controller: int,
+        credentials: Credentials | None,
+        extra: Mapping[str, str],
     ) -> None:
         """Write what the broker is told: one node, on this machine alone.
 
-        Without a *login* it lets in everybody who is there.
+        Without *credentials* it lets in everybody who is there.
         """
-        listener = "PLAINTEXT" if login is None else "SASL_PLAINTEXT"
+        listener = "PLAINTEXT" if credentials is None else "SASL_PLAINTEXT"
         told = {
             "process.roles": "broker,controller",
             "node.id": "1",
@@ -97,7 +103,7 @@ class Folder:
             "transaction.state.log.num.partitions": "1",
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
-            **({} if login is None else login.for_broker),
+            **({} if credentials is None else credentials.for_broker),
         }
         _write(self.properties, told | dict(extra))
 

@@ -34,7 +34,7 @@ __all__ = [
     "child_headers",
     "identity_of",
     "is_for_another",
-    "is_put_back",
+    "is_retry",
     "lineage_of",
     "marked",
 ]
@@ -144,7 +144,7 @@ def is_for_another(
     return bool(told) and told[-1] != addressee(dead_letters, operator).encode()
 
 
-def is_put_back(headers: Iterable[Mapping[str, Any]] | None) -> bool:
+def is_retry(headers: Iterable[Mapping[str, Any]] | None) -> bool:
     """Tell whether a record, of which Spark has these headers, is for one operator only."""
     return any(header["key"] == FOR for header in headers or ())
 

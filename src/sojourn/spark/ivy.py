@@ -84,7 +84,7 @@ def _jar() -> Path:
     jars = Path(str(_pyspark().locate_file("pyspark/jars")))
     found = sorted(jars.glob("ivy-*.jar"))
     if not found:
-        raise EngineError(f"there is no Ivy in {jars}; install pyspark again, with pip")
+        raise EngineError(f"there is no Ivy in {jars}; reinstall pyspark with pip")
     return found[-1]
 
 
@@ -92,6 +92,4 @@ def _pyspark() -> Distribution:
     try:
         return distribution("pyspark")
     except PackageNotFoundError as error:
-        raise EngineError(
-            "this needs pyspark, which is not installed; install sojourn[spark]"
-        ) from error
+        raise EngineError("pyspark is not installed; install sojourn[spark]") from error

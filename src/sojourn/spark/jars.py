@@ -78,7 +78,7 @@ def resolve_jars(
 def _downloaded(place: Path, settings: Path, lock: int, tell: Callable[[str], None]) -> Jars:
     """Return the jars, put into *place* all at once."""
     ivy = Ivy(java=find_java(), settings=settings, cache=place.parent / "ivy", lock=lock)
-    tell(f"downloading the Kafka connector of Spark and a broker, once, into {place}")
+    tell(f"downloading Spark's Kafka connector and a Kafka broker (once) to {place}")
     partial = place.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
     connector = _connector(ivy, partial / "spark")
@@ -160,7 +160,7 @@ def main() -> int:
     except SojournError as error:
         print(f"sojourn: {error}", file=sys.stderr)
         return 1
-    print(f"Kafka connector {jars.connector}, {len(jars.broker)} jars of the broker: ready")
+    print(f"ready: Kafka connector {jars.connector}, broker ({len(jars.broker)} jars)")
     return 0
 
 

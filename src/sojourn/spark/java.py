@@ -28,7 +28,7 @@ def find_java() -> Path:
     if home:
         java = Path(home) / "bin" / "java"
         if not os.access(java, os.X_OK):
-            raise NoJava(f"JAVA_HOME is {home}, where no bin/java can be run", LEAST_JAVA)
+            raise NoJava(f"JAVA_HOME is {home}, and {java} cannot be run", LEAST_JAVA)
     else:
         on_path = shutil.which("java")
         if on_path is None:
@@ -37,9 +37,9 @@ def find_java() -> Path:
     said = _version_of(java)
     version = _VERSION.search(said)
     if version is None:
-        raise NoJava(f"{java} does not tell its version but {said!r}", LEAST_JAVA)
+        raise NoJava(f"{java} -version printed no version but {said!r}", LEAST_JAVA)
     if int(version[1]) < LEAST_JAVA:
-        raise NoJava(f"{java} has {version[0]}", LEAST_JAVA)
+        raise NoJava(f"{java} is {version[0]}", LEAST_JAVA)
     return java
 
 

@@ -30,8 +30,8 @@ def launch(
 def windows(app: App, batch_s: float) -> list[str]:
     """Return how far back sinks know what is there: less than a batch would be too little."""
     return [
-        f"sink {sink.name} remembers its last {sink.window:,} records, which is a batch of "
-        f"{batch_s:g} s at {sink.window / batch_s:,.0f} per second"
+        f"sink {sink.name} is deduplicated against its last {sink.window:,} records: a batch "
+        f"of {batch_s:g} s at {sink.window / batch_s:,.0f} records per second"
         for sink in app.sinks.values()
         if sink.deduplicate
     ]

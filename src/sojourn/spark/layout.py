@@ -9,7 +9,7 @@ from sojourn.app.application import App
 from sojourn.app.graph import readers
 from sojourn.app.operator import NativeOperator, PythonOperator
 from sojourn.errors import BadInput
-from sojourn.host.server import Settings
+from sojourn.host.server import HostSettings
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.rows import Route
 from sojourn.topology import Topology
@@ -111,10 +111,10 @@ class Layout:
             marks=marks,
         )
 
-    def host(self, operator: str, folder: Path, processors: int) -> Settings:
+    def host(self, operator: str, folder: Path, processors: int) -> HostSettings:
         """Return what the host of a function runs."""
         function = self.functions[operator]
-        return Settings(
+        return HostSettings(
             name=operator,
             job=_JOB,
             argument=f"{self.address} {operator}",
@@ -135,8 +135,8 @@ class Layout:
             path = str(self.socket(operator, folder))
             if len(path.encode()) > _LONGEST_SOCKET:
                 raise BadInput(
-                    f"{path} is too long for a socket, which may have {_LONGEST_SOCKET} "
-                    f"bytes; set TMPDIR to a shorter folder, or give {operator} a shorter name"
+                    f"{path} is too long for a Unix socket (at most {_LONGEST_SOCKET} bytes); "
+                    f"set TMPDIR to a shorter folder, or give {operator} a shorter name"
                 )
 
     def followers(self) -> dict[str, list[str]]:
@@ -212,11 +212,12 @@ def check_slots(held: Mapping[str, int], slots: int) -> None:
     >>> check_slots({"split": 3, "count": 2}, 4)
     Traceback (most recent call last):
     ...
-    sojourn.errors.BadInput: 5 slots are needed (split 3, count 2), there are 4; give Spark 5
+    sojourn.errors.BadInput: Spark has 4 slots, and 5 are needed (split 3, count 2); ...
     """
     needed = sum(held.values())
     if slots < needed:
         each = ", ".join(f"{name} {number}" for name, number in held.items())
         raise BadInput(
-            f"{needed} slots are needed ({each}), there are {slots}; give Spark {needed}"
+            f"Spark has {slots} slots, and {needed} are needed ({each}); "
+            f"set slots to {needed} or more"
         )

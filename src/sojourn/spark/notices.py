@@ -19,24 +19,24 @@ def kafka_notices(
     Partitions are read from the next batch on, if Spark has *slots* for all that are *needed*.
 
     >>> kafka_notices("k:9092", away=False, silent=[("orders", 2)])
-    ('no broker leads orders[2]; its records wait, and others are done',)
+    ('orders[2] has no leader; its records wait, other partitions are read',)
     >>> kafka_notices("k:9092", away=False, grown={"orders": (2, 3)}, slots=8, needed=4)
-    ('orders has 3 partitions, 2 when it was started; all are read from the next batch on',)
+    ('orders has 3 partitions, it had 2 at the start; all are read from the next batch on',)
     """
     if away:
-        return (f"no broker answers at {servers}; all stands still until one does",)
+        return (f"no broker answers at {servers}; the application waits until one does",)
     then = (
         "all are read from the next batch on"
         if needed <= slots
-        else f"{needed} slots are needed and there are {slots}: start it again to read them all"
+        else f"Spark has {slots} slots, and {needed} are needed: restart to read all of them"
     )
     return (
         *(
-            f"no broker leads {topic}[{partition}]; its records wait, and others are done"
+            f"{topic}[{partition}] has no leader; its records wait, other partitions are read"
             for topic, partition in sorted(silent)
         ),
         *(
-            f"{topic} has {now} partitions, {before} when it was started; {then}"
+            f"{topic} has {now} partitions, it had {before} at the start; {then}"
             for topic, (before, now) in sorted((grown or {}).items())
         ),
     )

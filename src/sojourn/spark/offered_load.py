@@ -12,7 +12,15 @@ from sojourn.errors import BadWorkload
 from sojourn.spark.topics import check_topic
 from sojourn.topology.check import shown
 
-__all__ = ["Load", "Sent", "Source", "arrivals_s", "parse_load", "payload", "sent_of"]
+__all__ = [
+    "Load",
+    "LoadReport",
+    "Source",
+    "arrivals_s",
+    "parse_load",
+    "parse_report",
+    "payload",
+]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,18 +39,18 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __post_init__(self) -> None:
         check_topic(self.topic, 1)
         if not self.points or self.points[0][0] != 0:
-            raise BadWorkload(f"{self.topic}: say the rate from 0 s on")
+            raise BadWorkload(f"{self.topic}: no rate at 0 s; begin with a point at 0 s")
         for at_s, per_s in self.points:
             if not (isfinite(at_s) and isfinite(per_s) and per_s >= 0):
                 raise BadWorkload(
-                    f"{self.topic}: {per_s} per second at {at_s} s is no rate; write 0 or more"
+                    f"{self.topic}: the rate at {at_s} s is {per_s} per second; write 0 or more"
                 )
         times = [at_s for at_s, _ in self.points]
         if times != sorted(times):
-            raise BadWorkload(f"{self.topic}: the times of the rate go back; sort them")
+            raise BadWorkload(f"{self.topic}: the points are not in order of time; sort them")
         if not (isfinite(self.gap_scv) and self.gap_scv >= 0):
             raise BadWorkload(
-                f"{self.topic}: gaps cannot have an scv of {self.gap_scv}; write 0 or more"
+                f"{self.topic}: the scv of gaps is {self.gap_scv}; write 0 or more"
             )
 
     @property
@@ -72,7 +80,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             raise BadWorkload(f"{problem}; name each once, and at least one")
         if self.lasts_s is not None and not 0 <= self.lasts_s < inf:
             raise BadWorkload(
-                f"a load cannot last {self.lasts_s} s; write seconds, or leave lasts_s out"
+                f"lasts_s is {self.lasts_s}; write 0 or more seconds, or leave it out"
             )
 
     def arrivals(self, source: Source) -> Iterator[float]:
@@ -85,7 +93,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             yield at_s
 
 
-class Sent(msgspec.Struct, frozen=True, kw_only=True):
+class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a load: records by topic, and how late the latest was handed over.
 
     *failed* are those that the broker did not confirm, the first of them for the reason
@@ -110,19 +118,19 @@ def parse_load(text: str | bytes) -> Load:
     try:
         return msgspec.json.decode(text, type=Load)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadWorkload(f"{shown(text)} is no load: {error}; correct it there") from error
+        raise BadWorkload(f"{shown(text)} is not a load: {error}; correct it there") from error
 
 
-def sent_of(said: Sequence[str]) -> Sent | None:
+def parse_report(said: Sequence[str]) -> LoadReport | None:
     """Return what was sent, told in one of the lines *said*; libraries may have a word too.
 
     >>> told = '{"started_s":1,"sent":{"lines":7},"failed":{"lines":0},"late_s":0.01}'
-    >>> sent_of(["a warning", told, "{"]).sent
+    >>> parse_report(["a warning", told, "{"]).sent
     {'lines': 7}
     """
     for line in reversed(said):
         try:
-            return msgspec.json.decode(line, type=Sent)
+            return msgspec.json.decode(line, type=LoadReport)
         except msgspec.DecodeError:
             continue
     return None

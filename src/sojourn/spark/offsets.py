@@ -161,7 +161,10 @@ class Offsets:
                 if time.monotonic() > until_s:
                     raise
             if time.monotonic() > until_s:
-                raise EngineError(f"no broker leads {_named(self._silent)}; see why, or wait")
+                raise EngineError(
+                    f"{_named(self._silent)} has no leader after {_STARTS_S:g} s; "
+                    "see the broker's log"
+                )
 
     def arrivals(
         self, topics: Sequence[str], since_s: float, until_s: float, bins: int
@@ -187,7 +190,7 @@ class Offsets:
                 break
             if time.monotonic() > until_s:
                 raise EngineError(
-                    f"Kafka did not say how many records there are in {_named(silent)}: "
+                    f"no offsets of {_named(silent)} from Kafka within {_SETTLES_S:g} s: "
                     f"{next(iter(silent.values()))}"
                 )
             time.sleep(_LOOK_S)

@@ -30,7 +30,7 @@ def free_ports(wanted: int | None) -> tuple[int, int]:
             first.bind((HOST, wanted or 0))
         except (OSError, OverflowError) as error:
             number = getattr(error, "errno", None)
-            why = "is taken" if number == errno.EADDRINUSE else f"cannot be had: {error}"
+            why = "is in use" if number == errno.EADDRINUSE else f"cannot be used: {error}"
             raise BrokerFailed(
                 f"port {wanted} {why}", "choose another, or stop what listens there"
             ) from error

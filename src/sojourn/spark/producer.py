@@ -16,9 +16,9 @@ from typing import Self
 import msgspec
 
 from sojourn.errors import BadFile, EngineError, SojournError
-from sojourn.spark.child_process import Kept
-from sojourn.spark.offered_load import Load, Sent, parse_load, sent_of
-from sojourn.spark.sender import Sending
+from sojourn.spark.child_process import ChildProcess
+from sojourn.spark.offered_load import Load, LoadReport, parse_load, parse_report
+from sojourn.spark.sender import Sender
 
 __all__ = ["LoadProcess", "main"]
 
@@ -36,8 +36,10 @@ class LoadProcess:
     def __init__(self, load: Load) -> None:
         self._load = load
         self._folder: Path | None = None
-        self._kept: Kept | None = None
-        self._outcome: Sent | EngineError = EngineError("the load was never started; start it")
+        self._process: ChildProcess | None = None
+        self._outcome: LoadReport | EngineError = EngineError(
+            "the load was not started; start it first"
+        )
 
     @property
     def process_group(self) -> int:
@@ -45,7 +47,7 @@ class LoadProcess:
         return self._running()[0].group
 
     @property
-    def sent(self) -> Sent:
+    def sent(self) -> LoadReport:
         """What was sent. Raise `EngineError` while the process runs, or if it failed."""
         if isinstance(self._outcome, EngineError):
             raise self._outcome
@@ -53,13 +55,13 @@ class LoadProcess:
 
     def start(self) -> None:
         """Start to send."""
-        if self._kept is not None:
-            raise EngineError("the load runs already; stop it before starting again")
-        self._outcome = EngineError("the load has not ended; wait for it, or stop it")
+        if self._process is not None:
+            raise EngineError("the load is already running; stop it first")
+        self._outcome = EngineError("the load is still running; wait for it, or stop it")
         self._folder = Path(tempfile.mkdtemp(prefix="sojourn-load-"))
         asked = self._folder / "load.json"
         asked.write_bytes(msgspec.json.encode(self._load))
-        self._kept = Kept(
+        self._process = ChildProcess(
             [sys.executable, "-m", "sojourn.spark.producer", asked.name],
             folder=self._folder,
             log=self._folder / "log",
@@ -67,23 +69,23 @@ class LoadProcess:
             temporary=True,
         )
 
-    def wait(self) -> Sent:
+    def wait(self) -> LoadReport:
         """Return what was sent, once it all is. Raise `EngineError` if the process failed."""
-        if self._kept is not None:
-            self._kept.wait()
+        if self._process is not None:
+            self._process.wait()
             self.stop()
         return self.sent
 
     def stop(self) -> None:
         """End the load where it is. Stopping what does not run does nothing."""
-        if self._kept is None:
+        if self._process is None:
             return
-        kept, folder = self._running()
-        kept.stop()
+        process, folder = self._running()
+        process.stop()
         said = (folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()
-        self._outcome = _outcome(kept.status, said)
+        self._outcome = _outcome(process.status, said)
         shutil.rmtree(folder, ignore_errors=True)
-        self._kept = self._folder = None
+        self._process = self._folder = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -97,19 +99,19 @@ class LoadProcess:
     ) -> None:
         self.stop()
 
-    def _running(self) -> tuple[Kept, Path]:
-        if self._kept is None or self._folder is None:
-            raise EngineError("the load does not run; start it first")
-        return self._kept, self._folder
+    def _running(self) -> tuple[ChildProcess, Path]:
+        if self._process is None or self._folder is None:
+            raise EngineError("the load is not running; start it first")
+        return self._process, self._folder
 
 
 def main(arguments: Sequence[str]) -> int:
     """Send what the argument asks for; return the exit status."""
     try:
-        sending = Sending(parse_load(_text(arguments)))
+        sender = Sender(parse_load(_text(arguments)))
         for told in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(told, lambda *_: sending.stop())
-        sent = sending.run()
+            signal.signal(told, lambda *_: sender.stop())
+        sent = sender.run()
     except SojournError as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -129,13 +131,13 @@ def _text(arguments: Sequence[str]) -> bytes:
         raise BadFile(asked, f"cannot be read: {error}", "check the path") from error
 
 
-def _outcome(status: int | None, said: Sequence[str]) -> Sent | EngineError:
+def _outcome(status: int | None, said: Sequence[str]) -> LoadReport | EngineError:
     """Return what a process that has ended with *status* sent, or why it did not."""
-    sent = sent_of(said)
+    sent = parse_report(said)
     if status == 0 and sent is not None:
         return sent
     last = " / ".join(said[-_LAST_LINES:]) or "nothing"
-    return EngineError(f"the load ended with status {status}; the last it said was: {last}")
+    return EngineError(f"the load exited with status {status}; its last output: {last}")
 
 
 if __name__ == "__main__":

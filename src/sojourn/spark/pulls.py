@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sojourn.host.counting import Counts, State, Tally
+from sojourn.host.counting import HostState, HostTally, ProcessorCounts
 from sojourn.host.tracing import Trace
 from sojourn.measure.clocks import Clocks
 from sojourn.measure.report import (
@@ -15,8 +15,8 @@ from sojourn.measure.report import (
 )
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.trees import Completed, Trees
-from sojourn.spark.append_times import TimedOffsets, place_of
-from sojourn.spark.cpu_usage import Machine
+from sojourn.spark.append_times import AppendTimes, place_of
+from sojourn.spark.cpu_usage import CpuUsage
 from sojourn.spark.layout import Layout
 
 __all__ = ["Pulls"]
@@ -40,14 +40,14 @@ class Pulls:
     """
 
     layout: Layout
-    offsets: TimedOffsets
+    offsets: AppendTimes
     positions: dict[str, dict[str, dict[int, int]]]
     outputs: dict[str, dict[str, dict[int, int]]]
     since_s: float
-    states: dict[str, State] = field(default_factory=dict)
+    states: dict[str, HostState] = field(default_factory=dict)
     untaken: dict[str, int] = field(default_factory=dict)
     feeds: dict[str, int] = field(default_factory=dict)
-    machine: Machine = field(default_factory=Machine)
+    cpu_usage: CpuUsage = field(default_factory=CpuUsage)
     clocks: Clocks = field(default_factory=Clocks)
     trees: Trees = field(init=False)
     sources: Mapping[str, str] = field(init=False)
@@ -58,7 +58,7 @@ class Pulls:
 
     def taken(
         self,
-        tallies: Mapping[str, Sequence[Tally]],
+        tallies: Mapping[str, Sequence[HostTally]],
         ends: Mapping[str, Mapping[int, int]],
         *,
         wanted: Mapping[str, int],
@@ -100,8 +100,8 @@ class Pulls:
             at_s=clock_s[1],
             operators=operators,
             roots=self._roots(done, until_s),
-            cores=self.machine.cores,
-            busy_cores=self.machine.busy_cores(until_s),
+            cores=self.cpu_usage.cores,
+            busy_cores=self.cpu_usage.busy_cores(until_s),
             warming=sum(clock_s) / 2 < _WARMS_S,
             commits=self._begun_since(batches),
             notes=self.clocks.texts(),
@@ -112,14 +112,14 @@ class Pulls:
     def _operator(
         self,
         report: OperatorReport,
-        tallies: Sequence[Tally],
+        tallies: Sequence[HostTally],
         ends: Mapping[str, Mapping[int, int]],
         until_s: float,
     ) -> OperatorReport:
         """Return *report*, which has what arrived, with what was done with it."""
         name = report.name
         backlog = self._backlog(name, tallies, ends)
-        state, behind_s = self.states.get(name, State()), self._behind_s(name)
+        state, behind_s = self.states.get(name, HostState()), self._behind_s(name)
         transfers = sum(tally.transfers[0] for tally in tallies)
         transfer_s = sum(tally.transfers[1] for tally in tallies)
         return replace(
@@ -160,7 +160,7 @@ class Pulls:
         )
 
     def _backlog(
-        self, name: str, tallies: Sequence[Tally], ends: Mapping[str, Mapping[int, int]]
+        self, name: str, tallies: Sequence[HostTally], ends: Mapping[str, Mapping[int, int]]
     ) -> int:
         """Return the records of an operator's topics that no processor has taken."""
         begun, topics = self.positions[name], self.layout.reads(name)
@@ -173,7 +173,7 @@ class Pulls:
         self.untaken[name] = _beyond(ends, begun, topics)
         return self.untaken[name] + waiting
 
-    def located(self, name: str, tallies: Iterable[Tally]) -> None:
+    def located(self, name: str, tallies: Iterable[HostTally]) -> None:
         """Note how far a host is."""
         named = {stream: topic for topic, stream in self.layout.reads(name).items()}
         for tally in tallies:
@@ -181,7 +181,7 @@ class Pulls:
             for stream, parts in tally.positions.items():
                 self.positions[name].setdefault(named[stream], {}).update(parts)
 
-    def follow(self, tallies: Iterable[tuple[str, Tally]]) -> list[Completed]:
+    def follow(self, tallies: Iterable[tuple[str, HostTally]]) -> list[Completed]:
         """Return the roots that are complete with what hosts tell of their records."""
         return [
             complete
@@ -266,7 +266,7 @@ def _beyond(
     )
 
 
-def _processors(tallies: Sequence[Tally]) -> tuple[ProcessorReport, ...]:
+def _processors(tallies: Sequence[HostTally]) -> tuple[ProcessorReport, ...]:
     merged: dict[str, ProcessorReport] = {}
     for tally in tallies:
         for counts in tally.processors:
@@ -276,7 +276,7 @@ def _processors(tallies: Sequence[Tally]) -> tuple[ProcessorReport, ...]:
     return tuple(merged.values())
 
 
-def _report(counts: Counts) -> ProcessorReport:
+def _report(counts: ProcessorCounts) -> ProcessorReport:
     return ProcessorReport(
         processor=counts.processor,
         served=counts.served,
@@ -290,7 +290,7 @@ def _report(counts: Counts) -> ProcessorReport:
     )
 
 
-def _bytes(tallies: Iterable[Tally]) -> dict[str, int]:
+def _bytes(tallies: Iterable[HostTally]) -> dict[str, int]:
     total: dict[str, int] = {}
     for tally in tallies:
         for stream, number in tally.bytes.items():

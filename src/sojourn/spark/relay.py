@@ -35,7 +35,7 @@ from sojourn.host.messages import (
     ToFeed,
     framed,
 )
-from sojourn.spark.carry_over import Carried, Passed
+from sojourn.spark.carry_over import CarryOver, PassedRecord
 from sojourn.spark.headers import Lineage
 from sojourn.spark.rows import SCHEMA, Route, Rows
 
@@ -52,22 +52,22 @@ Batches = Iterable[pa.RecordBatch]
 
 
 def relay(
-    path: str, route: Route, carried: Carried | None = None
+    path: str, route: Route, carry_over: CarryOver | None = None
 ) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """Return what `mapInArrow` runs: the relay to the host at *path*.
 
-    Without a place for what is *carried* over, a batch ends when all of it is done.
+    Without *carry_over*, a batch ends when all of it is done.
     """
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
         hello = _hello()
-        if carried is None:
+        if carry_over is None:
             yield from _Relay(path, route, hello, stays=True).results(batches)
             return
-        before = carried.taken(hello)
+        before = carry_over.load(hello)
         passing = _Relay(path, route, hello, before)
         yield from passing.results(batches)
-        carried.leave(hello, passing.open)
+        carry_over.save(hello, passing.open)
 
     return run
 
@@ -82,7 +82,9 @@ def _connected(path: str, operator: str) -> socket.socket:
         except (FileNotFoundError, ConnectionRefusedError) as error:
             host.close()
             if time.monotonic() > until_s:
-                raise EngineError(f"{operator}: its host is not there") from error
+                raise EngineError(
+                    f"{operator}: no connection to its host within {_PATIENCE_S:g} s"
+                ) from error
             time.sleep(_LOOK_S)
         else:
             return host
@@ -101,14 +103,14 @@ class _Relay:
         path: str,
         route: Route,
         hello: Hello,
-        before: Iterable[Passed] = (),
+        before: Iterable[PassedRecord] = (),
         *,
         stays: bool = False,
     ) -> None:
         self._path, self._route, self._hello = path, route, hello
         self._rows = Rows(route)
         self._number = 0
-        self._open: dict[int, Passed] = {}
+        self._open: dict[int, PassedRecord] = {}
         for lineage, record in before:
             self._pass(lineage, record)
         self._host: socket.socket | None = None
@@ -117,7 +119,7 @@ class _Relay:
         self._failure: BaseException | None = None
 
     @property
-    def open(self) -> list[Passed]:
+    def open(self) -> list[PassedRecord]:
         """What is not answered."""
         return list(self._open.values())
 

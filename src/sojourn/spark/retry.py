@@ -32,7 +32,7 @@ from sojourn.spark.headers import (
     addressee,
 )
 
-__all__ = ["put_back"]
+__all__ = ["retry_letters"]
 
 _ANSWER_S, _WRITTEN_S = 10.0, 60.0
 # So many are put back in before it is noted: if that fails in between, they come twice.
@@ -41,7 +41,7 @@ _TOGETHER = 100
 _Partitions = Mapping[str, Iterable[int]]
 
 
-def put_back(
+def retry_letters(
     letters: DeadLetters, chosen: Iterable[DeadLetter]
 ) -> Iterator[tuple[DeadLetter, str]]:
     """Put *chosen* letters back in; yield each, with the reason if it could not be done."""
@@ -68,15 +68,15 @@ def _record(
 ) -> dict[str, Any] | str:
     """Return the record of a letter as Kafka takes it, or why there is none."""
     if not letter.came_from:
-        return "it does not say where it came from"
+        return "the position of its record is not known"
     topic, partition, offset = letter.came_from.rsplit("/", 2)
     if int(partition) not in partitions.get(topic, ()):
-        return f"{topic} has no partition {partition} any more"
+        return f"{topic} has no partition {partition}"
     key, value, headers = letter.key, letter.value, letter.headers
     if letter.cut:
         whole = _whole(letters.clients, TopicPartition(topic, int(partition), int(offset)))
         if whole is None:
-            return f"it has only the beginning, and {letter.came_from} is not kept any more"
+            return f"its payload is cut, and Kafka no longer has the record {letter.came_from}"
         key, value, headers = whole.key(), whole.value(), tuple(headers_of(whole))
     told = dict(letter.headers)
     ours = [
@@ -140,7 +140,7 @@ def _whole(clients: Mapping[str, str], place: TopicPartition) -> Message | None:
 
 def _written(producer: Producer, messages: Mapping[str, dict[str, Any]]) -> dict[str, str]:
     """Return for each message why it was not written; empty where it was."""
-    why_not = dict.fromkeys(messages, "Kafka did not say that it was written")
+    why_not = dict.fromkeys(messages, "Kafka did not confirm the write")
 
     def told(name: str, error: KafkaError | None, _: object) -> None:
         why_not[name] = "" if error is None else error.str()

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from sojourn.durable_file import write_durably
 from sojourn.errors import BrokerFailed
 
-__all__ = ["kept_epoch", "root_marks"]
+__all__ = ["root_marks", "state_epoch"]
 
 _FILE = "epoch"
 _ANSWER_S = 30.0
@@ -23,7 +23,7 @@ _ANSWER_S = 30.0
 _LETTERS = 8
 
 
-def kept_epoch(folder: Path, *, goes_on: bool) -> str:
+def state_epoch(folder: Path, *, goes_on: bool) -> str:
     """Return the epoch of the state in *folder*: a new one unless it *goes_on*.
 
     It is empty where the state is of a version that knew none, so that ids stay what they were.
@@ -45,7 +45,7 @@ def root_marks(client: AdminClient, topics: Iterable[str], epoch: str) -> dict[s
         found = {name: told.result(_ANSWER_S).topic_id for name, told in asked.items()}
     except (KafkaException, TimeoutError) as error:
         raise BrokerFailed(
-            f"Kafka does not describe its topics: {error}", "check your rights there"
+            f"topics cannot be described: {error}", "check your permissions (ACLs)"
         ) from error
     return {name: _mark(topic_id, epoch) for name, topic_id in found.items()}
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sojourn.host.messages import Answer, Record
 from sojourn.host.sizes import MOST_BYTES, message_bytes
-from sojourn.spark.carry_over import Passed
+from sojourn.spark.carry_over import PassedRecord
 from sojourn.spark.headers import (
     LATEST_S,
     MOST_TRACED,
@@ -79,7 +79,7 @@ class Rows:
         """Tell whether a row is not for this operator, but put back in for another."""
         return is_for_another(row["headers"], self._route.dead_letters, self._route.operator)
 
-    def record(self, row: Row) -> Passed:
+    def record(self, row: Row) -> PassedRecord:
         """Return the record of a row, without a number, and where it comes from.
 
         It raises at nothing: a stranger may have written the row.
@@ -120,7 +120,7 @@ class Rows:
         ids = len(lineage.identity.encode()) + len(lineage.root.encode())
         return max(1, self._room_bytes - ids - len(lineage.key or b""))
 
-    def results(self, passed: Passed, answer: Answer) -> Iterator[Row]:
+    def results(self, passed: PassedRecord, answer: Answer) -> Iterator[Row]:
         """Yield the rows of what became of a record."""
         lineage, record = passed
         now_s, operator = time.time(), self._route.operator

@@ -9,9 +9,9 @@ from functools import partial
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from sojourn.errors import BadWorkload, BrokerFailed
-from sojourn.spark.offered_load import Load, Sent, Source, payload
+from sojourn.spark.offered_load import Load, LoadReport, Source, payload
 
-__all__ = ["Sending"]
+__all__ = ["Sender"]
 
 _KAFKA = {
     "linger.ms": 0,
@@ -29,7 +29,7 @@ _LOOK_S = 0.05
 _LAST_CONFIRMED_S = 5.0
 
 
-class Sending:
+class Sender:
     """A load on its way: `run` sends it, and returns early once `stop` was called."""
 
     def __init__(self, load: Load) -> None:
@@ -51,7 +51,7 @@ class Sending:
         """Let `run` end. It may be called by a signal's handler."""
         self._stopped = True
 
-    def run(self) -> Sent:
+    def run(self) -> LoadReport:
         """Send every record when it is due, or as soon as possible after."""
         self._check_topics()
         started_s, zero_s = time.time(), time.monotonic()
@@ -64,7 +64,7 @@ class Sending:
             self._waited(zero_s + self._load.lasts_s)
         self._flush()
         topics = [source.topic for source in self._load.sources]
-        return Sent(
+        return LoadReport(
             started_s=started_s,
             sent={topic: self._sent[topic] for topic in topics},
             failed={topic: self._failed[topic] for topic in topics},
@@ -81,7 +81,7 @@ class Sending:
             raise BrokerFailed(problem, "start one, or correct the address") from error
         for source in self._load.sources:
             if source.topic not in there:
-                raise BrokerFailed(f"there is no topic {source.topic}", "make it first")
+                raise BrokerFailed(f"there is no topic {source.topic}", "create it first")
 
     def _due(self) -> Iterator[tuple[float, Source, int]]:
         """Yield what is due when, of all sources."""
@@ -131,6 +131,6 @@ class Sending:
             if self._stopped and deadline_s is None:
                 deadline_s = time.monotonic() + _LAST_CONFIRMED_S
             if deadline_s is not None and time.monotonic() > deadline_s:
-                self._error = self._error or "the broker has not confirmed them"
+                self._error = self._error or "the broker did not confirm them in time"
                 self._failed = self._produced - self._sent
                 return

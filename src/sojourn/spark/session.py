@@ -54,7 +54,7 @@ def new_session(
     `EngineError` if this process has a session.
     """
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - nothing else tells
-        raise EngineError("this process has a Spark session already; stop it first")
+        raise EngineError("this process already has a Spark session; stop it first")
     # workers must run the same Python, with the same packages
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     settings = {

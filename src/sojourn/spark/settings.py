@@ -18,25 +18,26 @@ _SHORTEST_BATCH_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
-    """What is chosen when an application starts.
+    """The settings of an application on Spark.
 
-    - *servers* of Kafka, with options for its clients in *kafka*; a broker of our own if None
-    - *state* is the folder that keeps checkpoints, logs and the records of our own broker for
-      the next start; if None nothing is kept
-    - *starting* is where sources begin that were never read: earliest, latest, or a time in
+    - *servers*: the bootstrap servers of Kafka; None starts Sojourn's own broker
+    - *kafka*: options of Kafka's clients, such as those for security
+    - *state*: the folder for checkpoints, logs and the records of the own broker; None uses a
+      temporary folder, and the next start begins without them
+    - *starting*: where sources begin that were never read: earliest, latest, or a time in
       seconds since 1970
-    - *batch_s* is how often what was done is committed
-    - *carry_over*: what is in service when a batch ends goes over to the next one; else the
-      next begins when all of it is done
-    - *partitions* of topics that are made anew; those that are there may have any number
-    - *patience_s* is how long the brokers may all be away before it gives up
-    - *broker_port* is that of our own broker, which is chosen if None; one that is not
-      *broker_secured* lets in everybody on this machine
-    - *slots* are the tasks that Spark runs at once; if None as many as needed, and some for
-      partitions that are added while it runs
-    - *trace_per_s* is how many roots are followed in a second; 0 of none
-    - *load* is sent to sources once all runs: points of time and rate, by source; none where
-      others write to the topics
+    - *batch_s*: the length of a batch, after which Spark commits its offsets
+    - *carry_over*: whether records in service at the end of a batch are finished in the next
+      one; if not, the next batch begins when they are done
+    - *partitions*: of topics that are created; existing topics may have any number
+    - *patience_s*: how long to wait while no broker answers before the application stops
+    - *broker_port*: the port of the own broker; None chooses a free one
+    - *broker_secured*: whether the own broker requires a password
+    - *slots*: the tasks that Spark runs at once; None takes as many as needed, and spare ones
+      for partitions that are added while it runs
+    - *trace_per_s*: how many roots per second are traced; 0 traces none
+    - *load*: points of time and rate by source, sent to the sources once the application runs;
+      empty if others write to the topics
     """
 
     servers: str | None = None
@@ -56,19 +57,22 @@ class SparkSettings:
     def __post_init__(self) -> None:
         if not self.batch_s >= _SHORTEST_BATCH_S:
             raise BadInput(
-                f"batches of {shown(self.batch_s)} s; "
-                f"Spark takes {_SHORTEST_BATCH_S:g} s or more"
+                f"a batch of {shown(self.batch_s)} s is too short; "
+                f"write {_SHORTEST_BATCH_S:g} s or more, as Spark needs"
             )
         if not self.patience_s >= 0:
-            raise BadInput(f"patience of {shown(self.patience_s)} s; write 0 or more")
+            raise BadInput(
+                f"a patience of {shown(self.patience_s)} s is negative; write 0 or more"
+            )
         if self.broker_port is not None and self.servers is not None:
             raise BadInput(
-                f"a broker of its own at port {self.broker_port}, and others at "
+                f"port {self.broker_port} is for Sojourn's own broker, and servers are "
                 f"{self.servers}; leave out one of them"
             )
         if isinstance(self.starting, str) and self.starting not in ("earliest", "latest"):
             raise BadInput(
-                f"{shown(self.starting)} is no place to start; write earliest, latest or a time"
+                f"{shown(self.starting)} is not an offset to start at; "
+                "write earliest, latest or a time"
             )
         self.most_bytes  # noqa: B018 - that it is a number is checked now
 
@@ -78,7 +82,6 @@ class SparkSettings:
         given = self.kafka.get("max.request.size", str(MOST_BYTES))
         if not given.isascii() or not given.isdigit() or int(given) < _FEWEST_BYTES:
             raise BadInput(
-                f"max.request.size {shown(given)} is no size of messages; "
-                f"write {_FEWEST_BYTES} or more bytes"
+                f"max.request.size is {shown(given)}; write {_FEWEST_BYTES} or more bytes"
             )
         return int(given)

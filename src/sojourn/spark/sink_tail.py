@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from sojourn.errors import EngineError
 from sojourn.spark.headers import identity_of
 
-__all__ = ["Remembered", "SinkEnd", "sink_end"]
+__all__ = ["RecentIds", "SinkTail", "sink_tail"]
 
 _ANSWER_S = 30.0
 _READER = {
@@ -28,11 +28,11 @@ _READER = {
 }
 
 
-class Remembered:
+class RecentIds:
     """The last *window* ids.
 
-    >>> remembered = Remembered(2)
-    >>> [remembered.is_new(identity) for identity in ("a", "b", "a", "c", "b", "a")]
+    >>> recent = RecentIds(2)
+    >>> [recent.is_new(identity) for identity in ("a", "b", "a", "c", "b", "a")]
     [True, True, False, True, False, True]
     """
 
@@ -53,12 +53,12 @@ class Remembered:
         return True
 
 
-class SinkEnd:
+class SinkTail:
     """The ids of the last *window* records of *topic*, as it was when last read."""
 
     def __init__(self, topic: str, window: int) -> None:
         self._topic, self._window = topic, window
-        self._ids = Remembered(window)
+        self._ids = RecentIds(window)
         self._next: dict[int, int] = {}
 
     def __contains__(self, identity: str) -> bool:
@@ -89,7 +89,7 @@ class SinkEnd:
             place = TopicPartition(self._topic, part)
             first, end = reader.get_watermark_offsets(place, timeout=_ANSWER_S)
             if self._next.get(part, 0) > end:  # another topic of that name
-                self._ids, self._next = Remembered(self._window), {}
+                self._ids, self._next = RecentIds(self._window), {}
                 return self._assign(reader)
             begin = max(first, end - self._window, self._next.get(part, 0))
             self._next[part] = end
@@ -106,9 +106,7 @@ class SinkEnd:
         while left:
             message = reader.poll(_ANSWER_S)
             if message is None:
-                raise EngineError(
-                    f"{self._topic}: Kafka did not say within {_ANSWER_S:g} s what is there"
-                )
+                raise EngineError(f"{self._topic}: no answer from Kafka within {_ANSWER_S:g} s")
             part, offset = cast("int", message.partition()), cast("int", message.offset())
             if (error := message.error()) is None:
                 if offset < ends[part]:  # what comes later is read later
@@ -126,16 +124,16 @@ def _identity(message: Message) -> str | None:
     return identity_of([{"key": name, "value": value} for name, value in told])
 
 
-_held: dict[tuple[str, str, int], SinkEnd] = {}
+_held: dict[tuple[str, str, int], SinkTail] = {}
 
 
-def sink_end(clients: Mapping[str, str], topic: str, window: int) -> SinkEnd:
+def sink_tail(clients: Mapping[str, str], topic: str, window: int) -> SinkTail:
     """Return the end of *topic* as it is now.
 
     Spark uses a process for many batches, so what one has read the next need not read again.
     """
     key = clients["bootstrap.servers"], topic, window
-    end = _held.pop(key, None) or SinkEnd(topic, window)
+    end = _held.pop(key, None) or SinkTail(topic, window)
     end.read(clients)
     _held[key] = end  # not if it could not be read: then nobody knows how far it was
     return end

@@ -20,16 +20,16 @@ from sojourn.app.application import App
 from sojourn.engine import Cost, Health, KafkaAccess, Progress, check_plan
 from sojourn.errors import ApplicationStopped, BrokerAway, EngineError
 from sojourn.host.controller import Controller
-from sojourn.host.counting import Tally
-from sojourn.host.server import Settings
+from sojourn.host.counting import HostTally
+from sojourn.host.server import HostSettings
 from sojourn.last_allocation import keep_allocation
 from sojourn.measure.report import Pull
 from sojourn.plan import HERE, Node, Plan
-from sojourn.spark.append_times import TimedOffsets
+from sojourn.spark.append_times import AppendTimes
 from sojourn.spark.batches import Batches, end_early, end_in_time
 from sojourn.spark.broker import Broker
 from sojourn.spark.broker_watch import BrokerWatch
-from sojourn.spark.checkpoints import KeptState
+from sojourn.spark.checkpoints import Checkpoints
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.jars import resolve_jars
 from sojourn.spark.layout import Layout, check_slots, spare_slots
@@ -38,12 +38,12 @@ from sojourn.spark.notices import kafka_notices
 from sojourn.spark.offered_load import Load, Source
 from sojourn.spark.producer import LoadProcess
 from sojourn.spark.pulls import Pulls
-from sojourn.spark.queries import Queries
-from sojourn.spark.root_marks import kept_epoch, root_marks
+from sojourn.spark.query_builder import STATE_PARTITIONS, QueryBuilder, StartQuery
+from sojourn.spark.root_marks import root_marks, state_epoch
 from sojourn.spark.session import end_session, new_session, remove_with_java
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.state_lock import StateLock
-from sojourn.spark.supervisor import STATE_PARTITIONS, Plumbing, StartQuery
+from sojourn.spark.supervisor import QuerySupervisor
 from sojourn.topology import Topology
 
 __all__ = ["SparkEngine"]
@@ -153,7 +153,9 @@ class SparkEngine:
         """
         self._running()
         if not until_s > self.now_s:
-            raise EngineError(f"{until_s} s is not after {self.now_s:.3f} s, which it is")
+            raise EngineError(
+                f"cannot observe until {until_s} s: it is {self.now_s:.3f} s already"
+            )
         self._sleep(until_s - min(_LEAD_S, 0.1 * (until_s - self._looked_s)))
         asked = set(self._controller.ask())
         while self.now_s < until_s and not asked <= self._controller.reported():
@@ -182,7 +184,7 @@ class SparkEngine:
             fixed = [name for name in changed if name not in self._hosts]
             if fixed:
                 raise EngineError(
-                    f"{fixed[0]} is Spark's own, and cannot be changed while it runs; leave it"
+                    f"{fixed[0]} runs inside Spark, and its processors are fixed; leave it"
                 )
             # of a host that is being started again the new number is kept for its start
             self._plan = plan
@@ -223,10 +225,10 @@ class SparkEngine:
         self._draining = True
         end_early(self._spark)
         self._batches.drain(progress, self._check)
-        self._queries.stop()
+        self._supervisor.stop()
         self._batches.locate()
         if late := self._batches.uncommitted():
-            progress(f"{late} records that came while it stopped come again at the next start")
+            progress(f"{late} records are not committed; the next start processes them again")
         progress("drained")
 
     def uncommitted(self) -> int:
@@ -288,7 +290,7 @@ class SparkEngine:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         layout = self._layout
         layout.check_sockets(folder)
-        self._state = KeptState(self._settings.state or folder / "state")
+        self._state = Checkpoints(self._settings.state or folder / "state")
         self._state_lock = stack.enter_context(StateLock(self._state.folder, self._progress))
         stack.enter_context(LogRotation(self._state.logs))
         self._cluster = (
@@ -310,12 +312,12 @@ class SparkEngine:
         check_slots(held, slots)
         self._slots = slots
         # before it is noted that there is something to go on from
-        epoch = kept_epoch(self._state.folder, goes_on=goes_on)
-        offsets = TimedOffsets(self._cluster.client(), partitions)
+        epoch = state_epoch(self._state.folder, goes_on=goes_on)
+        offsets = AppendTimes(self._cluster.client(), partitions)
         offsets.settle()
         looked_s = time.monotonic()
         self._launch_hosts(stack, folder)
-        plumbing = Plumbing(
+        builder = QueryBuilder(
             layout=layout,
             settings=self._settings,
             cluster=self._cluster,
@@ -326,25 +328,25 @@ class SparkEngine:
         )
         for name, host in self._hosts.items():
             self._controller.await_running(name, host.processors, patience_s=_PATIENCE_S)
-        plumbing.begin(offsets, goes_on=goes_on)
-        starting = plumbing.positions(offsets)
+        builder.begin(offsets, goes_on=goes_on)
+        starting = builder.positions(offsets)
         rates = layout.expected_rates(topology, offsets, looked_s)
         starts = {
-            name: partial(self._begin, plumbing.operator(name, starting[name], rates[name]))
+            name: partial(self._begin, builder.operator(name, starting[name], rates[name]))
             for name in starting
         }
-        self._queries = Queries(
+        self._supervisor = QuerySupervisor(
             self._controller,
             self._hosts,
-            starts | plumbing.misfits(starting) | plumbing.sinks(offsets, partitions),
+            starts | builder.misfits(starting) | builder.sinks(offsets, partitions),
             wanted=self._wanted,
             batch=self._state.commits,
             failed=self._failed,
             broker=lambda: offsets.standing,
         )
-        stack.callback(self._queries.stop)
+        stack.callback(self._supervisor.stop)
         self._state.keep(layout.app, cluster)
-        self._queries.start()
+        self._supervisor.start()
         early = self._await_feeds(held)
         began_s = time.monotonic()
         offsets.start()
@@ -420,18 +422,21 @@ class SparkEngine:
             end_in_time(self._spark)
         return start()
 
-    def _await_feeds(self, held: Mapping[str, int]) -> list[tuple[str, Tally]]:
+    def _await_feeds(self, held: Mapping[str, int]) -> list[tuple[str, HostTally]]:
         """Return what was reported until every host had all its feeds.
 
         That is one for each task that its query *held*.
         """
-        self._progress("waiting until Spark reads from Kafka")
-        early: list[tuple[str, Tally]] = []
+        self._progress("waiting for Spark to read from Kafka")
+        early: list[tuple[str, HostTally]] = []
         left, until_s = set(self._hosts), time.monotonic() + _PATIENCE_S
         while left:
             self._check()
             if time.monotonic() > until_s:
-                raise EngineError(f"{', '.join(left)}: Spark brings no records; see spark.log")
+                raise EngineError(
+                    f"{', '.join(sorted(left))}: no feed connected within {_PATIENCE_S:g} s; "
+                    f"see {self._state.logs / 'spark.log'}"
+                )
             self._controller.ask()
             time.sleep(5 * _LOOK_S)
             for name, tallies in self._controller.tallies().items():
@@ -442,7 +447,7 @@ class SparkEngine:
 
     def _broker(self, stack: ExitStack) -> Cluster:
         """Start a broker of our own, which is started again if it ends."""
-        self._progress("starting a broker")
+        self._progress("starting a Kafka broker")
         told = self._settings
         data = None if told.state is None else self._state.broker
         self._own = Broker(
@@ -463,15 +468,15 @@ class SparkEngine:
             return
         if away_s > self._settings.patience_s:
             self._failed(
-                f"no broker answers at {self._cluster.servers} for {away_s:.0f} s; "
-                "start it again where this one ended, once they do"
+                f"no broker has answered at {self._cluster.servers} for {away_s:.0f} s; start "
+                "the application again when one does: it continues from its last commit"
             )
         self._sleep(until_s)
         raise BrokerAway(away_s)
 
     def _restarts(self) -> dict[str, int]:
         watch = {} if self._watch is None else {_OWN_BROKER: self._watch.restarts}
-        return self._queries.restarts | watch
+        return self._supervisor.restarts | watch
 
     def _notices(self) -> tuple[str, ...]:
         offsets = self._pulls.offsets
@@ -494,7 +499,7 @@ class SparkEngine:
         else:
             self._unkept = ""
 
-    def _wanted(self, name: str) -> Settings:
+    def _wanted(self, name: str) -> HostSettings:
         return replace(self._hosts[name], processors=self._plan.allocation[name])
 
     def _failed(self, reason: str) -> None:

@@ -56,7 +56,7 @@ class StateLock:
             self._file = os.open(self._path, flags, 0o600)
         except OSError as error:
             problem = f"cannot be written: {error.strerror}"
-            raise BadFile(str(self._path), problem, "keep the state elsewhere") from error
+            raise BadFile(str(self._path), problem, "use another state folder") from error
         try:
             self._take()
         except BaseException:
@@ -80,16 +80,17 @@ class StateLock:
             holder = self._holder()
             if holder is not None and _runs(*holder):
                 raise EngineError(
-                    f"{self._path.parent} is the state of a run that goes on, "
-                    f"pid {holder[0]}; end that one first, or keep the state elsewhere"
+                    f"another process uses the state folder {self._path.parent} "
+                    f"(pid {holder[0]}); stop it first, or use another state folder"
                 )
             if not told:
                 told = True
-                self._progress("waiting for what the run before has left to end: Java, Kafka")
+                self._progress("waiting for Java and Kafka of the previous run to exit")
             if time.monotonic() > until_s:
                 raise EngineError(
-                    f"{self._path.parent} is still used by what a run has left that is gone, "
-                    f"pid {_users(self._path)}; end that first, or keep the state elsewhere"
+                    f"processes of a previous run still use the state folder "
+                    f"{self._path.parent} (pid {_users(self._path)}); end them first, or use "
+                    "another state folder"
                 )
             time.sleep(_LOOK_S)
         us = {"pid": os.getpid(), "since": psutil.Process().create_time()}

@@ -1,181 +1,156 @@
-"""The queries of an application: what each reads, where it begins, and how it is started."""
+"""The queries and hosts of a running application: started, and started again when they fail."""
 
-import json
+import threading
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sojourn.app.stream import Sink
-from sojourn.errors import BadInput
-from sojourn.spark.checkpoints import KeptState, Positions
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.deduplicate import Once, start_once
-from sojourn.spark.feed import Feed, start_feed
-from sojourn.spark.layout import Layout
-from sojourn.spark.native import Native, start_misfits, start_native
-from sojourn.spark.offsets import Offsets
-from sojourn.spark.settings import SparkSettings
+from sojourn.host.controller import Controller
+from sojourn.host.server import HostSettings
+from sojourn.spark.offsets import Standing
+from sojourn.spark.restarts import Restarts
 
-__all__ = ["STATE_PARTITIONS", "Plumbing", "StartQuery", "records_per_transfer"]
+__all__ = ["QuerySupervisor"]
 
-STATE_PARTITIONS = 1
-"""Of Spark's own aggregations: on one machine more only cost slots."""
-
-# A record waits for the others of its transfer for so long, at the rate that was expected.
-_FILLS_S = 0.005
-_MOST_PER_TRANSFER = 64
-
-StartQuery = Callable[[], StreamingQuery]
-"""Starts a query, for the first time or again."""
+_LOOK_S = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plumbing:
-    """What queries are made of; hosts have their sockets in the folder *hosts*.
+@dataclass(slots=True)
+class _Part:
+    """A query or a host: how it is started, where it is, and when it is started again."""
 
-    Ids of roots carry *marks*, by topic.
+    start: Callable[[], None]
+    at: Callable[[], int | None] = lambda: None
+    restarts: Restarts = field(default_factory=Restarts)
+    again_at_s: float | None = None
+
+
+class QuerySupervisor:
+    """Watches over the queries and hosts of an application, from a thread of its own.
+
+    *wanted* says how many processors a host has that is started again, *batch* at which one a
+    query is. Of what fails too often, or of a record that stops the application, *failed* is
+    told the reason, once. While *broker* is away no query is started again, and a failure of
+    one does not count until the broker has been well for a while.
     """
 
-    layout: Layout
-    settings: SparkSettings
-    cluster: Cluster
-    state: KeptState
-    session: SparkSession
-    hosts: Path
-    marks: Mapping[str, str]
-
-    def begin(self, offsets: Offsets, *, goes_on: bool) -> None:
-        """Settle where each query begins that never did; all anew unless the state *goes on*.
-
-        Between operators that is the end: what lies there is of another run, or older than
-        an operator that is new. The start that follows, or one after it, begins there.
-        """
-        app = self.layout.app
-        begun, ends = offsets.partitions(self.settings.starting), offsets.partitions()
-        sources = {app.topic(name) for name in app.sources}
-        starting = {topic: (begun if topic in sources else ends)[topic] for topic in ends}
-        reads = {name: tuple(self.layout.reads(name)) for name in app.operators}
-        reads |= {_query(sink): (app.topic(sink.stream.name),) for sink in self._once}
-        for query, topics in reads.items():
-            begins = {topic: starting[topic] for topic in topics}
-            self.state.begin(query, begins, anew=not goes_on)
-        for query, name in self.layout.misfits.items():
-            # in a state from before there was this query, where the operator is
-            at = self.state.positions(name, {topic: starting[topic] for topic in reads[name]})
-            self.state.begin(query, at, anew=not goes_on)
-
-    def positions(self, offsets: Offsets) -> dict[str, dict[str, dict[int, int]]]:
-        """Return the offsets at which each operator goes on, or begins."""
-        earliest = offsets.partitions("earliest")
-        return {
-            name: self.state.positions(
-                name, {topic: earliest[topic] for topic in self.layout.reads(name)}
-            )
-            for name in self.layout.app.operators
+    def __init__(  # noqa: PLR0913 - what others know of it, each by its name
+        self,
+        controller: Controller,
+        hosts: Mapping[str, HostSettings],
+        starts: Mapping[str, Callable[[], StreamingQuery]],
+        *,
+        wanted: Callable[[str], HostSettings],
+        batch: Callable[[str], int],
+        failed: Callable[[str], None],
+        broker: Callable[[], Standing] = lambda: "well",
+    ) -> None:
+        self._controller, self._wanted, self._failed = controller, wanted, failed
+        self._starts, self._broker = dict(starts), broker
+        self._queries: dict[str, StreamingQuery] = {}
+        self._hosts = {name: _Part(self._launcher(name)) for name in hosts}
+        self._parts = {
+            name: _Part(self._starter(name), partial(batch, name)) for name in starts
         }
-
-    def operator(self, name: str, starting: Positions, per_s: float) -> StartQuery:
-        """Return what starts the query of an operator that gets about *per_s* records."""
-        layout, settings = self.layout, self.settings
-        if name in layout.functions:
-            feed = Feed(
-                route=layout.route(
-                    name,
-                    trace_per_s=settings.trace_per_s,
-                    most_bytes=settings.most_bytes,
-                    marks=self.marks,
-                ),
-                kafka=self.cluster.for_spark,
-                host=layout.socket(name, self.hosts),
-                checkpoint=self.state.checkpoint(name),
-                starting=_as_spark(starting),
-                batch_s=settings.batch_s,
-                records_per_transfer=layout.functions[name].records_per_transfer
-                or records_per_transfer(per_s),
-                carried=self.state.carried(name) if settings.carry_over else None,
-            )
-            return partial(start_feed, self.session, feed)
-        return partial(start_native, self.session, self._native(name, name, starting))
-
-    def misfits(self, starting: Mapping[str, Positions]) -> dict[str, StartQuery]:
-        """Return what starts the queries of records that do not fit an aggregation."""
-        queries: dict[str, StartQuery] = {}
-        for query, name in self.layout.misfits.items():
-            native = self._native(name, query, self.state.positions(query, starting[name]))
-            queries[query] = partial(start_misfits, self.session, native, query)
-        return queries
-
-    def _native(self, name: str, query: str, starting: Positions) -> Native:
-        layout, settings = self.layout, self.settings
-        operator = layout.natives[name]
-        reads = layout.app.topic(operator.reads[0].name)
-        return Native(
-            operator=operator,
-            servers=self.cluster.servers,
-            kafka=self.cluster.for_spark,
-            reads=reads,
-            mark=self.marks.get(reads, ""),
-            writes=layout.app.topic(operator.emits[0].name),
-            dead_letters=layout.dead_letters,
-            checkpoint=self.state.checkpoint(query),
-            partitions=STATE_PARTITIONS,
-            starting=_as_spark(starting),
-            batch_s=settings.batch_s,
-            most_bytes=settings.most_bytes,
-        )
-
-    def sinks(self, offsets: Offsets, partitions: Mapping[str, int]) -> dict[str, StartQuery]:
-        """Return what starts the queries of sinks at which nothing arrives twice."""
-        earliest = offsets.partitions("earliest")
-        return {_query(sink): self._sink(sink, partitions, earliest) for sink in self._once}
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
     @property
-    def _once(self) -> list[Sink]:
-        return [sink for sink in self.layout.app.sinks.values() if sink.deduplicate]
+    def restarts(self) -> dict[str, int]:
+        """How often something was started again, by operator."""
+        return {
+            name: part.restarts.number
+            + (self._hosts[name].restarts.number if name in self._hosts else 0)
+            for name, part in self._parts.items()
+        }
 
-    def _sink(
-        self, sink: Sink, partitions: Mapping[str, int], earliest: Positions
-    ) -> StartQuery:
-        topic, query = self.layout.app.topic(sink.stream.name), _query(sink)
-        if partitions[topic] > 1:
-            raise BadInput(
-                f"{query}: {topic} has {partitions[topic]} partitions, and what comes twice "
-                "may be in different ones; use one, or leave out deduplicate="
-            )
-        once = Once(
-            name=sink.name,
-            reads=topic,
-            writes=self.layout.app.topic(sink.name),
-            window=sink.window,
-            mark=self.marks.get(topic, ""),
-            checkpoint=self.state.checkpoint(query),
-            clients=self.cluster.for_clients,
-            spark=self.cluster.for_spark,
-            starting=_as_spark(self.state.positions(query, {topic: earliest[topic]})),
-            batch_s=self.settings.batch_s,
+    def start(self) -> None:
+        """Start the queries, and begin to watch."""
+        for part in self._parts.values():
+            part.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Watch no more, and stop the queries."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        for query in self._queries.values():
+            with suppress(Exception):  # Java may be gone, and all else must be stopped too
+                query.stop()
+
+    def _launcher(self, name: str) -> Callable[[], None]:
+        return lambda: self._controller.launch(self._wanted(name))
+
+    def _starter(self, name: str) -> Callable[[], None]:
+        def start() -> None:
+            self._queries[name] = self._starts[name]()
+
+        return start
+
+    def _run(self) -> None:
+        try:
+            while not self._ended.wait(_LOOK_S) and self._all_looked_after():
+                pass
+        except Exception as error:  # noqa: BLE001 - nobody else would say that Java is gone
+            if not self._ended.is_set():
+                self._failed(f"Spark does not answer: {type(error).__name__}: {error}")
+
+    def _all_looked_after(self) -> bool:
+        """Start again what ended; False where the application has to stop."""
+        for operator, reason in self._controller.stopped().items():
+            self._failed(f"{operator}: {reason}")
+            return False
+        now_s, ended, broker = time.monotonic(), self._controller.ended(), self._broker()
+        hosts = (
+            self._looked_after(name, part, ended.get(name), now_s)
+            for name, part in self._hosts.items()
         )
-        return partial(start_once, self.session, once)
+        queries = (
+            self._looked_after(name, part, self._why_ended(name), now_s, broker)
+            for name, part in self._parts.items()
+        )
+        return all(hosts) and all(queries)
+
+    def _looked_after(
+        self, name: str, part: _Part, why: str | None, now_s: float, broker: Standing = "well"
+    ) -> bool:
+        """Start a part that ended again when it is time; False if that is of no use."""
+        if why is None or broker == "away":
+            return True
+        if part.again_at_s is None:
+            delay_s = (
+                part.restarts.delay_s(now_s, part.at())
+                if broker == "well"
+                else part.restarts.excused_delay_s(now_s)
+            )
+            if delay_s is None:
+                self._failed(f"{name} {part.restarts.why}: {why}")
+                return False
+            part.again_at_s = now_s + delay_s
+        if now_s >= part.again_at_s:
+            part.again_at_s = None
+            part.start()
+        return True
+
+    def _why_ended(self, name: str) -> str | None:
+        query = self._queries[name]
+        if query.isActive:
+            return None
+        error = query.exception()
+        return "it ended without an error" if error is None else _cause(error)
 
 
-def records_per_transfer(per_s: float) -> int:
-    """Return how many records are taken to a host at once: what comes in a few milliseconds.
-
-    >>> records_per_transfer(20), records_per_transfer(2000), records_per_transfer(1e6)
-    (1, 10, 64)
-    """
-    return max(1, min(_MOST_PER_TRANSFER, int(per_s * _FILLS_S)))
-
-
-def _query(sink: Sink) -> str:
-    return f"sink {sink.name}"
-
-
-def _as_spark(positions: Positions) -> str:
-    """Return offsets as Spark wants them to be written."""
-    return json.dumps(
-        {topic: {str(p): n for p, n in parts.items()} for topic, parts in positions.items()}
-    )
+def _cause(error: StreamingQueryException) -> str:
+    """Return the line of a failure that says what happened; Spark wraps it in many others."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    told = [line for line in lines if "Error" in line or "Exception" in line]
+    for line in reversed(told):
+        if "EngineError" in line:
+            return line
+    return next(iter(told or lines), "Spark gives no reason")

@@ -28,7 +28,7 @@ def check_topic(name: str, partitions: int) -> None:
     """
     if not _NAME.fullmatch(name):
         raise BadTopic(
-            f"{name!r} is no name for a topic; write up to 249 letters, digits, '.', '_', '-'"
+            f"{name!r} is not a topic name; write up to 249 letters, digits, '.', '_', '-'"
         )
     if not 1 <= partitions <= _MOST_PARTITIONS:
         raise BadTopic(
@@ -68,11 +68,12 @@ def make_topics(client: AdminClient, partitions: Mapping[str, int]) -> None:
         while not partitions.items() <= partitions_led(client).items():
             if time.monotonic() > deadline_s:
                 raise BrokerFailed(
-                    f"topics are not there after {_PATIENCE_S:g} s", "see the broker's log"
+                    f"topics were not ready after {_PATIENCE_S:g} s", "see the broker's log"
                 )
             time.sleep(_LOOK_S)
     except (KafkaException, TimeoutError) as error:
-        raise BrokerFailed(f"topics were not made: {error}", "see the broker's log") from error
+        problem = f"topics could not be created: {error}"
+        raise BrokerFailed(problem, "see the broker's log") from error
 
 
 def partitions_led(client: AdminClient) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Checks of single values, each raising the error that names place, value and way out."""
+"""Checks of single values; their errors name the place, the value and what to do."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -9,18 +9,18 @@ from sojourn.errors import BadName, BadNumber, UnknownOperator, WrongType
 
 __all__ = ["choice", "count", "distinct", "known", "name", "number", "numbers", "shown"]
 
-# A list may hold itself, or one other list a billion times over.
+# A list may contain itself, or be nested very deeply.
 _SHORT = Repr()
 _SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict = 3, 20, 20
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 5000
-# As many as a topology may keep busy.
+# The same as the largest load of a topology.
 _MOST_PROCESSORS = 10**9
-# No rate, time or mean number of anything real is beyond these; a slip of the unit may be.
+# No real rate, time or mean number is outside this range; one in the wrong unit may be.
 _SMALLEST, _LARGEST = 1e-18, 1e18
 
 
 def shown(value: object) -> str:
-    """Return *value* as it is shown in an error: short, whatever it is."""
+    """Return *value* as it is shown in an error, shortened."""
     try:
         text = _SHORT.repr(value)
     except ValueError:  # an integer of more digits than Python is willing to print
@@ -29,36 +29,38 @@ def shown(value: object) -> str:
 
 
 def name(section: str, value: object) -> str:
-    """Return the place of *value* in *section*, having checked that it can be a name."""
+    """Return the place of *value* in *section* after checking that it is a valid name."""
     if not isinstance(value, str) or not value.strip():
         raise BadName(
             section,
             f"{shown(value)} is not a name",
-            "use text, in quotes if need be",
+            "write text, in quotes if necessary",
             value=value,
         )
     unusable = any(letter in value for letter in ",=:") or not value.isprintable()
     if unusable or value != value.strip():
         raise BadName(
             f"{section}.{value}",
-            f"{shown(value)} has a comma, an equals sign, a colon, "
-            "a letter that cannot be printed, or blanks around it",
-            "leave them out: allocations are written name=5,other=3",
+            f"{shown(value)} contains a comma, an equals sign, a colon, a control character, "
+            "or leading or trailing blanks",
+            "remove them: allocations are written name=5,other=3",
             value=value,
         )
     return f"{section}.{value}"
 
 
 def number(place: str, value: object) -> None:
-    """Check that *value* is 0 or a positive number of a sane size."""
+    """Check that *value* is 0 or a positive number within the allowed range."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise WrongType(place, f"{shown(value)} is not a number", "write one", value=value)
+        raise WrongType(
+            place, f"{shown(value)} is not a number", "write 0 or more", value=value
+        )
     if value == 0 or _SMALLEST <= value <= _LARGEST:
         return
     if not value > 0 or value == inf:
         problem = f"{shown(value)} is negative, NaN or infinite"
         raise BadNumber(place, problem, "write 0 or more", value=value)
-    problem = f"{shown(value)} is beyond the sizes of anything measured"
+    problem = f"{shown(value)} is out of range"
     way_out = f"write 0, or {_SMALLEST:g} to {_LARGEST:g}; check the unit"
     raise BadNumber(place, problem, way_out, value=value)
 
@@ -76,20 +78,20 @@ def count(place: str, value: object) -> None:
     """Check that *value* is a whole number, 1 or more."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise WrongType(
-            place, f"{shown(value)} is not a whole number", "write one", value=value
+            place, f"{shown(value)} is not a whole number", "write 1 or more", value=value
         )
     if value < 1:
         raise BadNumber(place, f"{shown(value)} is below 1", "write 1 or more", value=value)
     if value > _MOST_PROCESSORS:
         problem = f"{shown(value)} is more than a billion"
-        raise BadNumber(place, problem, "write fewer", value=value)
+        raise BadNumber(place, problem, "write a smaller number", value=value)
 
 
 def choice(place: str, value: object, choices: tuple[str, ...]) -> None:
     """Check that *value* is one of *choices*."""
     if value not in choices:
         way_out = f"write {' or '.join(choices)}"
-        raise WrongType(place, f"{shown(value)} is not known", way_out, value=value)
+        raise WrongType(place, f"{shown(value)} is not a valid value", way_out, value=value)
 
 
 def distinct(section: str, names: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a station has to carry."""
+"""The load of a station."""
 
 from dataclasses import dataclass
 from math import floor
@@ -8,10 +8,10 @@ __all__ = ["StationLoad"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StationLoad:
-    """Records arriving at an operator, and what each costs one of its processors.
+    """The arrivals at an operator, and the service time of a record on one processor.
 
     The scv (squared coefficient of variation) is the variance over the squared mean: 0 for
-    a metronome, 1 for a Poisson stream or an exponential time, more for bursts.
+    constant gaps, 1 for a Poisson stream or an exponential time, more for bursts.
 
     >>> load = StationLoad(arrivals_per_s=8, service_s=0.5)
     >>> load.erlangs, load.min_processors
@@ -30,5 +30,5 @@ class StationLoad:
 
     @property
     def min_processors(self) -> int:
-        """The fewest that keep up: one more than the whole Erlangs, so never exactly full."""
+        """The fewest that keep up: more than the Erlangs, as a full station is not stable."""
         return floor(self.erlangs) + 1

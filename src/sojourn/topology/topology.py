@@ -1,7 +1,7 @@
-"""Operators joined by streams: what a user says of an application, checked.
+"""The topology of an application: operators connected by streams, checked.
 
-Records are frozen; a topology that exists is a sound one. Every field has the name and
-the meaning it has in a topology file (docs/reference/topology-file.md).
+Records are frozen, and checked when they are made. Every field has the name and the meaning it
+has in a topology file (docs/reference/topology-file.md).
 """
 
 from collections.abc import Mapping
@@ -19,25 +19,25 @@ from sojourn.topology.variability import FanOut, Flow, arrival_scvs
 __all__ = ["Arrival", "Dispatch", "Operator", "Route", "Topology"]
 
 Dispatch = Literal["shared", "round_robin"]
-"""One queue for all processors, or one each, fed in turn."""
+"""One queue for all processors, or one queue for each, filled in turn."""
 
 Route = Literal["each", "one_of"]
-"""Every target gets its mean number of records, or at most one target gets one."""
+"""Every target gets its mean number of records, or at most one target gets one record."""
 
-# Shares are typed by people with a few decimals, and sums of floats round.
+# Shares are written with a few decimals, and sums of floats are rounded.
 _SUM_SLACK = 1e-6
 # A loop this close to gain 1 needs more rounds than any latency target allows; and the
 # spectral radius of a matrix that multiplies to exactly 1 rounds to either side of it.
 _CRITICAL_GAIN = 1 - 1e-9
-# Beyond a billion busy processors it is a slip of the unit, not a plan.
+# More than a billion busy processors come from a wrong unit.
 _MOST_ERLANGS = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """A stream of root records entering from outside.
+    """A stream of root records that arrive from outside.
 
-    *into* is one operator, or the share of each operator that gets some.
+    *into* is one operator, or the share of each operator.
     """
 
     name: str
@@ -56,8 +56,8 @@ class Arrival:
         )
         total = sum(map(float, self.into.values()))
         if abs(total - 1) > _SUM_SLACK:
-            problem = f"the shares add up to {total:.6g}"
-            raise BadShares(f"{place}.into", problem, "make them add up to 1", value=total)
+            problem = f"the sum of the shares is {total:.6g}"
+            raise BadShares(f"{place}.into", problem, "it must be 1", value=total)
 
     @property
     def shares(self) -> Mapping[str, float]:
@@ -67,12 +67,12 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """One record in, zero or more out, on processors of its own.
+    """An operator, which emits zero or more records for each record it serves.
 
-    *cpu_s* is the part of *service_s* that computes, and needs a core; the rest waits, for a
-    database or a disk. Where it is not known it counts as nothing. *hottest_key* is the part
-    of the records that have the most frequent key, where those of one key are served one
-    after the other; 0 where nothing is read by key.
+    *cpu_s* is the part of *service_s* that computes and needs a core; in the rest the processor
+    waits, for example for a database. If it is None, the operator needs no cores.
+    *hottest_key* is the share of the records that have the most frequent key, where records of
+    one key are served one after the other; 0 if nothing is read by key.
 
     >>> Operator(name="split", service_s=0.002, emits={"count": 8.5}).branches
     True
@@ -97,14 +97,14 @@ class Operator:
         for quantity in ("service_s", "service_scv", "transfer_s", "speed", "hottest_key"):
             check.number(f"{place}.{quantity}", getattr(self, quantity))
         if self.hottest_key > 1:
-            problem = f"{self.hottest_key} is more than all records"
+            problem = f"{self.hottest_key} is above 1"
             raise BadNumber(
-                f"{place}.hottest_key", problem, "write a part of 1", value=self.hottest_key
+                f"{place}.hottest_key", problem, "write 0 to 1", value=self.hottest_key
             )
         if self.arrival_scv is not None:
             check.number(f"{place}.arrival_scv", self.arrival_scv)
         if self.speed == 0 or not isfinite(self.service_s / self.speed):
-            problem = f"at speed {self.speed} a record takes forever"
+            problem = f"at speed {self.speed} the service time is infinite"
             raise BadNumber(f"{place}.speed", problem, "write a larger one", value=self.speed)
         if self.cpu_s is not None:
             self._check_cpu(f"{place}.cpu_s", self.cpu_s)
@@ -119,16 +119,16 @@ class Operator:
         if self.route == "one_of" and total > 1 + _SUM_SLACK:
             raise BadShares(
                 place,
-                f"route is one_of, but the probabilities add up to {total:.6g}",
-                "make them add up to at most 1, or write route: each",
+                f"route is one_of, but the sum of the probabilities is {total:.6g}",
+                "it must be at most 1; lower them, or write route: each",
                 value=total,
             )
 
     def _check_cpu(self, place: str, cpu_s: float) -> None:
         check.number(place, cpu_s)
         if cpu_s > self.service_s * (1 + _SUM_SLACK):
-            problem = f"{cpu_s} is more than service_s, {self.service_s}, of which it is a part"
-            raise BadNumber(place, problem, "lower the one or raise the other", value=cpu_s)
+            problem = f"{cpu_s} is above service_s, {self.service_s}, which includes it"
+            raise BadNumber(place, problem, "lower cpu_s or raise service_s", value=cpu_s)
 
     def _check_bounds(self, place: str) -> None:
         check.count(f"{place}.min_processors", self.min_processors)
@@ -139,16 +139,16 @@ class Operator:
             raise BadBounds(
                 f"{place}.max_processors",
                 f"{self.max_processors} is below min_processors, {self.min_processors}",
-                "raise the one or lower the other",
+                "raise max_processors or lower min_processors",
                 value=self.max_processors,
             )
 
     @property
     def most_processors(self) -> int | None:
-        """The most that may and can be of use; None where there is no limit.
+        """The most processors that are allowed and can be busy; None if there is no limit.
 
-        While one of them serves the most frequent key, the others have the rest to do: with
-        more than one over its part, some would always be idle.
+        While one of them serves the most frequent key, the others serve the rest: with more
+        than 1 / `hottest_key`, some would always be idle.
 
         >>> Operator(name="count", service_s=1, hottest_key=0.3).most_processors
         4
@@ -160,7 +160,7 @@ class Operator:
 
     @property
     def branches(self) -> bool:
-        """Whether a record served here may have two children."""
+        """Whether a record served here may have several children."""
         if self.route == "one_of":
             return False
         sent = [mean for mean in self.emits.values() if mean > 0]
@@ -168,7 +168,7 @@ class Operator:
 
     @property
     def fan_outs(self) -> Mapping[str, FanOut]:
-        """The records sent to each target: the whole part of the mean, and at times one more.
+        """The records sent to each target: the mean, rounded down or up at random.
 
         >>> Operator(name="split", service_s=1, emits={"count": 8.5}).fan_outs
         {'count': FanOut(mean=8.5, variance=0.25)}
@@ -183,12 +183,12 @@ class Operator:
 
 @dataclass(frozen=True, kw_only=True)
 class Topology:
-    """Operators, the streams between them, and what enters from outside.
+    """Operators, the streams between them, and the arrivals from outside.
 
-    *cores* are those that all operators share; None where they are enough for anything.
+    *cores* are shared by all operators; None if they are no limit.
 
     Raise a `BadTopology` that names the place if an operator is unknown, nothing arrives,
-    or a loop sends back as many records as it takes.
+    or a loop sends back as many records as it receives.
 
     >>> vld = Topology(
     ...     name="vld",
@@ -203,8 +203,8 @@ class Topology:
     7.15
     """
 
-    # No slots: what follows from the fields is worked out once and kept, because a plan
-    # asks for it again at each of thousands of candidate allocations.
+    # No slots: derived values are cached, because a plan needs them for each of thousands of
+    # candidate allocations.
 
     name: str
     arrivals: tuple[Arrival, ...]
@@ -215,7 +215,9 @@ class Topology:
         text = self.name if isinstance(self.name, str) else ""
         if not text.strip() or not text.isprintable():
             problem = f"{check.shown(self.name)} is not a name"
-            raise BadName("name", problem, "use text, in quotes if need be", value=self.name)
+            raise BadName(
+                "name", problem, "write text, in quotes if necessary", value=self.name
+            )
         if not self.operators:
             raise BadName("operators", "there are none", "write at least one", value=())
         check.distinct("arrivals", (arrival.name for arrival in self.arrivals))
@@ -227,7 +229,7 @@ class Topology:
         if not self.arrivals_per_s > 0:
             raise NoArrivals(
                 "arrivals",
-                f"{self.arrivals_per_s:g} records arrive per second from outside",
+                f"the arrival rate is {self.arrivals_per_s:g}",
                 "give at least one stream a rate above 0: frames: {per_s: 13, into: extract}",
                 value=self.arrivals_per_s,
             )
@@ -247,7 +249,7 @@ class Topology:
                 raise UnstableLoop(
                     f"operators.{component[0]}.emits",
                     f"the loop through {', '.join(component)} has gain {gain:.6g}, "
-                    "so its records never die out",
+                    "so the number of its records grows without limit",
                     "lower the mean numbers emitted inside it until the gain is below 1",
                     value=gain,
                 )
@@ -258,8 +260,8 @@ class Topology:
             if not (load.erlangs <= _MOST_ERLANGS and all(map(isfinite, finite))):
                 raise BadNumber(
                     f"operators.{name}",
-                    f"{load.arrivals_per_s:g} records reach it per second and keep "
-                    f"{load.erlangs:g} processors busy",
+                    f"{load.arrivals_per_s:g} records per second need {load.erlangs:g} "
+                    "processors",
                     "check the units of the rates, the service time and the numbers emitted",
                     value=load.arrivals_per_s,
                 )
@@ -289,7 +291,7 @@ class Topology:
 
     @cached_property
     def components(self) -> tuple[tuple[str, ...], ...]:
-        """The strongly connected components, those that records reach first in front."""
+        """The strongly connected components, in the order that records reach them."""
         return tuple(components(self.gains))
 
     @cached_property
@@ -319,7 +321,7 @@ class Topology:
 
     @cached_property
     def loads(self) -> Mapping[str, StationLoad]:
-        """What each operator has to carry."""
+        """The load of each operator."""
         external: dict[str, list[Flow]] = {name: [] for name in self.operator}
         for arrival in self.arrivals:
             for target, share in arrival.shares.items():
@@ -345,10 +347,10 @@ class Topology:
 
     @cached_property
     def branches(self) -> bool:
-        """Whether some record that exists may have two children."""
+        """Whether some record may have several children."""
         return any(o.branches and self.rates[o.name] > 0 for o in self.operators)
 
     def scaled(self, factor: float) -> "Topology":
-        """Return the same topology with all arrivals *factor* times as fast."""
+        """Return the same topology with *factor* times the arrival rates."""
         faster = tuple(replace(a, per_s=a.per_s * factor) for a in self.arrivals)
         return replace(self, arrivals=faster)

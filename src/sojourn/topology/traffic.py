@@ -18,9 +18,9 @@ Gains = Mapping[str, Mapping[str, float]]
 
 
 def components(gains: Gains) -> list[tuple[str, ...]]:
-    """Return the strongly connected components, those that records reach first in front.
+    """Return the strongly connected components, in the order that records reach them.
 
-    Tarjan's algorithm, without recursion so that a chain of any length will do.
+    Tarjan's algorithm, without recursion so that a chain may have any length.
 
     >>> components({"a": {"b": 1}, "b": {"c": 1, "a": 0.5}, "c": {}})
     [('a', 'b'), ('c',)]
@@ -58,21 +58,21 @@ def components(gains: Gains) -> list[tuple[str, ...]]:
 
 
 def is_loop(component: Sequence[str], gains: Gains) -> bool:
-    """Tell whether records can come back within *component*."""
+    """Tell whether records can return to an operator within *component*."""
     return len(component) > 1 or component[0] in gains[component[0]]
 
 
 def dies_out(component: Sequence[str], gains: Gains, *, critical: float = 1.0) -> bool:
     """Tell whether the gain of a loop, as `loop_gain` gives it, is below *critical*.
 
-    Without working it out, which takes long for loops of hundreds: the spectral radius of a
-    non-negative G is below 1 exactly when I - G has only positive pivots (an M-matrix).
+    The gain itself is slow to compute for loops of hundreds of operators. Its spectral radius
+    is below 1 exactly when I - G has only positive pivots (an M-matrix).
 
     >>> dies_out(("a", "b"), {"a": {"b": 2}, "b": {"a": 0.5}})
     False
     """
     gain = _matrix(component, gains) / critical
-    with np.errstate(all="ignore"):  # absurd gains overflow, and do not die out
+    with np.errstate(all="ignore"):  # huge gains overflow, and do not die out
         for k in reversed(range(len(gain))):
             if not gain[k, k] < 1:
                 return False
@@ -93,7 +93,7 @@ def loop_gain(component: Sequence[str], gains: Gains) -> float:
 def rates(external: Mapping[str, float], gains: Gains) -> dict[str, float]:
     """Return the records per second that reach each operator, from outside and from others.
 
-    Loop gains must have been found below 1 before.
+    Loop gains must be below 1.
 
     >>> rates({"a": 10.0}, {"a": {"b": 1}, "b": {"a": 0.5}})
     {'a': 20.0, 'b': 20.0}
@@ -115,10 +115,10 @@ def rates(external: Mapping[str, float], gains: Gains) -> dict[str, float]:
 def _looped_rates(
     inflow: NDArray[np.float64], gain: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return λ = inflow + Gᵀλ, taking one operator after the other out of the loop.
+    """Return λ = inflow + Gᵀλ, eliminating one operator of the loop after the other.
 
-    What passed through the one taken out is then sent directly. Rates are only added up,
-    so unlike a general solver this stays exact beside gains of 1e9 and 1e-9.
+    What passed through an eliminated operator is then sent directly. Rates are only added, so
+    unlike a general solver this stays exact for gains of 1e9 and 1e-9.
     """
     rates, gain = inflow.copy(), gain.copy()
     with np.errstate(all="ignore"):  # as in `dies_out`
@@ -133,4 +133,4 @@ def _looped_rates(
 
 def _matrix(component: Sequence[str], gains: Gains) -> NDArray[np.float64]:
     rows = [[gains[i].get(j, 0.0) for j in component] for i in component]
-    return np.array(rows, dtype=np.float64)  # of large integers it would make objects
+    return np.array(rows, dtype=np.float64)  # large integers would become objects

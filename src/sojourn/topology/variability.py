@@ -1,4 +1,4 @@
-"""How irregular the arrivals at each operator are, where nobody measured it.
+"""The variability of the arrivals at each operator, where it is not measured.
 
 The second-moment companion of the traffic equations, in squared coefficients of variation
 (scv) and without reference to processors, so that a plan may change those freely:
@@ -19,7 +19,7 @@ __all__ = ["FanOut", "Flow", "arrival_scvs"]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Records per second, and how irregularly they come."""
+    """Records per second, and the scv of their gaps."""
 
     per_s: float
     scv: float
@@ -54,8 +54,8 @@ def arrival_scvs(
 ) -> dict[str, float]:
     """Return the scv of the arrivals at each operator.
 
-    *fixed* holds what was measured; *order* names each operator after all that feed it,
-    but for those in *looped*.
+    *fixed* has the measured ones; *order* lists each operator after those that feed it, except
+    for those in *looped*.
     """
     scvs: dict[str, float] = {}
     joined = {name: list(external.get(name, ())) for name in fan_outs}

@@ -190,7 +190,7 @@ def test_a_steady_load_holds_still():
 
 def test_where_cores_cannot_keep_up_there_is_still_an_aim():
     aimed = aim(PAIR.scaled(2), Goal(target=sj.Target("mean", 0.5)))
-    assert aimed.note.startswith("the records need 2.8 cores, there are 2")
+    assert aimed.note.startswith("the load needs 2.8 cores, but there are 2")
     assert (
         aimed.allocation
         == aim(

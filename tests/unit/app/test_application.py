@@ -180,14 +180,14 @@ def test_set_up_comes_first(app, lines):
 
     app.operator(reads=lines, emits="score double", set_up=dict)(scored)
     message = refusal(app.operator(reads=lines, emits="x double", set_up=dict, name="b"), split)
-    assert message.startswith("operators.b: it takes (line), but gets (set_up, line)")
+    assert message.startswith("operators.b: it takes (line), but is called with (set_up, line)")
 
 
 def test_a_projection_has_types_where_they_are_given(app, lines):
     app.project("length", reads=lines, columns={"n": "length(line)"})
     message = refusal(app.operator(reads=app.operators["length"], name="a"), store)
     assert message == (
-        "operators.a.reads: the types of the stream length are known to Spark alone; "
+        "operators.a.reads: the column types of stream length are not known; "
         "give length emits= with a type for each column"
     )
     app.project("size", reads=lines, columns={"n": "length(line)"}, emits="n int")
@@ -210,10 +210,10 @@ async def slower(line):
 
 FUNCTIONS = {
     "not a function": (7, "7 is not a function; put @app.operator(…) before a def"),
-    "no generator": (store, "never yields, so it is no generator function"),
+    "no generator": (store, "but the function never yields"),
     "async": (slow, "it is async"),
     "async generator": (slower, "it is async"),
-    "wrong arity": (two, "it takes (user, line), but gets (line): missing"),
+    "wrong arity": (two, "it takes (user, line), but is called with (line): missing"),
     "too few": (partial(split, "a"), "too many positional arguments"),
 }
 
@@ -228,7 +228,7 @@ def test_functions_that_cannot_be_operators_are_refused(app, lines, function):
 
 def test_a_function_that_emits_nothing_must_not_yield(app, lines):
     message = refusal(app.operator(reads=lines), split)
-    assert message.startswith("operators.split: the function yields, but emits nothing")
+    assert message.startswith("operators.split: the function yields, but emits= is not given")
 
 
 def test_a_function_that_does_not_tell_its_arguments_is_taken(app, lines):
@@ -239,9 +239,9 @@ def test_a_function_that_does_not_tell_its_arguments_is_taken(app, lines):
     ("set_up", "problem"),
     [
         (7, "7 is not a function"),
-        (split, "it yields, and so would do nothing"),
+        (split, "it is a generator function"),
         (slow, "it is async"),
-        (store, "it takes (line), but gets (nothing)"),
+        (store, "it takes (line), but is called with (nothing)"),
     ],
 )
 def test_set_up_is_called_without_arguments(app, lines, set_up, problem):
@@ -252,16 +252,16 @@ def test_set_up_is_called_without_arguments(app, lines, set_up, problem):
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"servic_s": 1}, "servic_s: it cannot be set here; write service_s"),
+        ({"servic_s": 1}, "servic_s: there is no such setting; write service_s"),
         ({"service_s": -1}, "service_s: -1 is negative"),
         ({"service_s": "1"}, "service_s: '1' is not a number"),
         ({"service_scv": None}, "service_scv: None is not a number"),
         ({"sends": -1}, "sends.split: -1 is negative"),
-        ({"sends": {"words": 1}}, "sends: it writes no stream 'words'; write split"),
+        ({"sends": {"words": 1}}, "sends: it does not write a stream 'words'; write split"),
         ({"min_processors": 0}, "min_processors: 0 is below 1"),
         ({"max_processors": 1.5}, "max_processors: 1.5 is not a whole number"),
         ({"min_processors": 3, "max_processors": 2}, "max_processors: 2 is below min_proc"),
-        ({"time_limit_s": 0}, "time_limit_s: 0 leaves no time"),
+        ({"time_limit_s": 0}, "time_limit_s: the limit is 0"),
         ({"time_limit_s": "5"}, "time_limit_s: '5' is not a number"),
         ({"records_per_transfer": 0}, "records_per_transfer: 0 is below 1"),
         ({"on_error": "ignore"}, "on_error: 'ignore' is not known; write \"stop\""),
@@ -276,7 +276,7 @@ def test_settings_that_cannot_be_are_refused(app, lines, settings, problem):
 def test_numbers_sent_name_the_stream_where_there_are_several_or_none(app, lines):
     emits = {"a": "x int", "b": "x int"}
     message = refusal(app.operator(reads=lines, emits=emits, sends=2), split)
-    assert message.endswith('does not say to which of 2 streams; write {"a": 1, "b": 1}')
+    assert message.endswith('is one number for 2 streams; write {"a": 1, "b": 1}')
     assert "it emits nothing" in refusal(app.operator(reads=lines, sends=2), store)
     assert "it emits nothing" in refusal(app.operator(reads=lines, sends={"a": 2}), store)
 
@@ -285,17 +285,17 @@ def test_native_operators_have_no_functions_to_set(app, lines):
     message = refusal(
         app.project, "length", reads=lines, columns={"n": "1"}, on_error="dead_letter"
     )
-    assert message.startswith("operators.length.on_error: it cannot be set here")
+    assert message.startswith("operators.length.on_error: there is no such setting")
 
 
 @pytest.mark.parametrize(
     ("emits", "problem"),
     [
-        ("word strng", "emits.split: at letter 6"),
-        ({}, "emits: there are no streams in it"),
-        ({"a b": "x int"}, "emits: 'a b' cannot be a name"),
-        ({"lines": "x int"}, "emits: there is a stream lines already"),
-        (7, "emits.split: 7 is no schema"),
+        ("word strng", "emits.split: at character 6"),
+        ({}, "emits: it has no streams"),
+        ({"a b": "x int"}, "emits: 'a b' is not a valid name"),
+        ({"lines": "x int"}, "emits: a stream lines already exists"),
+        (7, "emits.split: 7 is not a schema"),
     ],
 )
 def test_streams_that_cannot_be_written_are_refused(app, lines, emits, problem):
@@ -305,7 +305,7 @@ def test_streams_that_cannot_be_written_are_refused(app, lines, emits, problem):
 
 def test_sources_are_not_written_to(app, lines):
     message = refusal(app.operator(reads=lines, emits=lines), split)
-    assert message.startswith("operators.split.emits: lines comes from outside")
+    assert message.startswith("operators.split.emits: lines is a source")
 
 
 def test_streams_keep_their_names(app, lines):
@@ -318,9 +318,9 @@ def test_streams_keep_their_names(app, lines):
     ("reads", "problem"),
     [
         ([], "it reads nothing"),
-        ("lines", "'lines' is no stream"),
-        (split, "is no stream; give what app.source"),
-        (None, "None is no stream"),
+        ("lines", "'lines' is not a stream"),
+        (split, "is not a stream; pass what app.source"),
+        (None, "None is not a stream"),
     ],
 )
 def test_streams_that_cannot_be_read_are_refused(app, reads, problem):
@@ -334,7 +334,7 @@ def test_streams_are_read_once_and_from_the_same_application(app, lines):
     assert "it reads one stream twice" in message
     other = sj.App("other").source("texts", schema="line string")
     message = refusal(app.operator(reads=other, emits="a int"), split)
-    assert "the stream texts is not one of wordcount" in message
+    assert "the stream texts does not belong to wordcount" in message
 
 
 def test_keys_are_columns(lines):
@@ -344,12 +344,12 @@ def test_keys_are_columns(lines):
 
 @pytest.mark.parametrize("name", ["", "a b", "ä", ".hidden", "x" * 101, None, 7])
 def test_names_are_those_that_kafka_takes(name):
-    assert "cannot be a name" in refusal(sj.App, name)
+    assert "is not a valid name" in refusal(sj.App, name)
 
 
 def test_names_occur_once(app, lines):
     app.operator(reads=lines, emits="word string")(split)
-    assert "there is one of that name" in refusal(
+    assert "an operator with this name already exists" in refusal(
         app.operator(reads=lines, emits="a int"), split
     )
     assert "a stream lines already" in refusal(app.source, "lines", schema="a int")
@@ -357,13 +357,15 @@ def test_names_occur_once(app, lines):
         app.project, "lines", reads=lines, columns={"n": "1"}
     )
     app.sink(lines)
-    assert "there is a sink of that name; give it name=" in refusal(app.sink, lines)
+    assert "a sink with this name already exists; give it another name" in refusal(
+        app.sink, lines
+    )
     app.sink(lines, name="copy")
 
 
 def test_a_lambda_needs_a_name(app, lines):
     unnamed = lambda line: None  # noqa: ARG005, E731
-    assert "'<lambda>' cannot be a name" in refusal(app.operator(reads=lines), unnamed)
+    assert "'<lambda>' is not a valid name" in refusal(app.operator(reads=lines), unnamed)
     assert app.operator(reads=lines, name="kept")(unnamed).name == "kept"
 
 
@@ -372,9 +374,9 @@ def test_a_lambda_needs_a_name(app, lines):
     [
         ({}, "columns: {} does not map"),
         ("length(line)", "columns: 'length(line)' does not map"),
-        ({"n": " "}, "columns.n: ' ' is no expression"),
-        ({"n": 7}, "columns.n: 7 is no expression"),
-        ({"": "1"}, "columns: '' cannot be the name of a column"),
+        ({"n": " "}, "columns.n: ' ' is not a Spark SQL expression"),
+        ({"n": 7}, "columns.n: 7 is not a Spark SQL expression"),
+        ({"": "1"}, "columns: '' is not a valid column name"),
     ],
 )
 def test_expressions_are_text_by_column(app, lines, columns, problem):
@@ -390,7 +392,7 @@ def test_groups_are_columns_that_there_are(app, lines):
 
 
 def test_types_are_those_of_the_columns(app, lines):
-    with pytest.raises(BadSchema, match="it has the columns line, n, but emits= says n bigint"):
+    with pytest.raises(BadSchema, match="its columns are line, n, but emits= is n bigint"):
         app.aggregate("c", reads=lines, by="line", columns={"n": "count(*)"}, emits="n bigint")
     schema = sj.parse_schema("line string, n bigint")
     made = app.aggregate("c", reads=lines, by="line", columns={"n": "count(*)"}, emits=schema)
@@ -398,7 +400,7 @@ def test_types_are_those_of_the_columns(app, lines):
 
 
 def test_an_application_hangs_together(app):
-    assert refusal(app.check).startswith("sources: nothing enters from outside")
+    assert refusal(app.check).startswith("sources: there is no source")
     lines = app.source("lines", schema="line string")
     assert refusal(app.check).startswith("sources.lines: no operator reads it")
     app.operator(reads=lines)(store)

@@ -107,11 +107,15 @@ def test_what_was_measured_comes_before_hints(app, first):
 @pytest.mark.parametrize(
     ("rates", "measured", "problem"),
     [
-        ({"first": 10}, {}, "operators.cut.service_s: nobody said how long it takes"),
-        ({}, {}, "rates.first: there is no rate for it"),
+        ({"first": 10}, {}, "operators.cut.service_s: the service time is not known"),
+        ({}, {}, "rates.first: the rate is missing"),
         ({"frst": 10}, {}, "rates.frst: there is no source 'frst'; write first"),
         ({"first": 1}, {"x": sj.Hints()}, "measured.x: there is no operator 'x'; write cut"),
-        ({"first": 1}, {"cut": sj.Hints(sends={"x": 1})}, "operators.cut.sends: it writes no"),
+        (
+            {"first": 1},
+            {"cut": sj.Hints(sends={"x": 1})},
+            "operators.cut.sends: it does not write a",
+        ),
         ({"first": 1}, {"cut": sj.Hints(service_s=-1)}, "operators.cut.service_s: -1 is neg"),
         ({"first": -1}, {"cut": sj.Hints(service_s=1)}, "arrivals.first.per_s: -1 is negat"),
     ],

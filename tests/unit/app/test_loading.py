@@ -37,7 +37,7 @@ def test_the_example_is_found_and_planned(monkeypatch):
     "address", ["", "app", "a.b", "a:", ":app", "a b:app", "a:app()", "1:a"]
 )
 def test_an_address_is_a_module_and_a_name(address):
-    assert "is no address; write package.module:app" in refusal(load, address)
+    assert "is not an address; write package.module:app" in refusal(load, address)
 
 
 @pytest.mark.parametrize("file", ["vld.yaml", "vld copy.YML", "vld.json"])
@@ -61,7 +61,7 @@ def test_what_is_wrong_with_a_topology_file_is_said_as_it_is():
 
 def test_what_is_not_there_is_named(folder):
     assert "importing nowhere failed: ModuleNotFoundError" in refusal(load, "nowhere:app")
-    assert "there is no app in it; write app = sj.App(…)" in refusal(load, "json:app")
+    assert "the module has no app; write app = sj.App(…)" in refusal(load, "json:app")
     assert "dumps is <function dumps" in refusal(load, "json:dumps")
     (folder / "broken_module.py").write_text("1 / 0")
     assert "failed: ZeroDivisionError: division by zero" in refusal(load, "broken_module:app")
@@ -69,12 +69,12 @@ def test_what_is_not_there_is_named(folder):
 
 def test_what_a_module_refuses_itself_is_said_as_it_is(folder):
     (folder / "refused_module.py").write_text("import sojourn as sj\napp = sj.App('a b')")
-    assert refusal(load, "refused_module:app").startswith("name: 'a b' cannot be a name")
+    assert refusal(load, "refused_module:app").startswith("name: 'a b' is not a valid name")
 
 
 def test_an_application_in_pieces_is_not_loaded(folder):
     (folder / "empty_module.py").write_text("import sojourn as sj\napp = sj.App('empty')")
-    assert refusal(load, "empty_module:app").startswith("sources: nothing enters from outside")
+    assert refusal(load, "empty_module:app").startswith("sources: there is no source")
 
 
 def kept(line):
@@ -97,14 +97,16 @@ def test_functions_inside_others_are_not_found_by_hosts():
     app, operator = application()
     operator(lambda line: None)  # noqa: ARG005
     message = refusal(check_loadable, app)
-    assert message.startswith("operators.a: the function is made inside another one, test_")
+    assert message.startswith("operators.a: the function is defined inside another one, test_")
     assert "use set_up= for what it needs" in message
 
 
 def test_set_up_has_to_be_found_too():
     app, operator = application(set_up=lambda: 7)
     operator(max)
-    assert refusal(check_loadable, app).startswith("operators.a.set_up: the function is made")
+    assert refusal(check_loadable, app).startswith(
+        "operators.a.set_up: the function is defined"
+    )
 
 
 def test_functions_of_the_main_program_are_planned_but_not_hosted():

@@ -30,10 +30,10 @@ def test_what_fits_gets_the_name_of_its_stream(data):
 @pytest.mark.parametrize(
     ("output", "problem"),
     [
-        ("word", "split: 'word' is no record; make it a tuple: (value,)"),
-        (("word",), "split: ('word',) has 1 values for 2 columns, word string, n int"),
-        (("word", "1"), "split.n: '1' (of type str) is no int; convert it with int(…)"),
-        ((7, 1), "split.word: 7 (of type int) is no string"),
+        ("word", "split: 'word' is not a record; make it a tuple: (value,)"),
+        (("word",), "split: ('word',) has 1 values for 2 columns: word string, n int"),
+        (("word", "1"), "split.n: '1' (of type str) does not fit int; convert it with int(…)"),
+        ((7, 1), "split.word: 7 (of type int) does not fit string"),
     ],
 )
 def test_what_does_not_fit_names_operator_stream_and_value(output, problem):
@@ -48,7 +48,7 @@ def test_nothing_is_a_value():
 
 @pytest.mark.parametrize("output", [7, None, ("c", (1,)), (1,), ([], (1,)), ("a", (1,), 2)])
 def test_with_several_streams_each_output_names_its_own(output):
-    with pytest.raises(BadRecord, match="does not say for which stream it is; yield") as caught:
+    with pytest.raises(BadRecord, match="does not name its stream; yield") as caught:
         checked({"a": "x int", "b": "x int"})(output)
     assert caught.value.place == "operators.split.emits"
 
@@ -61,5 +61,5 @@ def test_what_does_not_fit_names_the_stream_it_was_for():
 def test_what_emits_nothing_has_no_output():
     app = sj.App("app")
     stored = app.operator(reads=app.source("lines", schema="line string"), name="a")(str.strip)
-    with pytest.raises(BadRecord, match="'x' came out, but it emits nothing"):
+    with pytest.raises(BadRecord, match="'x' was emitted, but emits= is not given"):
         output_of(stored)("x")

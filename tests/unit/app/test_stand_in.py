@@ -90,12 +90,12 @@ def test_what_is_sent_nowhere_ends_there():
 
 def test_what_hosts_cannot_do_is_refused():
     dealt = operator("a", dispatch="round_robin")
-    assert "operators.a.dispatch: round_robin is not what a host does" in refusal(dealt)
+    assert "operators.a.dispatch: round_robin is not supported by hosts" in refusal(dealt)
     assert "operators.b: no record ever reaches it" in refusal(operator("a"), operator("b"))
     lonely = operator("b", emits={"b": 0.5})
     assert "operators.b: no record ever reaches it" in refusal(operator("a"), lonely)
     foreign = operator("ä", emits={"a": 0.5})
-    assert "operators: 'ä' cannot be a name" in refusal(foreign, operator("a"))
+    assert "operators: 'ä' is not a valid name" in refusal(foreign, operator("a"))
 
 
 @pytest.mark.parametrize("scv", [0, 0.25, 1, 4])

@@ -125,7 +125,7 @@ operators:
 
 
 def test_what_sharing_cores_costs_is_said():
-    said = "cores       computing takes 1.6 of 2 cores: its part of service times is 1.94 times"
+    said = "cores       computing uses 1.6 of 2 cores and takes 1.94 times"
     for arguments in (
         ("predict", "-", "--allocation", "parse=4,fetch=8"),
         ("explain", "-", "--allocation", "parse=4,fetch=8"),
@@ -134,7 +134,7 @@ def test_what_sharing_cores_costs_is_said():
         assert done.exit_code == 0, done.stderr
         assert said in done.stdout
     planned = run("plan", "-", "--target-mean", "500ms", text=COMPUTING)
-    assert "cores       computing takes 1.6 of 2 cores" in planned.stdout
+    assert "cores       computing uses 1.6 of 2 cores" in planned.stdout
     printed = json.loads(run("plan", "-", "--processors", 12, "--json", text=COMPUTING).stdout)
     assert list(printed["computing"]) == ["demand_cores", "cores", "stretch"]
     assert printed["computing"]["demand_cores"] == pytest.approx(1.6)
@@ -150,7 +150,9 @@ def test_cores_that_cannot_keep_up_are_status_3():
     busy = COMPUTING.replace("per_s: 20", "per_s: 30")
     done = run("plan", "-", "--processors", 50, text=busy)
     assert done.exit_code == 3
-    assert "the records need 2.4 cores, there are 2; more processors do not help" in done.stderr
+    assert (
+        "the load needs 2.4 cores, but there are 2; more processors do not help" in done.stderr
+    )
 
 
 def test_the_simulator_is_compared_with_cores_for_all():
@@ -178,7 +180,7 @@ def test_a_topology_may_come_from_standard_input():
     assert run("plan", "-", "--processors", "22", text=text).exit_code == 0
     broken = run("plan", "-", "--processors", "22", text="a: [")
     assert broken.exit_code == 2
-    assert broken.stderr.startswith("sojourn: standard input:1: is not YAML")
+    assert broken.stderr.startswith("sojourn: standard input:1: is not valid YAML")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +188,7 @@ def test_a_topology_may_come_from_standard_input():
     [
         (("plan", "nowhere.yaml", "--processors", 5), "nowhere.yaml: cannot be read"),
         (("plan", VLD), "a plan needs --processors or a target"),
-        (("plan", VLD, "--processors", 0), "0 is no number of processors"),
+        (("plan", VLD, "--processors", 0), "0 is not a valid number of processors"),
         (("plan", VLD, "--processors", 10**9), "too many"),
         (("plan", VLD, "--target-mean", "500"), "'500' has no unit; write 500ms"),
         (("plan", VLD, "--target-mean", "soon"), "'soon' is not a time"),
@@ -195,12 +197,12 @@ def test_a_topology_may_come_from_standard_input():
         (("plan", VLD, "--target-mean", "1s", "--target-p95", "1s"), "write one of them"),
         (
             ("plan", VLD, "--processors", 22, "--model", "mg1"),
-            "no station model is called 'mg1'",
+            "unknown station model 'mg1'",
         ),
-        (("plan", VLD, "--processors", 22, "--model", "no.such"), "no station model"),
+        (("plan", VLD, "--processors", 22, "--model", "no.such"), "unknown station model"),
         (("plan", VLD, "--processors", 22, "--reserved", 3), "without --slots-per-node"),
         (("plan", VLD, "--processors", 22, "--slots-per-node", 0), "0 slots per node"),
-        (("predict", VLD, "--allocation", "extract=10"), "says nothing of match, aggregate"),
+        (("predict", VLD, "--allocation", "extract=10"), "no processors for match, aggregate"),
         (("predict", VLD, "--allocation", BEST + ",x=1"), "there is no operator 'x'"),
         (
             ("predict", VLD, "--allocation", "extract=-1"),
@@ -222,7 +224,7 @@ def test_bad_input_is_one_line_and_status_2(arguments, said):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("plan", VLD, "--processors", 15), "least that can is 16 (extract=7, match=8, aggr"),
+        (("plan", VLD, "--processors", 15), "at least 16 are needed (extract=7, match=8, aggr"),
         (("plan", VLD, "--target-mean", "1s"), "without any waiting it is still 1.07 s"),
         (("plan", VLD, "--target-p95", "2s"), "without any waiting it is still 2.51"),
         (("plan", VLD, "--target-mean", "1.12s", "--processors", 20), "22 are needed"),
@@ -344,7 +346,7 @@ def test_a_polynomial_says_nothing_of_percentiles(tmp_path):
         ("1.0,fast,3\n", "pairs.csv:2: measured_s is 'fast', not a number"),
         ("1.0\n", "measured_s is None, not a number"),
         ("", "there are no pairs"),
-        ("1.0,-2,3\n", "not made of positive numbers"),
+        ("1.0,-2,3\n", "a number that is not positive"),
     ],
 )
 def test_pairs_that_make_no_sense_are_refused(tmp_path, rows, said):

@@ -39,4 +39,4 @@ def test_json_tells_the_same():
 def test_one_that_does_not_exist_is_refused(name):
     done = run(name)
     assert done.exit_code == 2
-    assert f"no policy is called '{name}'" in done.stderr
+    assert f"unknown policy '{name}'" in done.stderr

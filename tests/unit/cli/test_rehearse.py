@@ -457,7 +457,7 @@ def test_a_policy_from_the_current_folder_decides(trace, tmp_path, monkeypatch):
     ("arguments", "said"),
     [
         ((), "a target is required; write --target-p95 3s"),
-        ((*P95, "--policy", "oracle"), "no policy is called 'oracle'; there are "),
+        ((*P95, "--policy", "oracle"), "unknown policy 'oracle'; write one of "),
         (
             (*P95, "--policy", "ds2", "--forecast"),
             "--forecast: ds2 has no option 'forecast'; it has scaling_factor, warm_up",
@@ -476,7 +476,7 @@ def test_a_policy_from_the_current_folder_decides(trace, tmp_path, monkeypatch):
         ((*P95, "--set", "margin=-1"), "caution: margin is -1.0; write 0 or more"),
         ((*P95, "--t-ra", "9"), "'9' has no unit"),
         ((*P95, "--drain", "0s"), "drs: drain_s is 0.0; write more than 0"),
-        ((*P95, "--every", "1h"), "a load of 300 s is over before the first look after 3600 s"),
+        ((*P95, "--every", "1h"), "the load lasts 300 s, but the first look is after 3600 s"),
         ((*P95, "--pause", "a while"), "'a while' is not a time"),
         ((*P95, "--quiet-hours", "noon"), "'noon' is not FROM-UNTIL; write 08:00-18:00"),
         ((*P95, "--quiet-hours", "8-9"), "'8' is not a time of day; write 08:30"),
@@ -498,7 +498,7 @@ def test_bad_input_is_one_line_and_status_2(trace, arguments, said):
 def test_a_trace_that_is_none_is_refused(tmp_path):
     for content, said in (
         ("once upon\na time", "in the header 'once upon' no column is a time"),
-        ("0,6\n5,6\n", "a load of 5 s is over before the first look after 10 s"),
+        ("0,6\n5,6\n", "the load lasts 5 s, but the first look is after 10 s"),
     ):
         (tmp_path / "rates.csv").write_text(content, encoding="utf-8")
         done = run(VLD, "--trace", tmp_path / "rates.csv", *P95)

@@ -111,11 +111,11 @@ def test_a_claim_that_does_not_hold_ends_with_status_1(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("drs15-fig5",), "no experiment is called 'drs15-fig5'; there are drs15-fig6"),
+        (("drs15-fig5",), "unknown experiment 'drs15-fig5'; write one of drs15-fig6"),
         ((), "name some, or write --all or --list"),
         (("drs15-fig9", "--faster", "6"), "need --engine spark"),
         (("drs15-fig9", "--within", "6m"), "need --engine spark"),
-        (("drs15-fig5", "--engine", "spark"), "no experiment is called 'drs15-fig5'"),
+        (("drs15-fig5", "--engine", "spark"), "unknown experiment 'drs15-fig5'"),
         (
             ("drs15-fig9", "drs15-fig6", "--engine", "spark"),
             "drs15-fig6 is not about re-allocation and runs on the simulator only; on",
@@ -135,7 +135,7 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     result = run("drs15-fig8", "--out", tmp_path / "file")
     assert result.exit_code == 2
-    assert "name a folder you may write" in result.output
+    assert "name a writable folder" in result.output
 
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path):

@@ -275,7 +275,7 @@ def test_drawn_live_it_shows_the_last_minutes():
         (("--max-processors", "2"), "the maximum is 2 processors, and the operators need 3"),
         (("--every", "0s"), "--every 0s is not positive"),
         (("--for", "0s"), "--for 0s is not positive"),
-        (("--policy", "hpa"), "no policy is called 'hpa'"),
+        (("--policy", "hpa"), "unknown policy 'hpa'"),
         (
             ("--policy", "ds2", "--forecast"),
             "--forecast: ds2 has no option 'forecast'; it has scaling_factor",
@@ -333,7 +333,7 @@ def test_without_java_it_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     done = run("--for", "1s")
     assert done.exit_code == 3
-    assert "no Java 17 or newer" in done.stderr
+    assert "Java 17 or newer is required" in done.stderr
 
 
 @pytest.mark.usefixtures("engines")

@@ -98,7 +98,7 @@ def test_a_simulated_application_is_steered_from_another_terminal(tmp_path):
         assert "the loop is active" in said("resume")
         assert "paused" in said("pause")
         done = CliRunner().invoke(app, ["dead-letters"])
-        assert (done.exit_code, "the simulator has no Kafka" in done.stderr) == (3, True)
+        assert (done.exit_code, "the simulator does not use Kafka" in done.stderr) == (3, True)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answered:
             assert 'sojourn_deciding{app="vld"} 0' in answered.read().decode()
         assert said("logs") == ""
@@ -202,7 +202,7 @@ def test_other_engines_are_not_told_what_they_do_not_know(tmp_path):
     assert "--trace needs the engine spark or simulator" in refused(
         VLD, "--engine", "live_engine:launch", "--trace", trace
     )
-    assert "no engine is called 'flink'; there are spark, simulator" in refused(
+    assert "unknown engine 'flink'; write one of spark, simulator" in refused(
         VLD, "--engine", "flink"
     )
     error = refused("spark.shop:app", "--trace", trace)

@@ -135,8 +135,11 @@ def test_a_plot_is_a_picture(tmp_path, allocation):
             "--duration and --records are both given",
         ),
         ((*BEST, "--duration", "60"), "'60' has no unit"),
-        ((*BEST, "--duration", "0s"), "no root that came after the warm-up of 0 s completed"),
-        ((*BEST, "--records", 0), "no root that came after the warm-up of 0 s completed"),
+        (
+            (*BEST, "--duration", "0s"),
+            "no root that arrived after the warm-up of 0 s completed",
+        ),
+        ((*BEST, "--records", 0), "no root that arrived after the warm-up of 0 s completed"),
         (
             (*BEST, "--service", "weibull"),
             "'weibull' is not a shape of service times; write on",
@@ -145,7 +148,7 @@ def test_a_plot_is_a_picture(tmp_path, allocation):
         ((*BEST, "--gaps", "weekly"), "'weekly' is not a shape of gaps; write one of renewal"),
         ((*BEST, "--dispatch", "hashed"), "'hashed' is not a dispatch; write one of shared, "),
         ((*BEST, "--rates", "nowhere.csv"), "nowhere.csv: cannot be read"),
-        (("--allocation", "extract=10"), "the allocation says nothing of match, aggregate"),
+        (("--allocation", "extract=10"), "no processors for match, aggregate"),
         (("--allocation", BEST[1] + ",x=1"), "there is no operator 'x'"),
         (("--allocation", "extract=many"), "'extract=many' is not OPERATOR=PROCESSORS"),
         (("--allocation", "extract=999999999,match=1,aggregate=1"), "too many to simulate"),

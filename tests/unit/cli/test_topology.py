@@ -203,7 +203,7 @@ def test_the_last_run_that_measured_anything_counts(tmp_path):
     path = played(tmp_path / "vld.history", sj.read_topology(VLD))
     played(path, sj.read_topology(VLD), lasts_s=0.0)
     assert "# measured in run 1 of vld" in said("topology", "--measured", "--history", path)
-    assert "has no turn that measured anything" in refused(
+    assert "has no turn with measurements" in refused(
         "topology", "--measured", "--history", path, "--run", 2
     )
 

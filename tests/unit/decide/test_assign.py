@@ -54,8 +54,7 @@ def test_fewer_than_keep_up_are_refused_with_how_many_would():
     assert no.value.processors == 15
     assert no.value.least == {"extract": 7, "match": 8, "aggregate": 1}
     assert str(no.value) == (
-        "15 processors cannot keep up; the least that can is 16 "
-        "(extract=7, match=8, aggregate=1)"
+        "15 processors cannot keep up; at least 16 are needed (extract=7, match=8, aggregate=1)"
     )
 
 
@@ -66,7 +65,7 @@ def test_exactly_as_many_as_keep_up_will_do():
 def test_operators_get_what_they_must_have_even_if_it_gains_nothing():
     plan = assign(vld(aggregate={"min_processors": 5}), 22)
     assert plan.allocation["aggregate"] == 5
-    with pytest.raises(TooFewProcessors, match="least that can is 20"):
+    with pytest.raises(TooFewProcessors, match="at least 20 are needed"):
         assign(vld(aggregate={"min_processors": 5}), 19)
 
 

@@ -36,9 +36,7 @@ def test_the_least_is_what_keeps_up_or_what_an_operator_must_have():
 
 def test_an_operator_that_may_not_keep_up_is_named():
     bounded = side_by_side(Operator(name="a", service_s=1.0, max_processors=6))
-    with pytest.raises(
-        BoundTooLow, match="a: max_processors is 6, but keeping up takes 7"
-    ) as no:
+    with pytest.raises(BoundTooLow, match="a: max_processors is 6, but 7 are needed") as no:
         least_allocation(bounded)
     assert (no.value.operator, no.value.most, no.value.needed) == ("a", 6, 7)
     with pytest.raises(BoundTooLow):

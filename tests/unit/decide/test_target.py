@@ -36,7 +36,7 @@ def test_a_number_of_processors_is_one_or_more(processors):
 
 @pytest.mark.parametrize("processors", [0, -3, 1.0, True, "5", None])
 def test_nothing_else_is_a_number_of_processors(processors):
-    with pytest.raises(BadTarget, match="is no number of processors; write 1 or more"):
+    with pytest.raises(BadTarget, match="is not a valid number of processors; write 1 or more"):
         check_processors(processors)
 
 

@@ -52,9 +52,7 @@ def test_every_experiment_says_where_the_claim_is_made_and_how_it_was_tested(nam
 
 
 def test_an_unknown_experiment_is_refused_with_those_there_are():
-    with pytest.raises(
-        BadInput, match="no experiment is called 'drs15-fig99'; there are drs15"
-    ):
+    with pytest.raises(BadInput, match="unknown experiment 'drs15-fig99'; write one of drs15"):
         experiment("drs15-fig99")
 
 

@@ -515,7 +515,9 @@ def test_a_history_of_another_format_is_refused(tmp_path, way):
     with connection:
         connection.execute("UPDATE meta SET value = '3' WHERE key = 'format'")
     connection.close()
-    with pytest.raises(BadFile, match="format 3, and this version has 2; use the sojourn that"):
+    with pytest.raises(
+        BadFile, match="format 3, but this version has 2; use the version of sojourn that"
+    ):
         everyway(path)[way]()
 
 
@@ -557,7 +559,7 @@ def test_an_empty_file_becomes_a_history_but_is_none_yet(tmp_path):
     with pytest.raises(BadFile, match="is not a history"):
         read(path)
     HistoryFile(path).close()
-    with pytest.raises(BadFile, match="has no run in it; wait until a loop has begun"):
+    with pytest.raises(BadFile, match="has no run; wait until an application has started"):
         read(path)
     written(path, [turn(1)])
     with pytest.raises(BadFile, match="has no run 7; it has run 1"):
@@ -587,7 +589,7 @@ def test_a_damaged_file_is_said_to_be_damaged(ran, tmp_path):
         ("turns SET sums = 'text'", "turn 1 cannot be read: TypeError"),
         ("runs SET topology = '{\"format\": 1}'", "run 1 cannot be read: MissingField"),
         ("runs SET started_at = 'noon'", "run 1 cannot be read: ValueError"),
-        ("runs SET every_s = 0", "run 1 cannot be read: BadInput: a turn every 0.0 s"),
+        ("runs SET every_s = 0", "run 1 cannot be read: BadInput: every_s is 0.0"),
         ("runs SET target_s = 'soon'", "run 1 cannot be read: BadTarget"),
     ],
 )
@@ -604,7 +606,7 @@ def test_a_row_that_was_changed_by_hand_is_named(tmp_path, change, said):
 def test_a_sketch_of_other_buckets_is_refused(tmp_path, monkeypatch):
     path = written(tmp_path / "h.db", [turn(1)])
     monkeypatch.setattr("sojourn.measure.sketch._BUCKETS", 7)
-    with pytest.raises(BadFile, match="ValueError: a sketch of 10385 buckets, where this ver"):
+    with pytest.raises(BadFile, match="ValueError: the sketch has 10385 buckets, but this ver"):
         list(read_episodes(path))
 
 
@@ -648,7 +650,7 @@ def test_a_turn_that_finds_no_room_is_refused_and_the_others_stay(tmp_path):
 def test_a_turn_belongs_to_a_run(tmp_path):
     with (
         HistoryFile(tmp_path / "h.db") as history,
-        pytest.raises(BadInput, match="a turn of no run; begin one first"),
+        pytest.raises(BadInput, match="no run has begun; call begin"),
     ):
         history.append(turn(1))
 
@@ -656,10 +658,10 @@ def test_a_turn_belongs_to_a_run(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"every_s": 0}, "a turn every 0 s cannot be"),
-        ({"every_s": nan}, "a turn every nan s cannot be"),
+        ({"every_s": 0}, "every_s is 0"),
+        ({"every_s": nan}, "every_s is nan"),
         ({"midnight_s": nan}, "midnight_s is nan"),
-        ({"started_at": datetime(2026, 3, 1)}, "give it a time zone"),  # noqa: DTZ001
+        ({"started_at": datetime(2026, 3, 1)}, "without a time zone; give it one"),  # noqa: DTZ001
     ],
 )
 def test_a_run_that_cannot_be_is_refused(wrong, said):
@@ -668,6 +670,6 @@ def test_a_run_that_cannot_be_is_refused(wrong, said):
 
 
 def test_at_least_one_turn_is_kept(tmp_path):
-    with pytest.raises(BadInput, match="a history of 0 turns; keep 1 or more"):
+    with pytest.raises(BadInput, match="most_turns is 0; write 1 or more"):
         HistoryFile(tmp_path / "h.db", most_turns=0)
     assert not (tmp_path / "h.db").exists()

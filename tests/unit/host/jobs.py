@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from sojourn.host.messages import Output
+from sojourn.host.messages import OutputRecord
 
 
 class Shout:
@@ -32,7 +32,7 @@ class Shout:
             print("x" * int(word.removeprefix("print")))  # noqa: T201 - as functions do
         if word.startswith("wait"):
             time.sleep(float(word.removeprefix("wait")))
-        yield Output("out", f"{word.upper()} {os.getpid()}".encode())
+        yield OutputRecord("out", f"{word.upper()} {os.getpid()}".encode())
 
 
 def shout(argument):

@@ -6,9 +6,18 @@ from random import Random
 
 from sojourn.app.operator import OnError
 from sojourn.host.desk import Desk
-from sojourn.host.instructions import Fail, Finish, Give, Grant, Kill, NotKept, Reply, Start
+from sojourn.host.instructions import (
+    Fail,
+    Finish,
+    Give,
+    Grant,
+    KillProcessor,
+    NotKept,
+    Reply,
+    StartProcessor,
+)
 from sojourn.host.latest import Latest
-from sojourn.host.messages import Hello, Output, Record, Result
+from sojourn.host.messages import Hello, OutputRecord, Record, Result
 
 
 def record(number, **fields):
@@ -22,14 +31,14 @@ def of(kind, instructions):
 def desk(k=2, **fields):
     """Return a desk with *k* processors that are ready, and one feed."""
     made = Desk(**fields)
-    for started in of(Start, made.scaled(k, 0.0)):
+    for started in of(StartProcessor, made.scaled(k, 0.0)):
         made.processor_ready(started.processor, 0.0)
     granted = of(Grant, made.feed_came(1, Hello("q", 0, 0)))
     return made, sum(grant.number for grant in granted)
 
 
 def out(text):
-    return [Output("words", text.encode())]
+    return [OutputRecord("words", text.encode())]
 
 
 def test_a_feed_gets_credit_for_processors_and_a_few_more():
@@ -39,7 +48,7 @@ def test_a_feed_gets_credit_for_processors_and_a_few_more():
 
 def test_feeds_share_the_credit():
     made = Desk(ahead=3)
-    for started in of(Start, made.scaled(3, 0.0)):
+    for started in of(StartProcessor, made.scaled(3, 0.0)):
         made.processor_ready(started.processor, 0.0)
     first = of(Grant, made.feed_came(1, Hello("q", 0, 0)))
     assert first == [Grant(1, 6)]
@@ -98,7 +107,7 @@ def test_a_feed_without_records_is_finished_at_once():
 
 def test_more_processors_count_once_they_are_ready():
     made, _ = desk(k=1)
-    started = of(Start, made.scaled(3, 0.0))
+    started = of(StartProcessor, made.scaled(3, 0.0))
     assert (made.wanted, made.running, len(started)) == (3, 1, 2)
     granted = made.processor_ready(started[0].processor, 0.0)
     assert made.running == 2
@@ -108,24 +117,24 @@ def test_more_processors_count_once_they_are_ready():
 def test_fewer_processors_idle_ones_go_first():
     made, _ = desk(k=3)
     made.records_came(1, [record(0)], 0.0)
-    assert of(Kill, made.scaled(1, 0.0)) == [Kill(3), Kill(2)]
+    assert of(KillProcessor, made.scaled(1, 0.0)) == [KillProcessor(3), KillProcessor(2)]
     assert made.running == 1
 
 
 def test_one_that_works_goes_when_it_is_done():
     made, _ = desk(k=2)
     made.records_came(1, [record(0), record(1)], 0.0)
-    assert of(Kill, made.scaled(1, 0.0)) == []
+    assert of(KillProcessor, made.scaled(1, 0.0)) == []
     done = made.processor_done(2, [Result(out("x"), "")], 1.0)
-    assert of(Kill, done) == [Kill(2)]
+    assert of(KillProcessor, done) == [KillProcessor(2)]
     assert len(of(Reply, done)) == 1
 
 
 def test_one_that_was_let_go_before_it_was_ready_is_ended():
     made, _ = desk(k=1)
-    (started,) = of(Start, made.scaled(2, 0.0))
-    assert of(Kill, made.scaled(1, 0.0)) == [Kill(started.processor)]
-    assert made.processor_ready(started.processor, 0.0) == [Kill(started.processor)]
+    (started,) = of(StartProcessor, made.scaled(2, 0.0))
+    assert of(KillProcessor, made.scaled(1, 0.0)) == [KillProcessor(started.processor)]
+    assert made.processor_ready(started.processor, 0.0) == [KillProcessor(started.processor)]
 
 
 # -- failures --------------------------------------------------------------------------------
@@ -153,14 +162,14 @@ def test_the_record_of_a_dead_processor_is_tried_elsewhere():
     made, _ = desk(k=2)
     made.records_came(1, [record(0)], 0.0)
     done = made.processor_died(1, "killed by signal 9", 1.0)
-    assert len(of(Start, done)) == 1
+    assert len(of(StartProcessor, done)) == 1
     assert [(g.processor, g.records[0].number) for g in of(Give, done)] == [(2, 0)]
 
 
 def test_what_dies_twice_follows_the_policy():
     made, _ = desk(k=1, on_error=OnError(then="dead_letter"))
     made.records_came(1, [record(0)], 0.0)
-    (started,) = of(Start, made.processor_died(1, "killed by signal 9", 1.0))
+    (started,) = of(StartProcessor, made.processor_died(1, "killed by signal 9", 1.0))
     made.processor_ready(started.processor, 2.0)
     done = made.processor_died(started.processor, "killed by signal 9", 3.0)
     assert of(Reply, done)[0].answer.dead == "killed by signal 9"
@@ -306,7 +315,7 @@ def test_light_records_are_given_several_at_once_and_shared():
 
 def test_light_records_are_fetched_well_ahead():
     made = Desk(ahead=2)
-    for started in of(Start, made.scaled(1, 0.0)):
+    for started in of(StartProcessor, made.scaled(1, 0.0)):
         made.processor_ready(started.processor, 0.0)
     made.feed_came(1, Hello("q", 0, 0))
     made.records_came(1, [record(0)], 0.0)
@@ -320,7 +329,7 @@ def test_an_idle_processor_that_is_gone_gets_nothing_while_it_is_asked_why():
     given_out = of(Give, made.records_came(1, [record(0), record(1)], 0.0))
     assert [(g.processor, g.records[0].number) for g in given_out] == [(2, 0)]
     assert made.running == 1
-    assert len(of(Start, made.processor_died(1, "killed by signal 9", 1.0))) == 1
+    assert len(of(StartProcessor, made.processor_died(1, "killed by signal 9", 1.0))) == 1
     made.processor_lost(1)  # it may be told twice
 
 
@@ -328,7 +337,7 @@ def test_those_of_a_processor_that_died_are_tried_again_one_by_one():
     made = light(1)
     (first,) = of(Give, made.records_came(1, [record(i) for i in range(1, 5)], 1.0))
     assert len(first.records) == 3
-    (started,) = of(Start, made.processor_died(1, "killed", 2.0))
+    (started,) = of(StartProcessor, made.processor_died(1, "killed", 2.0))
     (again,) = of(Give, made.processor_ready(started.processor, 3.0))
     assert len(again.records) == 1
 
@@ -528,7 +537,7 @@ def test_one_that_nobody_did_because_all_are_gone_waits_for_the_next():
     made.records_came(1, [record(0, everyone=True)], 0.0)
     done = made.processor_died(1, "killed", 1.0)
     assert of(Reply, done) == []
-    (started,) = of(Start, done)
+    (started,) = of(StartProcessor, done)
     (again,) = of(Give, made.processor_ready(started.processor, 2.0))
     assert again.records[0].number == 0
     assert of(Fail, made.processor_died(started.processor, "killed", 3.0))
@@ -563,7 +572,9 @@ def rule(number, key, **fields):
 def told_to_a_new_one(made, name=None):
     """Return the records that a processor that starts now gets before its first."""
     if name is None:
-        (name,) = (start.processor for start in of(Start, made.scaled(made.wanted + 1, 9.0)))
+        (name,) = (
+            start.processor for start in of(StartProcessor, made.scaled(made.wanted + 1, 9.0))
+        )
     told, instructions = [], made.processor_ready(name, 9.0)
     while lessons := [give for give in of(Give, instructions) if give.processor == name]:
         (give,) = lessons
@@ -598,7 +609,7 @@ def test_it_counts_as_running_once_it_knows_all():
     made, _ = desk(k=1)
     made.records_came(1, [rule(0, "a")], 0.0)
     made.processor_done(1, [Result([])], 1.0)
-    (start,) = of(Start, made.scaled(2, 2.0))
+    (start,) = of(StartProcessor, made.scaled(2, 2.0))
     (give,) = of(Give, made.processor_ready(start.processor, 3.0))
     assert (give.new, made.running) == (False, 1)
     assert made.late(9.0, 5.0) == [start.processor]
@@ -611,7 +622,7 @@ def test_what_it_has_to_know_is_told_in_portions():
     for number in range(150):
         made.records_came(1, [rule(number, f"key-{number}")], 0.0)
         made.processor_done(1, [Result([])], 1.0)
-    (start,) = of(Start, made.scaled(2, 2.0))
+    (start,) = of(StartProcessor, made.scaled(2, 2.0))
     (give,) = of(Give, made.processor_ready(start.processor, 3.0))
     assert len(give.records) == 100
     some = made.processor_done(start.processor, [Result([])] * 99, 8.0)
@@ -637,7 +648,7 @@ def test_what_there_is_no_room_for_is_said_and_reaches_those_that_run():
     made.records_came(1, [rule(1, "b")], 2.0)
     done = made.processor_done(1, [Result([])], 3.0)
     (said,) = of(NotKept, done)
-    assert (said.record.number, said.reason) == (1, "there are 1 others already")
+    assert (said.record.number, said.reason) == (1, "the limit of 1 keys is reached")
     assert of(Reply, done)
     assert told_to_a_new_one(made) == [0]
 
@@ -645,7 +656,7 @@ def test_what_there_is_no_room_for_is_said_and_reaches_those_that_run():
 def test_bytes_are_bounded_too():
     latest = Latest(most_bytes=10)
     assert latest.keep(1, Record(1, "a", b"12345678", key="a")) == ""
-    assert latest.keep(2, Record(2, "b", b"123", key="b")).startswith("those that are kept")
+    assert latest.keep(2, Record(2, "b", b"123", key="b")).startswith("the limit of")
     assert latest.keep(3, Record(3, "c", b"1", key="a")) == ""
     assert latest.keep(4, Record(4, "d", b"123", key="b")) == ""
     assert [record.number for record in latest.records] == [3, 4]
@@ -656,13 +667,13 @@ def test_a_rule_that_kills_those_that_learn_it_is_found_and_dropped():
     for number in range(3):
         made.records_came(1, [rule(number, f"key-{number}")], 0.0)
         made.processor_done(1, [Result([])], 1.0)
-    (start,) = of(Start, made.scaled(2, 2.0))
+    (start,) = of(StartProcessor, made.scaled(2, 2.0))
     (give,) = of(Give, made.processor_ready(start.processor, 2.0))
     assert len(give.records) == 3
-    (start,) = of(Start, made.processor_died(start.processor, "killed", 3.0))
+    (start,) = of(StartProcessor, made.processor_died(start.processor, "killed", 3.0))
     (give,) = of(Give, made.processor_ready(start.processor, 4.0))
     assert [r.number for r in give.records] == [0]
     done = made.processor_died(start.processor, "killed", 5.0)
     assert [(said.record.number, said.reason) for said in of(NotKept, done)] == [(0, "killed")]
-    (start,) = of(Start, done)
+    (start,) = of(StartProcessor, done)
     assert told_to_a_new_one(made, start.processor) == [1, 2]

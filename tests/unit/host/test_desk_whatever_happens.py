@@ -6,7 +6,16 @@ from msgspec.structs import replace
 
 from sojourn.app.operator import OnError
 from sojourn.host.desk import Desk
-from sojourn.host.instructions import Fail, Finish, Give, Grant, Kill, NotKept, Reply, Start
+from sojourn.host.instructions import (
+    Fail,
+    Finish,
+    Give,
+    Grant,
+    KillProcessor,
+    NotKept,
+    Reply,
+    StartProcessor,
+)
 from sojourn.host.messages import Hello, Record, Result
 
 EVENTS = [
@@ -72,13 +81,13 @@ class World:
 
     def carry_out(self, instruction):
         match instruction:
-            case Start(processor):
+            case StartProcessor(processor):
                 self.starting.append(processor)
             case Give(processor, records, new):
                 self.give(processor, records, new=new)
             case NotKept(told):
                 self.latest[told.key] = -1
-            case Kill(processor):
+            case KillProcessor(processor):
                 assert processor not in self.busy or processor in self.learning
                 self.busy.pop(processor, None)
                 self.heard.pop(processor, None)

@@ -24,10 +24,10 @@ def test_an_operator_of_a_topology_file_waits_and_sends(tmp_path):
 
 def test_an_operator_that_is_not_named_is_asked_for():
     for argument in ("", "unit.host.application:app", str(EXAMPLES / "vld.yaml")):
-        with pytest.raises(BadInput, match="names no operator; write"):
+        with pytest.raises(BadInput, match="has no operator; write"):
             of_application(argument)
 
 
 def test_an_operator_that_is_not_there_is_named():
-    with pytest.raises(BadInput, match="no operator 'detect'"):
+    with pytest.raises(BadInput, match="no Python operator 'detect'"):
         of_application(f"{EXAMPLES / 'vld.yaml'} detect")

@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from sojourn.host.messages import (
+    Assignment,
     Done,
     Frames,
     FromProcessor,
     NotReady,
-    Output,
+    OutputRecord,
     Ready,
     Record,
-    Work,
     framed,
 )
 from sojourn.host.processor import run
@@ -42,7 +42,7 @@ class Job:
                 raise SystemExit(3)
             case b"slow":
                 time.sleep(0.01)
-        yield Output("out", record.payload)
+        yield OutputRecord("out", record.payload)
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ def said(job, *groups):
     host, processor = socket.socketpair()
     with host, processor:
         for records in groups:
-            host.sendall(framed(Work(records)))
+            host.sendall(framed(Assignment(records)))
         host.shutdown(socket.SHUT_WR)
         run(processor, job)
         processor.shutdown(socket.SHUT_WR)

@@ -1,11 +1,11 @@
 """Starts that fail: told, tried again later each time, and given up where none is there."""
 
 from sojourn.host.desk import Desk
-from sojourn.host.instructions import Start
+from sojourn.host.instructions import StartProcessor
 
 
 def starts(instructions):
-    return [i.processor for i in instructions if isinstance(i, Start)]
+    return [i.processor for i in instructions if isinstance(i, StartProcessor)]
 
 
 def test_what_cannot_be_started_is_missing_until_it_can():

@@ -34,9 +34,9 @@ def test_each_source_has_clocks_of_its_own():
     assert clocks.birth_s("orders", 7.0, None) == pytest.approx(10.0)
     assert clocks.birth_s("returns", 7.0, None) == pytest.approx(5.0)
     assert clocks.birth_s("tips", 7.0, (20.0, 20.2)) == 7.0
-    assert [text.split(":")[0] for text in clocks.texts()] == [
-        "producers of orders have clocks about 3 s behind, or send late",
-        "producers of returns have clocks about 2 s ahead",
+    assert [text.split(";")[0] for text in clocks.texts()] == [
+        "clocks of producers of orders are about 3 s behind, or they send late",
+        "clocks of producers of returns are about 2 s ahead",
     ]
 
 

@@ -224,7 +224,7 @@ def test_without_arrivals_there_is_nothing_to_plan_for():
 
 
 def test_what_is_not_usable_gives_no_topology():
-    with pytest.raises(BadInput, match="nothing was observed: the clock stood still"):
+    with pytest.raises(BadInput, match="the observation is not usable: the clock stood still"):
         observed(CHAIN, Observation.unusable(0, 0, "the clock stood still"))
 
 
@@ -279,7 +279,7 @@ def test_a_rate_beyond_all_measure_leaves_the_last_topology():
 
 
 def test_what_is_not_usable_is_not_planned_for():
-    with pytest.raises(BadInput, match="nothing was observed"):
+    with pytest.raises(BadInput, match="the observation is not usable"):
         measured(CHAIN, Observation.unusable(0, 10, "no answer"))
 
 

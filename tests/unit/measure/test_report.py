@@ -77,7 +77,7 @@ def test_streams_told_apart_in_one_pull_only_are_not_in_the_merged_one():
 
 
 def test_pulls_that_do_not_follow_each_other_do_not_merge():
-    with pytest.raises(BadInput, match="do not join"):
+    with pytest.raises(BadInput, match="are not consecutive"):
         pull(at_s=10) + pull(since_s=30, at_s=40)
 
 

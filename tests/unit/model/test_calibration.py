@@ -57,14 +57,14 @@ def test_small_and_large_estimates_count_alike():
 @pytest.mark.parametrize(
     ("form", "given_pairs", "degree", "said"),
     [
-        ("cubic", pairs(lambda e: e), 2, "there is no form 'cubic'"),
+        ("cubic", pairs(lambda e: e), 2, "unknown form 'cubic'"),
         ("factor", [], 2, "no pairs"),
-        ("factor", pairs(lambda _: nan), 2, "not made of positive numbers"),
-        ("factor", pairs(lambda _: -1.0), 2, "not made of positive numbers"),
+        ("factor", pairs(lambda _: nan), 2, "a number that is not positive"),
+        ("factor", pairs(lambda _: -1.0), 2, "a number that is not positive"),
         ("per_hop", pairs(lambda e: e / 2), 2, "fit a factor instead"),
         ("polynomial", pairs(lambda e: e, (1.0, 1.0, 2.0)), 2, "2 different estimates"),
-        ("polynomial", pairs(lambda e: e), 7, "degree 7 is not low"),
-        ("polynomial", pairs(lambda e: 10 + (e - 3) ** 2), 2, "falls somewhere"),
+        ("polynomial", pairs(lambda e: e), 7, "the degree of the polynomial is 7"),
+        ("polynomial", pairs(lambda e: 10 + (e - 3) ** 2), 2, "decreases somewhere"),
     ],
 )
 def test_what_makes_no_sense_is_refused(form, given_pairs, degree, said):
@@ -84,7 +84,7 @@ def test_what_makes_no_sense_is_refused(form, given_pairs, degree, said):
     ],
 )
 def test_a_calibration_that_cannot_be_is_refused(wrong):
-    with pytest.raises(BadCalibration, match="fit it anew"):
+    with pytest.raises(BadCalibration, match="fit it again"):
         sj.Calibration(**wrong)
 
 
@@ -115,7 +115,7 @@ def test_extrapolation_is_never_silent():
     beyond = sj.Calibration(coefficients=(0.0, 1.1), low_s=5.0, high_s=6.0)
     assert sj.predict(VLD, ALLOCATION, calibration=beyond).extrapolated
     curve = replace(beyond, coefficients=(0.0, 1.0, 0.1))
-    with pytest.raises(Extrapolated, match=r"from 5 s to 6 s and says nothing of 1\.12"):
+    with pytest.raises(Extrapolated, match=r"from 5 s to 6 s, which does not include 1\.12"):
         sj.predict(VLD, ALLOCATION, calibration=curve)
 
 

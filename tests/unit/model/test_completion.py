@@ -192,7 +192,7 @@ def test_a_loop_is_solved_to_what_iterating_gives(monkeypatch):
 def test_a_branching_loop_that_all_but_multiplies_its_records_is_given_up(monkeypatch):
     monkeypatch.setattr("sojourn.model.completion._MOST_GENERATIONS", 50)
     looping = Operator(name="a", service_s=1e-4, emits={"a": 0.99, "b": 1})
-    with pytest.raises(EndlessLoop, match="through a has not died out after 50 generations"):
+    with pytest.raises(EndlessLoop, match="through a still has records after 50 generations"):
         completion(entering("a", looping, Operator(name="b", service_s=1e-4)))
 
 

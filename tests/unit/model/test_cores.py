@@ -89,7 +89,7 @@ def test_processors_beyond_the_cores_do_not_help():
 
 def test_cores_that_cannot_keep_up_are_named_with_what_would_help():
     with pytest.raises(
-        TooFewCores, match=r"the records need 2\.4 cores, there are 2; more proc"
+        TooFewCores, match=r"the load needs 2\.4 cores, but there are 2; more proc"
     ):
         predict(PAIR.scaled(1.5), {"parse": 50, "fetch": 50})
 
@@ -103,4 +103,4 @@ def test_a_running_application_without_enough_cores_shares_what_there_is():
 
 def test_a_prediction_says_what_it_took_into_account():
     said = str(predict(PAIR, ALLOCATION).computing)
-    assert said.startswith("computing takes 1.6 of 2 cores: its part of service times is 1.9")
+    assert said.startswith("computing uses 1.6 of 2 cores and takes 1.9")

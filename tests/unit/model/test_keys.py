@@ -49,8 +49,9 @@ def test_a_key_that_is_too_much_for_one_processor_is_named(plan):
     with pytest.raises(HotKey) as caught:
         plan(hot(0.26))
     assert str(caught.value) == (
-        "count: no number of processors keeps up: its most frequent key alone keeps 1.3 busy, "
-        "and is served by one at a time; split that key, or make the operator faster"
+        "count: no number of processors can keep up: the most frequent key needs 1.3 "
+        "processors, but a key is served by one at a time; split the key, or make the "
+        "operator faster"
     )
 
 

@@ -155,21 +155,23 @@ def test_regular_arrivals_wait_less():
 
 
 def test_an_operator_that_cannot_keep_up_is_named():
-    with pytest.raises(UnstableStation, match="count: 1 processors cannot keep up; it takes 2"):
+    with pytest.raises(
+        UnstableStation, match="count: 1 processors cannot keep up; at least 2 are needed"
+    ):
         predict(entering(replace(COUNT, service_s=0.1)), {"count": 1})
 
 
 @pytest.mark.parametrize(
     ("allocation", "said"),
     [
-        ({"split": 1}, "says nothing of count"),
-        ({}, "says nothing of split, count"),
-        ({"split": 1, "count": 1, "sum": 1}, "no operator 'sum'; write some of split, count"),
-        ({"split": 0, "count": 1}, "split: 0 is no number of processors"),
-        ({"split": 1.0, "count": 1}, "split: 1.0 is no number"),
-        ({"split": True, "count": 1}, "split: True is no number"),
-        ({"split": "1", "count": 1}, "split: '1' is no number"),
-        ({"split": None, "count": 1}, "split: None is no number"),
+        ({"split": 1}, "no processors for count"),
+        ({}, "no processors for split, count"),
+        ({"split": 1, "count": 1, "sum": 1}, "no operator 'sum'; operators are split, count"),
+        ({"split": 0, "count": 1}, "split: 0 is not a valid number of processors"),
+        ({"split": 1.0, "count": 1}, "split: 1.0 is not a valid number"),
+        ({"split": True, "count": 1}, "split: True is not a valid number"),
+        ({"split": "1", "count": 1}, "split: '1' is not a valid number"),
+        ({"split": None, "count": 1}, "split: None is not a valid number"),
     ],
 )
 def test_an_allocation_that_does_not_fit_is_refused(allocation, said):

@@ -142,7 +142,7 @@ def test_where_no_path_is_short_enough_it_says_so(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "x" * 101])
 def test_a_name_that_leads_elsewhere_is_refused(name):
-    with pytest.raises(BadApplication, match="cannot be a name"):
+    with pytest.raises(BadApplication, match="is not a valid name"):
         claim(name)
 
 

@@ -4,12 +4,12 @@ from functools import partial
 
 import pytest
 
-from chain import Jump, begun
 from sojourn.errors import BadInput, EngineError
 from sojourn.service.requests import answer
 from sojourn.service.status import status
 from sojourn.service.status_json import to_json
 from sojourn.simulate.real_time import RealTimeSimulator
+from supervised import Jump, begun
 
 
 def asked(running, request):
@@ -34,15 +34,15 @@ def test_requests_do_what_they_say():
         ({"ask": ["x"]}, "is not a request"),
         ({"ask": "scale"}, "None is not an allocation"),
         ({"ask": "scale", "allocation": [1]}, "is not an allocation"),
-        ({"ask": "scale", "allocation": {"a": 1.5}}, "1.5 is no number of processors"),
+        ({"ask": "scale", "allocation": {"a": 1.5}}, "1.5 is not a valid number of processors"),
         ({"ask": "set"}, "nothing to set"),
         ({"ask": "set", "target": "p95"}, "is not a target"),
         ({"ask": "set", "target": {"statistic": "p95"}}, "is not a target"),
         ({"ask": "set", "target": {"statistic": ["p"], "seconds": 1}}, "cannot be a target"),
         ({"ask": "set", "target": {"statistic": "p95", "seconds": "1"}}, "not a latency"),
-        ({"ask": "set", "max_processors": 0}, "0 is not a number of processors"),
-        ({"ask": "set", "max_processors": True}, "True is not a number of processors"),
-        ({"ask": "set", "max_processors": "9"}, "'9' is not a number of processors"),
+        ({"ask": "set", "max_processors": 0}, "0 is not a valid number of processors"),
+        ({"ask": "set", "max_processors": True}, "True is not a valid number of processors"),
+        ({"ask": "set", "max_processors": "9"}, "'9' is not a valid number of processors"),
     ],
 )
 def test_any_other_request_is_refused(request_, said):
@@ -57,5 +57,7 @@ def test_its_kafka_is_told_to_who_reads_dead_letters():
 
 def test_where_there_is_no_kafka_the_engine_is_named():
     running = begun(Jump(), engine=RealTimeSimulator())
-    with pytest.raises(EngineError, match="the simulator has no Kafka, and so no dead letters"):
+    with pytest.raises(
+        EngineError, match="the simulator does not use Kafka, so there are no dead letters"
+    ):
         asked(running, {"ask": "kafka"})

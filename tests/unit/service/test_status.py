@@ -4,13 +4,13 @@ import json
 from dataclasses import replace
 from itertools import count
 
-from chain import Jump, begun, turned
 from live_engine import LiveSimulator
 from sojourn.act.policy.static import Static
 from sojourn.engine import Health
 from sojourn.errors import EngineError
 from sojourn.service.status import LatestDecisions, status
 from sojourn.service.status_json import from_json, to_json
+from supervised import Jump, begun, turned
 
 
 def test_the_status_tells_all_that_is_shown():

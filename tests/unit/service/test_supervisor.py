@@ -7,11 +7,11 @@ from itertools import count, islice
 import pytest
 
 import sojourn as sj
-from chain import ENOUGH, Broken, Jump, begun, turned
 from live_engine import LiveSimulator
 from sojourn.act.policy.static import Static
 from sojourn.errors import ApplicationStopped, BadAllocation, BadInput, BadTarget, EngineError
 from sojourn.loop import Loop
+from supervised import ENOUGH, Broken, Jump, begun, turned
 
 
 def looks(running, number):
@@ -98,10 +98,10 @@ def test_the_same_processors_again_are_no_change():
     ("asked", "said"),
     [
         ({}, "no operator is named"),
-        ({"c": 1}, "there is no operator 'c'; write some of a, b"),
-        ({"a": 0}, "a: 0 is no number of processors"),
-        ({"a": "3"}, "a: '3' is no number of processors"),
-        ({"a": True}, "a: True is no number of processors"),
+        ({"c": 1}, "there is no operator 'c'; operators are a, b"),
+        ({"a": 0}, "a: 0 is not a valid number of processors"),
+        ({"a": "3"}, "a: '3' is not a valid number of processors"),
+        ({"a": True}, "a: True is not a valid number of processors"),
         ({"a": 1}, "a: 1 processors is below its min_processors, 2"),
         ({"b": 7}, "b: 7 processors is above its max_processors, 6"),
         (

@@ -14,32 +14,35 @@ from sojourn.topology import Arrival, Operator, Topology
     ("make", "said"),
     [
         (lambda: Service(shape="weibull"), "'weibull' is not a shape of service times; write"),
-        (lambda: Service(shape="measured"), "of 0 measured service times some are negative"),
-        (lambda: Service(shape="measured", times_s=(0.0, 0.0)), "all of them 0"),
+        (lambda: Service(shape="measured"), "some of 0 measured service times are negative"),
+        (lambda: Service(shape="measured", times_s=(0.0, 0.0)), "all are 0"),
         (lambda: Service(shape="measured", times_s=(1.0, -1.0)), "of 2 measured service times"),
         (lambda: Service(shape="measured", times_s=(1.0, nan)), "NaN or infinite"),
         (lambda: Gaps(shape="weekly"), "'weekly' is not a shape of gaps; write one of renewal"),
-        (lambda: Gaps(low=2.0, high=1.0), "gaps from 2.0 to 1.0 times the mean cannot be"),
-        (lambda: Gaps(low=-1.0), "gaps from -1.0 to 2.0"),
-        (lambda: Gaps(high=inf), "gaps from 0.0 to inf"),
-        (lambda: Gaps(low=nan), "gaps from nan to 2.0"),
-        (lambda: Gaps(low=0.0, high=0.0), "gaps from 0.0 to 0.0"),
-        (lambda: Gaps(on_s=0.0), "bursts of 0.0 s with 1.0 s between cannot be"),
-        (lambda: Gaps(off_s=-1.0), "bursts of 1.0 s with -1.0 s between cannot be"),
-        (lambda: Gaps(off_s=inf), "bursts of 1.0 s with inf s between cannot be"),
-        (lambda: Gaps(size=0), "batches of 0 roots cannot be; write 1 or more"),
-        (lambda: Rates(()), "a rate needs to be said from 0 s on"),
-        (lambda: Rates.steps((5, 1.0)), "needs to be said from 0 s on"),
+        (lambda: Gaps(low=2.0, high=1.0), "gaps are 2.0 to 1.0 times the mean"),
+        (lambda: Gaps(low=-1.0), "gaps are -1.0 to 2.0"),
+        (lambda: Gaps(high=inf), "gaps are 0.0 to inf"),
+        (lambda: Gaps(low=nan), "gaps are nan to 2.0"),
+        (lambda: Gaps(low=0.0, high=0.0), "gaps are 0.0 to 0.0"),
+        (lambda: Gaps(on_s=0.0), "bursts last 0.0 s, with 1.0 s between"),
+        (lambda: Gaps(off_s=-1.0), "bursts last 1.0 s, with -1.0 s between"),
+        (lambda: Gaps(off_s=inf), "bursts last 1.0 s, with inf s between"),
+        (lambda: Gaps(size=0), "the size of batches is 0; write 1 or more"),
+        (lambda: Rates(()), "the rates do not begin at 0 s"),
+        (lambda: Rates.steps((5, 1.0)), "do not begin at 0 s; add a point at 0"),
         (
             lambda: Rates.steps((0, -1.0)),
-            "-1.0 per second at 0.0 s is no rate; write 0 or more",
+            "the rate at 0.0 s is -1.0 per second; write 0 or more",
         ),
-        (lambda: Rates.steps((0, 1.0), (1, nan)), "nan per second at 1.0 s is no rate"),
-        (lambda: Rates.steps((0, 1.0), (inf, 1.0)), "1.0 per second at inf s is no rate"),
-        (lambda: Rates.steps((0, 1), (9, 2), (5, 3)), "the times of a rate go back; sort them"),
-        (lambda: Keys(number=0), "0 keys with exponent 0.0 cannot be"),
-        (lambda: Keys(zipf=-0.1), "1000 keys with exponent -0.1 cannot be"),
-        (lambda: Keys(zipf=inf), "1000 keys with exponent inf cannot be"),
+        (lambda: Rates.steps((0, 1.0), (1, nan)), "the rate at 1.0 s is nan per second"),
+        (lambda: Rates.steps((0, 1.0), (inf, 1.0)), "the rate at inf s is 1.0 per second"),
+        (
+            lambda: Rates.steps((0, 1), (9, 2), (5, 3)),
+            "the times of a rate are not in order; sort them",
+        ),
+        (lambda: Keys(number=0), "0 keys with exponent 0.0"),
+        (lambda: Keys(zipf=-0.1), "1000 keys with exponent -0.1"),
+        (lambda: Keys(zipf=inf), "1000 keys with exponent inf"),
     ],
 )
 def test_what_cannot_be_says_so(make, said):
@@ -56,7 +59,7 @@ def test_a_hyperexponential_time_varies_at_least_as_an_exponential_one():
     )
     workload = Workload(service={"work": Service(shape="hyperexponential")})
     with pytest.raises(
-        BadWorkload, match="work: a hyperexponential time has an scv of 1 or mo"
+        BadWorkload, match=r"work: scv is 0\.5, but that of a hyperexponential time is 1 or mo"
     ):
         simulate(steady, {"work": 1}, roots=10, workload=workload)
 
@@ -79,10 +82,10 @@ def test_the_weights_of_keys_fall_as_their_exponent_says():
 @pytest.mark.parametrize(
     ("workload", "said"),
     [
-        (Workload(service={"c": Service()}), "there is no operator 'c', only a, b"),
+        (Workload(service={"c": Service()}), "there is no operator 'c'; write one of a, b"),
         (Workload(dispatch={"c": "shared"}), "there is no operator 'c'"),
         (Workload(keys={"c": Keys()}), "there is no operator 'c'"),
-        (Workload(gaps={"out": Gaps()}), "there is no arrival 'out', only in"),
+        (Workload(gaps={"out": Gaps()}), "there is no arrival 'out'; write one of in"),
         (Workload(rates={"out": Rates(((0.0, 1.0),))}), "there is no arrival 'out'"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 import sojourn as sj
 from sojourn.errors import ApplicationStopped, EngineError
 from sojourn.spark.batches import Batches, patience_s
-from sojourn.spark.checkpoints import KeptState
+from sojourn.spark.checkpoints import Checkpoints
 from sojourn.spark.layout import Layout
 
 BATCH_S = 60.0
@@ -44,7 +44,7 @@ class Run:
     """Batches of which a test says what is taken, and what is committed."""
 
     def __init__(self, folder):
-        self.state = KeptState(folder)
+        self.state = Checkpoints(folder)
         self.taken = {"shop.lines": {0: 0}}
         self.ends = {"shop.lines": {0: 0}, "shop.split": {0: 0}}
         for query, topic in (("split", "shop.lines"), ("count", "shop.split")):
@@ -99,7 +99,7 @@ def test_what_was_taken_is_waited_for_until_it_is_committed(run):
     assert run.batches.uncommitted() == 7
     run.drain(lambda: run.commit("split", "shop.lines", 7))
     assert len(run.said) == 1
-    assert run.said[0].startswith("waiting for the batch of split to end, within ")
+    assert run.said[0].startswith("waiting for the batch of split to end (at most ")
     assert run.batches.uncommitted() == 0
 
 
@@ -108,7 +108,7 @@ def test_it_is_told_when_the_batch_that_runs_will_have_ended(run):
     run.commit("split", "shop.lines", 5, ago_s=40.5)
     run.taken["shop.lines"][0] = 7
     run.drain(lambda: run.commit("split", "shop.lines", 7, batch=1))
-    assert run.said == ["waiting for the batch of split to end, within 20 s"] or (
+    assert run.said == ["waiting for the batch of split to end (at most 20 s)"] or (
         run.said[0].endswith("within 19 s")  # a machine that is busy
     )
 
@@ -116,7 +116,7 @@ def test_it_is_told_when_the_batch_that_runs_will_have_ended(run):
 def test_what_a_batch_left_to_the_next_is_waited_for(run):
     run.commit("split", "shop.lines", 7, batch=3)
     run.taken["shop.lines"][0] = 7
-    carried = run.state.carried("split")
+    carried = run.state.carry_over("split")
     carried.mkdir()
     (carried / "0-3").write_bytes(b"")
     run.drain(lambda: run.commit("split", "shop.lines", 7, batch=4))
@@ -133,7 +133,7 @@ def test_of_sparks_own_operators_the_batch_that_runs_is_waited_for(run):
             run.commit(query, "shop.split", 3)
 
     run.drain(commit)
-    assert run.said[0].startswith("waiting for the batch of count to end, within ")
+    assert run.said[0].startswith("waiting for the batch of count to end (at most ")
 
 
 def test_while_no_broker_answers_sparks_own_operators_are_waited_for(run, monkeypatch):
@@ -143,7 +143,7 @@ def test_while_no_broker_answers_sparks_own_operators_are_waited_for(run, monkey
 
     monkeypatch.setattr(run.batches.pulls.offsets, "partitions", away)
     run.drain()
-    assert run.said[0].startswith("waiting for the batch of count to end, within ")
+    assert run.said[0].startswith("waiting for the batch of count to end (at most ")
 
 
 def test_what_was_taken_of_a_partition_that_is_new_counts_too(run):
@@ -154,7 +154,7 @@ def test_what_was_taken_of_a_partition_that_is_new_counts_too(run):
 def test_where_it_takes_too_long_it_says_what_has_not_ended(run, monkeypatch):
     monkeypatch.setattr("sojourn.spark.batches.patience_s", lambda *_told: -1.0)
     run.taken["shop.lines"][0] = 7
-    with pytest.raises(EngineError, match="split: the batch did not end; stop it now"):
+    with pytest.raises(EngineError, match="split: the batch did not end in time; stop"):
         run.drain()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sojourn.host.messages import Hello, Record
-from sojourn.spark.carry_over import Carried
+from sojourn.spark.carry_over import CarryOver
 from sojourn.spark.headers import Lineage
 
 PARTITION, SERVICE, ROOTS = 3, 3, 4
@@ -36,7 +36,7 @@ class Spark:
     """
 
     def __init__(self, folder, crashes, *, late=False):
-        self.carried, self.late = Carried(folder), late
+        self.files, self.late = CarryOver(folder), late
         self.crashes, self.steps = set(crashes), 0
         self.committed, self.offset = -1, 0
         self.arrived = []
@@ -52,7 +52,7 @@ class Spark:
         batch, offset, ages = self.committed + 1, self.offset, {}
         pending = None
         while True:
-            taken = [record.number for _, record in self.carried.taken(hello(batch))]
+            taken = [record.number for _, record in self.files.load(hello(batch))]
             self.step()
             if pending is not None:
                 self.committed, self.offset = pending
@@ -64,7 +64,7 @@ class Spark:
             self.arrived += done
             self.step()
             ages = {number: age for number, age in here.items() if number not in done}
-            self.carried.leave(hello(batch), [passed(number) for number in ages])
+            self.files.save(hello(batch), [passed(number) for number in ages])
             self.step()
             if self.late:
                 pending = batch, offset
@@ -105,44 +105,44 @@ def test_with_commits_after_the_next_batch_has_begun_records_would_be_lost():
 
 
 @pytest.fixture
-def carried(tmp_path):
-    return Carried(tmp_path / "carried")
+def files(tmp_path):
+    return CarryOver(tmp_path / "carried")
 
 
-def names(carried):
-    return sorted(path.name for path in carried.folder.iterdir())
+def names(files):
+    return sorted(path.name for path in files.folder.iterdir())
 
 
-def test_what_a_batch_left_stays_until_the_one_that_took_it_over_is_committed(carried):
+def test_what_a_batch_left_stays_until_the_one_that_took_it_over_is_committed(files):
     for batch in (4, 5):
-        carried.leave(hello(batch), [passed(batch)])
-        carried.taken(hello(batch + 1))
-    assert names(carried) == ["3-5"]
+        files.save(hello(batch), [passed(batch)])
+        files.load(hello(batch + 1))
+    assert names(files) == ["3-5"]
     for _ in range(2):  # a batch that is repeated brings the same
-        assert carried.taken(hello(6)) == [passed(5)]
+        assert files.load(hello(6)) == [passed(5)]
 
 
-def test_a_batch_that_is_repeated_replaces_what_it_left(carried):
-    carried.leave(hello(4), [passed(1), passed(2)])
-    carried.leave(hello(4), [passed(2)])
-    assert carried.taken(hello(5)) == [passed(2)]
-    carried.leave(hello(4), [])
-    assert carried.taken(hello(5)) == []
+def test_a_batch_that_is_repeated_replaces_what_it_left(files):
+    files.save(hello(4), [passed(1), passed(2)])
+    files.save(hello(4), [passed(2)])
+    assert files.load(hello(5)) == [passed(2)]
+    files.save(hello(4), [])
+    assert files.load(hello(5)) == []
 
 
-def test_a_file_that_was_not_finished_is_removed_and_those_of_other_tasks_are_not(carried):
-    carried.leave(hello(4), [passed(1)])
-    (carried.folder / "3-5.new").write_bytes(b"hal")
-    (carried.folder / "33-2").write_bytes(b"")
-    (carried.folder / "33-5.new").write_bytes(b"hal")
-    assert carried.taken(hello(5)) == [passed(1)]
-    assert names(carried) == ["3-4", "33-2", "33-5.new"]
+def test_a_file_that_was_not_finished_is_removed_and_those_of_other_tasks_are_not(files):
+    files.save(hello(4), [passed(1)])
+    (files.folder / "3-5.new").write_bytes(b"hal")
+    (files.folder / "33-2").write_bytes(b"")
+    (files.folder / "33-5.new").write_bytes(b"hal")
+    assert files.load(hello(5)) == [passed(1)]
+    assert names(files) == ["3-4", "33-2", "33-5.new"]
 
 
-def test_a_file_is_on_the_disk_and_so_is_its_name(carried, monkeypatch):
+def test_a_file_is_on_the_disk_and_so_is_its_name(files, monkeypatch):
     synced = []
     monkeypatch.setattr(
         "os.fsync", lambda opened: synced.append(Path(f"/proc/self/fd/{opened}").readlink())
     )
-    carried.leave(hello(4), [passed(1)])
-    assert synced[-2:] == [carried.folder / "3-4.new", carried.folder]
+    files.save(hello(4), [passed(1)])
+    assert synced[-2:] == [files.folder / "3-4.new", files.folder]

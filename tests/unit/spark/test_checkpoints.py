@@ -7,7 +7,7 @@ import pytest
 import sojourn as sj
 from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.last_allocation import keep_allocation, last_allocation
-from sojourn.spark.checkpoints import KeptState
+from sojourn.spark.checkpoints import Checkpoints
 
 
 def shop(reads="lines", expression="count(*)"):
@@ -23,7 +23,7 @@ def shop(reads="lines", expression="count(*)"):
 
 
 def test_the_first_start_has_nothing_to_go_on_from_and_the_second_has(tmp_path):
-    kept = KeptState(tmp_path / "state")
+    kept = Checkpoints(tmp_path / "state")
     assert not kept.check(shop(), "cluster-1")
     assert not kept.check(shop(), "cluster-1")
     kept.keep(shop(), "cluster-1")
@@ -33,14 +33,18 @@ def test_the_first_start_has_nothing_to_go_on_from_and_the_second_has(tmp_path):
 @pytest.mark.parametrize(
     ("app", "cluster", "why"),
     [
-        (shop(reads="words"), "c", r"operator split was .*shop\.lines.* and is .*shop\.words"),
+        (
+            shop(reads="words"),
+            "c",
+            r"operator split was .*shop\.lines.* now it is .*shop\.words",
+        ),
         (shop(expression="max(word)"), "c", r"operator count was .*count\(\*\).*max\(word\)"),
-        (shop(), "d", "it is of the Kafka cluster c, this is d"),
-        (sj.App("other"), "c", "it is of the application shop, this is other"),
+        (shop(), "d", "it belongs to the Kafka cluster c, not d"),
+        (sj.App("other"), "c", "it belongs to the application shop, not other"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_is_changed(tmp_path, app, cluster, why):
-    kept = KeptState(tmp_path)
+    kept = Checkpoints(tmp_path)
     kept.keep(shop(), "c")
     before = (tmp_path / "application.json").read_text()
     with pytest.raises(BadInput, match=why):
@@ -49,7 +53,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_changed(tmp_path, app, clus
 
 
 def test_an_operator_that_is_new_is_no_reason_to_refuse(tmp_path):
-    kept = KeptState(tmp_path)
+    kept = Checkpoints(tmp_path)
     kept.keep(shop(), "c")
     app = shop()
     app.project("more", reads=app.streams["split"], columns={"word": "word"})
@@ -59,26 +63,26 @@ def test_an_operator_that_is_new_is_no_reason_to_refuse(tmp_path):
 def test_what_cannot_be_read_is_named(tmp_path):
     (tmp_path / "application.json").write_text("{")
     with pytest.raises(BadFile, match=r"application\.json: cannot be read"):
-        KeptState(tmp_path).check(shop(), "c")
+        Checkpoints(tmp_path).check(shop(), "c")
 
 
 def test_before_the_first_commit_it_begins_where_the_first_start_began(tmp_path):
     """What a start had taken that was killed before it committed must come again."""
-    kept = KeptState(tmp_path)
+    kept = Checkpoints(tmp_path)
     kept.begin("split", {"lines": {0: 7, 1: 9}})
     kept.begin("split", {"lines": {0: 50, 1: 60}})
     assert kept.positions("split", {"lines": {0: 0, 1: 0}}) == {"lines": {0: 7, 1: 9}}
 
 
 def test_what_a_start_had_noted_that_failed_is_of_no_use_to_the_next(tmp_path):
-    kept = KeptState(tmp_path)
+    kept = Checkpoints(tmp_path)
     kept.begin("split", {"lines": {0: 7}}, anew=True)
     kept.begin("split", {"lines": {0: 50}}, anew=True)
     assert kept.positions("split", {"lines": {0: 0}}) == {"lines": {0: 50}}
 
 
 def test_after_a_commit_it_begins_there(tmp_path):
-    kept = KeptState(tmp_path)
+    kept = Checkpoints(tmp_path)
     kept.begin("split", {"lines": {0: 7}})
     for number, offset in ((0, 10), (1, 20), (2, 30)):
         offsets = kept.checkpoint("split") / "offsets" / str(number)
@@ -92,7 +96,7 @@ def test_after_a_commit_it_begins_there(tmp_path):
 
 
 def test_a_partition_that_is_new_begins_where_it_is_asked_to(tmp_path):
-    kept = KeptState(tmp_path)
+    kept = Checkpoints(tmp_path)
     kept.begin("split", {"lines": {0: 7}})
     assert kept.positions("split", {"lines": {0: 50, 1: 3}}) == {"lines": {0: 7, 1: 3}}
 
@@ -101,11 +105,11 @@ def test_where_it_began_must_be_readable(tmp_path):
     (tmp_path / "first").mkdir()
     (tmp_path / "first" / "split.json").write_text("")
     with pytest.raises(BadFile, match=r"split\.json: cannot be read"):
-        KeptState(tmp_path).positions("split", {"lines": {0: 0}})
+        Checkpoints(tmp_path).positions("split", {"lines": {0: 0}})
 
 
 def test_a_full_disk_is_named_and_nothing_of_the_state_is_lost(small_disk):
-    kept = KeptState(small_disk / "state")
+    kept = Checkpoints(small_disk / "state")
     begin, new = {"lines": {0: 7}}, {"lines": {0: 0}}
     kept.begin("split", begin)
     kept.keep(shop(), "c")

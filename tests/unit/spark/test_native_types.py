@@ -25,9 +25,9 @@ def test_what_spark_has_made_has_a_schema():
 @pytest.mark.parametrize(
     ("kind", "place", "problem"),
     [
-        (types.NullType(), "schema.a", "void is no type"),
-        (types.ArrayType(types.VariantType()), "schema.a", "variant is no type"),
-        (types.StructType().add("b", types.NullType()), "schema.a.b", "void is no type"),
+        (types.NullType(), "schema.a", "void is not supported"),
+        (types.ArrayType(types.VariantType()), "schema.a", "variant is not supported"),
+        (types.StructType().add("b", types.NullType()), "schema.a.b", "void is not supported"),
         (
             types.MapType(types.ArrayType(types.LongType()), types.LongType()),
             "schema.a",

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from sojourn.errors import BadInput, BadTopic, BadWorkload
 from sojourn.simulate.workload import Rates
-from sojourn.spark.offered_load import Load, Source, arrivals_s, parse_load, payload, sent_of
+from sojourn.spark.offered_load import (
+    Load,
+    Source,
+    arrivals_s,
+    parse_load,
+    parse_report,
+    payload,
+)
 
 STEADY = {"topic": "lines", "points": [[0, 5]]}
 
@@ -122,11 +129,11 @@ def test_a_payload_is_json_and_as_long_as_it_shall_be(size_bytes):
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ({"points": []}, "lines: say the rate from 0 s on"),
-        ({"points": [[1, 5]]}, "say the rate from 0 s on"),
-        ({"points": [[0, -1]]}, "-1.0 per second at 0.0 s is no rate; write 0 or more"),
-        ({"points": [[0, 1], [2, 1], [1, 1]]}, "the times of the rate go back; sort them"),
-        ({"gaps": -1}, "gaps cannot have an scv of -1"),
+        ({"points": []}, "lines: no rate at 0 s; begin with"),
+        ({"points": [[1, 5]]}, "no rate at 0 s"),
+        ({"points": [[0, -1]]}, "the rate at 0.0 s is -1.0 per second; write 0 or more"),
+        ({"points": [[0, 1], [2, 1], [1, 1]]}, "the points are not in order of time"),
+        ({"gaps": -1}, "the scv of gaps is -1"),
         ({"gaps": "uniform"}, "Invalid enum value 'uniform'"),
         ({"rate": 7}, "unknown field `rate`"),
     ],
@@ -143,7 +150,7 @@ def test_a_source_that_cannot_be_is_refused(source, said):
     [
         ({"sources": []}, "there are no topics; name each once"),
         ({"sources": [STEADY, STEADY]}, "the topics are lines, lines; name each once"),
-        ({"lasts_s": -1}, "a load cannot last -1.0 s"),
+        ({"lasts_s": -1}, "lasts_s is -1.0; write 0 or more"),
         ({"servers": 7}, "Expected `str`, got `int` - at `$.servers`"),
     ],
 )
@@ -154,13 +161,13 @@ def test_a_load_that_cannot_be_is_refused(load, said):
 
 
 def test_a_process_that_said_nothing_of_use_has_sent_nothing():
-    assert sent_of([]) is None
-    assert sent_of(["a warning", "{}"]) is None
+    assert parse_report([]) is None
+    assert parse_report(["a warning", "{}"]) is None
 
 
 def test_what_is_no_topic_or_no_json_is_refused():
-    with pytest.raises(BadTopic, match="'a b' is no name"):
+    with pytest.raises(BadTopic, match="'a b' is not a topic name"):
         Source(topic="a b", points=((0, 1),))
     for text in ("", "{", b"\xff", "7"):
-        with pytest.raises(BadInput, match="is no load"):
+        with pytest.raises(BadInput, match="is not a load"):
             parse_load(text)

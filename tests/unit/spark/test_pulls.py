@@ -6,11 +6,11 @@ import pytest
 
 import sojourn as sj
 from sojourn.errors import BadInput
-from sojourn.host.counting import Counts, State, Tally
+from sojourn.host.counting import HostState, HostTally, ProcessorCounts
 from sojourn.host.tracing import Trace
 from sojourn.measure.report import ProcessorReport, sooner
-from sojourn.spark.append_times import TimedOffsets
-from sojourn.spark.cpu_usage import Machine
+from sojourn.spark.append_times import AppendTimes
+from sojourn.spark.cpu_usage import CpuUsage
 from sojourn.spark.layout import Layout
 from sojourn.spark.pulls import Pulls
 from sojourn.spark.settings import SparkSettings
@@ -29,7 +29,7 @@ app.project("upper", reads=split, columns={"word": "upper(word)"})
 app.sink(split)
 
 
-class Scripted(TimedOffsets):
+class Scripted(AppendTimes):
     """Offsets that are told instead of asked for."""
 
     def __init__(self, samples):
@@ -74,8 +74,8 @@ def tally(**fields):
     told = {
         "since_s": 0.0,
         "at_s": 2.0,
-        "state": State(wanted=2, running=2, waiting=3, dead=1),
-        "processors": [Counts("split-1", 5, 0.5, 0.06, 1.0, 0.3, 0.02, 1 << 20)],
+        "state": HostState(wanted=2, running=2, waiting=3, dead=1),
+        "processors": [ProcessorCounts("split-1", 5, 0.5, 0.06, 1.0, 0.3, 0.02, 1 << 20)],
         "positions": {"lines": {0: 125}},
         "bytes": {"lines": 100, "split": 60},
         "transfers": (4, 0.02),
@@ -83,7 +83,7 @@ def tally(**fields):
             Trace("all-lines/0/100", "all-lines/0/100", 0.5, 1.5, 0.9, 3, [("split", "x")])
         ],
     }
-    return Tally(**(told | fields))
+    return HostTally(**(told | fields))
 
 
 def taken(made, tallies, clock_s=(0.0, 2.0)):
@@ -163,26 +163,28 @@ def test_the_first_seconds_are_those_of_a_start(clock_s, warming):
 
 def test_a_batch_that_began_ended_another():
     made = pulls()
-    begun = [tally(state=State(wanted=2, running=2, batches=n)) for n in (1, 1, 3, 1)]
+    begun = [tally(state=HostState(wanted=2, running=2, batches=n)) for n in (1, 1, 3, 1)]
     ended = [taken(made, {"split": [each]}).commits for each in begun]
     assert ended == [0, 0, 2, 0]  # the last host was started anew
 
 
 def test_a_batch_that_has_no_next_yet_has_ended_too():
     made = pulls()
-    told = [tally(state=State(feeds=n, batches=b)) for n, b in ((2, 2), (1, 2), (2, 4), (2, 4))]
+    told = [
+        tally(state=HostState(feeds=n, batches=b)) for n, b in ((2, 2), (1, 2), (2, 4), (2, 4))
+    ]
     assert [taken(made, {"split": [each]}).commits for each in told] == [0, 1, 2, 0]
 
 
 def test_the_hottest_key_and_what_is_missing_are_passed_on():
-    state = State(wanted=4, running=2, missing="out of memory")
+    state = HostState(wanted=4, running=2, missing="out of memory")
     (split, upper) = taken(pulls(), {"split": [tally(state=state, hottest=0.3)]}).operators
     assert (split.hottest, split.missing) == (0.3, "out of memory")
     assert (upper.hottest, upper.missing) == (0.0, "")
 
 
 def test_a_machine_is_never_busier_than_it_has_cores():
-    machine = Machine()
+    machine = CpuUsage()
     assert machine.busy_cores(time.monotonic() - 60) is None
     until_s = time.monotonic() + 0.05
     while time.monotonic() < until_s:
@@ -194,11 +196,14 @@ def test_a_machine_is_never_busier_than_it_has_cores():
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"batch_s": 3}, r"batches of 3 s; Spark takes 5 s or more"),
-        ({"batch_s": float("nan")}, "batches of nan s"),
-        ({"patience_s": -1.0}, "patience of -1.0 s; write 0 or more"),
-        ({"broker_port": 1, "servers": "k:9"}, "own at port 1, and others at k:9; leave out"),
-        ({"starting": "yesterday"}, "'yesterday' is no place to start"),
+        ({"batch_s": 3}, r"a batch of 3 s is too short; write 5 s or more"),
+        ({"batch_s": float("nan")}, "a batch of nan s"),
+        ({"patience_s": -1.0}, "a patience of -1.0 s is negative; write 0 or more"),
+        (
+            {"broker_port": 1, "servers": "k:9"},
+            "port 1 is for .* own broker, and servers are k:9; leave",
+        ),
+        ({"starting": "yesterday"}, "'yesterday' is not an offset to start at"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings, why):
@@ -233,7 +238,7 @@ def traced(offset, behind_s, took_s=0.5):
     [
         (
             5.0,
-            "about 5 s behind, or send late",
+            "about 5 s behind, or they send late",
         ),
         (-3.0, "about 3 s ahead"),
         (0.1, None),
@@ -248,13 +253,15 @@ def test_births_by_clocks_that_are_off_are_corrected_and_it_is_said(behind_s, sa
         transfers=(4, 4 * (0.005 + max(0.0, behind_s))),
         positions={"lines": {0: 129}},
         processors=[
-            Counts("split-1", 10, 0.5, 0.03, 10 * (0.02 + max(0, behind_s)), 1e3, 0.0, 0)
+            ProcessorCounts(
+                "split-1", 10, 0.5, 0.03, 10 * (0.02 + max(0, behind_s)), 1e3, 0.0, 0
+            )
         ],
     )
     pull = taken(made, {"split": [later]})
     expected_s = 0.5 if said else 0.6
     assert pull.roots.completions.mean_s == pytest.approx(expected_s, rel=0.01)
-    text = f"producers of lines have clocks {said}: times count from Kafka's"
+    text = f"clocks of producers of lines are {said}; latency counts from the append to Kafka"
     assert pull.notes == ((text,) if said else ())
     split = pull.operators[0]
     if said:

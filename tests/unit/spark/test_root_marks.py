@@ -2,15 +2,15 @@
 
 import sojourn as sj
 from sojourn.service.state_folder import StateFolder
-from sojourn.spark.checkpoints import KeptState
+from sojourn.spark.checkpoints import Checkpoints
 from sojourn.spark.headers import lineage_of
-from sojourn.spark.root_marks import kept_epoch, root_marks
+from sojourn.spark.root_marks import root_marks, state_epoch
 
 
 def started(folder):
     """Return the epoch of a start, as an engine asks for it."""
-    app, kept = sj.App("shop"), KeptState(folder)
-    epoch = kept_epoch(folder, goes_on=kept.check(app, "cluster"))
+    app, kept = sj.App("shop"), Checkpoints(folder)
+    epoch = state_epoch(folder, goes_on=kept.check(app, "cluster"))
     kept.keep(app, "cluster")
     return epoch
 
@@ -25,12 +25,12 @@ def test_an_epoch_lasts_until_a_fresh_start(tmp_path):
 
 
 def test_a_start_that_got_no_further_leaves_no_epoch(tmp_path):
-    never = kept_epoch(tmp_path, goes_on=False)
+    never = state_epoch(tmp_path, goes_on=False)
     assert started(tmp_path) not in {never, ""}
 
 
 def test_a_state_of_before_there_were_epochs_goes_on_with_its_ids(tmp_path):
-    KeptState(tmp_path).keep(sj.App("shop"), "cluster")
+    Checkpoints(tmp_path).keep(sj.App("shop"), "cluster")
     marks = root_marks(None, ["lines"], started(tmp_path))  # nobody is asked
     place = {"topic": "lines", "partition": 0, "offset": 7, "timestamp_s": 0.0}
     assert lineage_of([], **place, mark=marks.get("lines", "")).root == "lines/0/7"

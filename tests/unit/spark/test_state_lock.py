@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from sojourn.errors import BadFile, EngineError
-from sojourn.spark.child_process import Kept
+from sojourn.spark.child_process import ChildProcess
 from sojourn.spark.state_lock import StateLock
 
 # takes the lock, starts a child that inherits it, and waits to be killed
@@ -44,7 +44,7 @@ def driver(folder):
 
 def test_a_run_that_goes_on_is_named_at_once(tmp_path):
     with driver(tmp_path) as (process, _child):
-        why = f"{tmp_path} is the state of a run that goes on, pid {process.pid}; end that"
+        why = rf"uses the state folder {tmp_path} \(pid {process.pid}\); stop it first"
         with pytest.raises(EngineError, match=why), StateLock(tmp_path):
             pass
 
@@ -52,7 +52,7 @@ def test_a_run_that_goes_on_is_named_at_once(tmp_path):
 def test_two_engines_of_one_process_are_two(tmp_path):
     with (
         StateLock(tmp_path),
-        pytest.raises(EngineError, match=f"goes on, pid {os.getpid()}"),
+        pytest.raises(EngineError, match=rf"another process uses .* \(pid {os.getpid()}\)"),
         StateLock(tmp_path),
     ):
         pass
@@ -72,7 +72,7 @@ def test_what_a_killed_run_has_left_is_waited_for(tmp_path):
             child.kill()
 
         with StateLock(tmp_path, hear):
-            assert told == ["waiting for what the run before has left to end: Java, Kafka"]
+            assert told == ["waiting for Java and Kafka of the previous run to exit"]
             holder = json.loads((tmp_path / "engine.lock").read_text())
             assert holder["pid"] == os.getpid()
 
@@ -81,7 +81,7 @@ def test_what_does_not_end_is_named(tmp_path):
     with driver(tmp_path) as (process, child):
         process.kill()
         process.wait()
-        why = f"what a run has left that is gone, pid {child.pid}; end that first"
+        why = rf"of a previous run still use .* \(pid {child.pid}\); end them first"
         with pytest.raises(EngineError, match=why), StateLock(tmp_path, patience_s=0.0):
             pass
 
@@ -122,14 +122,17 @@ def test_it_has_no_file_unless_it_is_taken(tmp_path):
 def test_a_watchdog_holds_it_for_as_long_as_its_command_runs(tmp_path):
     with StateLock(tmp_path) as lock:
         command = [sys.executable, "-c", "import time; time.sleep(1000)"]
-        kept = Kept(
+        child = ChildProcess(
             command, folder=tmp_path, log=tmp_path / "log", grace_s=9, inherits=[lock.file]
         )
     try:
         (tmp_path / "engine.lock").write_text(json.dumps({"pid": 1, "since": 1.0}))
-        with pytest.raises(EngineError, match="still used"), StateLock(tmp_path, patience_s=0):
+        with (
+            pytest.raises(EngineError, match="still use the state folder"),
+            StateLock(tmp_path, patience_s=0),
+        ):
             pass
     finally:
-        kept.stop()
+        child.stop()
     with StateLock(tmp_path):
         pass

@@ -292,7 +292,9 @@ def test_a_slip_is_refused_with_file_line_place_and_the_way_out(
 
 
 def test_a_file_in_which_nothing_arrives_is_refused():
-    assert str(refusal(small(per_s="0"), NoArrivals)).startswith("topology:3: arrivals: 0 rec")
+    assert str(refusal(small(per_s="0"), NoArrivals)).startswith(
+        "topology:3: arrivals: the arrival rate is 0"
+    )
 
 
 def test_every_error_of_topologies_is_tried_here():
@@ -324,7 +326,7 @@ def test_a_misspelt_field_is_answered_with_the_right_one(slip, meant):
 
 def test_an_unheard_of_field_is_answered_with_all_there_are():
     error = refusal(small(gpu="true"), UnknownField)
-    assert error.way_out.startswith("known are service_s, service_scv, emits")
+    assert error.way_out.startswith("fields are service_s, service_scv, emits")
 
 
 def test_the_name_of_a_record_is_not_a_field():
@@ -362,9 +364,9 @@ NO_FILES = {
     "anchor twice": (b"- &x 1\n- &x 2\n", 2, "found duplicate anchor"),
     "NUL": (b"format: 1\nname: x\0y\n", 2, "U+0000 is not allowed"),
     "control": (b"format: 1\nname: \x1b[1m\n", 2, "U+001B is not allowed"),
-    "large letter": (rb'name: "\UFFFFFFFF"', None, "is not YAML"),
-    "larger letter": (rb'name: "\U00110000"', None, "is not YAML"),
-    "long version": (b"%YAML 1." + b"1" * 5000 + b"\n---\n", None, "is not YAML"),
+    "large letter": (rb'name: "\UFFFFFFFF"', None, "is not valid YAML"),
+    "larger letter": (rb'name: "\U00110000"', None, "is not valid YAML"),
+    "long version": (b"%YAML 1." + b"1" * 5000 + b"\n---\n", None, "is not valid YAML"),
     "deep list": (b"[" * 100_000, None, "nested too deeply"),
     "deep mapping": (b'{"a":' * 100_000, None, "nested too deeply"),
     "deep blocks": (b"- " * 3000, None, "nested too deeply"),
@@ -403,7 +405,7 @@ def test_what_is_no_yaml_is_refused_with_file_line_and_problem(
 )
 def test_what_is_no_json_is_refused_with_the_file(text, problem):
     error = refusal(text, BadFile, source="x.json")
-    assert str(error).startswith("x.json: is not JSON: ")
+    assert str(error).startswith("x.json: is not valid JSON: ")
     assert problem in str(error)
 
 
@@ -464,7 +466,7 @@ def test_a_billion_laughs_end_quickly(joke):
 )
 def test_what_contains_itself_is_refused(text):
     error = refusal(text, WrongType)
-    assert error.problem == "this is nested too deeply"
+    assert error.problem == "it is nested too deeply"
     assert error.source == "topology:1"
 
 
@@ -616,5 +618,5 @@ def test_cores_and_what_computes_are_read():
 
 def test_a_slip_in_cores_names_its_line():
     error = refusal(small() + "cores: none\n", WrongType, source="a.yaml")
-    assert str(error).endswith("cores: 'none' is not a number; write one")
+    assert str(error).endswith("cores: 'none' is not a number; write 0 or more")
     assert refusal(small() + "core: 2\n", UnknownField).way_out == "did you mean cores?"

@@ -80,7 +80,7 @@ def test_shares_that_do_not_add_up_to_1_are_refused(into):
     error = refusal(BadShares, arrival, into=into)
     assert error.place == "arrivals.frames.into"
     assert error.value == sum(map(float, into.values()))
-    assert f"add up to {error.value:.6g}; make them add up to 1" in str(error)
+    assert f"sum of the shares is {error.value:.6g}; it must be 1" in str(error)
 
 
 @pytest.mark.parametrize("into", [{"a": 1}, {"a": 1 / 3, "b": 2 / 3}, {"a": 0, "b": 1 - 5e-7}])
@@ -141,7 +141,7 @@ def test_more_processors_required_than_allowed_are_refused():
     assert error.value == 4
     assert str(error) == (
         "operators.a.max_processors: 4 is below min_processors, 5; "
-        "raise the one or lower the other"
+        "raise max_processors or lower min_processors"
     )
 
 
@@ -153,7 +153,10 @@ def test_a_record_that_goes_one_way_cannot_have_more_than_one_chance():
     error = refusal(BadShares, operator, route="one_of", emits={"b": 0.7, "c": 0.4})
     assert error.place == "operators.a.emits"
     assert error.value == pytest.approx(1.1)
-    assert "add up to 1.1; make them add up to at most 1, or write route: each" in str(error)
+    assert (
+        "the probabilities is 1.1; it must be at most 1; lower them, or write route: each"
+        in str(error)
+    )
 
 
 def test_chances_beyond_the_floats_are_refused():
@@ -208,7 +211,7 @@ def test_records_are_frozen():
 def test_a_topology_has_a_name_that_can_be_printed(name):
     error = refusal(BadName, lambda: replace(topology(NO_STREAMS), name=name))
     assert (error.place, error.value) == ("name", name)
-    assert error.way_out == "use text, in quotes if need be"
+    assert error.way_out == "write text, in quotes if necessary"
 
 
 def test_a_topology_has_operators():
@@ -278,7 +281,10 @@ def test_a_loop_that_sends_back_what_it_takes_is_refused(emits, gain):
     assert error.value == pytest.approx(gain)
     _, first, _ = error.place.split(".")
     assert first in emits[first] or any(first in sent for sent in emits.values())
-    assert f"has gain {error.value:.6g}, so its records never die out" in error.problem
+    assert (
+        f"has gain {error.value:.6g}, so the number of its records grows without limit"
+        in error.problem
+    )
     assert error.way_out.endswith("until the gain is below 1")
 
 
@@ -440,8 +446,8 @@ def test_all_of_a_service_may_be_computing_but_for_rounding():
     assert operator(service_s=0.3, cpu_s=0.1 + 0.2).cpu_s == 0.1 + 0.2
     error = refusal(BadNumber, operator, service_s=0.2, cpu_s=0.3)
     assert str(error) == (
-        "operators.a.cpu_s: 0.3 is more than service_s, 0.2, of which it is a part; "
-        "lower the one or raise the other"
+        "operators.a.cpu_s: 0.3 is above service_s, 0.2, which includes it; "
+        "lower cpu_s or raise service_s"
     )
 
 

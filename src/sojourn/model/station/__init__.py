@@ -1,4 +1,4 @@
-"""Station models: how long a record stays at one operator. One file each."""
+"""Station models: the sojourn of a record at one operator. One file each."""
 
 from functools import cache
 from typing import cast

@@ -1,7 +1,7 @@
-"""What a station model has to answer.
+"""The protocol of a station model.
 
 A station model is a module in this folder; its functions are the model. To add one, write
-a file: nothing else changes, and `tests/contract/test_stations.py` runs on it at once.
+a file: nothing else changes, and `tests/contract/test_stations.py` tests it.
 """
 
 from collections.abc import Iterator
@@ -16,23 +16,23 @@ __all__ = ["Station"]
 class Station(Protocol):
     """An operator as a queue with processors.
 
-    Every function may count on `processors >= load.min_processors`: callers check it and
+    Every function may assume `processors >= load.min_processors`: callers check it and
     raise `UnstableStation`. None may keep state, read a clock or draw random numbers.
     """
 
     def wait_s(self, load: StationLoad, processors: int) -> float:
         """Return the mean wait before service begins.
 
-        It must fall with each further processor, by less each time (plans are exact only
-        then), be 0 or more, and scale with the unit of time.
+        It must decrease with each further processor, by less each time (otherwise plans are not
+        exact), be 0 or more, and scale with the unit of time.
         """
         ...
 
     def waits_s(self, load: StationLoad, first: int) -> Iterator[float]:
         """Yield `wait_s` for *first* processors, one more, and so on without end.
 
-        This is where plans spend their time: take one step of a recursion, do not start
-        again for every number of processors.
+        Plans spend their time here: take one step of a recursion, do not start again for every
+        number of processors.
         """
         ...
 

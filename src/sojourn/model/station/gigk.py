@@ -26,12 +26,12 @@ def wait_s(load: StationLoad, processors: int) -> float:
 def waits_s(load: StationLoad, first: int) -> Iterator[float]:
     """Yield the mean wait for *first* processors, one more, and so on."""
     variability = (load.arrival_scv + load.service_scv) / 2
-    # the factor goes in as a time, so that the recursion is not wrapped in a second loop
+    # the factor is applied to the service time, which avoids a second loop
     return erlang.waits_s(load.erlangs, load.service_s * variability, first)
 
 
 def wait(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
-    """Return the distribution of the wait: as many as in M/M/k, but scaled."""
+    """Return the distribution of the wait: that of M/M/k, scaled."""
     waits = erlang.delay_probability(load.erlangs, processors)
     return lattice.wait(waits, wait_s(load, processors))
 

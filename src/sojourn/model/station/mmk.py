@@ -1,6 +1,6 @@
 """M/M/k: Poisson arrivals, exponential service, k processors, one queue (DRS-15 eq. 1).
 
-How variable arrivals and service really are is left aside; `gigk` takes it into account.
+The real variability of arrivals and service is ignored; `gigk` takes it into account.
 """
 
 from collections.abc import Iterator

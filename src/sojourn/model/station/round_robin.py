@@ -1,10 +1,10 @@
-"""k separate GI/G/1 queues fed in turn: what several feeds, or a repartition, amount to.
+"""k separate GI/G/1 queues filled in turn, as with several feeds or a repartition.
 
-Each queue gets every k-th record, so its arrivals are the more regular the more queues
-there are (scv a/k), but a record may wait while another processor idles. The wait is
-Kraemer and Langenbach-Belz's, as used in Whitt's Queueing Network Analyzer (1983, eq. 44),
-but for one thing: what regular arrivals save sets in with the second queue, not with the
-first whose scv is below 1. With a sudden onset gains would grow there.
+Each queue gets every k-th record, so its arrivals are more regular with more queues (scv a/k),
+but a record may wait while another processor is idle. The wait is Kraemer and
+Langenbach-Belz's, as used in Whitt's Queueing Network Analyzer (1983, eq. 44), with one
+difference: the correction for regular arrivals begins with the second queue, not with the first
+whose scv is below 1. Otherwise gains would grow at that point.
 """
 
 from collections.abc import Iterator
@@ -43,10 +43,9 @@ def waits_s(load: StationLoad, first: int) -> Iterator[float]:
 def wait(load: StationLoad, processors: int, lattice: Lattice) -> Masses:
     """Return the distribution of the wait.
 
-    A record that waits does so exponentially long, on average for the rest of the service
-    under way and as long as any other record waits: so with M/G/1 and GI/M/1. It follows
-    how many wait. (The Queueing Network Analyzer's own formula, eq. 49, lets parts of the
-    tail grow with a further processor.)
+    The wait of a record that waits is exponential, with the mean of the remaining service plus
+    the mean wait, as in M/G/1 and GI/M/1. The probability of waiting follows. (With the formula
+    of the Queueing Network Analyzer, eq. 49, parts of the tail grow with a further processor.)
     """
     mean_s, rest_s = wait_s(load, processors), _rest_s(load, processors)
     waits = mean_s / (mean_s + rest_s) if mean_s > 0 else 0.0
@@ -59,10 +58,9 @@ def service(load: StationLoad, lattice: Lattice) -> Masses:
 
 
 def _rest_s(load: StationLoad, processors: int) -> float:
-    """Return what is left of the service that a record who waits finds under way.
+    """Return the remaining service that a waiting record finds at the processor.
 
-    (1 + s)/2 services where records come by chance; less where they come as regularly as
-    they are served, and so towards its end.
+    (1 + s)/2 services for random arrivals; less for regular ones, which come towards its end.
     """
     a, s = min(load.arrival_scv / processors, 1.0), load.service_scv
     return load.service_s * ((1 + s) / 2 if s >= 1 else s + a * (1 - s) / 2)

@@ -113,7 +113,7 @@ def addressed(  # noqa: PLR0913 - what Kafka takes, and what it refuses
     large = sql.concat(
         sql.lit(f"{operator.name}: {operator.stream.name}: a record of "),
         sized,
-        sql.lit(f" bytes, and Kafka takes {room} beside headers; send less, or raise "
+        sql.lit(f" bytes is too large: Kafka takes {room} beside headers; send less, or raise "
                 "max.request.size of the application and max.message.bytes of the topic"),
     )  # fmt: skip
     judged = frame.select(

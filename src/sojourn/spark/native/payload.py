@@ -43,13 +43,13 @@ def misfit(body: Column, parsed: Column, schema: Schema) -> Column:
     rule = breaks(Struct(schema.fields))
     broken = sql.lit(False) if rule is None else rule(record)
     return (
-        sql.when(text.isNull(), "is empty, and not JSON")
-        .when(~sql.is_valid_utf8(text), "is not JSON, which is UTF-8")
+        sql.when(text.isNull(), "is empty, not JSON")
+        .when(~sql.is_valid_utf8(text), "is not JSON: it is not UTF-8")
         .when(
             record.isNull() | parsed["corrupt"].isNotNull(),
-            f"is no JSON that fits {schema}",
+            f"is not JSON that fits {schema}",
         )
-        .when(half, "has half a surrogate pair, which is no text in UTF-8")
+        .when(half, "has half a surrogate pair, which UTF-8 cannot encode")
         .when(broken, f"has a null or a key that does not fit {schema}")
     )
 

@@ -23,11 +23,11 @@ from sojourn.spark.native.headers import is_for
 from sojourn.spark.native.schema import native_schema, schema_read
 from sojourn.spark.real_time import start_real_time
 
-__all__ = ["Native", "start_misfits", "start_native"]
+__all__ = ["NativeQuery", "start_misfits", "start_native"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Native:
+class NativeQuery:
     """What a native operator reads, and where its records go.
 
     *schema* is that of the topic *reads*, where the operator's stream has none because only
@@ -51,7 +51,7 @@ class Native:
     most_bytes: int = MOST_BYTES
 
 
-def start_native(spark: SparkSession, native: Native) -> StreamingQuery:
+def start_native(spark: SparkSession, native: NativeQuery) -> StreamingQuery:
     """Return the running query of *native*, or raise a `BadApplication` and start nothing.
 
     Of what does not fit, a projection makes dead letters itself; see `start_misfits`.
@@ -65,7 +65,7 @@ def start_native(spark: SparkSession, native: Native) -> StreamingQuery:
     return _started(worked(records, operator, operator.columns), native, made, operator.name)
 
 
-def start_misfits(spark: SparkSession, native: Native, name: str) -> StreamingQuery:
+def start_misfits(spark: SparkSession, native: NativeQuery, name: str) -> StreamingQuery:
     """Return the running query *name*, which makes dead letters of what does not fit.
 
     An aggregation needs it: of several that come at once it would tell of one.
@@ -74,7 +74,7 @@ def start_misfits(spark: SparkSession, native: Native, name: str) -> StreamingQu
     return _started(misfits(_read(spark, native, schema)), native, schema, name)
 
 
-def _read(spark: SparkSession, native: Native, schema: Schema) -> DataFrame:
+def _read(spark: SparkSession, native: NativeQuery, schema: Schema) -> DataFrame:
     topic = (
         own_session(spark, native.partitions)
         .readStream.format("kafka")
@@ -88,7 +88,7 @@ def _read(spark: SparkSession, native: Native, schema: Schema) -> DataFrame:
     return read_stream(topic, native.operator, schema)
 
 
-def _started(frame: DataFrame, native: Native, made: Schema, name: str) -> StreamingQuery:
+def _started(frame: DataFrame, native: NativeQuery, made: Schema, name: str) -> StreamingQuery:
     letters = addressed(
         frame,
         native.operator,
@@ -107,5 +107,5 @@ def _started(frame: DataFrame, native: Native, made: Schema, name: str) -> Strea
     )
 
 
-def _kafka(native: Native) -> dict[str, str]:
+def _kafka(native: NativeQuery) -> dict[str, str]:
     return {"kafka.bootstrap.servers": native.servers, **native.kafka}

@@ -54,8 +54,8 @@ def schema_read(operator: NativeOperator, given: Schema | None) -> Schema:
     (stream,) = operator.reads
     schema = stream.schema or given
     if schema is None:
-        problem = f"the types of the stream {stream.name} are not known"
-        way_out = "give the operator that writes it emits="
+        problem = f"the schema of the stream {stream.name} is not known"
+        way_out = "set emits= of the operator that writes it"
         raise BadApplication(f"operators.{operator.name}.reads", problem, way_out)
     return schema
 
@@ -86,7 +86,9 @@ def _refused(frame: DataFrame, operator: NativeOperator) -> BadApplication | Non
 def _bad(operator: NativeOperator, place: str, error: AnalysisException) -> BadApplication:
     said = str(error).strip().splitlines()[0].rstrip(";.")
     return BadApplication(
-        f"operators.{operator.name}.{place}", said, "write what Spark SQL takes in a stream"
+        f"operators.{operator.name}.{place}",
+        said,
+        "write an expression that Spark SQL supports in streaming queries",
     )
 
 

@@ -58,6 +58,6 @@ def _kind(made: types.DataType) -> DataType:
         case types.StringType() | types.CharType() | types.VarcharType():
             return Atom("string")
     if (name := datatype.SYNONYMS.get(made.simpleString())) is None:
-        problem = f"{made.simpleString()} is no type that a stream can have"
+        problem = f"{made.simpleString()} is not supported as the type of a column"
         raise BadSchema("schema", problem, "cast it, as in cast(… as string)")
     return Atom(name)

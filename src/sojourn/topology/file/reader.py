@@ -1,7 +1,7 @@
-"""Topology files read.
+"""Reads topology files.
 
-What the records of `sojourn.topology` check is left to them; here a file becomes records,
-and their errors get the file and the line.
+The records of `sojourn.topology` check their values; here their errors get the file and the
+line.
 """
 
 import json
@@ -27,8 +27,8 @@ FORMAT = 1
 _TOP = ("format", "name", "arrivals", "operators")
 _MORE = ("cores",)
 
-# YAML 1.2's numbers, which are JSON's and a little more: YAML 1.1, which the parser would
-# apply, takes 1e3 for text, 1:30 for ninety, and no for False.
+# Numbers as in YAML 1.2, nearly those of JSON. YAML 1.1, the parser's default, reads 1e3 as
+# text, 1:30 as ninety, and no as False.
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _WORDS = {
@@ -36,16 +36,16 @@ _WORDS = {
     ".nan": float("nan"), ".inf": float("inf"), "-.inf": float("-inf"), "+.inf": float("inf"),
 }  # fmt: skip
 
-# Nothing in the format is nested deeper than arrivals.frames.into.extract.
+# Far more than the format needs: arrivals.frames.into.extract has four levels.
 _DEEPEST = 20
-# Longer ones are infinite as floats anyway, and Python refuses to read very long ones.
+# Longer integers are infinite as floats, and Python rejects very long ones.
 _LONGEST_INTEGER = 400
 
 
 def read_topology(path: Path) -> Topology:
     """Return the topology in the file at *path*.
 
-    Raise `BadFile` if it cannot be read, a `BadTopology` that names the place if it is wrong.
+    Raise `BadFile` if it cannot be read, and a `BadTopology` with the place if it is not valid.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -88,7 +88,7 @@ class _Document:
     lines: Mapping[str, int] = field(default_factory=dict)
 
     def line_of(self, place: str) -> int | None:
-        """Return the line of *place*, or of what encloses it."""
+        """Return the line of *place*, or of the place that encloses it."""
         while place not in self.lines and "." in place:
             place = place.rpartition(".")[0]
         return self.lines.get(place)
@@ -98,7 +98,7 @@ def _topology(document: object) -> Topology:
     top = _mapping("the file", document, "write format: 1, name, arrivals and operators")
     _fields("", top, required=_TOP, known=(*_TOP, *_MORE))
     if top["format"] != FORMAT or isinstance(top["format"], bool):
-        problem = f"{shown(top['format'])} is not a format this version reads"
+        problem = f"format {shown(top['format'])} is not supported"
         raise WrongType("format", problem, f"write format: {FORMAT}", value=top["format"])
     arrivals = _mapping("arrivals", top["arrivals"], "write frames: {per_s: 13, into: extract}")
     operators = _mapping("operators", top["operators"], "write extract: {service_s: 0.5}")
@@ -117,7 +117,7 @@ def _topology(document: object) -> Topology:
 
 
 def _record(kind: type[Arrival | Operator], place: str, value: object) -> Mapping[str, Any]:
-    """Return the fields of a record but its name; the record checks what they hold."""
+    """Return the fields of a record without its name; the record checks the values."""
     given = _mapping(place, value, "write its fields, such as {service_s: 0.5}")
     known = [f for f in fields(kind) if f.name != "name"]
     required = [f.name for f in known if f.default is MISSING and f.default_factory is MISSING]
@@ -132,8 +132,8 @@ def _fields(
     for name in given:
         if name not in known:
             close = get_close_matches(str(name), known, n=1)
-            way_out = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
-            problem = f"there is no field {shown(name)}"
+            way_out = f"did you mean {close[0]}?" if close else f"fields are {', '.join(known)}"
+            problem = f"unknown field {shown(name)}"
             raise UnknownField(f"{inside}{name}", problem, way_out, value=name)
     for name in required:
         if name not in given:
@@ -154,9 +154,9 @@ def _parse(text: str, source: str) -> _Document:
         try:
             return _Document(json.loads(text, object_pairs_hook=_no_twins, parse_int=_integer))
         except (ValueError, RecursionError) as error:
-            # flow style YAML starts with a brace too
+            # YAML in flow style begins with a brace too
             if source.endswith(".json"):
-                raise BadFile(source, f"is not JSON: {error}", "correct it there") from error
+                raise BadFile(source, f"is not valid JSON: {error}", "correct it") from error
     node, lines = _compose(text, source), dict[str, int]()
     try:
         return _Document(_plain(node, "", lines, {}), lines)
@@ -171,15 +171,15 @@ def _compose(text: str, source: str) -> yaml.Node | None:
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         where, problem = f"{source}:{line}", f"U+{error.character:04X} is not allowed"
-        raise BadFile(where, f"is not YAML: {problem}", "remove it") from error
+        raise BadFile(where, f"is not valid YAML: {problem}", "remove it") from error
     except yaml.MarkedYAMLError as error:
         where = f"{source}:{error.problem_mark.line + 1}" if error.problem_mark else source
         problem = ", ".join(filter(None, (error.context, error.problem)))
-        raise BadFile(where, f"is not YAML: {problem}", "correct it there") from error
+        raise BadFile(where, f"is not valid YAML: {problem}", "correct it") from error
     except RecursionError as error:
         raise BadFile(source, "is nested too deeply", "flatten it") from error
-    except (ValueError, OverflowError) as error:  # which the parser does not expect itself
-        raise BadFile(source, f"is not YAML: {error}", "correct it") from error
+    except (ValueError, OverflowError) as error:  # the parser lets them through
+        raise BadFile(source, f"is not valid YAML: {error}", "correct it") from error
     return node
 
 
@@ -189,7 +189,7 @@ def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
         twins = [
             name for name, times in Counter(name for name, _ in pairs).items() if times > 1
         ]
-        raise ValueError(f"the name {shown(twins[0])} occurs twice in one place")
+        raise ValueError(f"the name {shown(twins[0])} occurs twice in one object")
     return made
 
 
@@ -200,9 +200,9 @@ def _plain(
     made: dict[int, object],
     depth: int = 0,
 ) -> Any:  # noqa: ANN401 - a file may hold anything
-    """Return a YAML node as plain values, noting the line of each place.
+    """Return a YAML node as plain values, and add the line of each place to *lines*.
 
-    *made* holds what each node became: one that is referred to many times is walked once.
+    *made* has the values of nodes: one that is referred to many times is read once.
     """
     if node is None:
         return None
@@ -212,7 +212,7 @@ def _plain(
     if isinstance(node, yaml.ScalarNode):
         made[id(node)] = _scalar(node)
     elif depth >= _DEEPEST:
-        raise WrongType(place, "this is nested too deeply", "flatten it")
+        raise WrongType(place, "it is nested too deeply", "flatten it")
     elif isinstance(node, yaml.SequenceNode):
         made[id(node)] = [
             _plain(item, f"{place}.{i}", lines, made, depth + 1)

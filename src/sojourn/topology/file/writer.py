@@ -1,4 +1,4 @@
-"""Topologies written as files: what is read back is equal, so it gives the same plans."""
+"""Writes topology files. A topology that is read back is equal, and gives the same plans."""
 
 import json
 import re
@@ -13,15 +13,15 @@ from sojourn.topology.file.reader import FORMAT
 
 __all__ = ["topology_text", "write_topology"]
 
-# Any other name is put in quotes: it might be a number, or mean something in YAML.
+# Other names are quoted: they might be numbers, or have a meaning in YAML.
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./ -]*[A-Za-z0-9_]|[A-Za-z_]")
 _WORDS = ("null", "true", "false")
 
 
 def write_topology(topology: Topology, path: Path, *, remarks: Iterable[str] = ()) -> None:
-    """Write *topology* to a file: JSON where its name ends so, and YAML otherwise.
+    """Write *topology* to a file: JSON if its name ends in .json, otherwise YAML.
 
-    *remarks* stand at the top of YAML. Raise `BadFile` if it cannot be written.
+    *remarks* are comments at the top of YAML. Raise `BadFile` if it cannot be written.
     """
     as_json = path.suffix.lower() == ".json"
     text = _json(topology) if as_json else topology_text(topology, remarks=remarks)
@@ -33,7 +33,7 @@ def write_topology(topology: Topology, path: Path, *, remarks: Iterable[str] = (
 
 
 def topology_text(topology: Topology, *, remarks: Iterable[str] = ()) -> str:
-    """Return *topology* in YAML, a line for each operator.
+    """Return *topology* in YAML, with one line for each operator.
 
     >>> operator = Operator(name="count", service_s=0.01)
     >>> arrival = Arrival(name="lines", per_s=40, into="count")
@@ -61,7 +61,7 @@ def _json(topology: Topology) -> str:
 
 
 def _document(topology: Topology) -> dict[str, Any]:
-    """Return what the file says: what is so anyway is left out."""
+    """Return the content of the file, without default values."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "name": topology.name,
@@ -95,7 +95,7 @@ def _value(value: object) -> object:
 
 
 def _number(value: Any) -> int | float:  # noqa: ANN401 - a number of numpy has no plain type
-    """Return a number that prints as one: what was measured may be of numpy."""
+    """Return *value* as a Python number: a measured one may be of numpy."""
     return int(value) if isinstance(value, int) else float(value)
 
 

@@ -51,7 +51,7 @@ def test_several_are_named_each_with_its_own_options():
 @pytest.mark.parametrize(
     ("text", "error", "said"),
     [
-        ("oracle", UnknownPolicy, "no policy is called 'oracle'; there are "),
+        ("oracle", UnknownPolicy, "unknown policy 'oracle'; write one of "),
         ("ds2:margin=1", BadInput, "'ds2:margin=1': ds2 has no option 'margin'; it has sca"),
         ("static:margin=1", BadInput, "static has no option 'margin'; it has no options"),
         ("ds2:warm_up=", BadInput, "'warm_up=' is not OPTION=VALUE"),

@@ -4,9 +4,9 @@ import threading
 from itertools import count
 from types import SimpleNamespace
 
-from sojourn.spark import queries
-from sojourn.spark.queries import Queries
+from sojourn.spark import supervisor
 from sojourn.spark.restarts import Restarts
+from sojourn.spark.supervisor import QuerySupervisor
 
 
 class NoHosts:
@@ -34,10 +34,12 @@ class Watched:
 
     def __init__(self, monkeypatch, batch, broker=lambda: "well"):
         clock_s = count(0, 30)
-        monkeypatch.setattr(queries, "_LOOK_S", 0.001)
-        monkeypatch.setattr(queries, "time", SimpleNamespace(monotonic=lambda: next(clock_s)))
+        monkeypatch.setattr(supervisor, "_LOOK_S", 0.001)
+        monkeypatch.setattr(
+            supervisor, "time", SimpleNamespace(monotonic=lambda: next(clock_s))
+        )
         self.starts, self.reason, self.over = 0, "", threading.Event()
-        self._queries = Queries(
+        self._supervisor = QuerySupervisor(
             NoHosts(),
             {},
             {"split": self._start},
@@ -49,11 +51,11 @@ class Watched:
 
     def run(self):
         """Return when it is over, or it has gone on for long."""
-        self._queries.start()
+        self._supervisor.start()
         try:
             assert self.over.wait(60)
         finally:
-            self._queries.stop()
+            self._supervisor.stop()
 
     def _start(self):
         self.starts += 1

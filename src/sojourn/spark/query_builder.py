@@ -1,0 +1,183 @@
+"""The queries of an application: what each reads, where it begins, and how it is started."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sojourn.app.stream import Sink
+from sojourn.errors import BadInput
+from sojourn.spark.checkpoints import Checkpoints, Positions
+from sojourn.spark.cluster import Cluster
+from sojourn.spark.deduplicate import Deduplication, start_deduplication
+from sojourn.spark.feed import Feed, start_feed
+from sojourn.spark.layout import Layout
+from sojourn.spark.native import NativeQuery, start_misfits, start_native
+from sojourn.spark.offsets import Offsets
+from sojourn.spark.settings import SparkSettings
+
+__all__ = ["STATE_PARTITIONS", "QueryBuilder", "StartQuery", "records_per_transfer"]
+
+STATE_PARTITIONS = 1
+"""Of Spark's own aggregations: on one machine more only cost slots."""
+
+# A record waits for the others of its transfer for so long, at the rate that was expected.
+_FILLS_S = 0.005
+_MOST_PER_TRANSFER = 64
+
+StartQuery = Callable[[], StreamingQuery]
+"""Starts a query, for the first time or again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryBuilder:
+    """What queries are made of; hosts have their sockets in the folder *hosts*.
+
+    Ids of roots carry *marks*, by topic.
+    """
+
+    layout: Layout
+    settings: SparkSettings
+    cluster: Cluster
+    state: Checkpoints
+    session: SparkSession
+    hosts: Path
+    marks: Mapping[str, str]
+
+    def begin(self, offsets: Offsets, *, goes_on: bool) -> None:
+        """Settle where each query begins that never did; all anew unless the state *goes on*.
+
+        Between operators that is the end: what lies there is of another run, or older than
+        an operator that is new. The start that follows, or one after it, begins there.
+        """
+        app = self.layout.app
+        begun, ends = offsets.partitions(self.settings.starting), offsets.partitions()
+        sources = {app.topic(name) for name in app.sources}
+        starting = {topic: (begun if topic in sources else ends)[topic] for topic in ends}
+        reads = {name: tuple(self.layout.reads(name)) for name in app.operators}
+        reads |= {_query(sink): (app.topic(sink.stream.name),) for sink in self._deduplicated}
+        for query, topics in reads.items():
+            begins = {topic: starting[topic] for topic in topics}
+            self.state.begin(query, begins, anew=not goes_on)
+        for query, name in self.layout.misfits.items():
+            # in a state from before there was this query, where the operator is
+            at = self.state.positions(name, {topic: starting[topic] for topic in reads[name]})
+            self.state.begin(query, at, anew=not goes_on)
+
+    def positions(self, offsets: Offsets) -> dict[str, dict[str, dict[int, int]]]:
+        """Return the offsets at which each operator goes on, or begins."""
+        earliest = offsets.partitions("earliest")
+        return {
+            name: self.state.positions(
+                name, {topic: earliest[topic] for topic in self.layout.reads(name)}
+            )
+            for name in self.layout.app.operators
+        }
+
+    def operator(self, name: str, starting: Positions, per_s: float) -> StartQuery:
+        """Return what starts the query of an operator that gets about *per_s* records."""
+        layout, settings = self.layout, self.settings
+        if name in layout.functions:
+            feed = Feed(
+                route=layout.route(
+                    name,
+                    trace_per_s=settings.trace_per_s,
+                    most_bytes=settings.most_bytes,
+                    marks=self.marks,
+                ),
+                kafka=self.cluster.for_spark,
+                host=layout.socket(name, self.hosts),
+                checkpoint=self.state.checkpoint(name),
+                starting=_as_spark(starting),
+                batch_s=settings.batch_s,
+                records_per_transfer=layout.functions[name].records_per_transfer
+                or records_per_transfer(per_s),
+                carry_over=self.state.carry_over(name) if settings.carry_over else None,
+            )
+            return partial(start_feed, self.session, feed)
+        return partial(start_native, self.session, self._native(name, name, starting))
+
+    def misfits(self, starting: Mapping[str, Positions]) -> dict[str, StartQuery]:
+        """Return what starts the queries of records that do not fit an aggregation."""
+        queries: dict[str, StartQuery] = {}
+        for query, name in self.layout.misfits.items():
+            native = self._native(name, query, self.state.positions(query, starting[name]))
+            queries[query] = partial(start_misfits, self.session, native, query)
+        return queries
+
+    def _native(self, name: str, query: str, starting: Positions) -> NativeQuery:
+        layout, settings = self.layout, self.settings
+        operator = layout.natives[name]
+        reads = layout.app.topic(operator.reads[0].name)
+        return NativeQuery(
+            operator=operator,
+            servers=self.cluster.servers,
+            kafka=self.cluster.for_spark,
+            reads=reads,
+            mark=self.marks.get(reads, ""),
+            writes=layout.app.topic(operator.emits[0].name),
+            dead_letters=layout.dead_letters,
+            checkpoint=self.state.checkpoint(query),
+            partitions=STATE_PARTITIONS,
+            starting=_as_spark(starting),
+            batch_s=settings.batch_s,
+            most_bytes=settings.most_bytes,
+        )
+
+    def sinks(self, offsets: Offsets, partitions: Mapping[str, int]) -> dict[str, StartQuery]:
+        """Return what starts the queries of sinks at which nothing arrives twice."""
+        earliest = offsets.partitions("earliest")
+        return {
+            _query(sink): self._sink(sink, partitions, earliest) for sink in self._deduplicated
+        }
+
+    @property
+    def _deduplicated(self) -> list[Sink]:
+        return [sink for sink in self.layout.app.sinks.values() if sink.deduplicate]
+
+    def _sink(
+        self, sink: Sink, partitions: Mapping[str, int], earliest: Positions
+    ) -> StartQuery:
+        topic, query = self.layout.app.topic(sink.stream.name), _query(sink)
+        if partitions[topic] > 1:
+            raise BadInput(
+                f"{query}: {topic} has {partitions[topic]} partitions, and duplicates may be "
+                "in different ones; use a topic with one partition, or leave out deduplicate="
+            )
+        deduplication = Deduplication(
+            name=sink.name,
+            reads=topic,
+            writes=self.layout.app.topic(sink.name),
+            window=sink.window,
+            mark=self.marks.get(topic, ""),
+            checkpoint=self.state.checkpoint(query),
+            clients=self.cluster.for_clients,
+            spark=self.cluster.for_spark,
+            starting=_as_spark(self.state.positions(query, {topic: earliest[topic]})),
+            batch_s=self.settings.batch_s,
+        )
+        return partial(start_deduplication, self.session, deduplication)
+
+
+def records_per_transfer(per_s: float) -> int:
+    """Return how many records are taken to a host at once: what comes in a few milliseconds.
+
+    >>> records_per_transfer(20), records_per_transfer(2000), records_per_transfer(1e6)
+    (1, 10, 64)
+    """
+    return max(1, min(_MOST_PER_TRANSFER, int(per_s * _FILLS_S)))
+
+
+def _query(sink: Sink) -> str:
+    return f"sink {sink.name}"
+
+
+def _as_spark(positions: Positions) -> str:
+    """Return offsets as Spark wants them to be written."""
+    return json.dumps(
+        {topic: {str(p): n for p, n in parts.items()} for topic, parts in positions.items()}
+    )
