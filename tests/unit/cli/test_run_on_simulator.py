@@ -102,7 +102,7 @@ def test_a_simulated_application_is_steered_from_another_terminal(tmp_path):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answered:
             assert 'sojourn_deciding{app="vld"} 0' in answered.read().decode()
         assert said("logs") == ""
-        assert "set by hand with `sojourn scale`" in said("history")
+        until(lambda: "set by hand with `sojourn scale`" in said("history"))
         process.send_signal(signal.SIGINT)
         printed, error = process.communicate(timeout=60)
     assert process.returncode == 0, error
