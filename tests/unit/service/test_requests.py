@@ -57,5 +57,7 @@ def test_its_kafka_is_told_to_who_reads_dead_letters():
 
 def test_where_there_is_no_kafka_the_engine_is_named():
     running = begun(Jump(), engine=RealTimeSimulator())
-    with pytest.raises(EngineError, match="the simulator does not use Kafka, so there are no dead letters"):
+    with pytest.raises(
+        EngineError, match="the simulator does not use Kafka, so there are no dead letters"
+    ):
         asked(running, {"ask": "kafka"})
