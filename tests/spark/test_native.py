@@ -15,7 +15,7 @@ from sojourn.errors import BadApplication, BadSchema
 from sojourn.spark.broker import Broker
 from sojourn.spark.layout import Layout
 from sojourn.spark.native import NativeQuery, native_schema, start_misfits, start_native
-from sojourn.spark.session import new_session
+from sojourn.spark.session import end_session, new_session
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 240
@@ -33,7 +33,7 @@ def broker(jars):
 def spark(jars):
     session = new_session("natives", jars=jars, slots=6)
     yield session
-    session.stop()
+    end_session(session)
 
 
 @pytest.fixture

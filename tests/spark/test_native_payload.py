@@ -12,7 +12,7 @@ from sojourn.app.schema import parse_schema
 from sojourn.spark.native.frame import own_session
 from sojourn.spark.native.payload import at, from_payload, misfit, read, to_payload
 from sojourn.spark.native.types import same_kind, schema_of
-from sojourn.spark.session import new_session
+from sojourn.spark.session import end_session, new_session
 from unit.app.schemas import SCHEMAS, records
 
 pytestmark = pytest.mark.spark
@@ -24,7 +24,7 @@ WITHOUT_FLOATS = SCHEMAS.map(lambda drawn: parse_schema(str(drawn).replace("floa
 def spark(jars):
     session = new_session("payloads", jars=jars, slots=1)
     yield own_session(session)
-    session.stop()
+    end_session(session)
 
 
 def parsed(spark, schema, bodies):
