@@ -5,7 +5,7 @@ import time
 from itertools import count
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from typer.testing import CliRunner
 
 from sojourn.cli import app
@@ -97,6 +97,25 @@ class Shop:
 @pytest.fixture
 def shop(broker, tmp_path):
     return Shop(broker, tmp_path / "kafka.options")
+
+
+def test_a_partition_that_has_no_leader_yet_is_waited_for(shop, monkeypatch):
+    """A topic that was just made answers so for a moment."""
+    ask, asked = Consumer.offsets_for_times, []
+
+    def leaderless_at_first(consumer, *places, **options):
+        asked.append(places)
+        if len(asked) == 1:
+            raise KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION))
+        return ask(consumer, *places, **options)
+
+    class Late(Consumer):
+        offsets_for_times = leaderless_at_first
+
+    monkeypatch.setattr("sojourn.spark.dead_letters.Consumer", Late)
+    shop.fail(b"no json")
+    assert [letter["payload"] for letter in shop.listed()] == ["no json"]
+    assert len(asked) == 2
 
 
 def test_dead_letters_are_listed_the_newest_last(shop):
