@@ -59,14 +59,14 @@ _backlogs = st.sampled_from([0, 1, 10**9]) | st.integers(0, 10_000)
 
 
 @st.composite
-def _seen(draw, name, running):
+def _seen(draw, name, running, stuck):
     number = draw(st.sampled_from([0, 1, 29, 30, 1000]))
     mean_s, scv = draw(_seconds), draw(st.floats(0, 4))
     served_per_s = draw(_rates_per_s)
     return ObservedOperator(
         name=name,
         wanted=running,
-        running=draw(st.just(running) | st.integers(0, 2 * running)),
+        running=running // 2 if stuck else draw(st.just(running) | st.integers(0, 2 * running)),
         backlog=draw(_backlogs),
         arrivals_per_s=draw(st.just(served_per_s) | _rates_per_s),
         served_per_s=served_per_s,
@@ -81,14 +81,14 @@ def _seen(draw, name, running):
 
 
 @st.composite
-def _observations(draw, allocation, at_s):
+def _observations(draw, allocation, at_s, stuck):
     if draw(st.integers(0, 9)) == 0:
         return Observation.unusable(at_s - EVERY_S, at_s, "a counter ran backwards")
     latencies_s = Sketch.of(draw(st.lists(st.floats(1e-3, 1e3), max_size=5)))
     return Observation(
         since_s=at_s - EVERY_S,
         at_s=at_s,
-        operators={name: draw(_seen(name, k)) for name, k in allocation.items()},
+        operators={name: draw(_seen(name, k, name in stuck)) for name, k in allocation.items()},
         arrivals_per_s=draw(_rates_per_s),
         completed_per_s=draw(_rates_per_s),
         completions=latencies_s,
@@ -134,10 +134,12 @@ def test_whatever_is_measured_there_is_a_decision_within_all_bounds(name, data):
     known = Knowledge(
         topology=topology, plan=Plan.here(allocation), keep=data.draw(st.integers(1, 4))
     )
+    # processors that do not start at any look
+    stuck = data.draw(st.sets(st.sampled_from(list(allocation))), label="stuck")
     at_s = 0.0
     for _ in range(data.draw(st.integers(1, 5))):
         at_s += data.draw(st.sampled_from([EVERY_S, 1200.0, 5000.0]))
-        observation = data.draw(_observations(known.allocation, at_s))
+        observation = data.draw(_observations(known.allocation, at_s, stuck))
         known, decision = step(known, observation, decide, here)
         _check(decision, known, most)
         wish = decide(known)

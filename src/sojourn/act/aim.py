@@ -54,6 +54,14 @@ class Goal:
         most = "" if self.most is None else f"{self.most} processors"
         return " with at most ".join(str(part) for part in (self.target, most) if part)
 
+    def allows(self, allocation: Mapping[str, int]) -> bool:
+        """Tell whether *allocation* is within the limit.
+
+        With *nodes* only what was planned is: it uses them whole.
+        """
+        within = self.most is None or sum(allocation.values()) <= self.most
+        return within and self.nodes is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:

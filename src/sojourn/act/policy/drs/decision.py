@@ -31,9 +31,10 @@ class Choice:
 
 def decision(now: Situation, required: Requirement, choice: Choice, quiet: str) -> Wish:
     """Return what is done of *choice*: nothing in *quiet* hours."""
-    after = dict(choice.after or now.current)
-    # what does not start stays wanted, and all else is planned without it
-    after |= {name: now.current[name] for name in now.startable.running}
+    chosen = dict(choice.after or now.current)
+    # what does not start stays wanted, unless others need its place within the limit
+    stays = chosen | {name: now.current[name] for name in now.startable.running}
+    after = stays if now.goal.allows(stays) else chosen
     reason = choice.reason
     if after != now.current:
         note = f" ({choice.note})" if choice.note else ""

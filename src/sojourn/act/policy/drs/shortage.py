@@ -109,11 +109,9 @@ def relief(
 
 def _after(now: Situation, required: Requirement) -> dict[str, int]:
     """Return what is required, without removing any processors unless *most* forces it."""
-    wanted, most = required.allocation, now.goal.most
+    wanted = required.allocation
     after = {name: max(k, wanted[name]) for name, k in now.current.items()}
-    if (most is not None and sum(after.values()) > most) or now.goal.nodes is not None:
-        return wanted
-    return after
+    return after if now.goal.allows(after) else wanted
 
 
 def _on_time(now: Situation, caution: Caution) -> bool:

@@ -36,21 +36,17 @@ class Startable:
         return {name: min(k, self.running.get(name, k)) for name, k in allocation.items()}
 
     def bound(self, topology: Topology) -> Topology:
-        """Return *topology* with `max_processors` at what can be started."""
-        if not self.running:
-            return topology
-        operators = []
-        for operator in topology.operators:
-            most = self.running.get(operator.name, operator.max_processors)
-            least = operator.min_processors
-            operators.append(
-                replace(
-                    operator,
-                    max_processors=most,
-                    min_processors=least if most is None else min(least, most),
-                )
-            )
-        return replace(topology, operators=tuple(operators))
+        """Return *topology* with `max_processors` at what can be started.
+
+        An operator keeps its `min_processors`, whether they start or not.
+        """
+        operators = tuple(
+            replace(operator, max_processors=max(self.running[name], operator.min_processors))
+            if (name := operator.name) in self.running
+            else operator
+            for operator in topology.operators
+        )
+        return replace(topology, operators=operators)
 
 
 def startable(knowledge: Knowledge) -> Startable:

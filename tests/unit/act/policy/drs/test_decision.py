@@ -57,6 +57,13 @@ def test_what_does_not_start_stays_wanted():
     )
 
 
+def test_others_take_the_place_of_what_does_not_start_where_processors_are_limited():
+    stuck = Startable({"a": 2}, {"a": 6}, {"a": ""})
+    for most, allocation in ((13, {"a": 6, "b": 7}), (12, {"a": 2, "b": 7})):
+        now = replace(NOW, startable=stuck, goal=replace(GOAL, most=most))
+        assert decided(Choice({"a": 2, "b": 7}, "too slow"), now=now).allocation == allocation
+
+
 def test_where_nothing_else_is_to_change_no_allocation_is_named():
     stuck = Startable({"a": 2}, {"a": 6}, {"a": ""})
     done = decided(Choice({"a": 9, "b": 6}, "too slow"), now=replace(NOW, startable=stuck))
