@@ -11,7 +11,7 @@ from random import Random
 
 from confluent_kafka import Producer
 
-from sojourn.spark.offered_load import arrivals_s
+from sojourn.spark.offered_load import arrivals_s, drawn_gaps
 
 _LOOK_S = 0.05
 _CONFIRMED_S = 30.0
@@ -82,7 +82,7 @@ class Producing:
 
 def poisson_s(per_s, *, seed, lasts_s=None, number=None):
     """Return the times of a Poisson stream, for so long or so many."""
-    times = arrivals_s(((0.0, per_s),), 1.0, Random(f"times {seed}"))
+    times = arrivals_s(((0.0, per_s),), drawn_gaps("poisson", Random(f"times {seed}")))
     if number is not None:
         return list(islice(times, number))
     return list(takewhile(lambda at_s: at_s < lasts_s, times))

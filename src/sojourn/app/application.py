@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack
 
-from sojourn.app.function import check_function, check_set_up
+from sojourn.app.function import check_function, check_samples, check_set_up
 from sojourn.app.graph import check_graph
 from sojourn.app.names import check_name
 from sojourn.app.native import aggregation, projection
@@ -25,13 +25,16 @@ from sojourn.topology.check import shown
 if TYPE_CHECKING:
     from sojourn.topology import Topology
 
-__all__ = ["App", "Columns", "Readable"]
+__all__ = ["App", "Columns", "Readable", "Samples"]
 
 Columns: TypeAlias = str | Schema
 """Columns as text in Spark's DDL, or a parsed schema."""
 
 Readable: TypeAlias = Stream | AppOperator
 """A stream, or an operator that writes exactly one."""
+
+Samples: TypeAlias = Callable[[int], Iterable[tuple[object, ...]]]
+"""Returns records of a source to try the application with: the same for the same seed."""
 
 Added = TypeVar("Added", bound=AppOperator)
 
@@ -61,6 +64,7 @@ class App:
         self._sinks: dict[str, Sink] = {}
         self._topics: dict[str, str] = {}
         self._required: dict[str, str] = {}
+        self._samples: dict[str, Samples] = {}
 
     @property
     def streams(self) -> Mapping[str, Stream]:
@@ -83,6 +87,11 @@ class App:
         return MappingProxyType(self._sinks)
 
     @property
+    def samples(self) -> Mapping[str, Samples]:
+        """What makes sample records, by source."""
+        return MappingProxyType(self._samples)
+
+    @property
     def required_topics(self) -> Mapping[str, str]:
         """The topics that must exist before the application starts, by source."""
         return MappingProxyType(self._required)
@@ -92,12 +101,19 @@ class App:
         return self._topics.get(stream, f"{self.name}.{stream}")
 
     def source(
-        self, name: str, *, schema: Columns, topic: str | None = None, create: bool = False
+        self,
+        name: str,
+        *,
+        schema: Columns,
+        topic: str | None = None,
+        create: bool = False,
+        samples: Samples | None = None,
     ) -> Stream:
         """Add a stream that enters from outside, and return it.
 
         Its records come from the Kafka *topic*, which must exist unless *create* is True. The
-        default topic is `application.stream`, which is created.
+        default topic is `application.stream`, which is created. *samples* is called with a seed
+        and returns records to try the application with, which `sojourn feed` sends.
         """
         stream = self._streams.new("sources", name, schema)
         if topic is not None:
@@ -105,6 +121,9 @@ class App:
             self._topics[name] = topic
             if not create:
                 self._required[name] = topic
+        if samples is not None:
+            check_samples(f"sources.{name}.samples", samples)
+            self._samples[name] = samples
         self._streams.named[name] = self._streams.sources[name] = stream
         return stream
 
@@ -159,7 +178,8 @@ class App:
         a list, with the name of the stream and the record. If *emits* is columns, the function
         yields records of a stream with the operator's name; if it maps names to streams, pairs
         of name and record. *set_up* is called once per processor, and its result is passed as
-        the first argument.
+        the first argument. With `record_id=True` the id of the record comes before its columns:
+        the same when it is processed again after a failure, and no other record's.
         """
 
         def add(function: Function) -> PythonOperator:
@@ -168,6 +188,8 @@ class App:
             several = isinstance(reads, list | tuple)
             read = self._streams.read(f"{place}.reads", reads)
             arguments = ("stream", "record") if several else read[0].columns
+            if settings.get("record_id"):
+                arguments = ("record_id", *arguments)
             if set_up is not None:
                 check_set_up(f"{place}.set_up", set_up)
                 arguments = ("set_up", *arguments)

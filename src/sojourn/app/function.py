@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from sojourn.errors import BadApplication
 from sojourn.topology.check import shown
 
-__all__ = ["check_function", "check_set_up"]
+__all__ = ["check_function", "check_samples", "check_set_up"]
 
 
 def check_function(
@@ -43,6 +43,15 @@ def check_set_up(place: str, set_up: object) -> None:
         way_out = "return the value instead of yielding it"
         raise BadApplication(place, "it is a generator function", way_out)
     _check_arguments(place, set_up, ())
+
+
+def check_samples(place: str, samples: object) -> None:
+    """Raise `BadApplication` unless *samples* can be called with a seed."""
+    if not callable(samples):
+        problem = f"{shown(samples)} is not a function"
+        raise BadApplication(place, problem, "give a function of a seed that yields records")
+    _check_async(place, samples)
+    _check_arguments(place, samples, ("seed",))
 
 
 def _check_async(place: str, function: object) -> None:

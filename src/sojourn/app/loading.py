@@ -5,7 +5,9 @@ operator; so models and connections are created where they are used. A topology 
 functions: its operators only wait.
 """
 
+import os
 import re
+import sys
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +17,7 @@ from sojourn.app.operator import Function, PythonOperator
 from sojourn.errors import BadApplication, SojournError
 from sojourn.topology.check import shown
 
-__all__ = ["check_loadable", "is_address", "load"]
+__all__ = ["check_loadable", "import_path", "is_address", "load"]
 
 _ADDRESS = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
 _FILES = (".yaml", ".yml", ".json")
@@ -46,6 +48,11 @@ def load(address: str) -> App:
     app.check()
     check_loadable(app)
     return app
+
+
+def import_path() -> str:
+    """Return the `PYTHONPATH` with which another process finds what this one can import."""
+    return os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
 
 
 def check_loadable(app: App) -> None:

@@ -100,8 +100,8 @@ class PythonOperator(AppOperator):
 
     It is called with the columns of the record, or if *names_input*, because it reads several
     streams, with the name of the stream and the record. *set_up* is called once per processor,
-    and its result comes first. It yields records, or if *names_output* pairs of stream and
-    record.
+    and its result comes first; with *record_id* the id of the record comes before its columns.
+    It yields records, or if *names_output* pairs of stream and record.
     """
 
     native = False
@@ -113,6 +113,7 @@ class PythonOperator(AppOperator):
     on_error: OnError = OnError()
     time_limit_s: float = TIME_LIMIT_S
     records_per_transfer: int | None = None
+    record_id: bool = False
 
     def __call__(self, *arguments: object) -> object:
         """Call the function itself, as a test would."""

@@ -29,6 +29,7 @@ class PythonSettings(Settings, total=False):
     on_error: Literal["stop", "dead_letter"] | OnError
     time_limit_s: float
     records_per_transfer: int | None
+    record_id: bool
 
 
 def settings_of(
@@ -110,6 +111,9 @@ def _check_limits(place: str, given: dict[str, Any]) -> None:
             raise BadApplication(f"{place}.time_limit_s", "the limit is 0", way_out)
     if given.get("records_per_transfer") is not None:
         check.count(f"{place}.records_per_transfer", given["records_per_transfer"])
+    if not isinstance(given.get("record_id", False), bool):
+        problem = f"{shown(given['record_id'])} is neither True nor False"
+        raise BadApplication(f"{place}.record_id", problem, "write True or leave it out")
     if "on_error" in given:
         given["on_error"] = _on_error(f"{place}.on_error", given["on_error"])
 

@@ -6,11 +6,13 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
+from sojourn.cli.apps import apps
 from sojourn.cli.broker import broker
 from sojourn.cli.calibrate import calibrate
 from sojourn.cli.compare import compare
 from sojourn.cli.dead_letters import dead_letters
 from sojourn.cli.explain import explain
+from sojourn.cli.feed import feed
 from sojourn.cli.history import history
 from sojourn.cli.logs import logs
 from sojourn.cli.options.group import expanded
@@ -98,9 +100,11 @@ _PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "compare": compare,
         "policies": policies,
         "reproduce": reproduce,
+        "apps": apps,
     },
     "Run and watch": {
         "run": run,
+        "feed": feed,
         "top": top,
         "ps": ps,
         "logs": logs,

@@ -99,8 +99,8 @@ def run(
         Path | None,
         typer.Option(
             metavar="CSV",
-            help="Generate this load: CSV with timestamp,rate. On Spark, only for a topology "
-            "file.",
+            help="Generate this load: CSV with timestamp,rate. On Spark an application sends "
+            "the samples of its sources.",
         ),
     ] = None,
     times: TimesOption = 1.0,
@@ -134,7 +134,9 @@ def run(
     load = None if trace is None else read_rates(trace, times=times, faster=faster)
     settings: object = None
     if engine == "spark":
-        settings = spark if load is None else replace(spark, load=_sent(address, load))
+        settings = (
+            spark if load is None else replace(spark, load=_sent(what.app, address, load))
+        )
     elif engine == "simulator":
         rates = {} if load is None else _shared(load, what.topology.arrivals)
         settings = SimulatorSettings(workload=Workload(rates=rates))
@@ -221,13 +223,14 @@ def _application(address: str, engine: str, rates: dict[str, float]) -> _Applica
     )
 
 
-def _sent(address: str, load: Rates) -> dict[str, tuple[tuple[float, float], ...]]:
-    """Return the load of each source of a topology file that runs as an application."""
+def _sent(app: App, address: str, load: Rates) -> dict[str, tuple[tuple[float, float], ...]]:
+    """Return the load of each source; those of an application get the same."""
     if is_application(address):
-        raise BadInput(
-            f"--trace generates records for a topology file only, and {address} is an "
-            "application; write to its topics instead"
-        )
+        from sojourn.spark.samples import load_sources  # noqa: PLC0415 - optional
+
+        each = {name: load.times(1 / len(app.sources)).points for name in app.sources}
+        load_sources(app, address, each)  # checked before anything starts
+        return each
     arrivals = entrances(read_topology(Path(address)))
     return {name: rates.points for name, rates in _shared(load, arrivals).items()}
 

@@ -20,6 +20,7 @@ from typing import BinaryIO, Self
 
 import msgspec
 
+from sojourn.app.loading import import_path
 from sojourn.errors import EngineError
 from sojourn.host.counting import HostTally
 from sojourn.host.messages import Frames, framed
@@ -121,7 +122,7 @@ class Controller:
             TOKEN: token,
             "PYTHONUNBUFFERED": "1",
             # a host finds the modules that we find
-            "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path),
+            "PYTHONPATH": import_path(),
         }
         with nullcontext() if self._logs is None else _log_of(self._logs, told.name) as log:
             process = subprocess.Popen(  # noqa: S603 - our own program

@@ -52,6 +52,8 @@ class OperatorJob:
         arguments: tuple[Any, ...] = values
         if self._operator.names_input:
             arguments = (record.stream, values)
+        if self._operator.record_id:
+            arguments = (record.identity, *arguments)
         yielded = cast(
             "Iterable[object] | None", self._operator.function(*self._before, *arguments)
         )

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from sojourn.app.loading import import_path
+
 __all__ = ["ChildProcess"]
 
 _WATCHDOG = Path(__file__).with_name("watchdog.py")
@@ -20,7 +22,7 @@ class ChildProcess:
     Between the two stands a watchdog (`watchdog.py`), which ends the command when this process
     ends. Neither is hit by Ctrl-C in the terminal: the command ends when it is told to.
     *temporary* says that the folder is of no use afterwards. The watchdog *inherits* these open
-    files, and has them until the command has ended.
+    files, and has them until the command has ended. If it is Python, it can import what we can.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class ChildProcess:
                 stdout=out,
                 stderr=out,
                 cwd=folder,
+                env={**os.environ, "PYTHONPATH": import_path()},
                 start_new_session=True,
                 pass_fds=tuple(inherits),
             )

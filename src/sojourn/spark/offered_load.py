@@ -1,10 +1,10 @@
 """What is sent to topics from outside: how much when, and what became of it."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise, repeat
 from math import inf, isfinite, sqrt
 from random import Random
-from typing import Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -13,28 +13,38 @@ from sojourn.spark.topics import check_topic
 from sojourn.topology.check import shown
 
 __all__ = [
+    "Gaps",
     "Load",
     "LoadReport",
     "Source",
     "arrivals_s",
+    "drawn_gaps",
     "parse_load",
     "parse_report",
     "payload",
 ]
 
 
+Gaps = Literal["poisson", "constant", "uniform"] | float
+"""How irregular arrivals are: `uniform` is 0 to 2 times the mean, a number is the scv."""
+
+
 class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The records for one topic.
 
     *points* are times and rates: the rate goes in straight lines from one to the next, and
-    stays at the last; two at the same time are a step. *gaps* are gamma distributed with an
-    scv, `poisson` being 1 and `constant` 0. With *size_bytes* records are padded to that.
+    stays at the last; two at the same time are a step. *at_once* records come
+    together. *records* are the samples of an application's source, `package.module:app source`;
+    without it they are numbers, padded to *size_bytes*. At *most* so many are sent.
     """
 
     topic: str
     points: tuple[tuple[float, float], ...]
-    gaps: Literal["poisson", "constant"] | float = "poisson"
+    gaps: Gaps = "poisson"
+    at_once: int = 1
+    records: str = ""
     size_bytes: int | None = None
+    most: int | None = None
 
     def __post_init__(self) -> None:
         check_topic(self.topic, 1)
@@ -48,17 +58,14 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         times = [at_s for at_s, _ in self.points]
         if times != sorted(times):
             raise BadWorkload(f"{self.topic}: the points are not in order of time; sort them")
-        if not (isfinite(self.gap_scv) and self.gap_scv >= 0):
-            raise BadWorkload(
-                f"{self.topic}: the scv of gaps is {self.gap_scv}; write 0 or more"
-            )
+        if not isinstance(self.gaps, str) and not 0 <= self.gaps < inf:
+            raise BadWorkload(f"{self.topic}: the scv of gaps is {self.gaps}; write 0 or more")
+        if self.at_once < 1:
+            raise BadWorkload(f"{self.topic}: {self.at_once} records at once; write 1 or more")
 
-    @property
-    def gap_scv(self) -> float:
-        """The scv of the gaps between records."""
-        if isinstance(self.gaps, str):
-            return 1.0 if self.gaps == "poisson" else 0.0
-        return self.gaps
+    def drawn(self, random: Random) -> Iterator[float]:
+        """Yield gaps with a mean of 1, for ever."""
+        return drawn_gaps(self.gaps, random, at_once=self.at_once)
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,7 +94,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Yield when the records of *source* are due, in seconds since the start."""
         random = Random(f"{self.seed} {source.topic}")  # noqa: S311 - no secret
         end_s = inf if self.lasts_s is None else self.lasts_s
-        for at_s in arrivals_s(source.points, source.gap_scv, random):
+        for at_s in islice(arrivals_s(source.points, source.drawn(random)), source.most):
             if at_s >= end_s:
                 return
             yield at_s
@@ -101,10 +108,23 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     started_s: float
+    lasted_s: float
     sent: dict[str, int]
     failed: dict[str, int]
     late_s: float
     error: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return cast("dict[str, Any]", msgspec.to_builtins(self))
+
+    def __str__(self) -> str:
+        lines = [
+            f"{number} records sent to {topic} in {self.lasted_s:.1f} s"
+            + f", {self.failed[topic]} not confirmed: {self.error}" * bool(self.failed[topic])
+            for topic, number in self.sent.items()
+        ]
+        return "\n".join([*lines, f"the latest was sent {1000 * self.late_s:.0f} ms late"])
 
 
 def parse_load(text: str | bytes) -> Load:
@@ -124,7 +144,7 @@ def parse_load(text: str | bytes) -> Load:
 def parse_report(said: Sequence[str]) -> LoadReport | None:
     """Return what was sent, told in one of the lines *said*; libraries may have a word too.
 
-    >>> told = '{"started_s":1,"sent":{"lines":7},"failed":{"lines":0},"late_s":0.01}'
+    >>> told = '{"started_s":1,"lasted_s":2,"sent":{"lines":7},"failed":{},"late_s":0.01}'
     >>> parse_report(["a warning", told, "{"]).sent
     {'lines': 7}
     """
@@ -148,19 +168,40 @@ def payload(number: int, size_bytes: int | None = None) -> bytes:
     return bare[:-2] + b"x" * (size_bytes - len(bare)) + bare[-2:]
 
 
+def drawn_gaps(gaps: Gaps, random: Random, *, at_once: int = 1) -> Iterator[float]:
+    """Yield gaps with a mean of 1, for ever; *at_once* arrivals have none between them.
+
+    >>> from itertools import islice
+    >>> list(islice(drawn_gaps("constant", Random(1), at_once=3), 5))
+    [3.0, 0.0, 0.0, 3.0, 0.0]
+    """
+    while True:
+        match gaps:
+            case "constant" | 0:
+                gap = 1.0
+            case "poisson" | 1:
+                gap = random.expovariate(1.0)
+            case "uniform":
+                gap = random.uniform(0.0, 2.0)
+            case scv:
+                gap = random.gammavariate(1 / scv, scv)
+        yield gap * at_once
+        yield from repeat(0.0, at_once - 1)
+
+
 def arrivals_s(
-    points: tuple[tuple[float, float], ...], scv: float, random: Random
+    points: tuple[tuple[float, float], ...], gaps: Iterator[float]
 ) -> Iterator[float]:
     """Yield the times of arrivals at a rate that changes, for ever or until it stays 0.
 
-    Gaps are drawn with mean 1 and pass as fast as the rate: of a Poisson stream that is
-    exactly a Poisson stream with a rate that changes.
+    Gaps have a mean of 1 and pass as fast as the rate: of a Poisson stream that is exactly a
+    Poisson stream with a rate that changes.
 
-    >>> from itertools import islice
-    >>> list(islice(arrivals_s(((0.0, 2), (1.0, 2), (1.0, 4)), 0, Random(1)), 5))
+    >>> from itertools import islice, repeat
+    >>> list(islice(arrivals_s(((0.0, 2), (1.0, 2), (1.0, 4)), repeat(1.0)), 5))
     [0.5, 1.0, 1.25, 1.5, 1.75]
     """
-    at_s, left = 0.0, _gap(scv, random)
+    at_s, left = 0.0, next(gaps)
     for (start_s, from_per_s), (end_s, to_per_s) in pairwise(points):
         if end_s == start_s:
             continue
@@ -175,16 +216,10 @@ def arrivals_s(
             if here + root > 0:  # a gap of wild ones may be 0
                 at_s = min(end_s, at_s + 2 * left / (here + root))
             yield at_s
-            left = _gap(scv, random)
+            left = next(gaps)
         left, at_s = left - max(0.0, passes), end_s
     last = points[-1][1]
     while last > 0:
         at_s += left / last
         yield at_s
-        left = _gap(scv, random)
-
-
-def _gap(scv: float, random: Random) -> float:
-    if scv == 0:
-        return 1.0
-    return random.expovariate(1.0) if scv == 1 else random.gammavariate(1 / scv, scv)
+        left = next(gaps)

@@ -3,13 +3,17 @@
 import heapq
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count, repeat
+from operator import itemgetter
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Message as Confirmed
 
 from sojourn.errors import BadWorkload, BrokerFailed
 from sojourn.spark.offered_load import Load, LoadReport, Source, payload
+from sojourn.spark.samples import Message, messages
 
 __all__ = ["Sender"]
 
@@ -47,18 +51,23 @@ class Sender:
         )
         self._late_s, self._error = 0.0, ""
 
-    def stop(self) -> None:
-        """Let `run` end. It may be called by a signal's handler."""
+    def stop(self) -> bool:
+        """Let `run` end, and return False. It may be called by a signal's handler."""
         self._stopped = True
+        return False
 
-    def run(self) -> LoadReport:
-        """Send every record when it is due, or as soon as possible after."""
+    def run(self, progress: Callable[[int], None] = lambda _sent: None) -> LoadReport:
+        """Send every record when it is due, or as soon as possible after.
+
+        *progress* is told how many there were so far.
+        """
         self._check_topics()
         started_s, zero_s = time.time(), time.monotonic()
-        for at_s, source, number in self._due():
+        for at_s, source, message in self._due():
             if not self._waited(zero_s + at_s):
                 break
-            self._produce(source, number)
+            self._produce(source.topic, message)
+            progress(self._produced.total())
             self._late_s = max(self._late_s, time.monotonic() - zero_s - at_s)
         if self._load.lasts_s is not None:
             self._waited(zero_s + self._load.lasts_s)
@@ -66,6 +75,7 @@ class Sender:
         topics = [source.topic for source in self._load.sources]
         return LoadReport(
             started_s=started_s,
+            lasted_s=time.monotonic() - zero_s,
             sent={topic: self._sent[topic] for topic in topics},
             failed={topic: self._failed[topic] for topic in topics},
             late_s=self._late_s,
@@ -83,14 +93,19 @@ class Sender:
             if source.topic not in there:
                 raise BrokerFailed(f"there is no topic {source.topic}", "create it first")
 
-    def _due(self) -> Iterator[tuple[float, Source, int]]:
-        """Yield what is due when, of all sources."""
-        for at_s, i, number in heapq.merge(*map(self._due_of, range(len(self._load.sources)))):
-            yield at_s, self._load.sources[i], number
+    def _due(self) -> Iterator[tuple[float, Source, Message]]:
+        """Yield what is due when, of all sources; a source ends when it has no more records."""
+        due = (
+            zip(self._load.arrivals(source), repeat(i), self._messages(source))
+            for i, source in enumerate(self._load.sources)
+        )
+        for at_s, i, message in heapq.merge(*due, key=itemgetter(0, 1)):
+            yield at_s, self._load.sources[i], message
 
-    def _due_of(self, i: int) -> Iterator[tuple[float, int, int]]:
-        for number, at_s in enumerate(self._load.arrivals(self._load.sources[i])):
-            yield at_s, i, number
+    def _messages(self, source: Source) -> Iterator[Message]:
+        if source.records:
+            return messages(source.records, self._load.seed)
+        return ((payload(number, source.size_bytes), {}) for number in count())
 
     def _waited(self, until_s: float) -> bool:
         """Return whether it is *until_s*, and not the end before."""
@@ -99,24 +114,24 @@ class Sender:
             self._producer.poll(0)
         return not self._stopped
 
-    def _produce(self, source: Source, number: int) -> None:
-        value, told = payload(number, source.size_bytes), partial(self._told, source.topic)
+    def _produce(self, topic: str, message: Message) -> None:
+        (value, headers), told = message, partial(self._told, topic)
         while not self._stopped:
             try:
-                self._producer.produce(source.topic, value, on_delivery=told)
+                self._producer.produce(topic, value, headers=headers, on_delivery=told)
             except BufferError:  # the broker is slower than we
                 self._producer.poll(_LOOK_S)
             except KafkaException as error:
-                self._produced[source.topic] += 1
+                self._produced[topic] += 1
                 told(error.args[0])
                 return
             else:
-                self._produced[source.topic] += 1
+                self._produced[topic] += 1
                 self._producer.poll(0)
                 return
 
     def _told(
-        self, topic: str, error: KafkaError | None, _message: Message | None = None
+        self, topic: str, error: KafkaError | None, _message: Confirmed | None = None
     ) -> None:
         if error is None:
             self._sent[topic] += 1

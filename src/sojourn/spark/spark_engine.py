@@ -35,11 +35,12 @@ from sojourn.spark.jars import resolve_jars
 from sojourn.spark.layout import Layout, check_slots, spare_slots
 from sojourn.spark.log_rotation import LogRotation
 from sojourn.spark.notices import kafka_notices
-from sojourn.spark.offered_load import Load, Source
+from sojourn.spark.offered_load import Load
 from sojourn.spark.producer import LoadProcess
 from sojourn.spark.pulls import Pulls
 from sojourn.spark.query_builder import STATE_PARTITIONS, QueryBuilder, StartQuery
 from sojourn.spark.root_marks import root_marks, state_epoch
+from sojourn.spark.samples import load_sources
 from sojourn.spark.session import end_session, new_session, remove_with_java
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.state_lock import StateLock
@@ -371,12 +372,9 @@ class SparkEngine:
         """Let a process send the load that was chosen, until all is stopped."""
         if not (rates := self._settings.load):
             return
-        app = self._layout.app
         load = Load(
             servers=self._cluster.servers,
-            sources=tuple(
-                Source(topic=app.topic(name), points=points) for name, points in rates.items()
-            ),
+            sources=load_sources(self._layout.app, self._layout.address, rates),
             lasts_s=max(points[-1][0] for points in rates.values()),
             kafka=dict(self._cluster.for_clients),
         )

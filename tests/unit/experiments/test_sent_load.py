@@ -36,13 +36,13 @@ def test_what_is_shared_out_comes_in_parts():
     first, second = offered(Workload(), 2.0, topology)
     assert (first.topic, second.topic) == ("two.lines-a", "two.lines-b")
     assert (first.points[0][1], second.points[0][1]) == (12.0, 4.0)
-    assert (first.gap_scv, second.gap_scv) == (0.25, 0.75)
+    assert (first.gaps, second.gaps) == (0.25, 0.75)
 
 
 def test_uniform_gaps_vary_as_much():
     application = experiment("drs15-fig10").application
     for source in offered(application.workload(0, 1), topology=application.topology):
-        assert source.gap_scv == pytest.approx(0.284, abs=0.001)
+        assert source.gaps == pytest.approx(0.284, abs=0.001)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import json
 import math
-from itertools import islice, pairwise, takewhile
+from itertools import islice, pairwise, repeat, takewhile
 from random import Random
 from statistics import fmean, variance
 
@@ -15,6 +15,7 @@ from sojourn.spark.offered_load import (
     Load,
     Source,
     arrivals_s,
+    drawn_gaps,
     parse_load,
     parse_report,
     payload,
@@ -50,7 +51,7 @@ def changing(draw):
 
 @given(changing())
 def test_the_nth_record_of_constant_gaps_is_due_when_n_are(points):
-    due_s = list(islice(arrivals_s(points, 0, Random(1)), 200))
+    due_s = list(islice(arrivals_s(points, repeat(1.0)), 200))
     assert due_s == sorted(due_s)
     for number, at_s in enumerate(due_s, 1):
         # a rate that is next to nothing leaves room for rounding, in time
@@ -61,7 +62,7 @@ def test_the_nth_record_of_constant_gaps_is_due_when_n_are(points):
 @pytest.mark.parametrize("scv", [0.25, 1, 4])
 def test_gaps_have_the_mean_and_scv_that_were_asked_for(scv):
     number = 100_000
-    due_s = list(islice(arrivals_s(((0, 50),), scv, Random(7)), number))
+    due_s = list(islice(arrivals_s(((0, 50),), drawn_gaps(scv, Random(7))), number))
     gaps = [b - a for a, b in pairwise(due_s)]
     mean = fmean(gaps)
     assert mean == pytest.approx(1 / 50, rel=4 * math.sqrt(scv / number))
@@ -69,7 +70,12 @@ def test_gaps_have_the_mean_and_scv_that_were_asked_for(scv):
 
 
 def test_a_rate_that_rises_brings_more_in_its_second_half():
-    due_s = list(takewhile(lambda s: s < 100, arrivals_s(((0, 0), (100, 200)), 1, Random(3))))
+    due_s = list(
+        takewhile(
+            lambda s: s < 100,
+            arrivals_s(((0, 0), (100, 200)), drawn_gaps("poisson", Random(3))),
+        )
+    )
     late = sum(at_s >= 50 for at_s in due_s)
     assert len(due_s) == pytest.approx(10_000, abs=400)
     assert late == pytest.approx(7_500, abs=350)
@@ -77,13 +83,15 @@ def test_a_rate_that_rises_brings_more_in_its_second_half():
 
 def test_after_a_rate_of_nothing_records_come_again():
     points = Rates.steps((0, 1), (2.5, 0), (10, 2)).points
-    assert list(islice(arrivals_s(points, 0, Random(1)), 4)) == [1, 2, 10.25, 10.75]
+    assert list(islice(arrivals_s(points, repeat(1.0)), 4)) == [1, 2, 10.25, 10.75]
 
 
 def test_a_rate_that_stays_at_nothing_is_the_end():
     points = Rates.steps((0, 1), (2.5, 0)).points
-    assert list(arrivals_s(points, 1, Random(1))) == list(arrivals_s(points, 1, Random(1)))
-    assert list(arrivals_s(((0, 0),), 0, Random(1))) == []
+    assert list(arrivals_s(points, drawn_gaps(1, Random(1)))) == list(
+        arrivals_s(points, drawn_gaps(1, Random(1)))
+    )
+    assert list(arrivals_s(((0, 0),), repeat(1.0))) == []
 
 
 def test_the_same_seed_gives_the_same_times_and_topics_differ():
@@ -115,7 +123,7 @@ def test_a_load_comes_through_json_as_it_is():
         kafka={"acks": "1"},
     )
     assert parse_load(msgspec.json.encode(load)) == load
-    assert [source.gap_scv for source in load.sources] == [0.12, 0]
+    assert [source.gaps for source in load.sources] == [0.12, "constant"]
 
 
 @pytest.mark.parametrize("size_bytes", [None, 0, 40, 5000])
@@ -134,7 +142,8 @@ def test_a_payload_is_json_and_as_long_as_it_shall_be(size_bytes):
         ({"points": [[0, -1]]}, "the rate at 0.0 s is -1.0 per second; write 0 or more"),
         ({"points": [[0, 1], [2, 1], [1, 1]]}, "the points are not in order of time"),
         ({"gaps": -1}, "the scv of gaps is -1"),
-        ({"gaps": "uniform"}, "Invalid enum value 'uniform'"),
+        ({"gaps": "bursts"}, "Invalid enum value 'bursts'"),
+        ({"at_once": 0}, "0 records at once; write 1 or more"),
         ({"rate": 7}, "unknown field `rate`"),
     ],
 )

@@ -1,0 +1,1 @@
+"""The applications of the papers: examples, and loads to measure the engine with."""

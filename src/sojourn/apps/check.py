@@ -1,0 +1,134 @@
+"""An application on Spark: its results, against those worked out offline."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+
+from sojourn.app.payload import Codec
+from sojourn.apps.catalogue import Answers, Entry, Record
+from sojourn.apps.topic_records import TopicRecord, topic_records
+from sojourn.engine import Progress
+from sojourn.plan import Plan
+from sojourn.service.first_plan import first_topology
+from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
+
+__all__ = ["Verdict", "check", "compared"]
+
+_EVERY_S = 1.0
+# Results that are missing are waited for until so long after the last that came.
+_PATIENCE_S = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How results differ from those worked out offline.
+
+    A result belongs to the source record that it is of. *repeated* results came more than once,
+    with the same id: an application may process records again after a failure. *tables* of the
+    database are those that differ.
+    """
+
+    sent: int
+    expected: int
+    missing: int = 0
+    wrong: int = 0
+    repeated: int = 0
+    tables: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether every result is there, and no other."""
+        return not (self.missing or self.wrong or self.tables)
+
+    def __str__(self) -> str:
+        counts = f"{self.sent} records sent, {self.expected} results expected: "
+        counts += f"{self.missing} missing, {self.wrong} wrong, {self.repeated} repeated"
+        return "; ".join([counts, *(f"table {name} differs" for name in self.tables)])
+
+
+def check(
+    entry: Entry,
+    *,
+    per_s: float,
+    lasts_s: float,
+    state: Path,
+    database: str = "",
+    progress: Progress = lambda _line: None,
+) -> Verdict:
+    """Run the application with samples on Spark until all results are there; compare them."""
+    app = entry.app
+    rate = per_s / len(app.samples)
+    settings = SparkSettings(
+        state=state,
+        batch_s=10.0,
+        load=dict.fromkeys(app.samples, ((0.0, rate), (lasts_s, rate))),
+    )
+    topology = first_topology(app, dict.fromkeys(app.sources, rate))
+    allocation = {operator.name: operator.min_processors for operator in topology.operators}
+    with SparkEngine(app, entry.address, settings, progress) as engine:
+        engine.start(topology, Plan.here(allocation))
+        found, came_s = Verdict(sent=0, expected=0), monotonic()
+        while monotonic() < came_s + _PATIENCE_S:
+            engine.observe(engine.now_s + _EVERY_S)
+            before, found = found, _found(entry, engine.clients, database)
+            progress(str(found))
+            if engine.now_s > lasts_s and found.exact:
+                break
+            if found != before:
+                came_s = monotonic()
+        engine.drain()
+        return _found(entry, engine.clients, database)
+
+
+def _found(entry: Entry, clients: Mapping[str, str], database: str) -> Verdict:
+    app = entry.app
+
+    def read(name: str, stream: str) -> list[TopicRecord]:
+        schema = app.streams[stream].schema
+        assert schema is not None  # noqa: S101 - an application here gives all types
+        return list(topic_records(clients, app.topic(name), Codec(schema, stream)))
+
+    sent = {
+        source: {each.root: each.record for each in read(source, source)}
+        for source in app.sources
+    }
+    results = {name: read(name, sink.stream.name) for name, sink in app.sinks.items()}
+    verdict = compared(entry.answers, sent, results)
+    if entry.rows is None or entry.stored is None:
+        return verdict
+    due, stored = entry.rows(_pairs(sent)), entry.stored(database)
+    return replace(verdict, tables=tuple(n for n in due if due[n] != stored.get(n)))
+
+
+def _pairs(sent: Mapping[str, Mapping[str, Record]]) -> Iterator[tuple[str, Record]]:
+    for source, records in sent.items():
+        for record in records.values():
+            yield source, record
+
+
+def compared(
+    answers: Answers,
+    sent: Mapping[str, Mapping[str, Record]],
+    results: Mapping[str, Sequence[TopicRecord]],
+) -> Verdict:
+    """Return how *results* by sink differ from the *answers* to what was *sent*.
+
+    *sent* are the records of each source by their id. A sink without an answer is not compared.
+    """
+    due: Counter[tuple[str, str, str]] = Counter()
+    for source, records in sent.items():
+        for root, record in records.items():
+            due.update((root, sink, repr(result)) for sink, result in answers(source, record))
+    sinks = {sink for _, sink, _ in due}
+    once = {(sink, each.identity): each for sink in sinks for each in results[sink]}
+    came = Counter((each.root, sink, repr(each.record)) for (sink, _), each in once.items())
+    return Verdict(
+        sent=sum(map(len, sent.values())),
+        expected=due.total(),
+        missing=(due - came).total(),
+        wrong=(came - due).total(),
+        repeated=sum(len(results[sink]) for sink in sinks) - len(once),
+    )

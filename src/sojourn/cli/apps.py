@@ -1,0 +1,114 @@
+"""`sojourn apps`: the applications that come with Sojourn, and a check of their results."""
+
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from sojourn.apps.catalogue import CATALOGUE, entry
+from sojourn.cli.options.duration import read_positive_s
+from sojourn.cli.options.output import JsonOption
+from sojourn.errors import BadInput, EngineError
+from sojourn.report.output import hand_over
+from sojourn.report.terminal.progress import working
+
+__all__ = ["apps"]
+
+_DIFFERS = 1
+
+
+def apps(
+    action: Annotated[str, typer.Argument(metavar="[list|check]", help="What to do.")] = "list",
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="check: the application.")
+    ] = None,
+    *,
+    rate: Annotated[
+        float,
+        typer.Option(metavar="PER_S", min=0.001, help="check: sample records per second."),
+    ] = 5.0,
+    lasts: Annotated[
+        str, typer.Option("--for", metavar="TIME", help="check: how long samples are sent.")
+    ] = "30s",
+    database: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="check: the database it writes to: postgresql://… (default: an SQLite file).",
+        ),
+    ] = "",
+    json: JsonOption = False,
+) -> None:
+    """List the applications of the papers, or check one: run it on Spark and compare results.
+
+    The check starts its own Kafka broker and Spark, sends sample records, and compares every
+    result with one worked out without Spark. Exit status: 0 if they are equal, 1 if not.
+
+    Examples: sojourn apps · sojourn apps check wordcount --rate 50 --for 20s
+    """
+    if action == "check" and name is not None:
+        _check(name, rate, read_positive_s(lasts, "--for"), database, as_json=json)
+    elif action == "list" and name is None:
+        hand_over(
+            as_json=json,
+            report=lambda: {"applications": [_described(each) for each in CATALOGUE]},
+            show=lambda console: console.print(_table()),
+            wide=True,
+        )
+    else:
+        raise BadInput(
+            f"{' '.join(filter(None, (action, name)))!r} is not list, or check NAME; write "
+            f"check with one of {', '.join(CATALOGUE)}"
+        )
+
+
+def _described(name: str) -> dict[str, object]:
+    made = CATALOGUE[name]
+    return {
+        "name": name,
+        "address": made.address,
+        "paper": made.paper,
+        "operators": list(made.app.operators),
+        "data": made.data,
+        "shows": made.shows,
+    }
+
+
+def _table() -> Table:
+    table = Table("application", "paper", "operators", "data", "shows", show_lines=True)
+    for name, made in CATALOGUE.items():
+        operators = ", ".join(made.app.operators)
+        table.add_row(name, made.paper, operators, made.data, made.shows)
+    return table
+
+
+def _check(name: str, per_s: float, lasts_s: float, database: str, *, as_json: bool) -> None:
+    made = entry(name)
+    try:
+        from sojourn.apps.check import check  # noqa: PLC0415 - Spark is optional
+    except ImportError as error:
+        raise EngineError(
+            f"the check needs {error.name}, which is not installed; install sojourn[spark]"
+        ) from error
+    with (
+        tempfile.TemporaryDirectory(prefix="sojourn-") as folder,
+        working(f"checking {name}") as progress,
+    ):
+        verdict = check(
+            made,
+            per_s=per_s,
+            lasts_s=lasts_s,
+            state=Path(folder),
+            database=database,
+            progress=progress,
+        )
+    hand_over(
+        as_json=as_json,
+        report=lambda: {**asdict(verdict), "exact": verdict.exact},
+        show=lambda console: console.print(str(verdict), highlight=False),
+    )
+    if not verdict.exact:
+        raise typer.Exit(_DIFFERS)
