@@ -1,6 +1,6 @@
 """The description of an experiment, and its outcome."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -40,6 +40,12 @@ class Table:
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[object, ...]]
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, object]]) -> "Table":
+        """Return the table of *rows*, at least one, which all have the same columns."""
+        listed = list(rows)
+        return cls(tuple(listed[0]), [tuple(row.values()) for row in listed])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
