@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.simulate.kernel import push
-from sojourn.simulate.layout import Tally, World
+from sojourn.simulate.layout import TallyIndex, World
 
 __all__ = ["scheduled", "with_room"]
 
@@ -28,15 +28,13 @@ def with_room(world: World, room: int) -> World:
             grown["next"][len(array) :] = np.arange(len(array) + 1, size + 1)
         return grown
 
-    tally = world.tally
-    in_flight, roots, events = (
-        int(tally[i]) for i in (Tally.RECORDS, Tally.ROOTS, Tally.EVENTS)
-    )
+    tally, event_room = world.tally, room + len(world.slots)
+    events = int(tally[TallyIndex.EVENTS])
     return world._replace(
-        records=longer(world.records, in_flight),
-        roots=longer(world.roots, roots),
-        event_s=longer(world.event_s, events, room + len(world.slots)),
-        event=longer(world.event, events, room + len(world.slots)),
+        records=longer(world.records, int(tally[TallyIndex.RECORDS])),
+        roots=longer(world.roots, int(tally[TallyIndex.ROOTS])),
+        event_s=longer(world.event_s, events, event_room),
+        event=longer(world.event, events, event_room),
     )
 
 
@@ -45,8 +43,8 @@ def scheduled(world: World, at_s: float, what: int) -> World:
 
     *what* is four times who it concerns, and its kind.
     """
-    number = world.tally[Tally.EVENTS]
+    number = world.tally[TallyIndex.EVENTS]
     if number == len(world.event_s):
         world = with_room(world, 1)
-    world.tally[Tally.EVENTS] = push(world.event_s, world.event, number, at_s, what)
+    world.tally[TallyIndex.EVENTS] = push(world.event_s, world.event, number, at_s, what)
     return world

@@ -79,10 +79,7 @@ def simulate(  # noqa: PLR0913 - each of them is a word of the question
     next(batches)  # the first is the warm-up
     warm_up_s, entered = run.now_s, run.roots_entered
     run.watch(bin_s=inf, bins=1)
-    completions, sums = list[Sketch](), list[Sketch]()
-    for completed, summed in batches:
-        completions.append(completed)
-        sums.append(summed)
+    completions, sums = zip(*batches, strict=True)
     whole, whole_sum = (sum(parts, Sketch.empty()) for parts in (completions, sums))
     if not whole.number:
         raise BadWorkload(
@@ -111,10 +108,7 @@ def simulate(  # noqa: PLR0913 - each of them is a word of the question
 
 
 def _stretches(
-    run: Simulation,
-    roots: int | None,
-    duration_s: float | None,
-    each: Portion,
+    run: Simulation, roots: int | None, duration_s: float | None, each: Portion
 ) -> Iterator[tuple[Sketch, Sketch]]:
     """Yield completions and sums of the warm-up, and then of each batch.
 
@@ -144,7 +138,7 @@ def _part(run: Simulation, roots: int | None, duration_s: float | None) -> float
 
 
 def _interval(
-    whole: Sketch, batches: list[Sketch], statistic: Callable[[Sketch], float]
+    whole: Sketch, batches: tuple[Sketch, ...], statistic: Callable[[Sketch], float]
 ) -> Interval:
     """Return the statistic of a whole run, with the interval that its batches give."""
     known = [statistic(batch) for batch in batches if batch.number]
