@@ -83,30 +83,23 @@ def prefers(
     who: str, expected: str, runs: Sequence[Fixed], mean_s: Callable[[Fixed], float]
 ) -> Verdict:
     """Return whether *expected* has the least mean at every load."""
-    told, holds = [], True
+    told = []
     for per_s in dict.fromkeys(run.per_s for run in runs):
         here = {run.name: mean_s(run) for run in runs if run.per_s == per_s}
-        holds = holds and min(here, key=lambda name: here[name]) == expected
+        best = min(here, key=lambda name: here[name])
         means = ", ".join(f"{name} {mean:.3g} s" for name, mean in here.items())
-        told.append(f"at {per_s:g}/s {means}")
-    return Verdict(point=f"{who} prefers {expected}", holds=holds, numbers="; ".join(told))
+        told.append((best == expected, f"at {per_s:g}/s {means}"))
+    return Verdict.of(f"{who} prefers {expected}", told)
 
 
 def closer(runs: Sequence[Fixed]) -> Verdict:
     """Return whether GI/G/k is nearer to every measurement, M/M/k being too low."""
-    off = [
-        (abs(run.mmk_s / run.mean.value - 1), abs(run.gigk_s / run.mean.value - 1))
-        for run in runs
-    ]
-    return Verdict(
-        point="M/M/k underestimates; GI/G/k is closer in every case",
-        holds=all(gigk < mmk for mmk, gigk in off)
-        and all(run.mmk_s < run.mean.value for run in runs),
-        numbers="; ".join(
-            f"{run.name} at {run.per_s:g}/s: M/M/k off by {mmk:.0%}, GI/G/k by {gigk:.0%}"
-            for run, (mmk, gigk) in zip(runs, off, strict=True)
-        ),
-    )
+    told = []
+    for run in runs:
+        mmk, gigk = run.mmk_s / run.mean.value - 1, run.gigk_s / run.mean.value - 1
+        numbers = f"{run.name} at {run.per_s:g}/s: M/M/k {mmk:+.0%}, GI/G/k {gigk:+.0%}"
+        told.append((mmk < 0 and abs(gigk) < abs(mmk), numbers))
+    return Verdict.of("M/M/k underestimates; GI/G/k is closer in every case", told)
 
 
 def worse_with_load(runs: Sequence[Fixed]) -> Verdict:
@@ -114,12 +107,8 @@ def worse_with_load(runs: Sequence[Fixed]) -> Verdict:
     ratios: dict[str, list[float]] = {}
     for run in sorted(runs, key=lambda run: run.per_s):
         ratios.setdefault(run.name, []).append(run.ratio)
-    return Verdict(
-        point="M/M/k underestimates more at the higher load",
-        holds=all(high > low for low, high in ratios.values()),
-        numbers="; ".join(
-            f"{name}: measured {low:.2f} times the estimate at the lower load, {high:.2f} "
-            "times at the higher"
-            for name, (low, high) in ratios.items()
-        ),
-    )
+    told = [
+        (high > low, f"{name}: measured {low:.2f}, then {high:.2f} times the estimate")
+        for name, (low, high) in ratios.items()
+    ]
+    return Verdict.of("M/M/k underestimates more at the higher load", told)

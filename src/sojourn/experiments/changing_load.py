@@ -113,7 +113,7 @@ def kinds(window: int, expected: Sequence[str], runs: Runs) -> Verdict:
     """Return whether most days had just the re-allocations that the paper saw."""
     right = sum([c.kind for c in run.changes] == list(expected) for run in runs)
     return Verdict(
-        point=f"w = {window}: re-allocations are {', '.join(expected) or 'none'}",
+        point=f"w = {window}: re-allocations: {', '.join(expected) or 'none'}",
         holds=right >= _MOST * len(runs),
         numbers=f"on {right} of {len(runs)} days",
     )

@@ -105,7 +105,7 @@ def kept_after(trial: Trial, first: float, run: Watched) -> Verdict:
         fmean(after_s[start : start + window]) for start in range(len(after_s) - window + 1)
     ]
     missed = before_s > trial.target_s
-    was = "missed before the change and met after it" if more else "met before and after it"
+    was = "missed before the change and met after it" if more else "met before and after"
     return Verdict(
         point=f"{trial.name}: the target of {1000 * trial.target_s:g} ms is {was}",
         holds=missed == more and max(smooth_s) < trial.target_s,

@@ -8,6 +8,7 @@ milliseconds per record, appears longer by this factor.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar, Self
@@ -49,11 +50,7 @@ def on_spark(
     Each engine is made with *make*, on brokers that no other run uses: random numbers depend on
     the names of topics. *looked* is called after each look.
     """
-
-    def engine(conditions: Conditions) -> Engine:
-        return _Faster(make, faster, looked, conditions)
-
-    return engine
+    return partial(_Faster, make, faster, looked)
 
 
 @dataclass(slots=True)

@@ -120,8 +120,8 @@ def _differences(leg: Leg) -> Iterator[str]:
     span, application = leg.span, leg.span.application
     roots = application.topology.arrivals_per_s * leg.minute_s
     yield (
-        f"On Spark, {leg.said}: a minute of the paper is {leg.minute_s:.2g} s of its time, "
-        f"with about {roots:.0f} roots, and {leg.look_s:.2g} s of real time."
+        f"On Spark, {leg.said}: a minute of the paper lasts {leg.minute_s:.2g} s of its own "
+        f"time, with about {roots:.0f} roots, and {leg.look_s:.2g} s of real time."
     )
     if span.days > 1:
         yield f"It runs for one day instead of {span.days}."
@@ -130,7 +130,7 @@ def _differences(leg: Leg) -> Iterator[str]:
         stands = " or ".join(f"{s:g}" for s in sorted({pauses.adding_s, pauses.otherwise_s}))
         yield (
             f"Changes do not pause operators for {stands} s, as they do in Storm: claims about "
-            "that cannot be tested, or hold trivially."
+            "pauses cannot be tested, or hold trivially."
         )
     if application.dealt:
         yield (

@@ -100,17 +100,13 @@ class Rebalancing:
 
 def moved_at_once(name: str, best: str, first: float, runs: Mapping[str, Watched]) -> Verdict:
     """Return whether each run had the best allocation from minute *first* on, and kept it."""
-    told, holds = [], True
+    told = []
     for start, run in runs.items():
         changes = [f"{c.after} at minute {c.minute:g}" for c in run.changes]
         wanted = [] if start == best else [f"{best} at minute {first:g}"]
-        holds = holds and changes == wanted
-        told.append(f"{start}: {', '.join(changes) or 'unchanged'}")
-    return Verdict(
-        point=f"{name}: sub-optimal starts change to {best} once, as early as possible",
-        holds=holds,
-        numbers="; ".join(told),
-    )
+        told.append((changes == wanted, f"{start}: {', '.join(changes) or 'unchanged'}"))
+    point = f"{name}: sub-optimal starts change to {best} once, as early as possible"
+    return Verdict.of(point, told)
 
 
 def recovered(name: str, best: str, first: float, runs: Mapping[str, Watched]) -> Verdict:
@@ -138,7 +134,7 @@ def recovered(name: str, best: str, first: float, runs: Mapping[str, Watched]) -
 
 def confined(name: str, best: str, runs: Mapping[str, Watched]) -> Verdict:
     """Return whether the change slowed its minute down at most, and that not by much."""
-    told, holds = [], True
+    told = []
     for start, run in runs.items():
         if start == best or not run.changes:
             continue
@@ -147,16 +143,14 @@ def confined(name: str, best: str, runs: Mapping[str, Watched]) -> Verdict:
         bump_s = _mean_s(run, at, at + 1)
         before_s = _mean_s(run, _SETTLED, at)
         later_s = max(m.mean_s for m in run.between(at + 1, run.minutes[-1].minute))
-        holds = holds and later_s < _CHANCE * level_s and bump_s < _CHANCE * before_s
-        told.append(
+        numbers = (
             f"{start}: {before_s:.3g} s before, {bump_s:.3g} s in that minute, "
             f"at most {later_s:.3g} s after it"
         )
-    return Verdict(
-        point=f"{name}: a change costs little, and only in the minute after it",
-        holds=holds and bool(told),
-        numbers="; ".join(told) or "nothing was changed",
-    )
+        little = later_s < _CHANCE * level_s and bump_s < _CHANCE * before_s
+        told.append((little, numbers))
+    point = f"{name}: a change costs little, and only in the minute after it"
+    return Verdict.of(point, told or [(False, "nothing was changed")])
 
 
 def _mean_s(run: Watched, after: float, until: float) -> float:

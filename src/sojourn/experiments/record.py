@@ -33,6 +33,13 @@ class Verdict:
     holds: bool
     numbers: str
 
+    @classmethod
+    def of(cls, point: str, parts: Iterable[tuple[bool, str]]) -> "Verdict":
+        """Return the verdict on a point that holds if all its parts do, at least one."""
+        told = list(parts)
+        holds = bool(told) and all(holds for holds, _ in told)
+        return cls(point=point, holds=holds, numbers="; ".join(text for _, text in told))
+
 
 @dataclass(frozen=True, slots=True)
 class Table:

@@ -127,7 +127,7 @@ def _section(one: Reproduced) -> str:
     if one.picture is not None:
         lines.append(f"![{one.name}]({one.picture.name})\n")
     lines += [
-        f"How it was chosen: {one.about.chosen}\n",
+        f"How parameters were chosen: {one.about.chosen}\n",
         f"All numbers: [{one.csv.name}]({one.csv.name}). It took {one.wall_s:.1f} s.\n",
     ]
     return "\n".join(lines)

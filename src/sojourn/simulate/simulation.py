@@ -6,10 +6,9 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.simulate.changes import pause, resize, with_room
 from sojourn.simulate.kernel import ARRIVE, MORE_ROOM, REACHED, advance
 from sojourn.simulate.layout import TallyIndex
-from sojourn.simulate.rescale import pause, resize
-from sojourn.simulate.room import with_room
 from sojourn.simulate.workload import Workload
 from sojourn.simulate.world import build, room_for
 from sojourn.topology import Topology

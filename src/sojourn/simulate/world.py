@@ -8,17 +8,16 @@ from numpy.typing import NDArray
 
 from sojourn.errors import BadWorkload
 from sojourn.simulate import draws, layout
+from sojourn.simulate.changes import resize, scheduled, with_room
 from sojourn.simulate.kernel import ARRIVE
 from sojourn.simulate.layout import World
-from sojourn.simulate.rescale import resize
-from sojourn.simulate.room import scheduled, with_room
 from sojourn.simulate.workload import Gaps, Keys, Rates, Service, Workload
 from sojourn.topology import Operator, Topology
 
 __all__ = ["build", "room_for"]
 
 # Room for records, roots and events at the start; arrays grow with what is in flight.
-_START = 1024
+_START = 512
 # A processor takes about a hundred bytes.
 _MOST_PROCESSORS = 10_000_000
 

@@ -59,7 +59,7 @@ def test_a_csv_a_picture_and_a_page_are_written(done):
         assert entry["claim"] in page
         assert all(verdict["numbers"] in page for verdict in entry["verdicts"])
     assert "Only meaningful on a real network" in page
-    assert "How it was chosen" in page
+    assert "How parameters were chosen" in page
     assert "(drs15-fig8.png)" in page
 
 

@@ -19,10 +19,7 @@ def _vld(per_s: float, shortest_s: float, longest_s: float) -> Application:
             arrivals=(Arrival(name="frames", per_s=per_s, scv=scv, into="extract"),),
             operators=(
                 Operator(
-                    name="extract",
-                    service_s=0.24,
-                    service_scv=2,
-                    emits={"match": _FEATURES},
+                    name="extract", service_s=0.24, service_scv=2, emits={"match": _FEATURES}
                 ),
                 Operator(
                     name="match",
