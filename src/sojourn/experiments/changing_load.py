@@ -70,14 +70,7 @@ class Changing:
     @property
     def spans(self) -> tuple[Span, ...]:
         """How long a day takes: a run with each window."""
-        return (
-            Span(
-                application=self.application,
-                runs=len(self.expected),
-                schedule=self.schedule,
-                days=self.days,
-            ),
-        )
+        return (Span(self.application, len(self.expected), self.schedule, self.days),)
 
     def _watch(self, bench: Bench, window: int) -> Watched:
         policy = published(

@@ -67,8 +67,7 @@ class Machines:
     @property
     def spans(self) -> tuple[Span, ...]:
         """How long it takes: a run for each trial."""
-        runs = len(self.trials)
-        return (Span(application=self.application, runs=runs, schedule=self.schedule),)
+        return (Span(self.application, len(self.trials), self.schedule),)
 
     def _watch(self, bench: Bench, trial: Trial) -> Watched:
         target = Target("mean", trial.target_s)

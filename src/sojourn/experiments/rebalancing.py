@@ -78,11 +78,7 @@ class Rebalancing:
     def spans(self) -> tuple[Span, ...]:
         """How long it takes: for each application, a run with each start."""
         return tuple(
-            Span(
-                application=start.application,
-                runs=len(start.others) + 1,
-                schedule=self.schedule,
-            )
+            Span(start.application, len(start.others) + 1, self.schedule)
             for start in self.starts
         )
 

@@ -11,7 +11,7 @@ from sojourn.experiments.timeline import Schedule
 __all__ = ["Span", "Spanned", "reallocating"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Span:
     """A number of *runs* of an application on each of its *days*, with one schedule."""
 

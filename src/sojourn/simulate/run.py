@@ -97,7 +97,7 @@ def simulate(  # noqa: PLR0913 - each of them is a word of the question
             for name, ratio in PERCENTILES.items()
         },
         completions=whole,
-        operators=_operators(run, topology, allocation, warm_up_s, entered),
+        operators=_operators(run, allocation, warm_up_s, run.roots_entered - entered),
         seed=seed,
         roots=run.roots_done,
         visits=run.visits,
@@ -147,15 +147,10 @@ def _interval(
 
 
 def _operators(
-    run: Simulation,
-    topology: Topology,
-    allocation: Mapping[str, int],
-    warm_up_s: float,
-    entered: int,
+    run: Simulation, allocation: Mapping[str, int], warm_up_s: float, roots: int
 ) -> dict[str, OperatorFigures]:
-    measured_s, roots = run.now_s - warm_up_s, run.roots_entered - entered
-    operators = {}
-    for name in topology.operator:
+    measured_s, operators = run.now_s - warm_up_s, {}
+    for name, operator in run.topology.operator.items():
         slots, arrived = run.processors(name), int(run.arrivals(name).sum())
         served = int(slots["served"].sum())
         operators[name] = OperatorFigures(
@@ -164,7 +159,7 @@ def _operators(
             utilisation=float(slots["service_s"].sum()) / (allocation[name] * measured_s),
             wait_s=float(slots["wait_s"].sum()) / served if served else 0.0,
             service_s=float(slots["service_s"].sum()) / served if served else 0.0,
-            transfer_s=topology.operator[name].transfer_s,
+            transfer_s=operator.transfer_s,
             visits=arrived / roots,
         )
     return operators

@@ -12,7 +12,8 @@ from sojourn.simulate.changes import resize, scheduled, with_room
 from sojourn.simulate.kernel import ARRIVE
 from sojourn.simulate.layout import World
 from sojourn.simulate.workload import Gaps, Keys, Rates, Service, Workload
-from sojourn.topology import Operator, Topology
+from sojourn.topology import Topology
+from sojourn.topology.load import StationLoad
 
 __all__ = ["build", "room_for"]
 
@@ -56,7 +57,7 @@ def build(
     samples_s, first_slot = list[float](), 0
     for operator, row in zip(topology.operators, operators, strict=True):
         service = workload.service.get(operator.name, Service())
-        _serve(row, topology, operator, service, samples_s)
+        _serve(row, operator.name, topology.loads[operator.name], service, samples_s)
         row["first_slot"], row["slots"] = first_slot, allocation[operator.name]
         first_slot += allocation[operator.name]
         how = workload.dispatch.get(operator.name, operator.dispatch)
@@ -110,14 +111,9 @@ def _number(choice: str) -> int:
 
 
 def _serve(
-    row: np.void,
-    topology: Topology,
-    operator: Operator,
-    service: Service,
-    samples_s: list[float],
+    row: np.void, name: str, load: StationLoad, service: Service, samples_s: list[float]
 ) -> None:
     """Fill in how long services take."""
-    load = topology.loads[operator.name]
     mean_s, scv, shape = load.service_s, load.service_scv, service.shape
     if shape == "auto":
         shape = "constant" if scv == 0 else "exponential" if scv == 1 else "gamma"
@@ -131,7 +127,7 @@ def _serve(
     elif shape == "hyperexponential":
         if scv < 1:
             raise BadWorkload(
-                f"{operator.name}: scv is {scv}, but that of a hyperexponential time is 1 or "
+                f"{name}: scv is {scv}, but that of a hyperexponential time is 1 or "
                 "more; choose gamma or lognormal"
             )
         # balanced means: both kinds of records bring the same work
