@@ -93,7 +93,7 @@ def _paces(
 
 def _alike(pace: Pace) -> EngineFactory | None:
     try:
-        from sojourn.experiments.spark_like import alike  # noqa: PLC0415 - numba is optional
+        from sojourn.experiments.on_simulator import alike  # noqa: PLC0415 - numba is optional
     except ImportError:
         return None
     return alike(pace.faster)
