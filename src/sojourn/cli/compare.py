@@ -16,7 +16,7 @@ from sojourn.cli.options.shapes import ShapesOptions
 from sojourn.cli.options.stage import PlayOptions, TraceOption
 from sojourn.cli.options.target import RequiredTargetOptions
 from sojourn.knowledge import Episode
-from sojourn.report.output import hand_over
+from sojourn.report.json.output import print_json
 
 __all__ = ["compare"]
 
@@ -68,7 +68,7 @@ def compare(
         topology, trace, target=target, most=processors, workload=shapes.workload(topology)
     )
     from sojourn.report.comparison import outcomes  # noqa: PLC0415
-    from sojourn.report.json.comparison import compare_report  # noqa: PLC0415 - numba is optional
+    from sojourn.report.json.rehearsal import compare_report  # noqa: PLC0415 - numba is optional
     from sojourn.report.plot.comparison import draw_comparison  # noqa: PLC0415
     from sojourn.report.terminal.comparison import show_comparison  # noqa: PLC0415
 
@@ -76,7 +76,6 @@ def compare(
         name: choice.made(target, processors)[0]
         for name, choice in read_choices(policies).items()
     }
-    note = stage.unmet
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("comparing", total=len(chosen) * seeds * stage.lasts_s)
 
@@ -85,11 +84,9 @@ def compare(
             bar.update(task, advance=lasted_s, description=f"{name}, seed {seed}")
 
         made = outcomes(stage, chosen, seeds, export=export, turn=turn)
-    hand_over(
-        as_json=json,
-        report=lambda: compare_report(stage, made, note),
-        show=lambda console: show_comparison(stage, made, note, console),
-        wide=True,
-        plot=plot,
-        draw=lambda path: draw_comparison(stage, made, path),
-    )
+    if plot is not None:
+        draw_comparison(stage, made, plot)
+    if json:
+        print_json(compare_report(stage, made))
+    else:
+        show_comparison(stage, made)

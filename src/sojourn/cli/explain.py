@@ -17,8 +17,8 @@ from sojourn.cli.options.output import JsonOption
 from sojourn.cli.options.target import TargetOptions
 from sojourn.cli.plan import make_plan
 from sojourn.decide import explain as decide
+from sojourn.report.json.output import print_json
 from sojourn.report.json.plans import explanation_report
-from sojourn.report.output import hand_over
 from sojourn.report.plot.explanation import draw_explanation
 from sojourn.report.terminal.progress import working
 from sojourn.report.terminal.tables import show_explanation
@@ -56,10 +56,9 @@ def explain(
         )
         far("comparing alternatives")
         explanation = decide.explain(topology, chosen, target, model=model)
-    hand_over(
-        as_json=json,
-        report=lambda: explanation_report(explanation),
-        show=lambda console: show_explanation(explanation, console),
-        plot=plot,
-        draw=lambda path: draw_explanation(topology, explanation, target, path),
-    )
+    if plot is not None:
+        draw_explanation(topology, explanation, target, plot)
+    if json:
+        print_json(explanation_report(explanation))
+    else:
+        show_explanation(explanation)

@@ -13,8 +13,8 @@ from sojourn.decide.target import Target
 from sojourn.errors import BadCalibration, BadTarget
 from sojourn.model.calibration import Calibration
 from sojourn.model.network import predict
+from sojourn.report.json.output import print_json
 from sojourn.report.json.plans import plan_report
-from sojourn.report.output import hand_over
 from sojourn.report.terminal.progress import working
 from sojourn.report.terminal.tables import show_plan
 from sojourn.topology import Topology
@@ -44,11 +44,10 @@ def plan(
     with working(f"planning {topology.name}"):
         made = make_plan(topology, processors, target, model, nodes, calibration)
         predicted = predict(topology, made.allocation, model=model, calibration=calibration)
-    hand_over(
-        as_json=json,
-        report=lambda: plan_report(made, predicted, target),
-        show=lambda console: show_plan(made, predicted, target, console),
-    )
+    if json:
+        print_json(plan_report(made, predicted, target))
+    else:
+        show_plan(made, predicted, target)
 
 
 def make_plan(

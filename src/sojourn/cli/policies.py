@@ -3,8 +3,6 @@
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from sojourn.act.options import options
@@ -15,12 +13,13 @@ from sojourn.cli.options.output import JsonOption
 from sojourn.cli.options.value import kind_text, value_text
 from sojourn.decide.target import Target
 from sojourn.report.json.output import print_json
-from sojourn.report.terminal.console import TABLE_WIDTH, wide_console
+from sojourn.report.terminal.console import TABLE_WIDTH, table, wide_console
 
 __all__ = ["policies"]
 
 # The options of a policy do not depend on its target.
 _ANY = Target("mean", 1.0)
+_COLUMNS = ("option", "value", "default", "meaning")
 
 
 def policies(
@@ -46,8 +45,11 @@ def policies(
     for number, each in enumerate(described):
         console.print(Text(f"\n{each['name']}" if number else each["name"], "bold"))
         console.print(Text(each["meaning"]))
+        made = table(*_COLUMNS, wrapped=["value", "meaning"])
+        for row in each["options"]:
+            made.add_row(*map(Text, row.values()))
         if each["options"]:
-            console.print(_table(each["options"]))
+            console.print(made)
 
 
 def _described(name: str) -> dict[str, Any]:
@@ -66,12 +68,3 @@ def _described(name: str) -> dict[str, Any]:
             for option in options(made).values()
         ],
     }
-
-
-def _table(listed: list[dict[str, str]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in ("option", "value", "default", "meaning"):
-        table.add_column(column, no_wrap=column in ("option", "default"))
-    for row in listed:
-        table.add_row(*map(Text, row.values()))
-    return table

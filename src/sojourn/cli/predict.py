@@ -5,8 +5,8 @@ from sojourn.cli.options.allocation import RequiredAllocationOption, read_alloca
 from sojourn.cli.options.model import CalibrationOption, ModelOption
 from sojourn.cli.options.output import JsonOption
 from sojourn.model import network
+from sojourn.report.json.output import print_json
 from sojourn.report.json.plans import prediction_report
-from sojourn.report.output import hand_over
 from sojourn.report.terminal.progress import working
 from sojourn.report.terminal.tables import show_prediction
 
@@ -29,8 +29,7 @@ def predict(
     topology, counts = read_address(address, rate), read_allocation(allocation)
     with working(f"predicting {topology.name}"):
         predicted = network.predict(topology, counts, model=model, calibration=calibration)
-    hand_over(
-        as_json=json,
-        report=lambda: prediction_report(predicted),
-        show=lambda console: show_prediction(predicted, console),
-    )
+    if json:
+        print_json(prediction_report(predicted))
+    else:
+        show_prediction(predicted)

@@ -1,16 +1,12 @@
 """`sojourn ps`: the running applications."""
 
-from pathlib import Path
-
 import typer
 
 from sojourn.cli.options.output import JsonOption
-from sojourn.errors import EngineError
 from sojourn.report.json.output import print_json
-from sojourn.report.terminal.applications import Listed, applications_view, listed_json
+from sojourn.report.terminal.applications import application_json, applications_view
 from sojourn.report.terminal.console import TABLE_WIDTH, wide_console
-from sojourn.service.client import ask_status
-from sojourn.service.entry import Entry, running
+from sojourn.service.entry import running
 
 __all__ = ["ps"]
 
@@ -20,18 +16,10 @@ def ps(json: JsonOption = False) -> None:
 
     Example: sojourn ps
     """
-    listed = [_listed(folder, entry) for folder, entry in running().values()]
+    listed = [application_json(folder, entry) for folder, entry in running().values()]
     if json:
-        print_json({"applications": [listed_json(each) for each in listed]})
-        return
-    if not listed:
+        print_json({"applications": listed})
+    elif not listed:
         typer.echo("no application is running")
-        return
-    wide_console(TABLE_WIDTH).print(applications_view(listed))
-
-
-def _listed(folder: Path, entry: Entry) -> Listed:
-    try:
-        return Listed(entry, ask_status(folder, entry))
-    except EngineError as error:
-        return Listed(entry, None, str(error))
+    else:
+        wide_console(TABLE_WIDTH).print(applications_view(listed))

@@ -17,9 +17,8 @@ from sojourn.cli.options.target import RequiredTargetOptions
 from sojourn.cli.options.time_of_day import read_time_of_day_s
 from sojourn.history import HistoryFile, Run
 from sojourn.knowledge import Episode
-from sojourn.report.output import hand_over
+from sojourn.report.json.output import print_json
 from sojourn.report.plot.history import draw_history
-from sojourn.report.terminal.console import wide_console
 from sojourn.report.terminal.live import View
 from sojourn.report.terminal.watch import chosen, lines, progress
 from sojourn.service.interrupts import Interrupts
@@ -105,7 +104,7 @@ def rehearse(
         if file is not None:
             file.begin(run)
         if not json:
-            show_begin(stage, run, wide_console())
+            show_begin(stage, run)
 
         def turn(episode: Episode) -> None:
             nonlocal showing
@@ -123,16 +122,12 @@ def rehearse(
             done = rehearsal.rehearse(
                 stage, decides, start=run.plan, seed=seed, active=not passive, turn=turn
             )
-    hand_over(
-        as_json=json,
-        report=lambda: rehearsal_report(stage, run, seed, episodes, done),
-        show=lambda console: show_end(stage, run, episodes, done, console),
-        wide=True,
-        plot=plot if episodes else None,
-        draw=lambda path: draw_history(
-            episodes, path, target, f"{topology.name}: {run.policy}"
-        ),
-    )
+    if plot is not None and episodes:
+        draw_history(episodes, plot, target, f"{topology.name}: {run.policy}")
+    if json:
+        print_json(rehearsal_report(stage, run, seed, episodes, done))
+    else:
+        show_end(stage, run, episodes, done)
     if done is None:
         raise typer.Exit(_INTERRUPTED)
 

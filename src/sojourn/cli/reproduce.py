@@ -12,7 +12,7 @@ from sojourn.cli.simulator import loading_simulator
 from sojourn.errors import BadInput
 from sojourn.experiments import names
 from sojourn.experiments.verdicts import listing, verdicts
-from sojourn.report.output import hand_over
+from sojourn.report.json.output import print_json
 from sojourn.report.plot.figure import figure
 from sojourn.report.plot.panels import draw_panels
 from sojourn.report.terminal.experiments import show_listing, show_verdicts
@@ -67,11 +67,10 @@ def reproduce(
     """
     if list_:
         listed = listing(_possible(engine))
-        hand_over(
-            as_json=json,
-            report=lambda: listed,
-            show=lambda console: show_listing(listed, console),
-        )
+        if json:
+            print_json(listed)
+        else:
+            show_listing(listed)
         return
     chosen = None if all_ else tuple(dict.fromkeys(name or ()))
     if chosen == ():
@@ -85,11 +84,10 @@ def reproduce(
     else:
         done = _run(chosen or names(), seed, out)
     report = verdicts(done, seed, engine)
-    hand_over(
-        as_json=json,
-        report=lambda: report,
-        show=lambda console: show_verdicts(report, out / "report.md", console),
-    )
+    if json:
+        print_json(report)
+    else:
+        show_verdicts(report, out / "report.md")
     if not all(one.outcome.holds for one in done):
         raise typer.Exit(DOES_NOT_HOLD)
 

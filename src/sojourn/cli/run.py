@@ -244,6 +244,6 @@ def _state(name: str, engine: str) -> Path:
 
 
 def _metrics(port: int, status: Callable[[], Status | None]) -> AbstractContextManager[object]:
-    from sojourn.report.prometheus import Metrics  # noqa: PLC0415 - slow to import
+    from sojourn.report.prometheus import serve_metrics  # noqa: PLC0415 - slow to import
 
-    return Metrics(port, status)
+    return serve_metrics(port, status)

@@ -1,6 +1,5 @@
 """`sojourn simulate`: the latency of an allocation, measured on the simulator."""
 
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, cast, get_args
@@ -17,8 +16,8 @@ from sojourn.cli.options.output import JsonOption
 from sojourn.cli.options.shapes import Shapes, ShapesOptions
 from sojourn.cli.simulator import loading_simulator
 from sojourn.errors import BadWorkload
+from sojourn.report.json.output import print_json
 from sojourn.report.json.plans import simulated_report
-from sojourn.report.output import hand_over
 from sojourn.report.parquet import roots_to_parquet
 from sojourn.report.plot.explanation import draw_simulated
 from sojourn.report.terminal.tables import show_simulated
@@ -83,8 +82,8 @@ def simulate(
         raise BadWorkload("--duration and --records are both given; a run ends by one of them")
     topology, counts = read_address(address, rate), read_allocation(allocation)
     workload = _workload(topology, shapes, dispatch, rates)
-    exported = nullcontext(_nothing) if export is None else roots_to_parquet(export)
-    with Progress(console=Console(stderr=True), transient=True) as bar, exported as write:
+    progress = Progress(console=Console(stderr=True), transient=True)
+    with progress as bar, roots_to_parquet(export) as write:
         task = bar.add_task(f"simulating {topology.name}", total=1.0)
 
         def each(part: float, roots: NDArray[np.void]) -> None:
@@ -100,17 +99,12 @@ def simulate(
             seed=seed,
             each=each,
         )
-    hand_over(
-        as_json=json,
-        report=lambda: simulated_report(done),
-        show=lambda console: show_simulated(topology, done, console),
-        plot=plot,
-        draw=lambda path: draw_simulated(topology, done, path),
-    )
-
-
-def _nothing(_part: float, _roots: NDArray[np.void]) -> None:
-    pass
+    if plot is not None:
+        draw_simulated(topology, done, plot)
+    if json:
+        print_json(simulated_report(done))
+    else:
+        show_simulated(topology, done)
 
 
 def _workload(

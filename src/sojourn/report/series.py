@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from math import fsum, isfinite, isnan, nan
+from typing import NamedTuple
 
 from sojourn.decide.target import Target
 from sojourn.knowledge import News, measured_s
@@ -22,8 +23,7 @@ _MOST_POINTS = 10_000
 _MOST_OPERATORS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorPoint:
+class OperatorPoint(NamedTuple):
     """The processors and the backlog of an operator at the end of a turn; NaN is unknown.
 
     *given* is its allocation in the turn, *running* and *wanted* are those of the engine,
@@ -39,18 +39,11 @@ class OperatorPoint:
     @classmethod
     def together(cls, several: Iterable["OperatorPoint"]) -> "OperatorPoint":
         """Return the sum of several operators, without unknown values."""
-        rows = ((o.given, o.running, o.wanted, o.called, o.backlog) for o in several)
-        return cls(*map(_sum, zip(*rows, strict=True)))
+        return cls(*map(_sum, zip(*several, strict=True)))
 
     def highest(self, later: "OperatorPoint") -> "OperatorPoint":
         """Return the maximum of this and a *later* point."""
-        return OperatorPoint(
-            _most(self.given, later.given),
-            _most(self.running, later.running),
-            _most(self.wanted, later.wanted),
-            _most(self.called, later.called),
-            _most(self.backlog, later.backlog),
-        )
+        return OperatorPoint(*map(_most, self, later))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

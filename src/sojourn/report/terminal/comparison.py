@@ -3,44 +3,41 @@
 from collections.abc import Sequence
 from math import isnan
 
-from rich.console import Console
 from rich.text import Text
 
 from sojourn.rehearsal import Stage
 from sojourn.report.comparison import HIGHEST, Outcome, dominating, unfinished
-from sojourn.report.terminal.console import say, table
+from sojourn.report.terminal.console import say, table, wide_console
 from sojourn.report.text import clock, duration, processors_text
 
 __all__ = ["show_comparison", "trade_off"]
 
 
-def show_comparison(
-    stage: Stage, outcomes: Sequence[Outcome], note: str, console: Console
-) -> None:
+def show_comparison(stage: Stage, outcomes: Sequence[Outcome]) -> None:
     """Print the results of each policy, and the front."""
     seeds = len(outcomes[0].scores)
     title = (
         f"{stage.topology.name} · {stage.target} · {clock(stage.lasts_s)} of load, "
         f"{seeds} seed{'s' * (seeds != 1)}"
     )
-    say(console, title, "bold")
+    say(title, "bold")
     heads = ["outside", "processor-hours", "changes", f"worst {stage.target.statistic}"]
     late = any(map(unfinished, outcomes))
-    made = table(["policy", "starts with"], [*heads, *["unfinished"] * late])
+    right = [*heads, *["unfinished"] * late]
+    made = table("policy", "starts with", *right, right=right)
     for outcome in outcomes:
         cells = [*_cells(outcome), *[str(unfinished(outcome))] * late]
         made.add_row(*map(Text, cells))
-    console.print(made)
-    say(console)
-    say(console, f"front       {trade_off(outcomes)}")
+    wide_console().print(made)
+    say()
+    say(f"front       {trade_off(outcomes)}")
     if any(outcome.policy == HIGHEST for outcome in outcomes):
         say(
-            console,
             f"starts      {HIGHEST} with what the highest rate needs, others with what the "
             "first rate needs",
         )
-    if note:
-        say(console, f"note        {note}")
+    if note := stage.unmet:
+        say(f"note        {note}")
 
 
 def trade_off(outcomes: Sequence[Outcome]) -> str:

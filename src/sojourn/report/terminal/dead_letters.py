@@ -5,12 +5,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from sojourn.escaped import escaped
-from sojourn.report.terminal.console import TABLE_WIDTH, wide_console
+from sojourn.report.terminal.console import TABLE_WIDTH, table, wide_console
 
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.dead_letters import DeadLetter
@@ -22,14 +20,12 @@ _COLUMNS = ("position", "at", "operator", "stream", "tries", "came from", "error
 
 def print_letters(letters: "list[DeadLetter]") -> None:
     """Print a table with a row for each."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in _COLUMNS:
-        table.add_column(name, no_wrap=name != "error")
+    made = table(*_COLUMNS, wrapped=["error"])
     for letter in letters:
         cells = (letter.position, _time(letter.at_s), letter.operator, letter.stream,
                  letter.tries, letter.came_from, _first_line(letter.error))  # fmt: skip
-        table.add_row(*(Text(escaped(str(cell))) for cell in cells))
-    wide_console(TABLE_WIDTH).print(table)
+        made.add_row(*(Text(escaped(str(cell))) for cell in cells))
+    wide_console(TABLE_WIDTH).print(made)
 
 
 def print_letter(letter: "DeadLetter") -> None:

@@ -27,6 +27,7 @@ _MOST_OPERATORS, _MOST_CHANGES = 8, 5
 _LABEL, _LEAST_WIDTH, _WIDEST_BAR = 18, 20, 24
 # Terminals with at least this many lines have higher charts.
 _HIGH = 38
+_NUMBERS = ("processors", "busy", "waiting")
 _FULL = 0.95
 _LATELY = 6
 # The least time range of charts of a loop without an end.
@@ -99,7 +100,7 @@ class View:
         yield from self._changes
 
     def _operators(self) -> Table:
-        made = table(["operator"], ["processors", "busy", "waiting"], ["", "sends to"])
+        made = table("operator", *_NUMBERS, "", "sends to", right=_NUMBERS)
         names = list(self._topology.operator)
         if self._last is not None and len(names) > _MOST_OPERATORS:
             most = self._last.running.allocation

@@ -3,31 +3,28 @@
 from collections.abc import Sequence
 from math import isnan
 
-from rich.console import Console
-
 from sojourn.history import Run
 from sojourn.knowledge import Episode
 from sojourn.rehearsal import Rehearsal, Stage
-from sojourn.report.tally import Tally
 from sojourn.report.terminal.console import say
-from sojourn.report.terminal.history import show_tally
+from sojourn.report.terminal.history import show_totals
 from sojourn.report.text import clock, duration, processors_text
+from sojourn.report.totals import Totals
 from sojourn.report.turns import turns
 
 __all__ = ["show_begin", "show_end"]
 
 
-def show_begin(stage: Stage, run: Run, console: Console) -> None:
+def show_begin(stage: Stage, run: Run) -> None:
     """Print what is rehearsed."""
-    say(console, f"{stage.topology.name} · {run.policy}", "bold")
+    say(f"{stage.topology.name} · {run.policy}", "bold")
     say(
-        console,
         f"{clock(stage.lasts_s)} of load; starts at {stage.rates.at(0.0):.4g} per s with "
         f"{processors_text(run.plan.allocation)}",
     )
     if note := stage.unmet:
-        say(console, f"note        {note}")
-    say(console)
+        say(f"note        {note}")
+    say()
 
 
 def show_end(
@@ -35,26 +32,24 @@ def show_end(
     run: Run,
     episodes: Sequence[Episode],
     rehearsal: Rehearsal | None,
-    console: Console,
 ) -> None:
     """Print the results; None as *rehearsal* if it was interrupted."""
-    say(console)
+    say()
     if rehearsal is None:
         at_s = episodes[-1].observation.at_s if episodes else 0.0
         reached = f"{clock(at_s)} of {clock(stage.lasts_s)}"
-        say(console, f"interrupted at {reached}, so there is no score")
+        say(f"interrupted at {reached}, so there is no score")
     else:
         score = rehearsal.score
         late = f", {score.unfinished} roots not completed" if score.unfinished else ""
         say(
-            console,
             f"score       outside {stage.target} for {score.outside:.1%} of the time{late}; "
             f"{score.processor_hours:.2f} processor-hours",
         )
         if not isnan(score.worst_s):
             worst = f"{stage.target.statistic} {duration(score.worst_s)}"
-            say(console, f"worst       {worst}, in windows of {stage.window_s:g} s")
-    tally = Tally(run.topology, run.target)
+            say(f"worst       {worst}, in windows of {stage.window_s:g} s")
+    totals = Totals(run.topology, run.target)
     for turn in turns(episodes, stage.target.statistic):
-        tally.count(turn)
-    show_tally(console, tally)
+        totals.count(turn)
+    show_totals(totals)

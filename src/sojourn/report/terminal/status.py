@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
 from sojourn.engine import Health
-from sojourn.report.terminal.console import line
+from sojourn.report.terminal.console import line, table
 from sojourn.report.text import clock, duration, processors_text
 from sojourn.service.status import DecisionStatus, OperatorStatus, Status
 
@@ -61,15 +60,12 @@ def _latency(status: Status) -> Text:
 
 
 def _operators(operators: Mapping[str, OperatorStatus]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("operator", no_wrap=True)
-    for name in ("processors", "per s", "busy", "service", "waits", "backlog", "restarts"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("sends to", no_wrap=True)
+    right = ("processors", "per s", "busy", "service", "waits", "backlog", "restarts")
+    made = table("operator", *right, "sends to", right=right)
     for name, operator in operators.items():
         wanted, running, busy = operator.wanted, operator.running, operator.utilisation
         both = f"{wanted}" if running in (wanted, None) else f"{running} of {wanted}"
-        table.add_row(
+        made.add_row(
             Text(name),
             Text(both, style="" if running in (wanted, None) else "yellow"),
             _number(operator.arrivals_per_s),
@@ -82,7 +78,7 @@ def _operators(operators: Mapping[str, OperatorStatus]) -> Table:
             Text(str(operator.restarts or "")),
             Text(", ".join(operator.sends_to)),
         )
-    return table
+    return made
 
 
 def _decision(decision: DecisionStatus) -> Text:

@@ -10,7 +10,7 @@ from sojourn.knowledge import Episode, Knowledge, PredictionError, measured_s
 from sojourn.report.turns import Turn
 from sojourn.topology import Topology
 
-__all__ = ["Judged", "Tally"]
+__all__ = ["Judged", "Totals"]
 
 # Not changes, and not recommendations.
 _NONE = ("hold", "told")
@@ -29,7 +29,7 @@ class Judged:
     above_s: float = 0.0
 
 
-class Tally:
+class Totals:
     """The summary of turns, counted one by one.
 
     Each turn is compared with its own target, or with that of the run if it has none.
