@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from sojourn.cli.options.completion import histories
 from sojourn.cli.options.output import JsonOption
@@ -29,37 +29,33 @@ _OFTEN = 100
 def history(
     file: Annotated[
         Path | None,
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help="History file (default: that of the application that runs, or ran last).",
         ),
     ] = None,
     app: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--app",
             metavar="NAME",
             help="The history of this application, running or not.",
             autocompletion=histories,
         ),
     ] = None,
-    run: Annotated[
-        int | None, typer.Option(help="Number of the run (default: the last).")
-    ] = None,
-    last: Annotated[int, typer.Option(min=0, help="Lines to show; 0 for all.")] = 50,
+    run: Annotated[int | None, Option(help="Number of the run (default: the last).")] = None,
+    last: Annotated[int, Option(min=0, help="Lines to show; 0 for all.")] = 50,
     every: Annotated[
-        bool, typer.Option("--all", help="Print one line per turn, without folding.")
+        bool, Option("--all", help="Print one line per turn, without folding.")
     ] = False,
     decisions: Annotated[
-        bool, typer.Option("--decisions", help="Leave out the turns that change nothing.")
+        bool, Option("--decisions", help="Leave out the turns that change nothing.")
     ] = False,
     plot: Annotated[
-        Path | None,
-        typer.Option(metavar="OUT.png", help="Plot the whole run as PNG, SVG or PDF."),
+        Path | None, Option(metavar="OUT.png", help="Plot the whole run as PNG, SVG or PDF.")
     ] = None,
     html: Annotated[
-        Path | None,
-        typer.Option(metavar="OUT.html", help="Write the whole run as an HTML page."),
+        Path | None, Option(metavar="OUT.html", help="Write the whole run as an HTML page.")
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -46,6 +46,9 @@ class OperatorPoint(NamedTuple):
         return OperatorPoint(*map(_most, self, later))
 
 
+_NOTHING = OperatorPoint()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """A turn, or several consecutive ones; unknown values are NaN, a gap in charts.
@@ -77,33 +80,27 @@ class Point:
 
     def then(self, later: "Point") -> "Point":
         """Return this and the *later* point as one: the mean load, the maximum of the rest."""
-        both = (self, later)
-        known = [each for each in both if isfinite(each.arrivals_per_s)]
+        known = [each for each in (self, later) if isfinite(each.arrivals_per_s)]
         lasted_s = fsum(each.lasted_s for each in known)
         same = self if self.statistic == later.statistic else later
-        names = {**self.operators, **later.operators}
-        nothing = OperatorPoint()
-        return Point(
+        return replace(
+            later,
             since_s=self.since_s,
-            at_s=later.at_s,
             arrivals_per_s=fsum(e.arrivals_per_s * e.lasted_s for e in known) / lasted_s
             if lasted_s > 0
             else nan,
-            statistic=later.statistic,
             measured_s=_most(same.measured_s, later.measured_s),
             expected_s=_most(same.expected_s, later.expected_s),
             processors=max(self.processors, later.processors),
-            after=later.after,
             outside=self.outside + later.outside,
             turns=self.turns + later.turns,
-            target=later.target,
             unusable=later.unusable if len(known) == 0 else None,
             commits=self.commits + later.commits,
             operators={
-                name: self.operators.get(name, nothing).highest(
-                    later.operators.get(name, nothing)
+                name: self.operators.get(name, _NOTHING).highest(
+                    later.operators.get(name, _NOTHING)
                 )
-                for name in names
+                for name in {**self.operators, **later.operators}
             },
         )
 
@@ -116,11 +113,7 @@ class Course:
     """
 
     def __init__(
-        self,
-        target: Target | None,
-        *,
-        window_s: float | None = None,
-        most: int = _MOST_POINTS,
+        self, target: Target | None, *, window_s: float | None = None, most: int = _MOST_POINTS
     ) -> None:
         self.target = target
         self.points: deque[Point] = deque()
@@ -173,9 +166,8 @@ class Course:
         if len(most) > _MOST_OPERATORS:
             large = set(sorted(most, key=lambda name: -most[name])[: _MOST_OPERATORS - 1])
         rest = [name for name in most if name not in large]
-        nothing = OperatorPoint()
         curves = {
-            name: [each.operators.get(name, nothing) for each in self.points]
+            name: [each.operators.get(name, _NOTHING) for each in self.points]
             for name in most
             if name in large
         }

@@ -66,16 +66,6 @@ class Totals:
         """The prediction errors of the latency, and of each operator."""
         return {**({"latency": self.error} if self.error else {}), **self.errors}
 
-    @property
-    def measured(self) -> int:
-        """The turns in which the statistic of their target was measured."""
-        return sum(judged.measured for judged in self.judged.values())
-
-    @property
-    def above(self) -> int:
-        """The turns in which it was above the target."""
-        return sum(judged.above for judged in self.judged.values())
-
     def count(self, turn: Turn) -> None:
         """Count the next turn."""
         episode, cost = turn.episode, turn.episode.cost

@@ -21,9 +21,9 @@ from typer.testing import CliRunner
 
 import sojourn as sj
 from live_engine import LiveSimulator
+from sojourn.act.choice import read_choice
 from sojourn.cli import app
 from sojourn.cli.options.letters import Letters
-from sojourn.cli.options.policy import read_choice
 from sojourn.errors import BadFile, EngineError
 from sojourn.plan import Plan
 from sojourn.report.prometheus import serve_metrics
@@ -286,7 +286,7 @@ def test_in_a_terminal_top_goes_on_until_it_is_interrupted(vld, monkeypatch):
             raise KeyboardInterrupt
         vld.scale({"match": 10 + len(waits)})
 
-    monkeypatch.setattr(import_module("sojourn.cli.top"), "sleep", wait)
+    monkeypatch.setattr(import_module("sojourn.report.terminal.status"), "sleep", wait)
     printed = said("top")
     assert waits == [1.0] * 3
     assert printed.count("sends to") >= 3
@@ -299,7 +299,7 @@ def test_top_ends_with_the_application(tmp_path, monkeypatch):
     with ExitStack() as running:
         running.enter_context(listening(tmp_path))
         monkeypatch.setattr(
-            import_module("sojourn.cli.top"), "sleep", lambda _s: running.close()
+            import_module("sojourn.report.terminal.status"), "sleep", lambda _s: running.close()
         )
         assert said("top").endswith("vld has ended\n")
 
@@ -307,7 +307,7 @@ def test_top_ends_with_the_application(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("terminal", "vld")
 def test_top_that_is_refused_says_so(places, monkeypatch):
     monkeypatch.setattr(
-        import_module("sojourn.cli.top"),
+        import_module("sojourn.report.terminal.status"),
         "sleep",
         lambda _s: (places / "vld" / "token").write_text("not it"),
     )

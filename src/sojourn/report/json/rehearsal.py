@@ -18,11 +18,7 @@ _ESTIMATED = ("outside", "processor_hours", "changes", "worst_s", "unfinished")
 
 
 def rehearsal_report(
-    stage: Stage,
-    run: Run,
-    seed: int,
-    episodes: Sequence[Episode],
-    rehearsal: Rehearsal | None,
+    stage: Stage, run: Run, seed: int, episodes: Sequence[Episode], rehearsal: Rehearsal | None
 ) -> dict[str, Any]:
     """Return what `rehearse` prints."""
     totals = Totals(run.topology, run.target)

@@ -10,13 +10,17 @@ from rich.text import Text
 
 from sojourn.report.text import printable
 
-__all__ = ["TABLE_WIDTH", "line", "print_table", "say", "table", "wide_console"]
+__all__ = [
+    "FULL", "TABLE_WIDTH", "busy_text", "line", "print_table", "say", "table", "wide_console",
+]  # fmt: skip
 
 # Without a terminal lines are not wrapped: tools search them.
 _WIDEST = 10_000
 # Tables with long text are wrapped at this width.
 TABLE_WIDTH = 200
 _RULED = 100
+# A utilisation above this is shown in red.
+FULL = 0.95
 
 
 def wide_console(width: int = _WIDEST) -> Console:
@@ -33,6 +37,13 @@ def say(text: str = "", style: str | None = None) -> None:
 def line(text: str, style: str = "") -> Text:
     """Return a line that is cut at the width of the terminal."""
     return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis")
+
+
+def busy_text(utilisation: float | None) -> Text:
+    """Return the part of the time that processors are busy, in red if they are full."""
+    if utilisation is None:
+        return Text()
+    return Text(f"{min(utilisation, 1.0):.0%}", style="red" if utilisation >= FULL else "")
 
 
 def table(*names: str, right: Collection[str] = (), wrapped: Collection[str] = ()) -> Table:

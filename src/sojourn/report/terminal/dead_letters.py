@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from sojourn.escaped import escaped
+from sojourn.report.json.output import picked
 from sojourn.report.terminal.console import TABLE_WIDTH, table, wide_console
 
 if TYPE_CHECKING:  # Kafka's client is optional
@@ -22,8 +23,9 @@ def print_letters(letters: "list[DeadLetter]") -> None:
     """Print a table with a row for each."""
     made = table(*_COLUMNS, wrapped=["error"])
     for letter in letters:
+        error = (letter.error.splitlines() or [""])[0]
         cells = (letter.position, _time(letter.at_s), letter.operator, letter.stream,
-                 letter.tries, letter.came_from, _first_line(letter.error))  # fmt: skip
+                 letter.tries, letter.came_from, error)  # fmt: skip
         made.add_row(*(Text(escaped(str(cell))) for cell in cells))
     wide_console(TABLE_WIDTH).print(made)
 
@@ -47,13 +49,8 @@ def letter_json(letter: "DeadLetter") -> dict[str, Any]:
     return {
         "position": letter.position,
         "at": _time(letter.at_s),
-        "operator": letter.operator,
-        "stream": letter.stream,
-        "tries": letter.tries,
-        "came_from": letter.came_from,
-        "record": letter.record,
-        "error": letter.error,
-        "traceback": letter.traceback,
+        **picked(letter, "operator", "stream", "tries", "came_from", "record"),
+        **picked(letter, "error", "traceback"),
         "key": _content(letter.key),
         "payload": _content(letter.value),
         "cut": letter.cut,
@@ -77,7 +74,3 @@ def _content(value: bytes | None) -> str | None:
 
 def _time(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")
-
-
-def _first_line(text: str) -> str:
-    return next(iter(text.splitlines()), "")

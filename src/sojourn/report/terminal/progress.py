@@ -8,7 +8,9 @@ from time import monotonic
 
 import typer
 
-__all__ = ["working"]
+from sojourn.errors import BadInput
+
+__all__ = ["loading_simulator", "working"]
 
 # A line that disappears sooner only flickers.
 _SOON_S, _EVERY_S = 1.0, 0.5
@@ -44,3 +46,15 @@ def working(text: str) -> Iterator[Callable[[str], None]]:
     finally:
         ended.set()
         thread.join()
+
+
+@contextmanager
+def loading_simulator() -> Iterator[None]:
+    """Show that the simulator is loaded, and say what to install if numba is missing."""
+    try:
+        with working("loading the simulator"):
+            yield
+    except ImportError as error:
+        raise BadInput(
+            "the simulator needs numba, which is not installed; install sojourn[simulate]"
+        ) from error

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from math import copysign, inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -31,7 +31,7 @@ def show_prediction(prediction: Prediction) -> None:
     say(f"{prediction.processors} processors, mean {duration(prediction.mean_s)}")
     say(
         f"completion  mean {duration(prediction.completion_mean_s)}  "
-        f"std {duration(prediction.std_s)}\n            {percentiles}",
+        f"std {duration(prediction.std_s)}\n            {percentiles}"
     )
     if prediction.computing is not None:
         say(f"cores       {prediction.computing}")
@@ -47,21 +47,9 @@ def show_simulated(topology: Topology, simulated: "Simulated") -> None:
     try:
         # in the simulator every processor has its own core
         alone = replace(topology, cores=None)
-        said: Prediction | None = predict(alone, simulated.allocation)
+        predicted_s = _latencies(predict(alone, simulated.allocation))
     except UnstableStation:
-        said = None
-    measured = {
-        "mean": simulated.mean_s,
-        "completion": simulated.completion_mean_s,
-        "std": simulated.std_s,
-        **simulated.percentiles_s,
-    }
-    predicted_s = said and {
-        "mean": said.mean_s,
-        "completion": said.completion_mean_s,
-        "std": said.std_s,
-        **said.percentiles_s,
-    }
+        predicted_s = {}
     rows = [
         (
             name,
@@ -72,13 +60,13 @@ def show_simulated(topology: Topology, simulated: "Simulated") -> None:
             if predicted_s and value.value
             else "",
         )
-        for name, value in measured.items()
+        for name, value in _latencies(simulated).items()
     ]
     heads = ("simulated", "95 %", "gigk predicts", "error")
     _show_table("latency", [""], heads, rows)
     say(
         f"{simulated.roots} roots, {simulated.visits} visits in {simulated.simulated_s:.4g} s "
-        f"simulated, {simulated.wall_s:.3g} s real; measured after {simulated.warm_up_s:.4g} s",
+        f"simulated, {simulated.wall_s:.3g} s real; measured after {simulated.warm_up_s:.4g} s"
     )
 
 
@@ -110,16 +98,18 @@ def show_explanation(explanation: Explanation) -> None:
     if explanation.neighbours:
         _show_neighbours(explanation)
     room, floor = explanation.headroom, duration(explanation.floor_s)
-    say(
-        f"headroom    arrivals can grow by a factor of {room.factor:.4g}, then {room.binds}",
-    )
+    say(f"headroom    arrivals can grow by a factor of {room.factor:.4g}, then {room.binds}")
     say(f"floor       {floor}: the lowest mean with any number of processors")
 
 
+def _latencies(of: "Prediction | Simulated") -> dict[str, Any]:
+    """Return the latencies by name; those of a simulation are intervals."""
+    whole = {"mean": of.mean_s, "completion": of.completion_mean_s, "std": of.std_s}
+    return {**whole, **of.percentiles_s}
+
+
 def _show_operators(
-    title: str,
-    operators: Mapping[str, OperatorFigures],
-    mean_s: float,
+    title: str, operators: Mapping[str, OperatorFigures], mean_s: float
 ) -> None:
     rows = []
     for name, operator in operators.items():
@@ -158,10 +148,7 @@ def _show_neighbours(explanation: Explanation) -> None:
 
 
 def _show_table(
-    title: str,
-    left: Collection[str],
-    right: Collection[str],
-    rows: Iterable[tuple[str, ...]],
+    title: str, left: Collection[str], right: Collection[str], rows: Iterable[tuple[str, ...]]
 ) -> None:
     console, made = Console(), table(*left, *right, right=right)
     for row in rows:
