@@ -13,44 +13,61 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar, Self
 
-from sojourn.app.application import App
 from sojourn.app.loading import load
 from sojourn.engine import Cost, Engine, kafka
 from sojourn.errors import EngineError
-from sojourn.experiments.bench import Conditions, EngineFactory
+from sojourn.experiments.bench import Bench, Conditions, EngineFactory
+from sojourn.experiments.pace import Pace
 from sojourn.experiments.sent_load import LEAD_S, Offered, sources
 from sojourn.experiments.time_scale import as_described, sped_up
 from sojourn.measure.report import Pull
 from sojourn.plan import Node, Plan
+from sojourn.service.engines import launcher
 from sojourn.spark.offered_load import Load
 from sojourn.spark.producer import LoadProcess
+from sojourn.spark.settings import SparkSettings
 from sojourn.topology import Topology
 from sojourn.topology.file import write_topology
 
-__all__ = ["MakeEngine", "on_spark"]
+__all__ = ["on_spark", "spark_bench"]
 
 # The first records are slow, as Java warms up. It is warm when no more records wait than there
 # are processors; with too few processors this may never happen.
 _WARM_S, _WARMEST_S = 2.0, 20.0
 _LOOK_S, _LATE_S = 0.5, 0.05
 _PATIENCE_S = 60.0
-
-
-MakeEngine = Callable[[App, str, Path], Engine]
-"""Makes an engine for an application at an address, which may keep its state in a folder."""
+# Longer than any run: at the end of a batch an operator pauses for half a second.
+_BATCH_S = 86400.0
 
 
 def on_spark(
-    make: MakeEngine,
-    faster: Mapping[str, float],
-    looked: Callable[[], None] = lambda: None,
+    faster: Mapping[str, float], looked: Callable[[], None] = lambda: None
 ) -> EngineFactory:
     """Return a factory of engines that run topologies *faster*, by their names.
 
-    Each engine is made with *make*, on brokers that no other run uses: random numbers depend on
-    the names of topics. *looked* is called after each look.
+    Each engine has a broker that no other run uses: random numbers depend on the names of
+    topics. *looked* is called after each look.
     """
-    return partial(_Faster, make, faster, looked)
+    return partial(_Faster, faster, looked)
+
+
+def spark_bench(pace: Pace, seed: int, looked: Callable[[], None]) -> Bench:
+    """Return the bench of an experiment at its *pace*, beside the simulator if it is there."""
+    try:
+        from sojourn.experiments.on_simulator import alike  # noqa: PLC0415 - numba is optional
+    except ImportError:
+        beside = None
+    else:
+        beside = alike(pace.faster)
+    return Bench(
+        engine=on_spark(pace.faster, looked),
+        seed=seed,
+        minutes_s=pace.minutes_s,
+        days=1,
+        on=f"on Spark, {pace.said}",
+        caveat=pace.caveat,
+        beside=beside,
+    )
 
 
 @dataclass(slots=True)
@@ -58,7 +75,6 @@ class _Faster:
     """An engine whose clock runs faster; as in a simulation, it stops between two looks."""
 
     name: ClassVar[str] = "Spark"
-    make: MakeEngine
     faster: Mapping[str, float]
     looked: Callable[[], None]
     conditions: Conditions
@@ -97,7 +113,10 @@ class _Faster:
             write_topology(running, address)
             app = load(str(address))
             offered = tuple(sources(app, topology, workload, self._times))
-            engine = stack.enter_context(self.make(app, str(address), folder / "state"))
+            settings = SparkSettings(batch_s=_BATCH_S)
+            launch, state = launcher("spark"), folder / "state"
+            made = launch(app, str(address), settings, state, lambda _line: None)
+            engine = stack.enter_context(made)
             engine.start(running, plan)
             access, seed = kafka(engine), self.conditions.seed
             clients = dict(access.clients)

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
 
 from sojourn.errors import BadInput
+from sojourn.experiments import experiment
 from sojourn.experiments.published_drs import EVERY_S
-from sojourn.experiments.span import Span
+from sojourn.experiments.span import Span, reallocating
 
 __all__ = ["LEAST_LOOK_S", "WITHIN_S", "Leg", "Pace"]
 
@@ -73,6 +74,30 @@ class Pace:
                 f"write --within {least}m or more"
             )
         return cls(legs=tuple(_leg(span, faster, look_s) for span in spans))
+
+    @classmethod
+    def chosen(
+        cls, names: Sequence[str] | None, *, faster: float | None, within_s: float | None
+    ) -> "dict[str, Pace]":
+        """Return the pace of each of these experiments; None are all that can be run.
+
+        Raise `BadInput` if one cannot be run in real time, or not at that pace.
+        """
+        if faster is not None and not 0 < faster < inf:
+            raise BadInput(f"--faster {faster:g} is not positive; write more than 0")
+        possible = reallocating()
+        for name in names or ():
+            experiment(name)
+            if name not in possible:
+                raise BadInput(
+                    f"{name} is not about re-allocation and runs on the simulator only; "
+                    f"on Spark there are {', '.join(possible)}"
+                )
+        within_s = WITHIN_S if within_s is None else within_s
+        return {
+            name: cls.of(possible[name].spans, faster=faster, within_s=within_s)
+            for name in names or possible
+        }
 
     @property
     def faster(self) -> dict[str, float]:

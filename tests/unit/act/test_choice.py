@@ -1,10 +1,10 @@
 import pytest
 
+from sojourn.act.choice import PolicyChoice, read_choice, read_choices
 from sojourn.act.policy import policy
 from sojourn.act.policy.drs.holt import Holt
 from sojourn.act.policy.drs.quiet_hours import QuietHours
 from sojourn.act.policy.threshold import Threshold
-from sojourn.cli.options.policy import Choice, read_choice, read_choices
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput, UnknownPolicy
 
@@ -13,7 +13,7 @@ TARGET = Target("p95", 3.0)
 
 def test_a_policy_is_told_what_was_given_and_keeps_the_rest():
     plain = policy("drs", target=TARGET, most=9)
-    assert Choice(name="drs").made(TARGET, 9) == (
+    assert PolicyChoice(name="drs").made(TARGET, 9) == (
         plain,
         "drs, p95 ≤ 3 s, at most 9 processors",
     )
