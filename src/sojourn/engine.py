@@ -6,7 +6,6 @@ functions below use it, and raise `EngineError` if the engine does not have it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Protocol, Self, TypeAlias, runtime_checkable
 
 from sojourn.errors import BadAllocation, EngineError
@@ -106,12 +105,7 @@ class Engine(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_exception: object) -> None: ...
 
 
 def check_plan(plan: Plan, topology: Topology, nodes: Sequence[Node]) -> None:

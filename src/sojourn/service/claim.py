@@ -6,7 +6,6 @@ import tempfile
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from sojourn.app.names import check_name
@@ -49,12 +48,7 @@ class Claim:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self._clean()
         # the lock file stays: a lock on a deleted file would not keep others out
         if self._lock is not None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from math import inf
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 
 from sojourn.errors import BadFile
@@ -37,12 +36,7 @@ class Logs:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         for tail in self._tails.values():
             tail.close()
 

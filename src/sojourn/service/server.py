@@ -6,7 +6,6 @@ import socketserver
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from sojourn.errors import BadInput, EngineError, SojournError
@@ -42,12 +41,7 @@ class Server:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

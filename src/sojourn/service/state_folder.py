@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from sojourn.durable_file import write_durably
@@ -46,12 +45,7 @@ class StateFolder:
         write_durably(self.path / _MARK, json.dumps(mark).encode(), mode=0o600)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from pyspark.sql import SparkSession
@@ -205,12 +204,7 @@ class SparkEngine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.stop()
 
     # -- beside it ------------------------------------------------------------------------
