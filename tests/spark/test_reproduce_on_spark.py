@@ -39,11 +39,11 @@ def run(jars):  # noqa: ARG001 - skips where there is no Java
     before, looks, pulls = folders(), [], []
     engines = on_spark({"chain": FASTER}, lambda: looks.append(1))
     with engines(Conditions(workload=DOUBLES, seed=1)) as engine:
-        with pytest.raises(EngineError, match="nothing runs"):
+        with pytest.raises(EngineError, match="nothing is running"):
             engine.observe(1.0)
         engine.start(CHAIN, Plan.here(STARTED))
         assert engine.now_s == 0.0
-        with pytest.raises(EngineError, match="chain runs already"):
+        with pytest.raises(EngineError, match="chain is already running"):
             engine.start(CHAIN, Plan.here(STARTED))
         for number in range(1, 7):
             pulls.append(engine.observe(engine.now_s + MINUTE_S))

@@ -13,8 +13,7 @@ from sojourn.cli.options.completion import operators_with_logs
 from sojourn.errors import BadInput, BadTarget
 from sojourn.measure.duration import read_duration_s
 from sojourn.service.entry import find
-from sojourn.service.log_times import time_s
-from sojourn.service.logs import Logs, log_files
+from sojourn.service.logs import Logs, log_files, time_s
 from sojourn.topology.check import shown
 
 __all__ = ["logs"]

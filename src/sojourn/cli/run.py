@@ -26,7 +26,7 @@ from sojourn.measure.duration import read_positive_s
 from sojourn.report.events import AsJson, ForPeople
 from sojourn.service.assumptions import Assumptions
 from sojourn.service.engines import launcher
-from sojourn.service.first_plan import bounded, first_allocation
+from sojourn.service.first_plan import bounded, first_plan
 from sojourn.service.floor import floor_warning
 from sojourn.service.folders import state_folder
 from sojourn.service.orders import LoopSettings, Orders
@@ -133,7 +133,7 @@ def run(
         )
     begin = read_allocation(",".join(start)) if start else {}
     most, notes = bounded(what.topology, begin, max_processors)
-    first_allocation(what.topology, begin, most)  # checked before anything starts
+    first_plan(what.topology, begin, most)  # checked before anything starts
     notes += [*what.guesses, floor_warning(what.topology, target, what.known)]
     now = datetime.now().astimezone()
     loop = LoopSettings(

@@ -102,7 +102,7 @@ class _Faster:
     def start(self, topology: Topology, plan: Plan) -> None:
         """Start a stand-in for *topology* and its load; return when the clock starts."""
         if self._engine is not None:
-            raise EngineError(f"{topology.name} runs already; stop it before starting again")
+            raise EngineError(f"{topology.name} is already running; stop it first")
         workload = self.conditions.workload
         workload.check(topology)
         self._times = self.faster.get(topology.name, 1.0)
@@ -160,7 +160,7 @@ class _Faster:
 
     def _running(self) -> Engine:
         if self._engine is None:
-            raise EngineError("nothing runs; start it first")
+            raise EngineError("nothing is running; call start() first")
         return self._engine
 
 

@@ -109,7 +109,11 @@ class Completion:
             known = grown
             if moved <= _SETTLED:
                 return known
-        raise EndlessLoop(component, _MOST_GENERATIONS)
+        raise EndlessLoop(
+            f"the loop through {', '.join(component)} still has records after "
+            f"{_MOST_GENERATIONS} generations, so its completion cannot be computed; "
+            "lower the mean numbers emitted inside it"
+        )
 
     def _solved(self, component: tuple[str, ...], queues: _Queues, served: _Served) -> _Served:
         """Return the completions within a loop that does not branch.

@@ -10,9 +10,9 @@ from typing import Self
 
 from sojourn.app.names import check_name
 from sojourn.errors import BadFile
+from sojourn.file_lock import FileLock
 from sojourn.service.entry import ENTRY, TOKEN, Entry
 from sojourn.service.folders import places, private_folder
-from sojourn.service.lock import take
 
 __all__ = ["Claim"]
 
@@ -25,35 +25,31 @@ class Claim:
     """Holds the name of an application while it runs.
 
     The lock ends with the process, however that ends; files of a dead process are removed.
-    Raise `EngineError` on entering if the application runs already.
+    Raise `EngineError` on entering if the application is already running.
     """
 
     def __init__(self, name: str, *, address: str, state: Path, logs: Path) -> None:
         check_name("name", name)
         self._name, self._address, self._state, self._logs = name, address, state, logs
-        self._lock: int | None = None
 
     def __enter__(self) -> Self:
         place = private_folder(places()[0])
         self.folder = private_folder(place / self._name)
-        self._lock = take(
-            self.folder / _LOCK,
-            f"{self._name} runs already, pid {{pid}}; stop that one first (Ctrl-C there, "
-            "or `kill {pid}`), or give the application another name",
+        self._lock = FileLock(self.folder / _LOCK)
+        self._lock.take_or_refuse(
+            f"{self._name} is already running",
+            "stop it first (Ctrl-C there, or kill it), or give the application another name",
         )
         try:
             self._open()
         except BaseException:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise
         return self
 
     def __exit__(self, *_exception: object) -> None:
         self._clean()
-        # the lock file stays: a lock on a deleted file would not keep others out
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._lock.release()
 
     def _open(self) -> None:
         self._clean()

@@ -1,15 +1,15 @@
-"""The topology and allocation that an application starts with, before measurements."""
+"""The topology and the plan that an application starts with, before measurements."""
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sojourn.app.application import App
 from sojourn.plan import Plan
 from sojourn.service.orders import checked_allocation
 from sojourn.topology import Topology
 
-__all__ = ["FirstAllocation", "bounded", "first_allocation", "first_topology", "guesses"]
+__all__ = ["bounded", "first_plan", "first_topology", "guesses"]
 
 # The default of --max-processors.
 _PER_CORE, _LEAST_MOST = 16, 32
@@ -86,26 +86,13 @@ def bounded(
     return most, [f"at most {most} processors ({each}; --max-processors changes it)"]
 
 
-@dataclass(frozen=True, slots=True)
-class FirstAllocation:
-    """The *processors* that an application starts with, and a text that says why."""
-
-    processors: dict[str, int]
-    said: str
-
-    @property
-    def plan(self) -> Plan:
-        """The plan that the engine starts with."""
-        return Plan.here(self.processors, reason=self.said)
-
-
-def first_allocation(
+def first_plan(
     topology: Topology,
     asked: Mapping[str, int],
     most: int | None,
     last: Mapping[str, int] | None = None,
-) -> FirstAllocation:
-    """Return the processors *asked* for; else those of the *last* run, else the fewest.
+) -> Plan:
+    """Return the plan with what was *asked* for, else that of the *last* run, else the fewest.
 
     Those of the last run are cut to the current bounds. Raise `BadAllocation` if those asked
     for are outside the bounds.
@@ -129,7 +116,7 @@ def first_allocation(
         for why, names in groups.items()
         if names
     ]
-    return FirstAllocation(processors, "; ".join(said))
+    return Plan.here(processors, reason="; ".join(said))
 
 
 def _bounded(topology: Topology, name: str, processors: int) -> int:

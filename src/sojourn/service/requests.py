@@ -6,8 +6,7 @@ from typing import Any
 from sojourn.decide.target import Target
 from sojourn.engine import kafka
 from sojourn.errors import BadAllocation, BadInput, BadTarget
-from sojourn.service.status import Status
-from sojourn.service.status_json import to_json
+from sojourn.service.status import Status, to_json
 from sojourn.service.supervisor import Supervisor
 from sojourn.topology.check import shown
 

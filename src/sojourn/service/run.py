@@ -17,7 +17,7 @@ from sojourn.last_allocation import last_allocation
 from sojourn.plan import Plan
 from sojourn.service.claim import Claim
 from sojourn.service.entry import Entry
-from sojourn.service.first_plan import first_allocation
+from sojourn.service.first_plan import first_plan
 from sojourn.service.interrupts import Interrupts
 from sojourn.service.orders import LoopSettings, MakePolicy
 from sojourn.service.output import Output
@@ -96,16 +96,16 @@ def run_application(settings: RunSettings, output: Output) -> int:
                 if isinstance(engine, LeavesProcesses):
                     engine.await_unused()
                 state.forget()
-            first = first_allocation(
+            first = first_plan(
                 settings.topology,
                 settings.start,
                 settings.loop.most,
                 last_allocation(state.path),
             )
             with engine, interrupts.deaf_afterwards():
-                output.starting(name, engine.name, first.said)
-                engine.start(settings.topology, first.plan)
-                history.begin(_begun(settings, first.plan))
+                output.starting(name, engine.name, first.reason)
+                engine.start(settings.topology, first)
+                history.begin(_begun(settings, first))
                 supervisor = Supervisor(engine, settings.topology, settings.make, settings.loop)
                 watch = _Watch(supervisor, output, history, decisions)
                 interrupts.breaks = watch.asked_to_end

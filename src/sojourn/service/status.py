@@ -1,10 +1,11 @@
-"""The status of a running application, for `top`, `ps` and Prometheus."""
+"""The status of a running application, for `top`, `ps` and Prometheus, and its JSON."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from math import isfinite
+from typing import Any, TypeVar
 
 from sojourn.decide.target import Target
 from sojourn.engine import Health, health
@@ -19,10 +20,18 @@ __all__ = [
     "Measured",
     "OperatorStatus",
     "Status",
+    "from_json",
     "status",
+    "to_json",
 ]
 
 _MOST_DECISIONS = 10
+# The fields of `Health` in the JSON.
+_HEALTH = (
+    "restarts", "replayed", "retried", "dead_letters", "failure", "no_broker_s", "notices"
+)  # fmt: skip
+
+_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +92,7 @@ class Status:
     max_processors: int | None
     deciding: str
     why: str
+    warning: str = ""
     every_s: float
     at_s: float
     allocation: Mapping[str, int]
@@ -93,7 +103,6 @@ class Status:
     changes: int
     decisions: Sequence[DecisionStatus]
     health: Health
-    warning: str = ""
     history: str | None = None
 
     @property
@@ -162,7 +171,7 @@ def status(
         now="" if last is None else last.decision.reason,
         usable=last is None or last.observation.usable,
         changes=supervisor.changes,
-        decisions=tuple(decisions),
+        decisions=list(decisions),
         health=state,
         history=history,
     )
@@ -197,7 +206,7 @@ def _operator(
         running=health.running.get(name),
         min_processors=operator.min_processors,
         max_processors=operator.max_processors,
-        sends_to=tuple(operator.emits),
+        sends_to=list(operator.emits),
         restarts=health.restarts.get(name, 0),
     )
     if measured is None:
@@ -216,3 +225,43 @@ def _operator(
 
 def _known(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) else None
+
+
+def to_json(status: Status) -> dict[str, Any]:
+    """Return the JSON of a status."""
+    told = asdict(status)
+    health, history = told["health"], told.pop("history")
+    told["health"] = {name: health[name] for name in _HEALTH}
+    told["health"]["notices"] = list(health["notices"])
+    told["inner_topics"] = {"records": health["held_records"], "bytes": health["held_bytes"]}
+    return told if history is None else told | {"history": history}
+
+
+def from_json(told: Mapping[str, Any]) -> Status:
+    """Return the status in its JSON.
+
+    That of an earlier version may have fewer fields, that of a later version more.
+    """
+    held = told.get("inner_topics") or {}
+    health = {
+        **told["health"],
+        "notices": tuple(told["health"].get("notices", ())),
+        "held_records": held.get("records"),
+        "held_bytes": held.get("bytes"),
+    }
+    records = {
+        "target": _record(Target, told["target"]),
+        "measured": _record(Measured, told["measured"]),
+        "operators": {
+            name: _record(OperatorStatus, o) for name, o in told["operators"].items()
+        },
+        "decisions": [_record(DecisionStatus, each) for each in told["decisions"]],
+        "health": _record(Health, health),
+    }
+    return _record(Status, {**told, **records})
+
+
+def _record(kind: type[_Record], told: Mapping[str, Any]) -> _Record:
+    """Return a record from the fields that are there."""
+    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    return kind(**{name: told[name] for name in names if name in told})

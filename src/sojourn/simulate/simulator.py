@@ -75,7 +75,7 @@ class Simulator:
     def start(self, topology: Topology, plan: Plan) -> None:
         """Begin at time 0."""
         if self._run is not None:
-            raise EngineError(f"{topology.name} runs already; stop it before starting again")
+            raise EngineError(f"{topology.name} is already running; stop it first")
         check_plan(plan, topology, self.nodes)
         self._plan = plan
         self._run = Simulation(
@@ -168,7 +168,7 @@ class Simulator:
 
     def _running(self) -> Simulation:
         if self._run is None:
-            raise EngineError("nothing runs; start it first")
+            raise EngineError("nothing is running; call start() first")
         return self._run
 
     def _operator(self, name: str) -> OperatorReport:

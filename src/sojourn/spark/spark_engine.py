@@ -129,7 +129,7 @@ class SparkEngine:
     def start(self, topology: Topology, plan: Plan) -> None:
         """Start all that it takes, and return when every operator can take records."""
         if self._stack is not None:
-            raise EngineError(f"{topology.name} runs already; stop it before starting again")
+            raise EngineError(f"{topology.name} is already running; stop it first")
         check_plan(plan, topology, self.nodes)
         self._layout.app.check()
         self._topology, self._plan = topology, plan
@@ -511,5 +511,5 @@ class SparkEngine:
 
     def _running(self) -> tuple[ExitStack, Topology]:
         if self._stack is None or self._topology is None:
-            raise EngineError("nothing runs; start it first")
+            raise EngineError("nothing is running; call start() first")
         return self._stack, self._topology

@@ -411,7 +411,7 @@ def test_a_second_run_of_the_name_is_refused():
     with started() as process:
         done = run("--for", "1s")
         assert done.exit_code == 3
-        assert f"vld runs already, pid {process.pid}" in done.stderr
+        assert f"vld is already running, pid {process.pid}" in done.stderr
     assert run("--for", "1s").exit_code == 0  # the first was killed: what it left is cleaned
 
 

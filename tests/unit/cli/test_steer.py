@@ -33,8 +33,7 @@ from sojourn.service.logs import Tail
 from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
-from sojourn.service.status import LatestDecisions, Measured, status
-from sojourn.service.status_json import from_json, to_json
+from sojourn.service.status import LatestDecisions, Measured, from_json, status, to_json
 from sojourn.service.supervisor import Supervisor
 
 VLD = sj.read_topology(Path(__file__).parents[3] / "examples" / "vld.yaml")
@@ -209,7 +208,7 @@ def test_of_several_one_is_named(tmp_path, vld):
     with listening(tmp_path, "votes") as votes:
         done = run("pause")
         assert done.exit_code == 2
-        assert "2 applications run: vld, votes; choose one: --app vld" in done.stderr
+        assert "2 applications are running: vld, votes; choose one: --app vld" in done.stderr
         said("pause", "--app", "votes")
         assert (vld.mode.name, votes.mode.name) == ("active", "paused")
 

@@ -47,49 +47,39 @@ class FlinkSettings:
     """The published options, with the published defaults."""
 
     # utilization.target
-    utilisation: Annotated[float, "part of the time that an operator should be busy"] = 0.7
+    utilisation: Annotated[float, "target utilisation of an operator"] = 0.7
     # target.utilization.boundary
-    boundary: Annotated[float, "how far from it an operator may be without a change"] = 0.3
+    boundary: Annotated[float, "allowed deviation from the target utilisation"] = 0.3
     # catch-up.duration
-    catch_up_s: Annotated[
-        float, "time in which lag is worked off; with 0 it does not count"
-    ] = 1800.0
+    catch_up_s: Annotated[float, "time to clear lag; 0 ignores lag"] = 1800.0
     # restart.time
-    restart_s: Annotated[float, "how long a change is expected to stop everything"] = 300.0
+    restart_s: Annotated[float, "expected restart time of a change"] = 300.0
     # restart.time-tracking.enabled
-    track_restarts: Annotated[bool, "the longest measured stop counts instead of that"] = False
+    track_restarts: Annotated[bool, "use the longest measured restart time instead"] = False
     # restart.time-tracking.limit
-    longest_restart_s: Annotated[float, "no measured stop counts for more"] = 900.0
+    longest_restart_s: Annotated[float, "upper limit for a measured restart time"] = 900.0
     # metrics.window
-    window_s: Annotated[float, "time over which is averaged what is measured"] = 900.0
+    window_s: Annotated[float, "time over which measurements are averaged"] = 900.0
     # stabilization.interval
-    stabilisation_s: Annotated[float, "after a change nothing is measured for this time"] = (
-        300.0
-    )
+    stabilisation_s: Annotated[float, "time after a change without measurements"] = 300.0
     # scale-down.interval
-    scale_down_s: Annotated[float, "how long fewer must be recommended without a break"] = (
-        3600.0
-    )
+    scale_down_s: Annotated[float, "time for which fewer must be recommended"] = 3600.0
     # scale-down.max-factor
-    most_down: Annotated[float, "part of its processors that an operator may lose at once"] = (
-        0.6
-    )
+    most_down: Annotated[float, "fraction of its processors an operator may lose"] = 0.6
     # scale-up.max-factor
-    most_up: Annotated[float, "how many times its processors it may get on top"] = 100_000.0
+    most_up: Annotated[float, "multiple of its processors an operator may gain"] = 100_000.0
     # vertex.min-parallelism
-    fewest: Annotated[int, "processors of an operator at least"] = 1
+    fewest: Annotated[int, "minimum processors of an operator"] = 1
     # vertex.max-parallelism
-    largest: Annotated[int, "processors of an operator at most"] = 200
+    largest: Annotated[int, "maximum processors of an operator"] = 200
     # backlog-processing.lag-threshold
-    backlog_s: Annotated[float, "with more lag than this nothing is too many"] = 300.0
+    backlog_s: Annotated[float, "lag above which nothing is scaled down"] = 300.0
     # observed-true-processing-rate.lag-threshold
-    observed_lag_s: Annotated[float, "with more lag the served rate may be the capacity"] = 30.0
+    observed_lag_s: Annotated[float, "lag above which the served rate is the capacity"] = 30.0
     # observed-true-processing-rate.switch-threshold
-    observed_switch: Annotated[
-        float, "it is, if service times say this part more than is served"
-    ] = 0.15
+    observed_switch: Annotated[float, "if that is lower by this fraction than computed"] = 0.15
     # observed-true-processing-rate.min-observations
-    observed_least: Annotated[int, "after so many observations with such a lag"] = 2
+    observed_least: Annotated[int, "observations with such a lag that this requires"] = 2
 
     @property
     def upper(self) -> float:
@@ -118,7 +108,7 @@ class FlinkSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flink:
-    """Keeps operators busy for a part of their time, and changes them seldom."""
+    """Keeps operators near a target utilisation, and changes them rarely."""
 
     most: int | None = None
     settings: FlinkSettings = field(default_factory=FlinkSettings)

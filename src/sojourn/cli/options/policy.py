@@ -38,7 +38,7 @@ def _read_policy(
     t_ra: Annotated[
         str | None,
         Option(
-            metavar="TIME", help="drs: least time between two changes that can wait (T_ra)."
+            metavar="TIME", help="drs: minimum time between changes that are not urgent (T_ra)."
         ),
     ] = None,
     drain: Annotated[
