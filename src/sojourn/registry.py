@@ -31,10 +31,7 @@ def is_outside(name: str) -> bool:
 
 
 def find(package: str, kind: str, name: str) -> object:
-    """Return the module *name* of *package*, or what is at `package.module:name`.
-
-    Raise like `find_outside`.
-    """
+    """Return the module *name* of *package*, or what `find_outside` returns."""
     known = names(package)
     if name in known:
         return import_module(f"{package}.{name}")

@@ -50,6 +50,11 @@ class Goal:
     nodes: Nodes | None = None
     model: str = "gigk"
 
+    @property
+    def statistic(self) -> str:
+        """The statistic of the target; the mean if there is none."""
+        return self.target.statistic if self.target else "mean"
+
     def __str__(self) -> str:
         most = "" if self.most is None else f"{self.most} processors"
         return " with at most ".join(str(part) for part in (self.target, most) if part)
@@ -105,14 +110,13 @@ def aim(
 
 def _with_needs(topology: Topology, needs: Mapping[str, int]) -> Topology:
     """Return *topology* with `min_processors` at what operators need, within their bounds."""
-    operators = []
-    for operator in topology.operators:
-        least = max(operator.min_processors, needs.get(operator.name, 1))
-        most = operator.most_processors
-        operators.append(
-            replace(operator, min_processors=least if most is None else min(least, most))
+    least = {o.name: max(o.min_processors, needs.get(o.name, 1)) for o in topology.operators}
+    return topology.with_operators(
+        *(
+            replace(o, min_processors=min(least[o.name], o.most_processors or least[o.name]))
+            for o in topology.operators
         )
-    return replace(topology, operators=tuple(operators))
+    )
 
 
 def _planned(topology: Topology, goal: Goal) -> dict[str, int]:
@@ -160,14 +164,10 @@ def _unbound(
     topology: Topology, goal: Goal, needs: Mapping[str, int], name: str
 ) -> dict[str, int]:
     """Return the plan without the operator's bound, and then apply the bound."""
-    operators = tuple(
-        replace(operator, max_processors=None, hottest_key=0.0)
-        if operator.name == name
-        else operator
-        for operator in topology.operators
-    )
-    allocation = aim(replace(topology, operators=operators), goal, needs).allocation
-    most = topology.operator[name].most_processors or allocation[name]
+    operator = topology.operator[name]
+    unbound = topology.with_operators(replace(operator, max_processors=None, hottest_key=0.0))
+    allocation = aim(unbound, goal, needs).allocation
+    most = operator.most_processors or allocation[name]
     return {**allocation, name: min(allocation[name], most)}
 
 

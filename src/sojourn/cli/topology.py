@@ -10,7 +10,7 @@ from sojourn.app.address import is_application, load_here, topology_at, with_rat
 from sojourn.cli.options.address import RateOptions
 from sojourn.cli.options.completion import topologies
 from sojourn.errors import BadInput
-from sojourn.history.measured import measured_topology
+from sojourn.history.reader import measured_topology
 from sojourn.report.terminal.progress import working
 from sojourn.service.histories import find_history
 from sojourn.topology.file import topology_text, write_topology

@@ -55,7 +55,9 @@ class Claim:
         self._clean()
         self.socket = self._short_enough(self.folder / _SOCKET)
         self.token = secrets.token_hex(32)
-        _write_private(self.folder / TOKEN, self.token)
+        exclusive = os.O_CREAT | os.O_WRONLY | os.O_EXCL
+        with os.fdopen(os.open(self.folder / TOKEN, exclusive, 0o600), "w") as file:
+            file.write(self.token)
         Entry(
             name=self._name,
             pid=os.getpid(),
@@ -91,8 +93,3 @@ class Claim:
                 "set TMPDIR or XDG_RUNTIME_DIR to a folder with a shorter path",
             )
         return short
-
-
-def _write_private(path: Path, text: str) -> None:
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)

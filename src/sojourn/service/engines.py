@@ -31,7 +31,6 @@ class Launch(Protocol):
         keeps its checkpoints in *state*, and reports a slow start to *progress*. Raise
         `EngineError` if something is missing.
         """
-        ...
 
 
 def names() -> tuple[str, ...]:

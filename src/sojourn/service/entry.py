@@ -79,10 +79,7 @@ def running() -> dict[str, tuple[Path, Entry]]:
 
 
 def find(name: str | None = None) -> tuple[Path, Entry]:
-    """Return the running application *name*; without a name, the only one.
-
-    Raise `EngineError` if it does not run, `BadInput` if several run.
-    """
+    """Return the running application *name*; without a name, the only one."""
     if name is not None:
         return _named(name)
     found = running()

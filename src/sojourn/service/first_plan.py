@@ -36,14 +36,10 @@ def first_topology(app: App, rates: Mapping[str, float]) -> Topology:
     }
     known = {source: rates.get(source, _PER_S) for source in app.sources}
     topology = app.topology(known, measured=guessed)
-    fixed = {name for name, operator in app.operators.items() if operator.native}
-    operators = tuple(
-        replace(operator, max_processors=operator.min_processors)
-        if operator.name in fixed
-        else operator
-        for operator in topology.operators
+    fixed = [topology.operator[name] for name, o in app.operators.items() if o.native]
+    return topology.with_operators(
+        *(replace(operator, max_processors=operator.min_processors) for operator in fixed)
     )
-    return replace(topology, operators=operators)
 
 
 def guesses(app: App, rates: Mapping[str, float]) -> list[str]:
@@ -100,7 +96,11 @@ def first_plan(
     fewest = {operator.name: operator.min_processors for operator in topology.operators}
     least = checked_allocation(topology, fewest, asked, most) if asked else fewest
     before = {name: n for name, n in (last or {}).items() if name in least.keys() - asked}
-    bounded = {name: _bounded(topology, name, n) for name, n in before.items()}
+    bounded = {
+        name: max(operator.min_processors, min(n, operator.max_processors or n))
+        for name, n in before.items()
+        for operator in (topology.operator[name],)
+    }
     processors = _fitted(least, least | bounded, most)
     kept = {name for name, n in before.items() if processors[name] == n}
     groups = {
@@ -117,12 +117,6 @@ def first_plan(
         if names
     ]
     return Plan.here(processors, reason="; ".join(said))
-
-
-def _bounded(topology: Topology, name: str, processors: int) -> int:
-    operator = topology.operator[name]
-    most = operator.max_processors
-    return max(operator.min_processors, processors if most is None else min(processors, most))
 
 
 def _fitted(

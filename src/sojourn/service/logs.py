@@ -85,10 +85,7 @@ class Tail:
             self._file.seek(_start_of_last(self._file, lines))
 
     def new(self, *, unfinished: bool = False) -> Iterator[str]:
-        """Yield the lines that are new since the last call, escaped for a terminal.
-
-        A line without its newline is left for later, unless *unfinished*.
-        """
+        """Yield the new lines, escaped; one without its newline only if *unfinished*."""
         self._reopen_if_replaced()
         while block := self._file.read(_BLOCK):
             *whole, self._rest = (self._rest + block).split(b"\n")

@@ -47,10 +47,7 @@ class StateFolder:
         self._lock.release()
 
     def forget(self) -> None:
-        """Delete everything but the history and the locks.
-
-        A lock on a deleted file would not keep others out.
-        """
+        """Delete all but the history and the locks: a deleted lock keeps nobody out."""
         kept = {_MARK, _LOCK, _LOCK_OF_ENGINE}
         for found in self.path.iterdir():
             if found.name in kept or found.name.startswith(self.history.name):

@@ -2,14 +2,14 @@
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, TypeVar
 
 from sojourn.decide.target import Target
 from sojourn.engine import Health, health
-from sojourn.knowledge import Episode, Knowledge, News, measured_s
+from sojourn.knowledge import Episode, News, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.model.network import PERCENTILES
 from sojourn.service.supervisor import Supervisor
@@ -26,6 +26,10 @@ __all__ = [
 ]
 
 _MOST_DECISIONS = 10
+# What is measured of an operator.
+_MEASURED = (
+    "backlog", "arrivals_per_s", "served_per_s", "service_s", "wait_s", "utilisation"
+)  # fmt: skip
 # The fields of `Health` in the JSON.
 _HEALTH = (
     "restarts", "replayed", "retried", "dead_letters", "failure", "no_broker_s", "notices"
@@ -143,13 +147,13 @@ class LatestDecisions:
 
 
 def status(
-    supervisor: Supervisor,
-    decisions: Sequence[DecisionStatus] = (),
-    history: str | None = None,
+    supervisor: Supervisor, decisions: Sequence[DecisionStatus] = (), history: str | None = None
 ) -> Status:
     """Return the status."""
     orders, mode, known = supervisor.orders, supervisor.mode, supervisor.knowledge
-    seen, state = _last_usable(known), health(supervisor.engine)
+    usable = (e.observation for e in reversed(known.episodes) if e.observation.usable)
+    seen = next(usable, Observation.unusable(0.0, 0.0, "nothing was measured yet"))
+    state = health(supervisor.engine)
     allocation = dict(supervisor.engine.plan.allocation)
     last = known.episodes[-1] if known.episodes else None
     return Status(
@@ -177,13 +181,6 @@ def status(
     )
 
 
-def _last_usable(known: Knowledge) -> Observation:
-    for episode in reversed(known.episodes):
-        if episode.observation.usable:
-            return episode.observation
-    return Observation.unusable(0.0, 0.0, "nothing was measured yet")
-
-
 def _measured(seen: Observation, target: Target) -> Measured:
     return Measured(
         at_s=seen.at_s,
@@ -201,25 +198,17 @@ def _operator(
     supervisor: Supervisor, name: str, wanted: int | None, seen: Observation, health: Health
 ) -> OperatorStatus:
     operator, measured = supervisor.topology.operator[name], seen.operators.get(name)
-    known = OperatorStatus(
+    values: dict[str, Any] = {}
+    if measured is not None:
+        values = {each: _known(getattr(measured, each)) for each in _MEASURED}
+    return OperatorStatus(
         wanted=wanted,
-        running=health.running.get(name),
+        running=health.running.get(name, measured.running if measured else None),
         min_processors=operator.min_processors,
         max_processors=operator.max_processors,
         sends_to=list(operator.emits),
         restarts=health.restarts.get(name, 0),
-    )
-    if measured is None:
-        return known
-    return replace(
-        known,
-        running=measured.running if known.running is None else known.running,
-        backlog=measured.backlog,
-        arrivals_per_s=_known(measured.arrivals_per_s),
-        served_per_s=_known(measured.served_per_s),
-        service_s=_known(measured.service_s),
-        wait_s=_known(measured.wait_s),
-        utilisation=_known(measured.utilisation),
+        **values,
     )
 
 
@@ -238,10 +227,7 @@ def to_json(status: Status) -> dict[str, Any]:
 
 
 def from_json(told: Mapping[str, Any]) -> Status:
-    """Return the status in its JSON.
-
-    That of an earlier version may have fewer fields, that of a later version more.
-    """
+    """Return the status in its JSON, which another version may have written."""
     held = told.get("inner_topics") or {}
     health = {
         **told["health"],

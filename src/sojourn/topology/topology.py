@@ -35,10 +35,7 @@ _MOST_ERLANGS = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """A stream of root records that arrive from outside.
-
-    *into* is one operator, or the share of each operator.
-    """
+    """A stream of root records from outside, *into* one operator or a share into each."""
 
     name: str
     per_s: float
@@ -340,6 +337,11 @@ class Topology:
     def branches(self) -> bool:
         """Whether some record may have several children."""
         return any(o.branches and self.rates[o.name] > 0 for o in self.operators)
+
+    def with_operators(self, *changed: Operator) -> "Topology":
+        """Return the same topology with *changed* operators instead of those of their name."""
+        operators = {**self.operator, **{operator.name: operator for operator in changed}}
+        return replace(self, operators=tuple(operators.values()))
 
     def scaled(self, factor: float) -> "Topology":
         """Return the same topology with *factor* times the arrival rates."""

@@ -450,3 +450,13 @@ def test_cores_say_nothing_of_what_a_record_takes_by_itself():
     alone = topology(NO_STREAMS, cpu_s=0.01)
     assert replace(alone, cores=1).loads == alone.loads
     assert replace(alone, cores=1).scaled(2).cores == 1
+
+
+def test_operators_are_replaced_by_those_of_their_name():
+    before = topology({"a": {"b": 1}, "b": {}})
+    slower = replace(before.operator["b"], service_s=7.0)
+    after = before.with_operators(slower)
+    assert list(after.operator) == ["a", "b"]
+    assert after.operator["b"] is slower
+    assert after.operator["a"] is before.operator["a"]
+    assert before.with_operators() == before

@@ -44,4 +44,3 @@ class Policy(Protocol):
 
     def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return what there should be from now on."""
-        ...

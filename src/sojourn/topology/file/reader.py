@@ -6,7 +6,6 @@ line.
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
@@ -182,12 +181,11 @@ def _compose(text: str, source: str) -> yaml.Node | None:
 
 
 def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        twins = [
-            name for name, times in Counter(name for name, _ in pairs).items() if times > 1
-        ]
-        raise ValueError(f"the name {shown(twins[0])} occurs twice in one object")
+    made: dict[str, object] = {}
+    for name, value in pairs:
+        if name in made:
+            raise ValueError(f"the name {shown(name)} occurs twice in one object")
+        made[name] = value
     return made
 
 
