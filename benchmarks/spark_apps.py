@@ -6,8 +6,8 @@ Operators get 1 to --most processors each (native ones keep theirs), so long as 
 Python operators are at most one more than there are cores. One start; allocations are applied
 live, one after the other, there and back again, while samples arrive as a Poisson stream.
 Printed are the mean of what roots take (the sojourns of all records of a tree added up) with
-its 95 % interval over blocks, and what the model predicts from rates, service times, variability
-and cores as measured over all. The default run takes ten minutes for `vld`.
+its 95 % interval over blocks, and what the model predicts from rates, service times,
+variability and cores as measured over all. The default run takes ten minutes for `vld`.
 """
 
 import argparse

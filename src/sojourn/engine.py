@@ -6,7 +6,6 @@ functions below use it, and raise `EngineError` if the engine does not have it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Protocol, Self, TypeAlias, runtime_checkable
 
 from sojourn.errors import BadAllocation, EngineError
@@ -60,22 +59,18 @@ class Engine(Protocol):
     @property
     def name(self) -> str:
         """The name in messages: Spark, the simulator."""
-        ...
 
     @property
     def now_s(self) -> float:
         """The engine's clock."""
-        ...
 
     @property
     def nodes(self) -> Sequence[Node]:
         """The machines for processors."""
-        ...
 
     @property
     def plan(self) -> Plan:
         """The plan that was started or applied last; empty before the start."""
-        ...
 
     def start(self, topology: Topology, plan: Plan) -> None:
         """Start *topology* with *plan*.
@@ -83,14 +78,12 @@ class Engine(Protocol):
         Raise `EngineError` if it is already running, and `BadAllocation` if the plan does not
         match its operators and nodes.
         """
-        ...
 
     def observe(self, until_s: float) -> Pull:
         """Wait until *until_s* on the engine's clock; return the counters since the last look.
 
         It does not wait for late reports: they are part of the next look.
         """
-        ...
 
     def apply(self, plan: Plan) -> Cost:
         """Change the running application, and return the cost.
@@ -98,20 +91,13 @@ class Engine(Protocol):
         Applying a plan twice has no further effect. No record may be lost. Raise
         `BadAllocation`, and change nothing, if *plan* does not match operators and nodes.
         """
-        ...
 
     def stop(self) -> None:
         """Stop the application; no effect if it is not running."""
-        ...
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_exception: object) -> None: ...
 
 
 def check_plan(plan: Plan, topology: Topology, nodes: Sequence[Node]) -> None:
@@ -119,12 +105,10 @@ def check_plan(plan: Plan, topology: Topology, nodes: Sequence[Node]) -> None:
     check_allocation(topology, plan.allocation)
     names = [node.name for node in nodes]
     for operator, on in plan.placement.items():
-        for node in on:
-            if node not in names:
-                raise BadAllocation(
-                    f"{operator}: there is no node {shown(node)}; place it on "
-                    f"{' or '.join(names)}"
-                )
+        for node in on.keys() - names:
+            raise BadAllocation(
+                f"{operator}: there is no node {shown(node)}; place it on {' or '.join(names)}"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +159,6 @@ class HasHealth(Protocol):
 
     def health(self) -> Health:
         """Return its health."""
-        ...
 
 
 @runtime_checkable
@@ -184,11 +167,9 @@ class Drains(Protocol):
 
     def drain(self, progress: Progress) -> None:
         """Take no more records, finish those in progress, and commit."""
-        ...
 
     def uncommitted(self) -> int:
         """Return how many records in progress would be repeated if it stopped now."""
-        ...
 
 
 @runtime_checkable
@@ -197,7 +178,6 @@ class HasKafka(Protocol):
 
     def kafka(self) -> KafkaAccess:
         """Return how to connect to it."""
-        ...
 
 
 @runtime_checkable
@@ -206,7 +186,6 @@ class LeavesProcesses(Protocol):
 
     def await_unused(self) -> None:
         """Wait until no process of an earlier run uses the state."""
-        ...
 
 
 def health(engine: Engine) -> Health:

@@ -1,47 +1,42 @@
 """Everything sojourn raises.
 
 SojournError
-├── BadInput                 the input is not valid
-│   ├── BadFile              a file that cannot be opened, or is not YAML or JSON
-│   ├── BadTopology          a topology that is not valid, with the place in it
-│   │   ├── UnknownField     a field that the format does not have
-│   │   ├── MissingField     a field that the format requires
-│   │   ├── WrongType        a value of the wrong type, such as text for a number
-│   │   ├── BadNumber        negative, NaN, infinite, or out of its range
-│   │   ├── BadName          an operator or arrival without a valid name
-│   │   ├── UnknownOperator  records sent to an operator that does not exist
-│   │   ├── BadShares        shares or probabilities with a wrong sum
-│   │   ├── BadBounds        min_processors above max_processors
-│   │   ├── NoArrivals       no records arrive from outside
-│   │   └── UnstableLoop     a loop that multiplies its own records
-│   ├── BadApplication       an operator, a stream or a function that is not valid
-│   │   └── BadSchema        a schema that Spark does not accept
-│   ├── BadRecord            a record that does not fit its schema
-│   ├── BadAllocation        operators missing, unknown, without processors or on no node
-│   ├── BadTarget            a target that is not a positive time
-│   ├── BadTopic             a topic, or a number of partitions, that Kafka rejects
-│   ├── BadCalibration       measurements that no calibration can be fitted to
-│   ├── BadWorkload          a distribution, or a rate, that cannot be simulated
-│   ├── UnknownEngine        no engine of that name
-│   ├── UnknownModel         no station model of that name
-│   ├── UnknownPolicy        no policy of that name
-│   └── UnknownPlacer        no placer of that name
-├── EngineError              the running system failed, or did not answer
-│   ├── ApplicationStopped   a record, or too many failures, stopped the application
-│   ├── BrokerAway           no Kafka broker answers; the application waits
-│   ├── NoJava               Java is not found, or too old
-│   ├── JarsMissing          jars could not be downloaded
-│   └── BrokerFailed         the broker did not start, rejected a request, or exited
-└── CannotBeDone             the input is valid, but there is no solution
-    ├── UnstableStation      records arrive faster than the processors serve them
-    ├── HotKey               one key has more records than one processor can serve
-    ├── TooFewCores          the load needs more cores than there are
-    ├── TooFewProcessors     fewer processors than needed to keep up
-    ├── BoundTooLow          max_processors below what is needed to keep up
-    ├── TargetBelowFloor     no number of processors reaches the target
-    ├── TargetOutOfReach     the allowed processors do not reach the target
-    ├── EndlessLoop          a branching loop whose gain is too close to 1
-    └── Extrapolated         a calibration used outside the range it was fitted to
+├── BadInput                     the input is not valid
+│   ├── BadPlace                 input that is not valid at a place
+│   │   ├── BadFile              a file that cannot be opened, or is not YAML or JSON
+│   │   ├── BadTopology          a topology that is not valid
+│   │   │   ├── BadField         a field that is missing, or that the format does not have
+│   │   │   ├── WrongType        a value of the wrong type, such as text for a number
+│   │   │   ├── BadNumber        negative, NaN, infinite, or outside its bounds
+│   │   │   ├── BadName          an operator or arrival without a valid name
+│   │   │   ├── UnknownOperator  records sent to an operator that does not exist
+│   │   │   ├── NoArrivals       no records arrive from outside
+│   │   │   └── UnstableLoop     a loop that multiplies its own records
+│   │   └── BadApplication       an operator, a stream or a function that is not valid
+│   │       └── BadSchema        a schema that Spark does not accept
+│   ├── BadRecord                a record that does not fit its schema
+│   ├── BadAllocation            operators missing, unknown, without processors or on no node
+│   ├── BadTarget                a target that is not a positive time
+│   ├── BadTopic                 a topic, or a number of partitions, that Kafka rejects
+│   ├── BadCalibration           measurements that no calibration can be fitted to
+│   ├── BadWorkload              a distribution, or a rate, that cannot be simulated
+│   └── UnknownName              no engine, station model, policy or placer of that name
+├── EngineError                  the running system failed, or did not answer
+│   ├── ApplicationStopped       a record, or too many failures, stopped the application
+│   ├── BrokerAway               no Kafka broker answers; the application waits
+│   ├── NoJava                   Java is not found, or too old
+│   ├── JarsMissing              jars could not be downloaded
+│   └── BrokerFailed             the broker did not start, rejected a request, or exited
+└── CannotBeDone                 the input is valid, but there is no solution
+    ├── UnstableStation          records arrive faster than the processors serve them
+    ├── HotKey                   one key has more records than one processor can serve
+    ├── TooFewCores              the load needs more cores than there are
+    ├── TooFewProcessors         fewer processors than needed to keep up
+    ├── BoundTooLow              max_processors below what is needed to keep up
+    ├── TargetBelowFloor         no number of processors reaches the target
+    ├── TargetOutOfReach         the allowed processors do not reach the target
+    ├── EndlessLoop              a branching loop whose gain is too close to 1
+    └── Extrapolated             a calibration used outside the range it was fitted to
 
 Errors keep their values as arguments, so they pickle, and format them in `__str__`.
 """
@@ -51,49 +46,14 @@ from collections.abc import Mapping
 from sojourn.escaped import escaped
 
 __all__ = [
-    "ApplicationStopped",
-    "BadAllocation",
-    "BadApplication",
-    "BadBounds",
-    "BadCalibration",
-    "BadFile",
-    "BadInput",
-    "BadName",
-    "BadNumber",
-    "BadRecord",
-    "BadSchema",
-    "BadShares",
-    "BadTarget",
-    "BadTopic",
-    "BadTopology",
-    "BadWorkload",
-    "BoundTooLow",
-    "BrokerAway",
-    "BrokerFailed",
-    "CannotBeDone",
-    "EndlessLoop",
-    "EngineError",
-    "Extrapolated",
-    "HotKey",
-    "JarsMissing",
-    "MissingField",
-    "NoArrivals",
-    "NoJava",
-    "SojournError",
-    "TargetBelowFloor",
-    "TargetOutOfReach",
-    "TooFewCores",
-    "TooFewProcessors",
-    "UnknownEngine",
-    "UnknownField",
-    "UnknownModel",
-    "UnknownOperator",
-    "UnknownPlacer",
-    "UnknownPolicy",
-    "UnstableLoop",
-    "UnstableStation",
-    "WrongType",
-]
+    "ApplicationStopped", "BadAllocation", "BadApplication", "BadCalibration", "BadField",
+    "BadFile", "BadInput", "BadName", "BadNumber", "BadPlace", "BadRecord", "BadSchema",
+    "BadTarget", "BadTopic", "BadTopology", "BadWorkload", "BoundTooLow", "BrokerAway",
+    "BrokerFailed", "CannotBeDone", "EndlessLoop", "EngineError", "Extrapolated", "HotKey",
+    "JarsMissing", "NoArrivals", "NoJava", "SojournError", "TargetBelowFloor",
+    "TargetOutOfReach", "TooFewCores", "TooFewProcessors", "UnknownName", "UnknownOperator",
+    "UnstableLoop", "UnstableStation", "WrongType",
+]  # fmt: skip
 
 
 class SojournError(Exception):
@@ -121,10 +81,9 @@ class BrokerAway(EngineError):
 
     def __init__(self, away_s: float) -> None:
         super().__init__(away_s)
-        self.away_s = away_s
 
     def __str__(self) -> str:
-        minutes, seconds = divmod(round(self.away_s), 60)
+        minutes, seconds = divmod(round(self.args[0]), 60)
         return f"no Kafka broker has answered for {minutes}:{seconds:02} min; waiting for one"
 
 
@@ -169,42 +128,36 @@ class BrokerFailed(EngineError):
         return "\n  ".join([said, *map(escaped, self.log)])
 
 
-class BadFile(BadInput):
-    """A file that cannot be opened, or is not YAML or JSON."""
+class BadPlace(BadInput):
+    """Input that is not valid at a *place*: a file, a field, an operator."""
 
-    def __init__(self, source: str, problem: str, way_out: str) -> None:
-        super().__init__(source, problem, way_out)
+    def __init__(self, place: str, problem: str, way_out: str) -> None:
+        super().__init__(place, problem, way_out)
+        self.place, self.problem, self.way_out = place, problem, way_out
 
     def __str__(self) -> str:
-        source, problem, way_out = self.args
-        return escaped(f"{source}: {problem}; {way_out}")
+        return escaped(f"{self.place}: {self.problem}; {self.way_out}")
 
 
-class BadTopology(BadInput):
+class BadFile(BadPlace):
+    """A file that cannot be opened, or is not YAML or JSON."""
+
+
+class BadTopology(BadPlace):
     """A topology that is not valid.
 
     *place* is the dotted path in the file format; the same names are used in Python.
     *source* is the file, with its line where known, and empty in Python.
     """
 
-    def __init__(
-        self, place: str, problem: str, way_out: str, *, value: object = None, source: str = ""
-    ) -> None:
-        super().__init__(place, problem, way_out)
-        self.place, self.problem, self.way_out = place, problem, way_out
-        self.value, self.source = value, source
+    source = ""
 
     def __str__(self) -> str:
-        where = f"{self.source}: {self.place}" if self.source else self.place
-        return escaped(f"{where}: {self.problem}; {self.way_out}")
+        return escaped(f"{self.source}: " if self.source else "") + super().__str__()
 
 
-class UnknownField(BadTopology):
-    """A field that the format does not have."""
-
-
-class MissingField(BadTopology):
-    """A field that the format requires."""
+class BadField(BadTopology):
+    """A field that is missing, or that the format does not have."""
 
 
 class WrongType(BadTopology):
@@ -212,7 +165,7 @@ class WrongType(BadTopology):
 
 
 class BadNumber(BadTopology):
-    """A number that is negative, NaN, infinite, or out of its range."""
+    """A number that is negative, NaN, infinite, or outside its bounds."""
 
 
 class BadName(BadTopology):
@@ -223,14 +176,6 @@ class UnknownOperator(BadTopology):
     """Records sent to an operator that does not exist."""
 
 
-class BadShares(BadTopology):
-    """Shares or probabilities with a wrong sum."""
-
-
-class BadBounds(BadTopology):
-    """`min_processors` above `max_processors`."""
-
-
 class NoArrivals(BadTopology):
     """No records arrive from outside."""
 
@@ -239,15 +184,8 @@ class UnstableLoop(BadTopology):
     """A loop that sends back at least as many records as it receives."""
 
 
-class BadApplication(BadInput):
+class BadApplication(BadPlace):
     """An operator, a stream or a function that is not valid; *place* names it."""
-
-    def __init__(self, place: str, problem: str, way_out: str) -> None:
-        super().__init__(place, problem, way_out)
-        self.place, self.problem, self.way_out = place, problem, way_out
-
-    def __str__(self) -> str:
-        return escaped(f"{self.place}: {self.problem}; {self.way_out}")
 
 
 class BadSchema(BadApplication):
@@ -285,44 +223,18 @@ class BadWorkload(BadInput):
     """A distribution, or a rate, that cannot be simulated."""
 
 
-class UnknownEngine(BadInput):
-    """There is no engine of this name."""
+class UnknownName(BadInput):
+    """There is no strategy of this *kind*, such as a policy, of this name."""
 
-    def __init__(self, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(name, known)
-
-    def __str__(self) -> str:
-        return escaped(f"unknown engine {_among(*self.args)}")
-
-
-class UnknownModel(BadInput):
-    """There is no station model of this name."""
-
-    def __init__(self, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(name, known)
+    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(kind, name, known)
 
     def __str__(self) -> str:
-        return escaped(f"unknown station model {_among(*self.args)}")
-
-
-class UnknownPolicy(BadInput):
-    """There is no policy of this name."""
-
-    def __init__(self, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(name, known)
-
-    def __str__(self) -> str:
-        return escaped(f"unknown policy {_among(*self.args)}")
-
-
-class UnknownPlacer(BadInput):
-    """There is no placer of this name."""
-
-    def __init__(self, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(name, known)
-
-    def __str__(self) -> str:
-        return escaped(f"unknown placer {_among(*self.args)}")
+        kind, name, known = self.args
+        return escaped(
+            f"unknown {kind} {name!r}; write one of {', '.join(known)}, or "
+            "package.module:name for your own"
+        )
 
 
 class UnstableStation(CannotBeDone):
@@ -378,9 +290,10 @@ class TooFewProcessors(CannotBeDone):
         self.processors, self.least = processors, dict(least)
 
     def __str__(self) -> str:
+        least, each = self.least, ", ".join(f"{name}={k}" for name, k in self.least.items())
         return (
-            f"{self.processors} processors cannot keep up; at least "
-            f"{sum(self.least.values())} are needed ({_each(self.least)})"
+            f"{self.processors} processors cannot keep up; at least {sum(least.values())} are "
+            f"needed ({each})"
         )
 
 
@@ -440,17 +353,6 @@ class TargetOutOfReach(CannotBeDone):
 class EndlessLoop(CannotBeDone):
     """The completion of a branching loop whose gain is too close to 1."""
 
-    def __init__(self, component: tuple[str, ...], generations: int) -> None:
-        super().__init__(component, generations)
-        self.component, self.generations = component, generations
-
-    def __str__(self) -> str:
-        return (
-            f"the loop through {', '.join(self.component)} still has records after "
-            f"{self.generations} generations, so its completion cannot be computed; "
-            "lower the mean numbers emitted inside it"
-        )
-
 
 class Extrapolated(CannotBeDone):
     """A calibration was used outside the range it was fitted to."""
@@ -465,11 +367,3 @@ class Extrapolated(CannotBeDone):
             f"which does not include {estimate_s:.6g} s; measure there and fit again, "
             "or leave the calibration out"
         )
-
-
-def _each(allocation: Mapping[str, int]) -> str:
-    return ", ".join(f"{operator}={k}" for operator, k in allocation.items())
-
-
-def _among(name: str, known: tuple[str, ...]) -> str:
-    return f"{name!r}; write one of {', '.join(known)}, or package.module:name for your own"

@@ -12,10 +12,7 @@ _FILE = "allocation.json"
 
 
 def keep_allocation(state: Path, allocation: Mapping[str, int]) -> None:
-    """Save the processors that the next start begins with.
-
-    Raise `EngineError` if that cannot be written.
-    """
+    """Save the processors for the next start. Raise `EngineError` if they cannot be written."""
     write_durably(state / _FILE, json.dumps(dict(allocation)).encode())
 
 

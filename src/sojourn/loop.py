@@ -29,10 +29,7 @@ def step(
     policy: Policy,
     place: Callable[[Mapping[str, int]], Placement],
 ) -> tuple[Knowledge, Decision]:
-    """Return the knowledge with *observation*, and the decision on it.
-
-    *policy* gives the number of processors of each operator, *place* the nodes.
-    """
+    """Return the knowledge with *observation*, and the decision; *place* gives the nodes."""
     seen = knowledge.saw(observation)
     wish = policy(seen)
     after = seen.plan.rescaled(
@@ -133,10 +130,7 @@ class Loop:
         return self._placer(allocation, self._engine.nodes)
 
     def set_from_outside(self, plan: Plan) -> None:
-        """Take over a plan that was applied by hand, between a look and a decision.
-
-        The next decision starts from it, and it counts as a change.
-        """
+        """Take over a plan that was applied by hand: it counts as a change."""
         if plan != self.knowledge.plan:
             self.knowledge = replace(self.knowledge, plan=plan, changed_at_s=self._engine.now_s)
 

@@ -127,10 +127,7 @@ class Plan:
         reason: str,
         expected: Expected | None = None,
     ) -> "Plan":
-        """Return the plan with this *allocation*, placed by *place*.
-
-        If the allocation does not change, neither does the placement.
-        """
+        """Return the plan with this *allocation*, placed by *place* unless it is the same."""
         same = dict(allocation) == self.allocation
         return Plan(
             placement=self.placement if same else place(allocation),

@@ -5,11 +5,10 @@ named `package.module:name`, or `package.module` for a module.
 """
 
 import re
-from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
 
-from sojourn.errors import BadInput
+from sojourn.errors import BadInput, UnknownName
 
 __all__ = ["find", "find_outside", "is_outside", "names"]
 
@@ -31,36 +30,28 @@ def is_outside(name: str) -> bool:
     return "." in name or ":" in name
 
 
-def find(
-    package: str, name: str, unknown: Callable[[str, tuple[str, ...]], BadInput]
-) -> object:
-    """Return the module *name* of *package*, or what is at `package.module:name`.
-
-    If it does not exist, raise what *unknown* returns for the name and the known names; if
-    it cannot be imported, a `BadInput`.
-    """
+def find(package: str, kind: str, name: str) -> object:
+    """Return the module *name* of *package*, or what `find_outside` returns."""
     known = names(package)
     if name in known:
         return import_module(f"{package}.{name}")
-    return find_outside(name, known, unknown)
+    return find_outside(kind, name, known)
 
 
-def find_outside(
-    name: str, known: tuple[str, ...], unknown: Callable[[str, tuple[str, ...]], BadInput]
-) -> object:
+def find_outside(kind: str, name: str, known: tuple[str, ...]) -> object:
     """Return what is at `package.module:name`, or the module at `package.module`.
 
-    If it does not exist, raise what *unknown* returns for the name and the *known* names; if
-    it cannot be imported, a `BadInput`.
+    Raise `UnknownName` with the *known* names if it does not exist, and `BadInput` if it
+    cannot be imported.
     """
-    if not is_outside(name):
-        raise unknown(name, known)
+    unknown = UnknownName(kind, name, known)
     path, colon, attribute = name.partition(":")
-    if not _MODULE.fullmatch(path) or (colon and not attribute.isidentifier()):
-        raise unknown(name, known)
-    module = _imported(name, path, unknown(name, known))
+    well_formed = _MODULE.fullmatch(path) and (attribute.isidentifier() or not colon)
+    if not is_outside(name) or not well_formed:
+        raise unknown
+    module = _imported(name, path, unknown)
     if colon and not hasattr(module, attribute):
-        raise unknown(name, known)
+        raise unknown
     return getattr(module, attribute) if colon else module
 
 

@@ -6,6 +6,7 @@ which it was born, however late it is done.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import pairwise
 from math import nan
 
@@ -16,6 +17,7 @@ from sojourn.act.aim import Aim, Goal, aim
 from sojourn.act.policy import Policy
 from sojourn.decide.target import Target
 from sojourn.errors import BadWorkload
+from sojourn.history import Run
 from sojourn.knowledge import Episode, Knowledge
 from sojourn.loop import ACTIVE, PASSIVE, Loop
 from sojourn.model.network import PERCENTILES
@@ -92,9 +94,24 @@ class Stage:
         reason = f"the fewest for {self.target} at {per_s:g} per s"
         return Plan.here(self._aimed(per_s).allocation, reason=reason)
 
+    def begun(self, policy: str, at: datetime) -> Run:
+        """Return the run of a *policy* that begins at a time, as a history has it."""
+        first = self.rates.at(0.0)
+        return Run(
+            topology=self._scaled(first),
+            plan=self.plan(first),
+            started_at=at,
+            every_s=self.every_s,
+            policy=policy,
+            target=self.target,
+            midnight_s=self.midnight_s,
+        )
+
     def _aimed(self, per_s: float) -> Aim:
-        load = self.topology.scaled(max(per_s, 1e-3) / self.topology.arrivals_per_s)
-        return aim(load, Goal(target=self.target, most=self.most))
+        return aim(self._scaled(per_s), Goal(target=self.target, most=self.most))
+
+    def _scaled(self, per_s: float) -> Topology:
+        return self.topology.scaled(max(per_s, 1e-3) / self.topology.arrivals_per_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -208,7 +208,7 @@ def test_counts_begin_anew_with_each_look(engine):
 def test_what_does_not_run_says_so(engine):
     idle = engine.make()
     for ask in (lambda: idle.observe(1.0), lambda: idle.apply(ENOUGH)):
-        with pytest.raises(EngineError, match="nothing runs; start it first"):
+        with pytest.raises(EngineError, match=r"nothing is running; call start\(\) first"):
             ask()
     idle.stop()  # does nothing
     assert idle.now_s == 0
@@ -218,7 +218,7 @@ def test_what_does_not_run_says_so(engine):
 def test_it_starts_once_and_again_after_a_stop(engine):
     with engine.make() as running:
         running.start(CHAIN, ENOUGH)
-        with pytest.raises(EngineError, match="runs already"):
+        with pytest.raises(EngineError, match="is already running"):
             running.start(CHAIN, ENOUGH)
         running.observe(5.0)
         running.stop()

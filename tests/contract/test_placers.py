@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sojourn.decide.place import names, placer
-from sojourn.errors import BadAllocation, BadInput, UnknownPlacer
+from sojourn.errors import BadAllocation, BadInput, UnknownName
 from sojourn.plan import Node, Plan
 
 allocations = st.dictionaries(st.text(min_size=1, max_size=5), st.integers(1, 500), max_size=8)
@@ -42,7 +42,7 @@ def test_without_nodes_there_is_nowhere_to_place_anything(name):
 
 
 def test_a_placer_that_does_not_exist_is_named_with_those_that_do():
-    with pytest.raises(UnknownPlacer, match="unknown placer 'base'; write one of one_node"):
+    with pytest.raises(UnknownName, match="unknown placer 'base'; write one of one_node"):
         placer("base")
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sojourn.errors import BadInput, UnknownModel
+from sojourn.errors import BadInput, UnknownName
 from sojourn.model.lattice import Lattice
 from sojourn.model.station import names, station
 from sojourn.topology.load import StationLoad
@@ -204,7 +204,7 @@ def test_the_same_question_gets_the_same_answer(model, load, spare):
 
 @pytest.mark.parametrize("name", ["mm1", "base", "", ".", "..gigk", ".gigk", "ours.queue"])
 def test_a_model_that_is_not_there_is_refused_with_those_that_are(name):
-    with pytest.raises(UnknownModel, match=f"write one of {', '.join(names())}"):
+    with pytest.raises(UnknownName, match=f"write one of {', '.join(names())}"):
         station(name)
 
 

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from processes import started
 from sojourn.cli import app
-from sojourn.cli.options.kafka import read_kafka_options
 from sojourn.spark.broker import Broker
 from sojourn.spark.cluster import Cluster
+from sojourn.spark.settings import read_client_options
 from spark.test_broker import topics
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("jars")]
@@ -34,7 +34,7 @@ def test_it_says_when_it_is_ready_and_ends_well_with_ctrl_c():
     with broker("--topic", "frames:4", "--topic", "results:1", "--json") as process:
         ready = json.loads(process.stdout.readline())
         assert ready["pid"] == process.pid
-        told = read_kafka_options([], Path(ready["client_properties"]))
+        told = read_client_options([], Path(ready["client_properties"]))
         cluster = Cluster(ready["bootstrap_servers"], told)
         assert topics(cluster) == {"frames": 4, "results": 1}
         process.send_signal(signal.SIGINT)

@@ -11,8 +11,6 @@ from sojourn.experiments.on_spark import on_spark
 from sojourn.measure.aggregate import aggregate
 from sojourn.plan import Plan
 from sojourn.simulate.workload import Rates, Workload
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology import Arrival, Operator, Topology
 
 pytestmark = pytest.mark.spark
@@ -39,19 +37,13 @@ def folders():
 def run(jars):  # noqa: ARG001 - skips where there is no Java
     """Look at six minutes, and change the allocation after the third."""
     before, looks, pulls = folders(), [], []
-    engines = on_spark(
-        lambda app, address, state: SparkEngine(
-            app, address, SparkSettings(state=state, batch_s=600.0)
-        ),
-        {"chain": FASTER},
-        lambda: looks.append(1),
-    )
+    engines = on_spark({"chain": FASTER}, lambda: looks.append(1))
     with engines(Conditions(workload=DOUBLES, seed=1)) as engine:
-        with pytest.raises(EngineError, match="nothing runs"):
+        with pytest.raises(EngineError, match="nothing is running"):
             engine.observe(1.0)
         engine.start(CHAIN, Plan.here(STARTED))
         assert engine.now_s == 0.0
-        with pytest.raises(EngineError, match="chain runs already"):
+        with pytest.raises(EngineError, match="chain is already running"):
             engine.start(CHAIN, Plan.here(STARTED))
         for number in range(1, 7):
             pulls.append(engine.observe(engine.now_s + MINUTE_S))

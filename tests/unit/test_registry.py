@@ -1,6 +1,6 @@
 import pytest
 
-from sojourn.errors import BadInput, UnknownModel
+from sojourn.errors import BadInput, UnknownName
 from sojourn.model.station import mmk
 from sojourn.registry import find, is_outside, names
 
@@ -8,7 +8,7 @@ STATIONS = "sojourn.model.station"
 
 
 def found(name):
-    return find(STATIONS, name, UnknownModel)
+    return find(STATIONS, "station model", name)
 
 
 def test_a_file_in_the_package_is_all_it_takes(tmp_path, monkeypatch):
@@ -18,9 +18,9 @@ def test_a_file_in_the_package_is_all_it_takes(tmp_path, monkeypatch):
         (package / f"{name}.py").write_text("", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     assert names("shelf") == ("one",)
-    assert find("shelf", "one", UnknownModel).__name__ == "shelf.one"
-    with pytest.raises(UnknownModel, match="unknown station model 'base'; write one of one"):
-        find("shelf", "base", UnknownModel)
+    assert find("shelf", "station model", "one").__name__ == "shelf.one"
+    with pytest.raises(UnknownName, match="unknown station model 'base'; write one of one"):
+        find("shelf", "station model", "base")
 
 
 def test_what_is_outside_is_named_by_its_module_and_its_name():
@@ -35,7 +35,7 @@ def test_what_is_outside_is_named_by_its_module_and_its_name():
      "sojourn.model.station.mmk:none", "../mmk:x"],
 )  # fmt: skip
 def test_what_is_not_there_is_refused_with_what_there_is(name):
-    with pytest.raises(UnknownModel, match="mmk, round_robin, or package"):
+    with pytest.raises(UnknownName, match="mmk, round_robin, or package"):
         found(name)
 
 
@@ -54,4 +54,4 @@ def test_what_cannot_be_imported_is_told_from_what_is_not_there(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(BadInput, match=said) as refused:
         found("broken:queue")
-    assert not isinstance(refused.value, UnknownModel)
+    assert not isinstance(refused.value, UnknownName)

@@ -4,7 +4,7 @@ import pytest
 import sojourn as sj
 from sojourn.act.policy import policy
 from sojourn.act.policy.static import Static
-from sojourn.errors import BadWorkload, UnknownPolicy
+from sojourn.errors import BadWorkload, UnknownName
 from sojourn.plan import Plan
 from sojourn.rehearsal import Stage, rehearse
 from sojourn.simulate.workload import Rates
@@ -88,5 +88,5 @@ def test_what_cannot_be_staged_is_refused():
         stage((0, 50), (5, 50))
     with pytest.raises(BadWorkload, match="window_s"):
         stage((0, 50), (50, 50), window_s=0)
-    with pytest.raises(UnknownPolicy, match="hpa"):
+    with pytest.raises(UnknownName, match="hpa"):
         policy("hpa", target=TARGET)

@@ -14,6 +14,7 @@ from sojourn.decide.nodes import Nodes
 from sojourn.decide.target import Target
 from sojourn.errors import (
     BoundTooLow,
+    CannotBeDone,
     EndlessLoop,
     HotKey,
     TargetBelowFloor,
@@ -27,7 +28,6 @@ __all__ = ["Aim", "Goal", "aim"]
 
 # Where no number of processors meets the target, this multiple of the best is aimed at.
 _NEAR = 1.1
-
 
 # A plan is made at every turn, so the search for a percentile is short. Its start is rarely a
 # processor too many, and most of the time goes into the proof of that.
@@ -50,6 +50,11 @@ class Goal:
     nodes: Nodes | None = None
     model: str = "gigk"
 
+    @property
+    def statistic(self) -> str:
+        """The statistic of the target; the mean if there is none."""
+        return self.target.statistic if self.target else "mean"
+
     def __str__(self) -> str:
         most = "" if self.most is None else f"{self.most} processors"
         return " with at most ".join(str(part) for part in (self.target, most) if part)
@@ -65,10 +70,11 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:
-    """Processors per operator; the note is empty where all that was asked for is met."""
+    """Processors per operator; *error* and *note* say what they do not reach, if anything."""
 
     allocation: dict[str, int]
     note: str = ""
+    error: CannotBeDone | None = None
 
 
 def aim(
@@ -94,39 +100,23 @@ def aim(
     """
     try:
         return Aim(allocation=_planned(_with_needs(topology, needs or {}), goal))
-    except (BoundTooLow, HotKey) as error:
-        return Aim(allocation=_unbound(topology, goal, needs, error), note=str(error))
-    except TooFewProcessors as error:
-        needed = {
-            name: max(load.erlangs, (needs or {}).get(name, 0))
-            for name, load in topology.loads.items()
-        }
-        return Aim(allocation=ration(topology, needed, error.processors), note=str(error))
-    except (TargetBelowFloor, TargetOutOfReach) as error:
-        note = _not_reached(error, goal.target, asked or goal.target)
-        return Aim(allocation=_nearest(topology, goal, needs, error), note=note)
-    except TooFewCores as error:
-        enough = replace(topology, cores=None)
-        return Aim(allocation=aim(enough, goal, needs).allocation, note=str(error))
-    except EndlessLoop as error:
-        # Its percentiles cannot be worked out; its mean can.
-        by_mean = replace(goal, target=Target("mean", _seconds(goal)))
-        return Aim(allocation=aim(topology, by_mean, needs).allocation, note=str(error))
-
-
-_Needs = Mapping[str, int] | None
+    except CannotBeDone as error:
+        return Aim(
+            allocation=_closest(topology, goal, needs or {}, error),
+            note=_note(error, goal.target, asked or goal.target),
+            error=error,
+        )
 
 
 def _with_needs(topology: Topology, needs: Mapping[str, int]) -> Topology:
     """Return *topology* with `min_processors` at what operators need, within their bounds."""
-    operators = []
-    for operator in topology.operators:
-        least = max(operator.min_processors, needs.get(operator.name, 1))
-        most = operator.most_processors
-        operators.append(
-            replace(operator, min_processors=least if most is None else min(least, most))
+    least = {o.name: max(o.min_processors, needs.get(o.name, 1)) for o in topology.operators}
+    return topology.with_operators(
+        *(
+            replace(o, min_processors=min(least[o.name], o.most_processors or least[o.name]))
+            for o in topology.operators
         )
-    return replace(topology, operators=tuple(operators))
+    )
 
 
 def _planned(topology: Topology, goal: Goal) -> dict[str, int]:
@@ -145,55 +135,59 @@ def _planned(topology: Topology, goal: Goal) -> dict[str, int]:
     return dict(plan.allocation)
 
 
+def _closest(
+    topology: Topology, goal: Goal, needs: Mapping[str, int], error: CannotBeDone
+) -> dict[str, int]:
+    """Return the allocation for what *error* leaves possible."""
+    target = goal.target or Target("mean", 1.0)  # only a target can be out of reach
+    match error:
+        case BoundTooLow() | HotKey():
+            return _unbound(topology, goal, needs, error.operator)
+        case TooFewProcessors():
+            loads = topology.loads.items()
+            needed = {name: max(load.erlangs, needs.get(name, 0)) for name, load in loads}
+            return ration(topology, needed, error.processors)
+        case TargetOutOfReach(needed=int()):
+            goal = replace(goal, target=None)
+        case TargetOutOfReach(reached_s=best_s) | TargetBelowFloor(floor_s=best_s):
+            goal = replace(goal, target=replace(target, seconds=best_s * _NEAR))
+        case TooFewCores():
+            topology = replace(topology, cores=None)
+        case EndlessLoop():  # its percentiles cannot be worked out; its mean can
+            goal = replace(goal, target=replace(target, statistic="mean"))
+        case _:
+            raise error
+    return aim(topology, goal, needs).allocation
+
+
 def _unbound(
-    topology: Topology, goal: Goal, needs: _Needs, error: BoundTooLow | HotKey
+    topology: Topology, goal: Goal, needs: Mapping[str, int], name: str
 ) -> dict[str, int]:
     """Return the plan without the operator's bound, and then apply the bound."""
-    operators = tuple(
-        replace(operator, max_processors=None, hottest_key=0.0)
-        if operator.name == error.operator
-        else operator
-        for operator in topology.operators
-    )
-    allocation = aim(replace(topology, operators=operators), goal, needs).allocation
-    most = topology.operator[error.operator].most_processors or allocation[error.operator]
-    return {**allocation, error.operator: min(allocation[error.operator], most)}
+    operator = topology.operator[name]
+    unbound = topology.with_operators(replace(operator, max_processors=None, hottest_key=0.0))
+    allocation = aim(unbound, goal, needs).allocation
+    most = operator.most_processors or allocation[name]
+    return {**allocation, name: min(allocation[name], most)}
 
 
-def _nearest(
-    topology: Topology,
-    goal: Goal,
-    needs: _Needs,
-    error: TargetBelowFloor | TargetOutOfReach,
-) -> dict[str, int]:
-    if isinstance(error, TargetOutOfReach) and error.needed is not None:
-        return aim(topology, replace(goal, target=None), needs).allocation
-    best_s = error.floor_s if isinstance(error, TargetBelowFloor) else error.reached_s
-    statistic = goal.target.statistic if goal.target else "mean"
-    near = replace(goal, target=Target(statistic, best_s * _NEAR))
-    return aim(topology, near, needs).allocation
-
-
-def _not_reached(
-    error: TargetBelowFloor | TargetOutOfReach, target: Target | None, asked: Target | None
-) -> str:
+def _note(error: CannotBeDone, target: Target | None, asked: Target | None) -> str:
     # the goal is stricter than what was asked for, to be on the safe side
     reliably = "reliably " if target != asked else ""
-    if isinstance(error, TargetBelowFloor):
-        return (
-            f"no number of processors {reliably}reaches {asked}: without any waiting it is "
-            f"still {error.floor_s:.3g} s"
-        )
-    if error.needed is None:
-        return (
-            f"operators at their max_processors do not {reliably}reach {asked}; raise "
-            "max_processors"
-        )
-    return (
-        f"{error.processors} processors do not {reliably}reach {asked}; "
-        f"{error.needed} are needed"
-    )
-
-
-def _seconds(goal: Goal) -> float:
-    return goal.target.seconds if goal.target else 1.0
+    match error:
+        case TargetBelowFloor():
+            return (
+                f"no number of processors {reliably}reaches {asked}: without any waiting it is "
+                f"still {error.floor_s:.3g} s"
+            )
+        case TargetOutOfReach(needed=None):
+            return (
+                f"operators at their max_processors do not {reliably}reach {asked}; raise "
+                "max_processors"
+            )
+        case TargetOutOfReach():
+            return (
+                f"{error.processors} processors do not {reliably}reach {asked}; "
+                f"{error.needed} are needed"
+            )
+    return str(error)

@@ -7,6 +7,7 @@ the others. A processor that mostly waits for something else still helps.
 from collections.abc import Mapping
 from dataclasses import replace
 
+from sojourn.errors import CannotBeDone, TooFewCores
 from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.model.cores import computing
 from sojourn.topology import Operator, Topology
@@ -18,18 +19,19 @@ _FULL = 0.95
 # The same for all that runs on the machine, and the observations in a row that it takes: a
 # single one may be a compiler, or a log that is rotated.
 _BUSY, _IN_A_ROW = 0.97, 2
-# Said once: `TooFewCores` says it too.
-_WAY_OUT = "only more cores"
 # From this part of the service time on, an operator computes more than it waits.
 _COMPUTES = 0.5
 
 
-def within_cores(wish: Wish, knowledge: Knowledge, topology: Topology) -> Wish:
+def within_cores(
+    wish: Wish, knowledge: Knowledge, topology: Topology, error: CannotBeDone | None = None
+) -> Wish:
     """Return *wish* without processors for operators that compute, if cores are busy.
 
     They are busy with the load of *topology*, for which it was decided, or with what else
     runs on the machine. Processors that were to be moved for them stay. Where nothing is
-    known of cores the wish is returned as it is.
+    known of cores the wish is returned as it is. Its reason may include *error*, which says
+    what the plan does not reach.
     """
     before = knowledge.allocation
     after = {n: _runs(topology.operator[n], before[n], k) for n, k in wish.allocation.items()}
@@ -37,15 +39,15 @@ def within_cores(wish: Wish, knowledge: Knowledge, topology: Topology) -> Wish:
     full = _full(knowledge, topology) if idle else ""
     if not full:
         return wish
-    kept = _kept(wish, knowledge.allocation, after)
-    same = kept == knowledge.allocation
+    kept = _kept(wish, before, after)
+    same = kept == before
     # the reason names the allocation that there will be
     told = wish.reason.replace(
         f": {allocation_text(wish.allocation)}", "" if same else f": {allocation_text(kept)}"
     )
     reason = f"{told}, but {full}; more processors for {', '.join(idle)} would not run"
-    if _WAY_OUT not in reason:
-        reason = f"{reason}; {_WAY_OUT} or less load will help"
+    if not (isinstance(error, TooFewCores) and str(error) in reason):  # which says it too
+        reason = f"{reason}; only more cores or less load will help"
     # the prediction was for another allocation
     return replace(wish, allocation=kept, reason=reason, expected=None)
 

@@ -38,7 +38,8 @@ def options(record: object) -> dict[str, Option]:
     hints = get_type_hints(type(record), include_extras=True)
     for field in fields(record):
         value, hint = getattr(record, field.name), hints[field.name]
-        meaning = next((m for m in getattr(hint, "__metadata__", ()) if _is_text(m)), None)
+        metadata = getattr(hint, "__metadata__", ())
+        meaning = next((each for each in metadata if isinstance(each, str)), None)
         if meaning is None:
             found |= options(value)
         else:
@@ -75,7 +76,3 @@ def with_options(record: Record, values: Mapping[str, object]) -> Record:
 
 def _default(field: Field[Any]) -> object:
     return field.default if field.default_factory is MISSING else field.default_factory()
-
-
-def _is_text(metadata: object) -> bool:
-    return isinstance(metadata, str)

@@ -99,10 +99,7 @@ class Recommended:
         return self._wish(self.knowledge.allocation, reason)
 
     def change(self, after: Mapping[str, int], reason: str) -> Wish:
-        """Return the change to *after*, or to the closest allocation within *most*.
-
-        The allocation is added to the *reason*.
-        """
+        """Return the change to *after*, or the closest within *most*; the reason names it."""
         topology = self.knowledge.topology
         within = bounded(topology, after, self.most)
         reason = f"{reason}: {allocation_text(within)}"

@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack
 from sojourn.app.function import check_function, check_samples, check_set_up
 from sojourn.app.graph import check_graph
 from sojourn.app.names import check_name
-from sojourn.app.native import aggregation, projection
-from sojourn.app.operator import (
-    AppOperator,
-    Function,
-    Hints,
-    NativeOperator,
-    PythonOperator,
-)
+from sojourn.app.native import native_operator
+from sojourn.app.operator import AppOperator, Function, Hints, NativeOperator, PythonOperator
 from sojourn.app.schema import Schema
 from sojourn.app.settings import PythonSettings, Settings, settings_of
 from sojourn.app.stream import Sink, Stream
@@ -224,7 +218,7 @@ class App:
         *emits* gives the types of the columns; it is required if a Python operator reads them.
         """
         read = self._native(name, reads)
-        return self._add(projection(name, read, columns, emits, settings))
+        return self._add(native_operator(name, read, columns, emits, settings))
 
     def aggregate(
         self,
@@ -241,7 +235,7 @@ class App:
         *emits* gives the types of the columns, those of *by* first.
         """
         read = self._native(name, reads)
-        return self._add(aggregation(name, read, by, columns, emits, settings))
+        return self._add(native_operator(name, read, columns, emits, settings, by))
 
     def check(self) -> None:
         """Raise `BadApplication` if a stream is unused, or no source leads to an operator."""

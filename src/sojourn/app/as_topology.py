@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from sojourn.app.application import App
 from sojourn.app.graph import readers
 from sojourn.app.operator import AppOperator, Hints
-from sojourn.app.settings import checked_hints
+from sojourn.app.settings import check_hints
 from sojourn.errors import BadApplication
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology.check import shown
@@ -50,7 +50,7 @@ def _arrivals(app: App, source: str, per_s: float) -> list[Arrival]:
 
 
 def _operator(app: App, operator: AppOperator, hints: Hints) -> Operator:
-    checked_hints(f"operators.{operator.name}", hints, operator.emits)
+    check_hints(f"operators.{operator.name}", hints, operator.emits)
     if hints.service_s is None:
         raise BadApplication(
             f"operators.{operator.name}.service_s",
@@ -76,8 +76,5 @@ def _check_names(
 ) -> None:
     for name in given:
         if name not in known:
-            problem, way_out = (
-                f"there is no {what} {shown(name)}",
-                f"write {' or '.join(known)}",
-            )
-            raise BadApplication(f"{place}.{name}", problem, way_out)
+            problem = f"there is no {what} {shown(name)}"
+            raise BadApplication(f"{place}.{name}", problem, f"write {' or '.join(known)}")

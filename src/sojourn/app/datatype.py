@@ -23,19 +23,9 @@ __all__ = [
 ]
 
 AtomName: TypeAlias = Literal[
-    "string",
-    "boolean",
-    "tinyint",
-    "smallint",
-    "int",
-    "bigint",
-    "float",
-    "double",
-    "date",
-    "timestamp",
-    "timestamp_ntz",
-    "binary",
-]
+    "string", "boolean", "tinyint", "smallint", "int", "bigint", "float", "double",
+    "date", "timestamp", "timestamp_ntz", "binary",
+]  # fmt: skip
 
 SYNONYMS: dict[str, AtomName] = {
     **{name: name for name in get_args(AtomName)},

@@ -9,16 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
-from sojourn.app.datatype import (
-    SYNONYMS,
-    Array,
-    Atom,
-    DataType,
-    Decimal,
-    Field,
-    Map,
-    Struct,
-)
+from sojourn.app.datatype import SYNONYMS, Array, Atom, DataType, Decimal, Field, Map, Struct
 from sojourn.errors import BadSchema
 from sojourn.topology.check import shown
 

@@ -5,7 +5,7 @@ callers put the stream and the operator before it.
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from functools import cache
 from math import isinf
@@ -18,7 +18,16 @@ from sojourn.app.schema import Schema
 from sojourn.errors import BadRecord
 from sojourn.topology.check import shown
 
-__all__ = ["FLOAT_MAX", "Check", "check_of", "check_record", "exact", "misfit", "within"]
+__all__ = [
+    "FLOAT_MAX",
+    "Check",
+    "check_of",
+    "check_record",
+    "exact",
+    "misfit",
+    "plain_types",
+    "within",
+]
 
 Check: TypeAlias = Callable[[Any], None]
 
@@ -46,7 +55,7 @@ _PLAIN: dict[str, tuple[type, ...]] = {
 
 def check_record(schema: Schema) -> Check:
     """Return a check that raises `BadRecord` unless it gets a record of *schema*, a tuple."""
-    columns = tuple((_plain(field), _field(field)) for field in schema.fields)
+    columns = tuple((plain_types(field), _field(field)) for field in schema.fields)
     width = len(columns)
 
     def check(record: Any) -> None:  # noqa: ANN401 - that is what is checked
@@ -96,8 +105,11 @@ def exact(kind: datatype.Decimal) -> tuple[Decimal, Context]:
     return Decimal(1).scaleb(-kind.scale), context
 
 
-def _plain(field: Field) -> frozenset[type]:
-    plain = _PLAIN.get(field.type.name, ()) if isinstance(field.type, Atom) else ()
+def plain_types(
+    field: Field, types: Mapping[str, tuple[type, ...]] = _PLAIN
+) -> frozenset[type]:
+    """Return those of *types*, by the name of the column's type, and None if it is nullable."""
+    plain = types.get(field.type.name, ()) if isinstance(field.type, Atom) else ()
     return frozenset((*plain, NoneType) if field.nullable else plain)
 
 
@@ -185,7 +197,7 @@ def _decimal(kind: datatype.Decimal, value: object) -> None:
 
 
 def _array(element: Field) -> Check:
-    plain, check = _plain(element), check_of(element.type)
+    plain, check = plain_types(element), check_of(element.type)
 
     def fits(values: object) -> None:
         if not isinstance(values, list | tuple):
@@ -198,7 +210,7 @@ def _array(element: Field) -> Check:
 
 
 def _map(check_key: Check, value_field: Field) -> Check:
-    plain, check = _plain(value_field), check_of(value_field.type)
+    plain, check = plain_types(value_field), check_of(value_field.type)
 
     def fits(values: object) -> None:
         if not isinstance(values, dict):

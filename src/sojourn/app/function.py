@@ -16,10 +16,7 @@ def check_function(
 
     A function that emits nothing need not be a generator.
     """
-    if not callable(function):
-        problem = f"{shown(function)} is not a function"
-        raise BadApplication(place, problem, "put @app.operator(…) before a def")
-    _check_async(place, function)
+    _check_plain(place, function, "put @app.operator(…) before a def")
     yields = inspect.isgeneratorfunction(function)
     if emits and not yields:
         raise BadApplication(
@@ -35,10 +32,7 @@ def check_function(
 
 def check_set_up(place: str, set_up: object) -> None:
     """Raise `BadApplication` unless *set_up* can be called without arguments."""
-    if not callable(set_up):
-        problem = f"{shown(set_up)} is not a function"
-        raise BadApplication(place, problem, "give the function itself, not what it returns")
-    _check_async(place, set_up)
+    _check_plain(place, set_up, "give the function itself, not what it returns")
     if inspect.isgeneratorfunction(set_up):
         way_out = "return the value instead of yielding it"
         raise BadApplication(place, "it is a generator function", way_out)
@@ -47,14 +41,13 @@ def check_set_up(place: str, set_up: object) -> None:
 
 def check_samples(place: str, samples: object) -> None:
     """Raise `BadApplication` unless *samples* can be called with a seed."""
-    if not callable(samples):
-        problem = f"{shown(samples)} is not a function"
-        raise BadApplication(place, problem, "give a function of a seed that yields records")
-    _check_async(place, samples)
+    _check_plain(place, samples, "give a function of a seed that yields records")
     _check_arguments(place, samples, ("seed",))
 
 
-def _check_async(place: str, function: object) -> None:
+def _check_plain(place: str, function: object, way_out: str) -> None:
+    if not callable(function):
+        raise BadApplication(place, f"{shown(function)} is not a function", way_out)
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         problem = "it is async, which is not supported"
         raise BadApplication(place, problem, "write def instead of async def")

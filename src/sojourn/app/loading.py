@@ -35,7 +35,11 @@ def load(address: str) -> App:
     hosts could not load it.
     """
     if address.lower().endswith(_FILES):
-        return _stand_in(Path(address))
+        # they import numpy and yaml, which a host of an application in Python does not need
+        from sojourn.app.stand_in import stand_in  # noqa: PLC0415
+        from sojourn.topology.file import read_topology  # noqa: PLC0415
+
+        return stand_in(read_topology(Path(address)))
     found = _ADDRESS.fullmatch(address)
     if found is None:
         way_out = "write package.module:app, or the path of a topology file"
@@ -62,14 +66,6 @@ def check_loadable(app: App) -> None:
             _check_found(f"operators.{name}", operator.function)
             if operator.set_up is not None:
                 _check_found(f"operators.{name}.set_up", operator.set_up)
-
-
-def _stand_in(path: Path) -> App:
-    # it imports numpy and yaml, which a host of an application in Python does not need
-    from sojourn.app.stand_in import stand_in  # noqa: PLC0415
-    from sojourn.topology.file import read_topology  # noqa: PLC0415
-
-    return stand_in(read_topology(path))
 
 
 def _imported(address: str, module: str) -> object:

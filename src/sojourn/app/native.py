@@ -10,40 +10,19 @@ from sojourn.app.stream import Stream
 from sojourn.errors import BadApplication, BadSchema
 from sojourn.topology.check import shown
 
-__all__ = ["aggregation", "projection"]
+__all__ = ["native_operator"]
 
 
-def projection(
+def native_operator(
     name: str,
     read: Stream,
     columns: Mapping[str, str],
     emits: str | Schema | None,
     settings: Mapping[str, object],
+    by: str | Iterable[str] | None = None,
 ) -> NativeOperator:
-    """Return the operator that emits one record per record."""
-    place = f"operators.{name}"
-    _check_expressions(place, columns)
-    made = _made(place, name, tuple(columns), emits)
-    return NativeOperator(
-        name=name,
-        kind="project",
-        reads=(read,),
-        emits=(made,),
-        columns=dict(columns),
-        **settings_of(place, settings, (made,), native=True),
-    )
-
-
-def aggregation(
-    name: str,
-    read: Stream,
-    by: str | Iterable[str],
-    columns: Mapping[str, str],
-    emits: str | Schema | None,
-    settings: Mapping[str, object],
-) -> NativeOperator:
-    """Return the operator that keeps one record per group."""
-    place, groups = f"operators.{name}", (by,) if isinstance(by, str) else tuple(by)
+    """Return the operator that emits one record per record, or keeps one per group *by*."""
+    place, groups = f"operators.{name}", (by,) if isinstance(by, str) else tuple(by or ())
     _check_expressions(place, columns)
     for column in groups:
         if column not in read.columns:
@@ -53,7 +32,7 @@ def aggregation(
     made = _made(place, name, (*groups, *columns), emits)
     return NativeOperator(
         name=name,
-        kind="aggregate",
+        kind="project" if by is None else "aggregate",
         reads=(read,),
         emits=(made,),
         columns=dict(columns),

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from sojourn.app.fit import check_record
+from sojourn.app.fit import check_record, within
 from sojourn.app.operator import PythonOperator
 from sojourn.errors import BadRecord
 from sojourn.topology.check import shown
@@ -26,36 +26,9 @@ def output_of(operator: PythonOperator) -> Checked:
         for stream in operator.emits
         if stream.schema is not None
     }
-    place = f"operators.{operator.name}.emits"
-    if operator.names_output:
-        return _several(place, streams)
-    return _one(place, *streams.items()) if streams else _none(place)
+    place, names = f"operators.{operator.name}.emits", ", ".join(streams)
 
-
-def _none(place: str) -> Checked:
-    def checked(output: object) -> Emitted:
-        raise BadRecord(place, f"{shown(output)} was emitted, but emits= is not given; add it")
-
-    return checked
-
-
-def _one(place: str, stream: tuple[str, Callable[[Any], None]]) -> Checked:
-    name, check = stream
-
-    def checked(output: Any) -> Emitted:  # noqa: ANN401 - that is what is checked
-        try:
-            check(output)
-        except BadRecord as error:
-            raise BadRecord(f"{place}.{name}{error.place}", error.problem) from error.__cause__
-        return name, output
-
-    return checked
-
-
-def _several(place: str, streams: dict[str, Callable[[Any], None]]) -> Checked:
-    names = ", ".join(streams)
-
-    def checked(output: Any) -> Emitted:  # noqa: ANN401
+    def several(output: Any) -> Emitted:  # noqa: ANN401 - that is what is checked
         try:
             name, record = output
             check = streams[name]
@@ -63,10 +36,19 @@ def _several(place: str, streams: dict[str, Callable[[Any], None]]) -> Checked:
             problem = f"{shown(output)} does not name its stream"
             way_out = f"yield (stream, record), where the stream is one of {names}"
             raise BadRecord(place, f"{problem}; {way_out}") from error
-        try:
-            check(record)
-        except BadRecord as error:
-            raise BadRecord(f"{place}.{name}{error.place}", error.problem) from error.__cause__
+        within(f"{place}.{name}", check, record)
         return name, record
 
-    return checked
+    def none(output: object) -> Emitted:
+        raise BadRecord(place, f"{shown(output)} was emitted, but emits= is not given; add it")
+
+    if operator.names_output or not streams:
+        return several if operator.names_output else none
+    ((only, check_only),) = streams.items()
+    only_place = f"{place}.{only}"
+
+    def one(output: Any) -> Emitted:  # noqa: ANN401
+        within(only_place, check_only, output)
+        return only, output
+
+    return one

@@ -9,12 +9,11 @@ from base64 import b64decode
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from math import inf, nan
-from types import NoneType
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 from sojourn.app import datatype
 from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
-from sojourn.app.fit import check_of, misfit, within
+from sojourn.app.fit import check_of, misfit, plain_types, within
 from sojourn.topology.check import shown
 
 __all__ = ["Reader", "as_is", "read_field", "reader"]
@@ -27,23 +26,20 @@ _ODD = {
     "Infinity": inf, "-Infinity": -inf, "+Infinity": inf,
     "INF": inf, "-INF": -inf, "+INF": inf,
 }  # fmt: skip
-_AS_IS: dict[str, type] = {"string": str, "boolean": bool, "double": float}
+_AS_IS = {"string": (str,), "boolean": (bool,), "double": (float,)}
 _WORDS = {"true": True, "false": False}
 
 
 def as_is(field: Field) -> frozenset[type]:
     """Return the types of JSON values that need no conversion."""
-    types = {NoneType} if field.nullable else set[type]()
-    if isinstance(field.type, Atom) and field.type.name in _AS_IS:
-        types.add(_AS_IS[field.type.name])
-    return frozenset(types)
+    return plain_types(field, _AS_IS)
 
 
 def reader(kind: DataType) -> Reader:
     """Return what converts JSON, not null, to a value of *kind*, or raises `BadRecord`."""
     match kind:
         case Atom(name):
-            return _READERS.get(name) or _checked(kind)
+            return _READERS.get(name) or _converted(kind)
         case datatype.Decimal():
             return _read_decimal(kind)
         case Array(element):
@@ -70,32 +66,30 @@ def _is_no(given: object, kind: object) -> NoReturn:
     misfit(f"{shown(given)} does not fit {kind}")
 
 
-def _checked(kind: Atom) -> Reader:
+def _converted(kind: DataType, convert: Reader = lambda given: given) -> Reader:
+    """Return what converts JSON, and then checks that the value is of *kind*."""
     check = check_of(kind)
 
     def read(given: object) -> object:
-        check(given)
-        return given
+        value = convert(given)
+        check(value)
+        return value
 
     return read
 
 
-def _read_float(name: str) -> Reader:
-    check = check_of(Atom(name))  # type: ignore[arg-type]
-
-    def read(given: object) -> float:
+def _float(name: Literal["float", "double"]) -> Reader:
+    def convert(given: object) -> float:
         if isinstance(given, str) and given in _ODD:
             return _ODD[given]
         if isinstance(given, bool) or not isinstance(given, int | float | Decimal):
             _is_no(given, name)
         try:
-            value = float(given)
+            return float(given)
         except OverflowError:
             misfit(f"{shown(given)} is out of range for {name}")
-        check(value)
-        return value
 
-    return read
+    return _converted(Atom(name), convert)
 
 
 def _read_date(given: object) -> dt.date:
@@ -105,18 +99,14 @@ def _read_date(given: object) -> dt.date:
         _is_no(given, "date; write it like 2024-12-31")
 
 
-def _read_time(name: str, example: str) -> Reader:
-    check = check_of(Atom(name))  # type: ignore[arg-type]
-
-    def read(given: object) -> dt.datetime:
+def _time(name: Literal["timestamp", "timestamp_ntz"], example: str) -> Reader:
+    def convert(given: object) -> dt.datetime:
         try:
-            value = dt.datetime.fromisoformat(given)  # type: ignore[arg-type]
+            return dt.datetime.fromisoformat(given)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             _is_no(given, f"{name}; write it like {example}")
-        check(value)
-        return value
 
-    return read
+    return _converted(Atom(name), convert)
 
 
 def _read_instant(given: object) -> dt.datetime:
@@ -134,33 +124,29 @@ def _read_binary(given: object) -> bytes:
         _is_no(given, "binary; write base64")
 
 
-_TIMESTAMP = _read_time("timestamp", "2024-12-31T23:59:59.123456+00:00")
+_TIMESTAMP = _time("timestamp", "2024-12-31T23:59:59.123456+00:00")
 
 
 _READERS: dict[str, Reader] = {
-    "float": _read_float("float"),
-    "double": _read_float("double"),
+    "float": _float("float"),
+    "double": _float("double"),
     "date": _read_date,
     "timestamp": _read_instant,
-    "timestamp_ntz": _read_time("timestamp_ntz", "2024-12-31T23:59:59.123456"),
+    "timestamp_ntz": _time("timestamp_ntz", "2024-12-31T23:59:59.123456"),
     "binary": _read_binary,
 }
 
 
 def _read_decimal(kind: datatype.Decimal) -> Reader:
-    check = check_of(kind)
-
-    def read(given: object) -> Decimal:
+    def convert(given: object) -> Decimal:
         if isinstance(given, bool) or not isinstance(given, str | int | Decimal):
             _is_no(given, kind)
         try:
-            value = Decimal(given)
+            return Decimal(given)
         except InvalidOperation:
             _is_no(given, kind)
-        check(value)
-        return value
 
-    return read
+    return _converted(kind, convert)
 
 
 def _read_array(element: Field) -> Reader:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NoReturn, TypedDict
 
 from sojourn.app.operator import Hints, OnError
 from sojourn.app.stream import Stream
@@ -10,7 +10,7 @@ from sojourn.errors import BadApplication, BadTopology
 from sojourn.topology import check
 from sojourn.topology.check import shown
 
-__all__ = ["PythonSettings", "Settings", "checked_hints", "settings_of"]
+__all__ = ["PythonSettings", "Settings", "check_hints", "settings_of"]
 
 
 class Settings(TypedDict, total=False):
@@ -46,20 +46,22 @@ def settings_of(
         _check_limits(place, given)
         sends = given.pop("sends", {})
         if not isinstance(sends, Mapping):
-            sends = {emits[0].name: sends} if len(emits) == 1 else _unclear(place, sends, emits)
+            if len(emits) != 1:
+                _refuse_number(place, sends, emits)
+            sends = {emits[0].name: sends}
         hints = Hints(
             service_s=given.pop("service_s", None),
             service_scv=given.pop("service_scv", 1.0),
             sends=dict(sends),
         )
-        checked_hints(place, hints, emits)
+        check_hints(place, hints, emits)
     except BadTopology as error:
         raise BadApplication(error.place, error.problem, error.way_out) from None
     return given | {"hints": hints}
 
 
-def checked_hints(place: str, hints: Hints, emits: Iterable[Stream]) -> Hints:
-    """Return *hints* after checking them."""
+def check_hints(place: str, hints: Hints, emits: Iterable[Stream]) -> None:
+    """Raise `BadApplication` or `BadTopology` if a hint is not valid."""
     if hints.service_s is not None:
         check.number(f"{place}.service_s", hints.service_s)
     check.number(f"{place}.service_scv", hints.service_scv)
@@ -72,10 +74,9 @@ def checked_hints(place: str, hints: Hints, emits: Iterable[Stream]) -> Hints:
                 f"write {' or '.join(names)}" if names else "leave it out: it emits nothing",
             )
         check.number(f"{place}.sends.{name}", mean)
-    return hints
 
 
-def _unclear(place: str, sends: object, emits: tuple[Stream, ...]) -> dict[str, float]:
+def _refuse_number(place: str, sends: object, emits: tuple[Stream, ...]) -> NoReturn:
     example = ", ".join(f'"{stream.name}": 1' for stream in emits)
     raise BadApplication(
         f"{place}.sends",

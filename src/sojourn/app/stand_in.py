@@ -129,22 +129,17 @@ def entrances(topology: "Topology") -> "tuple[Arrival, ...]":
     ... ]
     [('lines-a', 30.0, 0.25), ('lines-b', 10.0, 0.75)]
     """
-    entering: list[Arrival] = []
-    for arrival in topology.arrivals:
-        if len(arrival.shares) == 1:
-            entering.append(replace(arrival, into=next(iter(arrival.shares))))
-            continue
-        entering += [
-            replace(
-                arrival,
-                name=f"{arrival.name}-{target}",
-                per_s=arrival.per_s * share,
-                into=target,
-                scv=share * arrival.scv + max(0.0, 1 - share),
-            )
-            for target, share in arrival.shares.items()
-        ]
-    return tuple(entering)
+    return tuple(
+        replace(
+            arrival,
+            name=arrival.name if len(arrival.shares) == 1 else f"{arrival.name}-{target}",
+            per_s=arrival.per_s * share,
+            into=target,
+            scv=share * arrival.scv + max(0.0, 1 - share),
+        )
+        for arrival in topology.arrivals
+        for target, share in arrival.shares.items()
+    )
 
 
 def _stream(app: App, name: str) -> Stream:

@@ -4,29 +4,26 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from sojourn.cli.apps import apps
 from sojourn.cli.broker import broker
 from sojourn.cli.calibrate import calibrate
 from sojourn.cli.compare import compare
-from sojourn.cli.dead_letters import dead_letters
-from sojourn.cli.explain import explain
+from sojourn.cli.dead_letters import dead_letters, retry
 from sojourn.cli.feed import feed
 from sojourn.cli.history import history
 from sojourn.cli.logs import logs
 from sojourn.cli.options.group import expanded
-from sojourn.cli.plan import plan
+from sojourn.cli.plan import explain, plan, predict
 from sojourn.cli.policies import policies
-from sojourn.cli.predict import predict
-from sojourn.cli.ps import ps
 from sojourn.cli.rehearse import rehearse
 from sojourn.cli.reproduce import reproduce
-from sojourn.cli.retry import retry
 from sojourn.cli.run import run
 from sojourn.cli.simulate import simulate
 from sojourn.cli.steer import pause, resume, scale, set_goal
-from sojourn.cli.top import top
+from sojourn.cli.top import ps, top
 from sojourn.cli.topology import topology
 from sojourn.errors import BadInput, SojournError
 
@@ -75,7 +72,7 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it with t
 def _options(
     _: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--version",
             callback=_print_version,
             is_eager=True,
@@ -86,45 +83,17 @@ def _options(
     pass
 
 
-_PANELS: dict[str, dict[str, Callable[..., None]]] = {
-    "Plan": {
-        "plan": plan,
-        "predict": predict,
-        "explain": explain,
-        "topology": topology,
-        "calibrate": calibrate,
-    },
-    "Try out": {
-        "simulate": simulate,
-        "rehearse": rehearse,
-        "compare": compare,
-        "policies": policies,
-        "reproduce": reproduce,
-        "apps": apps,
-    },
-    "Run and watch": {
-        "run": run,
-        "feed": feed,
-        "top": top,
-        "ps": ps,
-        "logs": logs,
-        "history": history,
-    },
-    "Control a running application": {
-        "scale": scale,
-        "pause": pause,
-        "resume": resume,
-        "set": set_goal,
-    },
-    "Kafka": {
-        "dead-letters": dead_letters,
-        "retry": retry,
-        "broker": broker,
-    },
+_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Plan": (plan, predict, explain, topology, calibrate),
+    "Try out": (simulate, rehearse, compare, policies, reproduce, apps),
+    "Run and watch": (run, feed, top, ps, logs, history),
+    "Control a running application": (scale, pause, resume, set_goal),
+    "Kafka": (dead_letters, retry, broker),
 }
 
 for _panel, _commands in _PANELS.items():
-    for _name, _command in _commands.items():
+    for _command in _commands:
+        _name = "set" if _command is set_goal else None  # set is a built-in of Python
         app.command(_name, rich_help_panel=_panel)(expanded(_command))
 
 

@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from typer import Argument, Option
 
 from sojourn.apps.catalogue import CATALOGUE, entry
-from sojourn.cli.options.duration import read_positive_s
 from sojourn.cli.options.output import JsonOption
 from sojourn.errors import BadInput, EngineError
-from sojourn.report.output import hand_over
+from sojourn.measure.duration import read_positive_s
+from sojourn.report.json.output import print_json
+from sojourn.report.terminal.console import TABLE_WIDTH, say, wide_console
 from sojourn.report.terminal.progress import working
 
 __all__ = ["apps"]
@@ -21,21 +23,21 @@ _DIFFERS = 1
 
 
 def apps(
-    action: Annotated[str, typer.Argument(metavar="[list|check]", help="What to do.")] = "list",
+    action: Annotated[str, Argument(metavar="[list|check]", help="What to do.")] = "list",
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="check: the application.")
+        str | None, Argument(metavar="[NAME]", help="check: the application.")
     ] = None,
     *,
     rate: Annotated[
         float,
-        typer.Option(metavar="PER_S", min=0.001, help="check: sample records per second."),
+        Option(metavar="PER_S", min=0.001, help="check: sample records per second."),
     ] = 5.0,
     lasts: Annotated[
-        str, typer.Option("--for", metavar="TIME", help="check: how long samples are sent.")
+        str, Option("--for", metavar="TIME", help="check: how long samples are sent.")
     ] = "30s",
     database: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="URL",
             help="check: the database it writes to: postgresql://… (default: an SQLite file).",
         ),
@@ -52,12 +54,10 @@ def apps(
     if action == "check" and name is not None:
         _check(name, rate, read_positive_s(lasts, "--for"), database, as_json=json)
     elif action == "list" and name is None:
-        hand_over(
-            as_json=json,
-            report=lambda: {"applications": [_described(each) for each in CATALOGUE]},
-            show=lambda console: console.print(_table()),
-            wide=True,
-        )
+        if json:
+            print_json({"applications": [_described(each) for each in CATALOGUE]})
+        else:
+            wide_console(TABLE_WIDTH).print(_table())
     else:
         raise BadInput(
             f"{' '.join(filter(None, (action, name)))!r} is not list, or check NAME; write "
@@ -105,10 +105,9 @@ def _check(name: str, per_s: float, lasts_s: float, database: str, *, as_json: b
             database=database,
             progress=progress,
         )
-    hand_over(
-        as_json=as_json,
-        report=lambda: {**asdict(verdict), "exact": verdict.exact},
-        show=lambda console: console.print(str(verdict), highlight=False),
-    )
+    if as_json:
+        print_json({**asdict(verdict), "exact": verdict.exact})
+    else:
+        say(str(verdict))
     if not verdict.exact:
         raise typer.Exit(_DIFFERS)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from sojourn.errors import BadTopic, EngineError
 
@@ -19,31 +20,29 @@ __all__ = ["broker", "read_topics"]
 
 def broker(
     port: Annotated[
-        int | None,
-        typer.Option(min=1, max=65535, help="Port to listen on (default: a free one)."),
+        int | None, Option(min=1, max=65535, help="Port to listen on (default: a free one).")
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="DIR", help="Folder for topics and records (default: deleted at the end)."
         ),
     ] = None,
     topic: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME:PARTITIONS", help="Create this topic; may be repeated."),
+        Option(metavar="NAME:PARTITIONS", help="Create this topic; may be repeated."),
     ] = None,
     ivy_settings: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE", help="Ivy settings, for example to download jars from a mirror."
         ),
     ] = None,
     open_to_all: Annotated[
-        bool,
-        typer.Option("--open", help="Accept any client on this machine, without a password."),
+        bool, Option("--open", help="Accept any client on this machine, without a password.")
     ] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="Print one line of JSON when it is ready.")
+        bool, Option("--json", help="Print one line of JSON when it is ready.")
     ] = False,
 ) -> None:
     """Run a single-node Kafka broker until Ctrl-C; only this machine can reach it.

@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from sojourn.errors import BadCalibration, BadFile
 from sojourn.model.calibration import FORMS, Pair, fit
@@ -18,14 +18,14 @@ __all__ = ["calibrate"]
 def calibrate(
     pairs: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="CSV", help="Columns estimate_s, measured_s, and hops for --form per_hop."
         ),
     ],
     form: Annotated[
-        str, typer.Option(help=f"Form of the correction: {', '.join(FORMS)}.")
+        str, Option(help=f"Form of the correction: {', '.join(FORMS)}.")
     ] = "factor",
-    degree: Annotated[int, typer.Option(help="Degree, for --form polynomial.")] = 2,
+    degree: Annotated[int, Option(help="Degree, for --form polynomial.")] = 2,
 ) -> None:
     """Fit a calibration to pairs of predicted and measured mean latency; print it as JSON.
 

@@ -3,20 +3,21 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
+from typer import Option
 
+from sojourn.act.choice import read_choices
 from sojourn.act.policy import names
-from sojourn.cli.options.address import AddressArgument, RateOption, read_address
+from sojourn.app.address import import_from_here, topology_at
+from sojourn.cli.options.address import AddressArgument, RateOptions
 from sojourn.cli.options.allocation import MostOption
 from sojourn.cli.options.completion import policy_list
 from sojourn.cli.options.output import JsonOption
-from sojourn.cli.options.policy import read_choices
 from sojourn.cli.options.shapes import ShapesOptions
 from sojourn.cli.options.stage import PlayOptions, TraceOption
 from sojourn.cli.options.target import RequiredTargetOptions
 from sojourn.knowledge import Episode
-from sojourn.report.output import hand_over
+from sojourn.report.json.output import print_json
 
 __all__ = ["compare"]
 
@@ -25,10 +26,10 @@ def compare(
     address: AddressArgument,
     trace: TraceOption,
     *,
-    rate: RateOption = None,
+    rates: RateOptions,
     policies: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME,…",
             help=f"Policies to compare: {', '.join(names())} (default: all). With options: "
             "drs,threshold:utilisation=0.6.",
@@ -38,19 +39,15 @@ def compare(
     target: RequiredTargetOptions,
     processors: MostOption = None,
     play: PlayOptions,
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Runs of each policy, with seeds 1 to N.")
-    ] = 3,
+    seeds: Annotated[int, Option(min=1, help="Runs of each policy, with seeds 1 to N.")] = 3,
     shapes: ShapesOptions,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="OUT.png", help="Plot the trade-off, and the run with seed 1."),
+        Option(metavar="OUT.png", help="Plot the trade-off, and the run with seed 1."),
     ] = None,
     export: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Write the roots of each run to DIR/POLICY-SEED.parquet."
-        ),
+        Option(metavar="DIR", help="Write the roots of each run to DIR/POLICY-SEED.parquet."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -63,20 +60,19 @@ def compare(
     """
     from rich.progress import Progress  # noqa: PLC0415 - slow to import
 
-    topology = read_address(address, rate, in_proportion=True)
+    topology = topology_at(address, rates, in_proportion=True)
     stage = play.stage(
-        topology, trace, target=target, most=processors, workload=shapes.workload(topology)
+        topology, trace, target=target, most=processors, workload=shapes(topology)
     )
     from sojourn.report.comparison import outcomes  # noqa: PLC0415
-    from sojourn.report.json.comparison import compare_report  # noqa: PLC0415 - numba is optional
+    from sojourn.report.json.rehearsal import compare_report  # noqa: PLC0415 - numba is optional
     from sojourn.report.plot.comparison import draw_comparison  # noqa: PLC0415
-    from sojourn.report.terminal.comparison import show_comparison  # noqa: PLC0415
+    from sojourn.report.terminal.rehearsal import show_comparison  # noqa: PLC0415
 
-    chosen = {
-        name: choice.made(target, processors)[0]
-        for name, choice in read_choices(policies).items()
-    }
-    note = stage.unmet
+    choices = read_choices(policies)
+    for choice in choices.values():
+        import_from_here(choice.name)
+    chosen = {name: choice.made(target, processors)[0] for name, choice in choices.items()}
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("comparing", total=len(chosen) * seeds * stage.lasts_s)
 
@@ -85,11 +81,9 @@ def compare(
             bar.update(task, advance=lasted_s, description=f"{name}, seed {seed}")
 
         made = outcomes(stage, chosen, seeds, export=export, turn=turn)
-    hand_over(
-        as_json=json,
-        report=lambda: compare_report(stage, made, note),
-        show=lambda console: show_comparison(stage, made, note, console),
-        wide=True,
-        plot=plot,
-        draw=lambda path: draw_comparison(stage, made, path),
-    )
+    if plot is not None:
+        draw_comparison(stage, made, plot)
+    if json:
+        print_json(compare_report(stage, made))
+    else:
+        show_comparison(stage, made)

@@ -1,8 +1,9 @@
-"""`sojourn dead-letters`: the records that operators could not process, and why."""
+"""`sojourn dead-letters` and `retry`: the records that operators could not process."""
 
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from sojourn.cli.options.letters import LettersOptions
 from sojourn.cli.options.output import JsonOption
@@ -10,19 +11,19 @@ from sojourn.errors import BadInput
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.dead_letters import letter_json, print_letter, print_letters
 
-__all__ = ["dead_letters"]
+__all__ = ["dead_letters", "retry"]
+
+NOT_ALL = 3
 
 
 def dead_letters(
     *,
     show: Annotated[
         str | None,
-        typer.Option(
-            metavar="POSITION", help="Show one with its traceback, headers and payload."
-        ),
+        Option(metavar="POSITION", help="Show one with its traceback, headers and payload."),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, help="Number to list, the newest.")
+        int, Option("--limit", "-n", min=1, help="Number to list, the newest.")
     ] = 100,
     which: LettersOptions,
     json: JsonOption = False,
@@ -34,27 +35,58 @@ def dead_letters(
     Example: sojourn dead-letters --since 2h
     """
     letters = which.opened()
-    found = letters.found(which.since_s)
     if show is not None:
-        one = next((letter for letter in found if letter.position == show), None)
-        if one is None:
-            raise BadInput(
-                f"there is no dead letter at {show}, or it was retried; "
-                "`sojourn dead-letters` lists them"
-            )
+        (one,) = letters.chosen(which.since_s, [show])
         if json:
             print_json(letter_json(one))
         else:
             print_letter(one)
         return
+    found = letters.found(which.since_s)
     shown = found[-limit:]
     if json:
         listed = [letter_json(letter) for letter in shown]
         print_json({"topic": letters.topic, "number": len(found), "dead_letters": listed})
-        return
-    if not found:
+    elif not found:
         typer.echo(f"no dead letters in {letters.topic}")
-        return
-    print_letters(shown)
-    if len(shown) < len(found):
-        typer.echo(f"the last {len(shown)} of {len(found)}; --limit shows more")
+    else:
+        print_letters(shown)
+        if len(shown) < len(found):
+            typer.echo(f"the last {len(shown)} of {len(found)}; --limit shows more")
+
+
+def retry(
+    positions: Annotated[
+        list[str] | None,
+        Argument(
+            metavar="POSITION …", help="Dead letters to retry, as `dead-letters` lists them."
+        ),
+    ] = None,
+    *,
+    operator: Annotated[
+        list[str] | None, Option(help="Retry those of this operator; may be repeated.")
+    ] = None,
+    every: Annotated[bool, Option("--all", help="Retry all.")] = False,
+    which: LettersOptions,
+) -> None:
+    """Retry dead letters at the operators that failed. Correct the cause first.
+
+    Each record is written, unchanged and with its id, to the topic it came from; other
+    operators that read this topic skip it.
+
+    Example: sojourn retry --operator parse
+    """
+    if not (positions or operator or every):
+        raise BadInput("no dead letters are named; write positions, --operator NAME, or --all")
+    letters = which.opened()
+    chosen = letters.chosen(which.since_s, positions or (), operator or ())
+    from sojourn.spark.retry import retry_letters  # noqa: PLC0415 - optional, checked before
+
+    failed = 0
+    for letter, why_not in retry_letters(letters, chosen):
+        if why_not:
+            failed += 1
+            typer.echo(f"{letter.position} was not retried: {why_not}", err=True)
+    typer.echo(f"{len(chosen) - failed} of {len(chosen)} dead letters were retried")
+    if failed:
+        raise typer.Exit(NOT_ALL)

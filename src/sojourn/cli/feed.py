@@ -5,14 +5,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
+from sojourn.app.address import load_here
 from sojourn.app.application import App
-from sojourn.cli.options.address import load_here, read_rate_options
-from sojourn.cli.options.duration import read_positive_s
+from sojourn.cli.options.address import read_rate_options
 from sojourn.cli.options.kafka import KafkaOptions
 from sojourn.cli.options.output import JsonOption
 from sojourn.cli.options.stage import FasterOption, TimesOption
 from sojourn.errors import BadInput, BadWorkload, EngineError
+from sojourn.measure.duration import read_positive_s
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.progress import working
 from sojourn.service.client import ask
@@ -33,21 +35,21 @@ _NOT_ALL = 3
 def feed(
     address: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="APP", help="The application, package.module:app; its sources have samples."
         ),
     ],
     *,
     rate: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="PER_S",
             help="Records per second: 13; for several sources payments=13, repeated.",
         ),
     ] = None,
     trace: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="CSV",
             help="Changing rates: CSV with timestamp,rate, divided among the sources in "
             "proportion to --rate.",
@@ -57,28 +59,28 @@ def feed(
     faster: FasterOption = 1.0,
     gaps: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Pattern of arrivals: poisson, constant, uniform (gaps of 0 to 2 times the "
             "mean), batches:10 (ten records at once), or the scv of gaps: 0.28."
         ),
     ] = "poisson",
     lasts: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--for",
             metavar="TIME",
             help="Stop after this time (default: the end of the trace).",
         ),
     ] = None,
     records: Annotated[
-        int | None, typer.Option(min=1, help="Stop after this many records per source.")
+        int | None, Option(min=1, help="Stop after this many records per source.")
     ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, help="The same seed sends the same records at the same times.")
+        int, Option(min=0, help="The same seed sends the same records at the same times.")
     ] = 1,
     bootstrap_servers: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="HOST:PORT,…",
             help="Kafka brokers (default: those of the running application).",
         ),

@@ -6,17 +6,17 @@ from time import sleep, time
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from sojourn.cli.options.application import AppOption
 from sojourn.cli.options.completion import operators_with_logs
-from sojourn.cli.options.duration import read_duration_s
 from sojourn.errors import BadInput, BadTarget
+from sojourn.measure.duration import read_duration_s
 from sojourn.service.entry import find
-from sojourn.service.log_times import time_s
-from sojourn.service.logs import Logs, log_files
+from sojourn.service.logs import Logs, log_files, time_s
 from sojourn.topology.check import shown
 
-__all__ = ["logs", "read_since_s"]
+__all__ = ["logs"]
 
 _LOOK_S = 0.2
 _LINES = 20
@@ -25,26 +25,24 @@ _LINES = 20
 def logs(
     operator: Annotated[
         str | None,
-        typer.Argument(help="Operator (default: all).", autocompletion=operators_with_logs),
+        Argument(help="Operator (default: all).", autocompletion=operators_with_logs),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Print new lines until Ctrl-C.")
+        bool, Option("--follow", "-f", help="Print new lines until Ctrl-C.")
     ] = False,
     lines: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "--lines", "-n", min=0, help="Lines per operator (default: 20; all with --since)."
         ),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(
-            metavar="TIME", help="Only newer lines: 5m (ago), or 2026-01-31T12:00:00Z."
-        ),
+        Option(metavar="TIME", help="Only newer lines: 5m (ago), or 2026-01-31T12:00:00Z."),
     ] = None,
     state: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="State folder of an application that has ended."),
+        Option(metavar="DIR", help="State folder of an application that has ended."),
     ] = None,
     app: AppOption = None,
 ) -> None:
@@ -54,7 +52,7 @@ def logs(
 
     Examples: sojourn logs match --follow · sojourn logs --since 5m
     """
-    since_s = None if since is None else read_since_s(since, time())
+    since_s = None if since is None else _read_since_s(since)
     if lines is None and since_s is None:
         lines = _LINES
     folder = Path(find(app)[1].logs) if state is None else state / "logs"
@@ -79,16 +77,12 @@ def logs(
         )
 
 
-def read_since_s(text: str, now_s: float) -> float:
-    """Return the time of the first line to print: `5m` ago, or 2026-01-31T12:00:00Z.
-
-    >>> read_since_s("5m", 1000.0)
-    700.0
-    """
+def _read_since_s(text: str) -> float:
+    """Return the time of the first line to print: `5m` ago, or 2026-01-31T12:00:00Z."""
     if (at_s := time_s(text)) is not None:
         return at_s
     try:
-        return now_s - read_duration_s(text)
+        return time() - read_duration_s(text)
     except BadTarget as error:
         raise BadInput(
             f"--since {shown(text)} is not a time; write 5m, 2h or 2026-01-31T12:00:00Z"

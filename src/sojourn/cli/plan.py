@@ -1,31 +1,38 @@
-"""`sojourn plan`: how many processors each operator should have."""
+"""`sojourn plan`, `predict` and `explain`: processors, their latency, and why so many."""
 
-from sojourn.cli.options.address import AddressArgument, RateOption, read_address
-from sojourn.cli.options.allocation import NodesOptions, ProcessorsOption
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from sojourn.app.address import topology_at
+from sojourn.cli.options.address import AddressArgument, RateOptions
+from sojourn.cli.options.allocation import (
+    AllocationOption,
+    NodesOptions,
+    ProcessorsOption,
+    RequiredAllocationOption,
+    read_allocation,
+)
 from sojourn.cli.options.model import CalibrationOption, ModelOption
 from sojourn.cli.options.output import JsonOption
 from sojourn.cli.options.target import TargetOptions
-from sojourn.decide.assign import assign
-from sojourn.decide.minimise import minimise
-from sojourn.decide.nodes import Nodes
-from sojourn.decide.solution import Solution
-from sojourn.decide.target import Target
-from sojourn.errors import BadCalibration, BadTarget
-from sojourn.model.calibration import Calibration
-from sojourn.model.network import predict
-from sojourn.report.json.plans import plan_report
-from sojourn.report.output import hand_over
+from sojourn.decide import explain as explanations
+from sojourn.decide.solver import solve
+from sojourn.model import network
+from sojourn.report.json.output import print_json
+from sojourn.report.json.plans import explanation_report, plan_report, prediction_report
+from sojourn.report.plot.explanation import draw_explanation
 from sojourn.report.terminal.progress import working
-from sojourn.report.terminal.tables import show_plan
-from sojourn.topology import Topology
+from sojourn.report.terminal.tables import show_explanation, show_plan, show_prediction
 
-__all__ = ["make_plan", "plan"]
+__all__ = ["explain", "plan", "predict"]
 
 
 def plan(
     address: AddressArgument,
     *,
-    rate: RateOption = None,
+    rates: RateOptions,
     processors: ProcessorsOption = None,
     target: TargetOptions,
     model: ModelOption,
@@ -40,40 +47,75 @@ def plan(
     Examples: sojourn plan examples/vld.yaml --processors 22 ·
     sojourn plan examples/vld.yaml --target-p95 3s --slots-per-node 5 --reserved 3
     """
-    topology = read_address(address, rate)
+    topology = topology_at(address, rates)
     with working(f"planning {topology.name}"):
-        made = make_plan(topology, processors, target, model, nodes, calibration)
-        predicted = predict(topology, made.allocation, model=model, calibration=calibration)
-    hand_over(
-        as_json=json,
-        report=lambda: plan_report(made, predicted, target),
-        show=lambda console: show_plan(made, predicted, target, console),
-    )
+        made = solve(
+            topology, processors, target, model=model, nodes=nodes, calibration=calibration
+        )
+        predicted = network.predict(
+            topology, made.allocation, model=model, calibration=calibration
+        )
+    if json:
+        print_json(plan_report(made, predicted, target))
+    else:
+        show_plan(made, predicted, target)
 
 
-def make_plan(
-    topology: Topology,
-    processors: int | None,
-    target: Target | None,
-    model: str,
-    nodes: Nodes | None = None,
-    calibration: Calibration | None = None,
-) -> Solution:
-    """Return the plan for a target, or for a number of processors without one."""
-    if calibration is not None:
-        topology = calibration.topology(topology)
-    if target is None:
-        if processors is None:
-            raise BadTarget(
-                "a plan needs --processors or a target; write --processors 22, "
-                "--target-mean 500ms or --target-p95 1s"
-            )
-        return assign(topology, processors, model=model, nodes=nodes)
-    if calibration is not None:
-        if target.statistic != "mean" and not calibration.is_factor:
-            raise BadCalibration(
-                f"a polynomial is fitted to means and does not apply to {target.statistic}; "
-                "calibrate by a factor or per hop, or plan for the mean"
-            )
-        target = Target(target.statistic, calibration.estimate_s(target.seconds))
-    return minimise(topology, target, model=model, most=processors, nodes=nodes)
+def predict(
+    address: AddressArgument,
+    allocation: RequiredAllocationOption,
+    *,
+    rates: RateOptions,
+    model: ModelOption,
+    calibration: CalibrationOption,
+    json: JsonOption = False,
+) -> None:
+    """Predict the latency of an allocation: mean, percentiles, each operator's share.
+
+    Example: sojourn predict examples/vld.yaml --allocation extract=10,match=11,aggregate=1
+    """
+    topology, counts = topology_at(address, rates), read_allocation(allocation)
+    with working(f"predicting {topology.name}"):
+        predicted = network.predict(topology, counts, model=model, calibration=calibration)
+    if json:
+        print_json(prediction_report(predicted))
+    else:
+        show_prediction(predicted)
+
+
+def explain(
+    address: AddressArgument,
+    *,
+    rates: RateOptions,
+    allocation: AllocationOption = None,
+    processors: ProcessorsOption = None,
+    target: TargetOptions,
+    model: ModelOption,
+    nodes: NodesOptions,
+    plot: Annotated[
+        Path | None, Option(metavar="OUT.png", help="Plot it as PNG, SVG or PDF.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Explain an allocation, or the plan for a number of processors or a target.
+
+    It shows what the next processor would gain at each operator, what determines its number,
+    what happens if one processor moves to another operator, and how far arrivals can grow.
+
+    Example: sojourn explain examples/vld.yaml --processors 22 --plot vld.png
+    """
+    topology = topology_at(address, rates)
+    with working(f"planning {topology.name}") as far:
+        chosen = (
+            read_allocation(allocation)
+            if allocation is not None
+            else solve(topology, processors, target, model=model, nodes=nodes).allocation
+        )
+        far("comparing alternatives")
+        explanation = explanations.explain(topology, chosen, target, model=model)
+    if plot is not None:
+        draw_explanation(topology, explanation, target, plot)
+    if json:
+        print_json(explanation_report(explanation))
+    else:
+        show_explanation(explanation)

@@ -1,32 +1,23 @@
 """`sojourn policies`: the policies and their options."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-import typer
-from rich import box
-from rich.table import Table
-from rich.text import Text
+from typer import Argument
 
-from sojourn.act.options import options
-from sojourn.act.policy import names, policy
-from sojourn.cli.options.address import import_from_here
+from sojourn.act.policy import names
+from sojourn.app.address import import_from_here
 from sojourn.cli.options.completion import policies as known
 from sojourn.cli.options.output import JsonOption
-from sojourn.cli.options.value import kind_text, value_text
-from sojourn.decide.target import Target
 from sojourn.report.json.output import print_json
-from sojourn.report.terminal.console import TABLE_WIDTH, wide_console
+from sojourn.report.terminal.policies import policy_json, show_policies
 
 __all__ = ["policies"]
-
-# The options of a policy do not depend on its target.
-_ANY = Target("mean", 1.0)
 
 
 def policies(
     name: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="NAME …",
             help="Policies (default: all built-in ones). Your own: package.module:name.",
             autocompletion=known,
@@ -38,40 +29,10 @@ def policies(
 
     Example: sojourn policies drs
     """
-    described = [_described(each) for each in name or names()]
+    for each in name or ():
+        import_from_here(each)
+    described = [policy_json(each) for each in name or names()]
     if json:
         print_json({"policies": described})
-        return
-    console = wide_console(TABLE_WIDTH)
-    for number, each in enumerate(described):
-        console.print(Text(f"\n{each['name']}" if number else each["name"], "bold"))
-        console.print(Text(each["meaning"]))
-        if each["options"]:
-            console.print(_table(each["options"]))
-
-
-def _described(name: str) -> dict[str, Any]:
-    import_from_here(name)
-    made = policy(name, target=_ANY)
-    return {
-        "name": name,
-        "meaning": next(iter((type(made).__doc__ or "").strip().splitlines()), ""),
-        "options": [
-            {
-                "name": option.name,
-                "value": kind_text(option),
-                "default": value_text(option, option.default),
-                "meaning": option.meaning,
-            }
-            for option in options(made).values()
-        ],
-    }
-
-
-def _table(listed: list[dict[str, str]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in ("option", "value", "default", "meaning"):
-        table.add_column(column, no_wrap=column in ("option", "default"))
-    for row in listed:
-        table.add_row(*map(Text, row.values()))
-    return table
+    else:
+        show_policies(described)

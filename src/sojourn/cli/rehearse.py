@@ -6,26 +6,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
-from sojourn.cli.options.address import AddressArgument, RateOption, read_address
+from sojourn.act.policy.drs.quiet_hours import read_time_of_day_s
+from sojourn.app.address import topology_at
+from sojourn.cli.options.address import AddressArgument, RateOptions
 from sojourn.cli.options.allocation import MostOption
 from sojourn.cli.options.output import JsonOption, LiveOption
 from sojourn.cli.options.policy import PassiveOption, PolicyOptions
 from sojourn.cli.options.shapes import ShapesOptions
 from sojourn.cli.options.stage import PlayOptions, TraceOption
 from sojourn.cli.options.target import RequiredTargetOptions
-from sojourn.cli.options.time_of_day import read_time_of_day_s
-from sojourn.history import HistoryFile, Run
+from sojourn.history import HistoryFile
 from sojourn.knowledge import Episode
-from sojourn.report.output import hand_over
+from sojourn.report.json.output import print_json
 from sojourn.report.plot.history import draw_history
-from sojourn.report.terminal.console import wide_console
 from sojourn.report.terminal.live import View
 from sojourn.report.terminal.watch import chosen, lines, progress
 from sojourn.service.interrupts import Interrupts
 
 if TYPE_CHECKING:  # importing the simulator takes a second
-    from sojourn.rehearsal import Rehearsal, Stage
+    from sojourn.rehearsal import Rehearsal
 
 __all__ = ["rehearse"]
 
@@ -36,31 +37,27 @@ def rehearse(
     address: AddressArgument,
     trace: TraceOption,
     *,
-    rate: RateOption = None,
+    rates: RateOptions,
     policy: PolicyOptions,
     target: RequiredTargetOptions,
     processors: MostOption = None,
     play: PlayOptions,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same run.")] = 1,
+    seed: Annotated[int, Option(min=0, help="The same seed gives the same run.")] = 1,
     shapes: ShapesOptions,
     passive: PassiveOption = False,
     begins_at: Annotated[
-        str, typer.Option(metavar="HH:MM", help="Time of day at which the trace begins.")
+        str, Option(metavar="HH:MM", help="Time of day at which the trace begins.")
     ] = "00:00",
     history: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Write each turn to this file, for `sojourn history`."
-        ),
+        Option(metavar="FILE", help="Write each turn to this file, for `sojourn history`."),
     ] = None,
     live: LiveOption = None,
     speed: Annotated[
-        float,
-        typer.Option(min=0, help="With --live: simulated seconds per second; 0: no limit."),
+        float, Option(min=0, help="With --live: simulated seconds per second; 0: no limit.")
     ] = 60.0,
     plot: Annotated[
-        Path | None,
-        typer.Option(metavar="OUT.png", help="Plot the whole run as PNG, SVG or PDF."),
+        Path | None, Option(metavar="OUT.png", help="Plot the whole run as PNG, SVG or PDF.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -71,21 +68,22 @@ def rehearse(
 
     Example: sojourn rehearse examples/vld.yaml --trace examples/doubling.csv --target-p95 3s
     """
-    topology = read_address(address, rate, in_proportion=True)
+    topology = topology_at(address, rates, in_proportion=True)
     decides, said = policy.made(target, processors)
     stage = play.stage(
         topology,
         trace,
         target=target,
         most=processors,
-        workload=shapes.workload(topology),
+        workload=shapes(topology),
         midnight_s=read_time_of_day_s(begins_at),
     )
     from sojourn import rehearsal  # noqa: PLC0415 - numba is optional
     from sojourn.report.json.rehearsal import rehearsal_report  # noqa: PLC0415
     from sojourn.report.terminal.rehearsal import show_begin, show_end  # noqa: PLC0415
 
-    run = _begun(stage, f"{said}, only recommending" if passive else said)
+    said = f"{said}, only recommending" if passive else said
+    run = stage.begun(said, datetime.now(UTC))
     watch = chosen(
         View(topology, target, stage.lasts_s),
         live=live,
@@ -105,7 +103,7 @@ def rehearse(
         if file is not None:
             file.begin(run)
         if not json:
-            show_begin(stage, run, wide_console())
+            show_begin(stage, run)
 
         def turn(episode: Episode) -> None:
             nonlocal showing
@@ -123,28 +121,11 @@ def rehearse(
             done = rehearsal.rehearse(
                 stage, decides, start=run.plan, seed=seed, active=not passive, turn=turn
             )
-    hand_over(
-        as_json=json,
-        report=lambda: rehearsal_report(stage, run, seed, episodes, done),
-        show=lambda console: show_end(stage, run, episodes, done, console),
-        wide=True,
-        plot=plot if episodes else None,
-        draw=lambda path: draw_history(
-            episodes, path, target, f"{topology.name}: {run.policy}"
-        ),
-    )
+    if plot is not None and episodes:
+        draw_history(episodes, plot, target, f"{topology.name}: {run.policy}")
+    if json:
+        print_json(rehearsal_report(stage, run, seed, episodes, done))
+    else:
+        show_end(stage, run, episodes, done)
     if done is None:
         raise typer.Exit(_INTERRUPTED)
-
-
-def _begun(stage: "Stage", policy: str) -> Run:
-    first = stage.rates.at(0.0)
-    return Run(
-        topology=stage.topology.scaled(max(first, 1e-3) / stage.topology.arrivals_per_s),
-        plan=stage.plan(first),
-        started_at=datetime.now(UTC),
-        every_s=stage.every_s,
-        policy=policy,
-        target=stage.target,
-        midnight_s=stage.midnight_s,
-    )

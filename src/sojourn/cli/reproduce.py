@@ -1,26 +1,28 @@
 """`sojourn reproduce`: the figures and tables of the DRS papers, on the simulator or Spark."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
+from typer import Argument, Option
 
 from sojourn.cli.options.output import JsonOption
-from sojourn.cli.simulator import loading_simulator
-from sojourn.errors import BadInput
+from sojourn.errors import BadInput, EngineError
 from sojourn.experiments import names
 from sojourn.experiments.verdicts import listing, verdicts
-from sojourn.report.output import hand_over
-from sojourn.report.plot.figure import figure
-from sojourn.report.plot.panels import draw_panels
+from sojourn.measure.duration import read_duration_s
+from sojourn.report.json.output import print_json
+from sojourn.report.plot.panels import draw_panels, figure
 from sojourn.report.terminal.experiments import show_listing, show_verdicts
+from sojourn.report.terminal.progress import loading_simulator
 
 if TYPE_CHECKING:
     from sojourn.experiments.runner import Draw, Reproduced
 
-__all__ = ["DOES_NOT_HOLD", "EngineName", "drawing", "reproduce"]
+__all__ = ["DOES_NOT_HOLD", "EngineName", "reproduce"]
 
 DOES_NOT_HOLD = 1
 """The exit status if a claim does not hold."""
@@ -31,27 +33,26 @@ EngineName = Literal["simulator", "spark"]
 
 def reproduce(
     name: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME…", help="Experiments: drs15-fig6.")
+        list[str] | None, Argument(metavar="NAME…", help="Experiments: drs15-fig6.")
     ] = None,
     list_: Annotated[
-        bool, typer.Option("--list", help="List the experiments and their claims.")
+        bool, Option("--list", help="List the experiments and their claims.")
     ] = False,
-    all_: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results.")] = Path(
+    all_: Annotated[bool, Option("--all", help="Run every experiment.")] = False,
+    out: Annotated[Path, Option(metavar="FOLDER", help="Folder for the results.")] = Path(
         "build/reproduce"
     ),
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same runs.")] = 1,
+    seed: Annotated[int, Option(min=0, help="The same seed gives the same runs.")] = 1,
     engine: Annotated[
-        EngineName,
-        typer.Option(help="spark runs the experiments on re-allocation, in real time."),
+        EngineName, Option(help="spark runs the experiments on re-allocation, in real time.")
     ] = "simulator",
     faster: Annotated[
         float | None,
-        typer.Option(help="spark: speed-up factor (default: the highest for two cores)."),
+        Option(help="spark: speed-up factor (default: the highest for two cores)."),
     ] = None,
     within: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="TIME",
             help="spark: time limit of each experiment, which is shortened to fit.",
         ),
@@ -67,29 +68,26 @@ def reproduce(
     """
     if list_:
         listed = listing(_possible(engine))
-        hand_over(
-            as_json=json,
-            report=lambda: listed,
-            show=lambda console: show_listing(listed, console),
-        )
+        if json:
+            print_json(listed)
+        else:
+            show_listing(listed)
         return
     chosen = None if all_ else tuple(dict.fromkeys(name or ()))
     if chosen == ():
         raise BadInput("no experiment is named; name some, or write --all or --list")
     if engine == "spark":
-        from sojourn.cli.reproduce_spark import on_spark  # noqa: PLC0415 - Spark is optional
-
-        done = on_spark(chosen, seed, out, faster=faster, within=within)
+        within_s = None if within is None else read_duration_s(within)
+        done = _on_spark(chosen, seed, out, faster=faster, within_s=within_s)
     elif faster is not None or within is not None:
         raise BadInput("--faster and --within need --engine spark; add it")
     else:
-        done = _run(chosen or names(), seed, out)
+        done = _on_simulator(chosen or names(), seed, out)
     report = verdicts(done, seed, engine)
-    hand_over(
-        as_json=json,
-        report=lambda: report,
-        show=lambda console: show_verdicts(report, out / "report.md", console),
-    )
+    if json:
+        print_json(report)
+    else:
+        show_verdicts(report, out / "report.md")
     if not all(one.outcome.holds for one in done):
         raise typer.Exit(DOES_NOT_HOLD)
 
@@ -102,7 +100,7 @@ def _possible(engine: EngineName) -> tuple[str, ...]:
     return tuple(reallocating())
 
 
-def _run(chosen: Sequence[str], seed: int, out: Path) -> "list[Reproduced]":
+def _on_simulator(chosen: Sequence[str], seed: int, out: Path) -> "list[Reproduced]":
     from rich.progress import Progress  # noqa: PLC0415 - slow to import
 
     with loading_simulator():
@@ -115,7 +113,7 @@ def _run(chosen: Sequence[str], seed: int, out: Path) -> "list[Reproduced]":
     bench, errors = Bench(engine=simulated, seed=seed), Console(stderr=True)
     with Progress(console=errors, transient=True) as bar:
         task = bar.add_task(f"reproducing {chosen[0]}", total=len(chosen))
-        for one in run(chosen, bench, out, drawing(errors)):
+        for one in run(chosen, bench, out, _drawing(errors)):
             done.append(one)
             following = chosen[min(len(done), len(chosen) - 1)]
             bar.update(task, advance=1, description=f"reproducing {following}")
@@ -123,7 +121,44 @@ def _run(chosen: Sequence[str], seed: int, out: Path) -> "list[Reproduced]":
     return done
 
 
-def drawing(errors: Console) -> "Draw | None":
+def _on_spark(
+    chosen: Sequence[str] | None,
+    seed: int,
+    out: Path,
+    *,
+    faster: float | None,
+    within_s: float | None,
+) -> "list[Reproduced]":
+    from rich.progress import Progress  # noqa: PLC0415 - slow to import
+
+    from sojourn.experiments.pace import Pace  # noqa: PLC0415 - imports every paper
+    from sojourn.experiments.runner import reproduce as run  # noqa: PLC0415
+    from sojourn.experiments.runner import write_page  # noqa: PLC0415
+
+    paces = Pace.chosen(chosen, faster=faster, within_s=within_s)
+    try:
+        from sojourn.experiments.on_spark import spark_bench  # noqa: PLC0415 - optional
+    except ImportError as error:
+        raise EngineError(
+            f"running on Spark needs {error.name}, which is not installed; "
+            "install sojourn[spark]"
+        ) from error
+    done: list[Reproduced] = []
+    errors = Console(stderr=True)
+    draw = _drawing(errors)
+    for name, pace in paces.items():
+        lasts = max(1, round(pace.wall_s / 60))
+        errors.print(f"{name}: {pace.said}, about {lasts} minutes", highlight=False)
+    with Progress(console=errors, transient=True) as bar:
+        for name, pace in paces.items():
+            task = bar.add_task(f"reproducing {name}", total=pace.looks)
+            bench = spark_bench(pace, seed, partial(bar.advance, task))
+            done += run([name], bench, out, draw)
+    write_page(done, seed, out, "Spark")
+    return done
+
+
+def _drawing(errors: Console) -> "Draw | None":
     """Return the function that plots; None, with a message, if matplotlib is missing."""
     try:
         figure(1, 1)

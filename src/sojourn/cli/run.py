@@ -1,8 +1,6 @@
 """`sojourn run`: run an application and keep it inside its target."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from math import inf
@@ -10,18 +8,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
+from sojourn.app.address import is_application
 from sojourn.app.application import App
 from sojourn.app.stand_in import entrances
-from sojourn.cli.options.address import (
-    is_application,
-    load_here,
-    read_rate_options,
-    with_rates,
-)
+from sojourn.cli.options.address import read_rate_options
 from sojourn.cli.options.allocation import MostOption, read_allocation
 from sojourn.cli.options.completion import topologies
-from sojourn.cli.options.duration import read_positive_s
 from sojourn.cli.options.engine import EngineOption
 from sojourn.cli.options.kafka import SparkEngineOptions
 from sojourn.cli.options.output import LiveOption
@@ -29,18 +23,18 @@ from sojourn.cli.options.policy import PassiveOption, PolicyOptions
 from sojourn.cli.options.stage import EveryOption, FasterOption, TimesOption
 from sojourn.cli.options.target import RequiredTargetOptions
 from sojourn.errors import BadInput
+from sojourn.measure.duration import read_positive_s
 from sojourn.report.events import AsJson, ForPeople
+from sojourn.service.assumptions import Assumptions
 from sojourn.service.engines import launcher
-from sojourn.service.first_plan import bounded, first_allocation, first_topology, guesses
+from sojourn.service.first_plan import bounded, first_plan
 from sojourn.service.floor import floor_warning
 from sojourn.service.folders import state_folder
 from sojourn.service.orders import LoopSettings, Orders
 from sojourn.service.run import RunSettings, run_application
-from sojourn.service.status import Status
 from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Rates, Workload
-from sojourn.topology import Arrival, Topology
 from sojourn.topology.file import read_topology
 
 __all__ = ["run"]
@@ -49,7 +43,7 @@ __all__ = ["run"]
 def run(
     address: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="ADDRESS",
             help="The application, package.module:app; or a topology file, whose operators "
             "only wait for their service time.",
@@ -62,7 +56,7 @@ def run(
     max_processors: MostOption = None,
     start: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="OP=K",
             help="Processors to start with (default: those of the last run); may be repeated.",
         ),
@@ -73,31 +67,28 @@ def run(
     spark: SparkEngineOptions,
     state: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="DIR",
             help="Folder for checkpoints and logs (default: one per application).",
         ),
     ] = None,
     fresh: Annotated[
-        bool,
-        typer.Option("--fresh", help="Delete the checkpoints and logs of earlier runs first."),
+        bool, Option("--fresh", help="Delete the checkpoints and logs of earlier runs first.")
     ] = False,
     history: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Write each turn here (default: in the state folder)."
-        ),
+        Option(metavar="FILE", help="Write each turn here (default: in the state folder)."),
     ] = None,
     live: LiveOption = None,
     prometheus: Annotated[
         int | None,
-        typer.Option(
+        Option(
             metavar="PORT", min=1, max=65535, help="Serve metrics at this port of 127.0.0.1."
         ),
     ] = None,
     trace: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="CSV",
             help="Generate this load: CSV with timestamp,rate. On Spark an application sends "
             "the samples of its sources.",
@@ -107,17 +98,15 @@ def run(
     faster: FasterOption = 1.0,
     rate: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="SOURCE=PER_S",
             help="simulator: records per second of a source: payments=40; may be repeated.",
         ),
     ] = None,
     lasts: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="Stop after this time.")
+        str | None, Option("--for", metavar="TIME", help="Stop after this time.")
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print events as lines of JSON.")
-    ] = False,
+    json: Annotated[bool, Option("--json", help="Print events as lines of JSON.")] = False,
 ) -> None:
     """Run an application on Spark, or on the simulator, and keep it inside its target.
 
@@ -130,23 +119,23 @@ def run(
     sojourn run vld.yaml --engine simulator --target-p95 3s
     """
     every_s = read_positive_s(every, "--every")
-    what = _application(address, engine, read_rate_options(rate))
+    rates, simulated = read_rate_options(rate), engine == "simulator"
+    what = Assumptions.at(address, rates, simulated=simulated)
     load = None if trace is None else read_rates(trace, times=times, faster=faster)
     settings: object = None
     if engine == "spark":
-        settings = (
-            spark if load is None else replace(spark, load=_sent(what.app, address, load))
-        )
-    elif engine == "simulator":
-        rates = {} if load is None else _shared(load, what.topology.arrivals)
-        settings = SimulatorSettings(workload=Workload(rates=rates))
+        sent = {} if load is None else _sent(what.app, address, load)
+        settings = replace(spark, load=sent)
+    elif simulated:
+        shared = {} if load is None else load.among(what.topology.arrivals)
+        settings = SimulatorSettings(workload=Workload(rates=shared))
     elif load is not None:
         raise BadInput(
             f"--trace needs the engine spark or simulator, not {engine}; leave it out"
         )
     begin = read_allocation(",".join(start)) if start else {}
     most, notes = bounded(what.topology, begin, max_processors)
-    first_allocation(what.topology, begin, most)  # checked before anything starts
+    first_plan(what.topology, begin, most)  # checked before anything starts
     notes += [*what.guesses, floor_warning(what.topology, target, what.known)]
     now = datetime.now().astimezone()
     loop = LoopSettings(
@@ -162,6 +151,11 @@ def run(
     # a bad policy is refused before anything starts
     make = partial(policy.made, every_s=every_s, pauses=False)
     Orders.of(make, what.topology, loop.target, loop.most)
+    metrics = None
+    if prometheus is not None:
+        from sojourn.report.prometheus import serve_metrics  # noqa: PLC0415 - slow to import
+
+        metrics = partial(serve_metrics, prometheus)
     name = what.app.name
     status_code = run_application(
         RunSettings(
@@ -173,11 +167,11 @@ def run(
             make=make,
             loop=loop,
             until_s=until_s,
-            state=_state(name, engine) if state is None else state,
+            state=state or state_folder(name if engine == "spark" else f"{name}.{engine}"),
             start=begin,
             fresh=fresh,
             history=history,
-            metrics=None if prometheus is None else partial(_metrics, prometheus),
+            metrics=metrics,
             notes=tuple(filter(None, notes)),
         ),
         AsJson() if json else ForPeople(live=live),
@@ -186,67 +180,13 @@ def run(
         raise typer.Exit(status_code)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Application:
-    """An application, and what is assumed about it before anything is measured.
-
-    The service times of the operators in *known* are given; the others are guessed.
-    """
-
-    app: App
-    topology: Topology
-    known: frozenset[str]
-    guesses: tuple[str, ...] = ()
-
-
-def _application(address: str, engine: str, rates: dict[str, float]) -> _Application:
-    """Return the application at *address*, in a module or a topology file."""
-    if not is_application(address) and engine == "simulator":
-        topology = with_rates(read_topology(Path(address)), rates)
-        return _Application(
-            app=App(topology.name), topology=topology, known=frozenset(topology.operator)
-        )
-    app = load_here(address)
-    if not is_application(address):
-        arrivals = entrances(read_topology(Path(address)))
-        rates = {arrival.name: arrival.per_s for arrival in arrivals}
-    elif unknown := rates.keys() - app.sources.keys():
-        sources = ", ".join(app.sources)
-        raise BadInput(f"--rate {min(unknown)}: there is no such source; there are {sources}")
-    known = (name for name, o in app.operators.items() if o.hints.service_s is not None)
-    return _Application(
-        app=app,
-        topology=first_topology(app, rates),
-        known=frozenset(known),
-        # Spark measures soon what is guessed; the simulator keeps to the guess
-        guesses=tuple(guesses(app, rates)) if engine == "simulator" else (),
-    )
-
-
 def _sent(app: App, address: str, load: Rates) -> dict[str, tuple[tuple[float, float], ...]]:
-    """Return the load of each source; those of an application get the same."""
-    if is_application(address):
-        from sojourn.spark.samples import load_sources  # noqa: PLC0415 - optional
+    """Return the load of each source; those of an application share it equally."""
+    if not is_application(address):
+        shared = load.among(entrances(read_topology(Path(address))))
+        return {name: rates.points for name, rates in shared.items()}
+    from sojourn.spark.samples import load_sources  # noqa: PLC0415 - optional
 
-        each = {name: load.times(1 / len(app.sources)).points for name in app.sources}
-        load_sources(app, address, each)  # checked before anything starts
-        return each
-    arrivals = entrances(read_topology(Path(address)))
-    return {name: rates.points for name, rates in _shared(load, arrivals).items()}
-
-
-def _shared(load: Rates, arrivals: Sequence[Arrival]) -> dict[str, Rates]:
-    """Return *load* divided among *arrivals*, in proportion to their rates."""
-    all_per_s = sum(arrival.per_s for arrival in arrivals)
-    return {arrival.name: load.times(arrival.per_s / all_per_s) for arrival in arrivals}
-
-
-def _state(name: str, engine: str) -> Path:
-    """Return the state folder of an application: each engine has its own."""
-    return state_folder(name if engine == "spark" else f"{name}.{engine}")
-
-
-def _metrics(port: int, status: Callable[[], Status | None]) -> AbstractContextManager[object]:
-    from sojourn.report.prometheus import Metrics  # noqa: PLC0415 - slow to import
-
-    return Metrics(port, status)
+    each = {name: load.times(1 / len(app.sources)).points for name in app.sources}
+    load_sources(app, address, each)  # checked before anything starts
+    return each

@@ -1,71 +1,71 @@
 """`sojourn simulate`: the latency of an allocation, measured on the simulator."""
 
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 from rich.console import Console
+from typer import Option
 
-from sojourn.cli.options.address import AddressArgument, RateOption, read_address
+from sojourn.app.address import topology_at
+from sojourn.cli.options.address import AddressArgument, RateOptions
 from sojourn.cli.options.allocation import RequiredAllocationOption, read_allocation
-from sojourn.cli.options.duration import read_duration_s
 from sojourn.cli.options.output import JsonOption
-from sojourn.cli.options.shapes import Shapes, ShapesOptions
-from sojourn.cli.simulator import loading_simulator
+from sojourn.cli.options.shapes import ShapesOptions
 from sojourn.errors import BadWorkload
+from sojourn.measure.duration import read_duration_s
+from sojourn.report.json.output import print_json
 from sojourn.report.json.plans import simulated_report
-from sojourn.report.output import hand_over
 from sojourn.report.parquet import roots_to_parquet
 from sojourn.report.plot.explanation import draw_simulated
+from sojourn.report.terminal.progress import loading_simulator
 from sojourn.report.terminal.tables import show_simulated
 from sojourn.simulate.trace import read_rates
-from sojourn.simulate.workload import Dispatching, Workload
-from sojourn.topology import Topology
+from sojourn.simulate.workload import Dispatching
 
 __all__ = ["simulate"]
+
+_DISPATCHES = get_args(Dispatching)
 
 
 def simulate(
     address: AddressArgument,
     allocation: RequiredAllocationOption,
     *,
-    rate: RateOption = None,
+    rates: RateOptions,
     duration: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Simulated time: 10m, 2h.")
+        str | None, Option(metavar="TIME", help="Simulated time: 10m, 2h.")
     ] = None,
     records: Annotated[
         int | None,
-        typer.Option(
-            help="Root records to simulate (default: 100000, unless --duration is given)."
-        ),
+        Option(help="Root records to simulate (default: 100000, unless --duration is given)."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same run.")] = 1,
+    seed: Annotated[int, Option(min=0, help="The same seed gives the same run.")] = 1,
     shapes: ShapesOptions,
     dispatch: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="How records are assigned to processors, overriding the file: shared, "
             "round_robin, by_key, shortest."
         ),
     ] = None,
-    rates: Annotated[
+    trace: Annotated[
         Path | None,
-        typer.Option(
+        Option(
+            "--rates",
             metavar="CSV",
             help="Changing load: CSV with timestamp,rate, divided among the arrivals of FILE.",
         ),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="OUT.png", help="Plot the distribution of completion times."),
+        Option(metavar="OUT.png", help="Plot the distribution of completion times."),
     ] = None,
     export: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="OUT.parquet", help="Write each root: birth, completion, sum of sojourns."
         ),
     ] = None,
@@ -81,10 +81,18 @@ def simulate(
         from sojourn.simulate.run import simulate as run  # noqa: PLC0415 - numba is optional
     if duration is not None and records is not None:
         raise BadWorkload("--duration and --records are both given; a run ends by one of them")
-    topology, counts = read_address(address, rate), read_allocation(allocation)
-    workload = _workload(topology, shapes, dispatch, rates)
-    exported = nullcontext(_nothing) if export is None else roots_to_parquet(export)
-    with Progress(console=Console(stderr=True), transient=True) as bar, exported as write:
+    topology, counts = topology_at(address, rates), read_allocation(allocation)
+    workload = shapes(topology)
+    if dispatch is not None:
+        if dispatch not in _DISPATCHES:
+            known = ", ".join(_DISPATCHES)
+            raise BadWorkload(f"{dispatch!r} is not a dispatch; write one of {known}")
+        everywhere = dict.fromkeys(topology.operator, cast("Dispatching", dispatch))
+        workload = replace(workload, dispatch=everywhere)
+    if trace is not None:
+        workload = replace(workload, rates=read_rates(trace).among(topology.arrivals))
+    progress = Progress(console=Console(stderr=True), transient=True)
+    with progress as bar, roots_to_parquet(export) as write:
         task = bar.add_task(f"simulating {topology.name}", total=1.0)
 
         def each(part: float, roots: NDArray[np.void]) -> None:
@@ -100,34 +108,9 @@ def simulate(
             seed=seed,
             each=each,
         )
-    hand_over(
-        as_json=json,
-        report=lambda: simulated_report(done),
-        show=lambda console: show_simulated(topology, done, console),
-        plot=plot,
-        draw=lambda path: draw_simulated(topology, done, path),
-    )
-
-
-def _nothing(_part: float, _roots: NDArray[np.void]) -> None:
-    pass
-
-
-def _workload(
-    topology: Topology, shapes: Shapes, dispatch: str | None, rates: Path | None
-) -> Workload:
-    known = get_args(Dispatching)
-    if dispatch is not None and dispatch not in known:
-        raise BadWorkload(f"{dispatch!r} is not a dispatch; write one of {', '.join(known)}")
-    chosen = cast("Dispatching | None", dispatch)
-    whole = None if rates is None else read_rates(rates)
-    return replace(
-        shapes.workload(topology),
-        dispatch={} if chosen is None else dict.fromkeys(topology.operator, chosen),
-        rates={}
-        if whole is None
-        else {
-            arrival.name: whole.times(arrival.per_s / topology.arrivals_per_s)
-            for arrival in topology.arrivals
-        },
-    )
+    if plot is not None:
+        draw_simulated(topology, done, plot)
+    if json:
+        print_json(simulated_report(done))
+    else:
+        show_simulated(topology, done)

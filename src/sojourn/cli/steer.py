@@ -4,6 +4,7 @@ import os
 from typing import Annotated, Any
 
 import typer
+from typer import Argument
 
 from sojourn.cli.options.allocation import MostOption, read_allocation
 from sojourn.cli.options.application import AppOption
@@ -19,7 +20,7 @@ __all__ = ["pause", "resume", "scale", "set_goal"]
 def scale(
     processors: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="OP=K …",
             help="Processors per operator; others keep theirs.",
             autocompletion=operators_to_scale,
@@ -54,10 +55,7 @@ def resume(app: AppOption = None) -> None:
 
 
 def set_goal(
-    *,
-    target: TargetOptions,
-    max_processors: MostOption = None,
-    app: AppOption = None,
+    *, target: TargetOptions, max_processors: MostOption = None, app: AppOption = None
 ) -> None:
     """Change the target or the maximum number of processors of a running application.
 

@@ -1,29 +1,23 @@
-"""`sojourn top`: the state of a running application."""
+"""`sojourn top` and `ps`: running applications, and the state of one."""
 
-from contextlib import suppress
-from time import sleep
 from typing import Annotated
 
 import typer
-from rich.console import RenderableType
-from rich.live import Live
+from typer import Option
 
 from sojourn.cli.options.application import AppOption
 from sojourn.cli.options.output import JsonOption
-from sojourn.errors import EngineError
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.console import TABLE_WIDTH, wide_console
-from sojourn.report.terminal.status import status_view
-from sojourn.service.client import ask, ask_status
-from sojourn.service.entry import find
+from sojourn.report.terminal.status import application_json, applications_view, watch_status
+from sojourn.service.client import ask
+from sojourn.service.entry import find, running
 
-__all__ = ["top"]
-
-_EVERY_S = 1.0
+__all__ = ["ps", "top"]
 
 
 def top(
-    once: Annotated[bool, typer.Option("--once", help="Print once and exit.")] = False,
+    once: Annotated[bool, Option("--once", help="Print once and exit.")] = False,
     app: AppOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -34,30 +28,22 @@ def top(
     Example: sojourn top --once
     """
     folder, entry = find(app)
-
-    def view() -> RenderableType:
-        return status_view(ask_status(folder, entry), entry.pid)
-
     if json:
         status = ask(folder, entry, {"ask": "status"})
         print_json(status | {"pid": entry.pid, "logs": entry.logs})
-        return
-    console = wide_console(TABLE_WIDTH)
-    if once or not console.is_terminal:
-        console.print(view())
-        return
-    with (
-        suppress(KeyboardInterrupt),
-        Live(view(), console=console, auto_refresh=False, screen=False) as live,
-    ):
-        while True:
-            sleep(_EVERY_S)
-            try:
-                now = view()
-            except EngineError:
-                if entry.answers:
-                    raise
-                break
-            live.update(now, refresh=True)
-    if not entry.answers:
-        typer.echo(f"{entry.name} has ended")
+    else:
+        watch_status(folder, entry, once=once)
+
+
+def ps(json: JsonOption = False) -> None:
+    """List the running applications of this user.
+
+    Example: sojourn ps
+    """
+    listed = [application_json(folder, entry) for folder, entry in running().values()]
+    if json:
+        print_json({"applications": listed})
+    elif not listed:
+        typer.echo("no application is running")
+    else:
+        wide_console(TABLE_WIDTH).print(applications_view(listed))

@@ -4,19 +4,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from sojourn.cli.options.address import (
-    RateOption,
-    is_application,
-    load_here,
-    read_address,
-    read_rate_options,
-    read_topology_at,
-    with_rates,
-)
+from sojourn.app.address import is_application, load_here, topology_at, with_rates
+from sojourn.cli.options.address import RateOptions
 from sojourn.cli.options.completion import topologies
 from sojourn.errors import BadInput
-from sojourn.history.measured import measured_topology
+from sojourn.history.reader import measured_topology
 from sojourn.report.terminal.progress import working
 from sojourn.service.histories import find_history
 from sojourn.topology.file import topology_text, write_topology
@@ -27,30 +21,30 @@ __all__ = ["topology"]
 def topology(
     address: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="FILE|APP",
             help="A topology file, - for standard input, or an application: "
             "package.module:app. Optional with --measured.",
             autocompletion=topologies,
         ),
     ] = None,
-    rate: RateOption = None,
+    *,
+    rates: RateOptions,
     measured: Annotated[
-        bool,
-        typer.Option("--measured", help="Use what was measured last, from the history."),
+        bool, Option("--measured", help="Use what was measured last, from the history.")
     ] = False,
     history: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE", help="With --measured: the history file (default: found by name)."
         ),
     ] = None,
     run: Annotated[
-        int | None, typer.Option(help="With --measured: number of the run (default: the last).")
+        int | None, Option(help="With --measured: number of the run (default: the last).")
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="OUT",
@@ -69,13 +63,13 @@ def topology(
         with working("reading the history"):
             path = history or find_history(None if address is None else _name(address))
             described, remarks = measured_topology(path, run)
-        described = with_rates(described, read_rate_options(rate))
+        described = with_rates(described, rates)
     elif address is None or history is not None or run is not None:
         if address is None:
             raise BadInput("no application is named; name one, or add --measured")
         raise BadInput("--history and --run need --measured; add it")
     else:
-        described, remarks = read_address(address, rate), []
+        described, remarks = topology_at(address, rates), []
     if output is None:
         typer.echo(topology_text(described, remarks=remarks), nl=False)
     else:
@@ -87,4 +81,4 @@ def topology(
 def _name(address: str) -> str:
     if is_application(address):
         return load_here(address).name
-    return read_topology_at(address).name
+    return topology_at(address, {}).name

@@ -1,16 +1,14 @@
 """Why each operator has what it has."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import inf
 
 from sojourn.decide.headroom import Headroom, headroom
-from sojourn.decide.neighbours import Neighbour, neighbours
+from sojourn.decide.neighbours import Neighbour, mean_change_s, neighbours
 from sojourn.decide.target import Target
-from sojourn.errors import UnstableStation
 from sojourn.model.cores import stretched
-from sojourn.model.network import Prediction, mean_floor_s, mean_s, predict, stations
-from sojourn.model.station import Station
+from sojourn.model.network import Prediction, mean_floor_s, predict
 from sojourn.topology import Operator, Topology
 
 __all__ = ["Explanation", "OperatorExplanation", "explain"]
@@ -51,20 +49,13 @@ def explain(
 ) -> Explanation:
     """Return why *allocation* does what it does, and what the next processor would do."""
     prediction = predict(topology, allocation, model=model)
-    models = stations(topology, model)
     shared = stretched(topology, allocation)
-    operators = {
-        operator.name: _operator(shared, operator, prediction, models[operator.name])
-        for operator in topology.operators
-    }
-    if prediction.computing is not None:
-        operators = {
-            name: _sharing(topology, name, operator, prediction)
-            for name, operator in operators.items()
-        }
+    change_s = mean_change_s(topology, allocation, model=model)
     return Explanation(
         prediction=prediction,
-        operators=operators,
+        operators={
+            o.name: _operator(shared, o, prediction, change_s) for o in shared.operators
+        },
         floor_s=mean_floor_s(topology),
         headroom=headroom(topology, allocation, target, model=model),
         neighbours=neighbours(topology, allocation, model=model),
@@ -72,41 +63,21 @@ def explain(
 
 
 def _operator(
-    topology: Topology, operator: Operator, prediction: Prediction, model: Station
+    topology: Topology,
+    operator: Operator,
+    prediction: Prediction,
+    change_s: Callable[[Mapping[str, int]], float],
 ) -> OperatorExplanation:
-    load, here = topology.loads[operator.name], prediction.operators[operator.name]
-    more_s = model.wait_s(load, here.processors + 1)
-    fewer_s = (
-        model.wait_s(load, here.processors - 1)
-        if here.processors > load.min_processors
-        else inf
-    )
-    total_s = prediction.mean_s
+    name, here = operator.name, prediction.operators[operator.name]
+    keeping_up, total_s = topology.loads[name].min_processors, prediction.mean_s
+    last_gain_s = inf if here.visits > 0 else 0.0
+    if here.processors > keeping_up:
+        last_gain_s = change_s({name: here.processors - 1})
     return OperatorExplanation(
         share_ratio=here.visits * here.sojourn_s / total_s if total_s > 0 else 0.0,
-        next_gain_s=here.visits * (here.wait_s - more_s),
-        last_gain_s=here.visits * (fewer_s - here.wait_s) if here.visits > 0 else 0.0,
-        binds=_binds(operator, here.processors, load.min_processors),
-    )
-
-
-def _sharing(
-    topology: Topology, name: str, operator: OperatorExplanation, prediction: Prediction
-) -> OperatorExplanation:
-    """Return the same, all operators being slower or faster for it where they share cores."""
-
-    def change_s(processors: int) -> float:
-        changed = {**prediction.allocation, name: processors}
-        try:
-            return mean_s(topology, changed, model=prediction.model) - prediction.mean_s
-        except UnstableStation:
-            return inf
-
-    k, fewer = prediction.allocation[name], operator.last_gain_s
-    return replace(
-        operator,
-        next_gain_s=-change_s(k + 1),
-        last_gain_s=inf if fewer == inf else change_s(k - 1),
+        next_gain_s=0.0 - change_s({name: here.processors + 1}),
+        last_gain_s=last_gain_s,
+        binds=_binds(operator, here.processors, keeping_up),
     )
 
 

@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heapreplace
 from math import inf
 
 from sojourn.errors import BoundTooLow
-from sojourn.model.keys import check_keys
+from sojourn.model.network import check_keys
 from sojourn.model.station import Station
 from sojourn.topology import Topology
 

@@ -1,13 +1,10 @@
 """DRS Algorithm 2: the fewest processors that meet a latency target."""
 
-from collections.abc import Mapping
-
 from sojourn.decide.assign import assign
 from sojourn.decide.gains import Gains, least_allocation
 from sojourn.decide.nodes import Nodes
 from sojourn.decide.percentile import LOOKS, Fewest, fewest_for_percentile
-from sojourn.decide.shared_cores import settled
-from sojourn.decide.solution import Solution
+from sojourn.decide.solution import Solution, settled
 from sojourn.decide.target import MOST_PROCESSORS, Target, check_processors
 from sojourn.errors import TargetBelowFloor, TargetOutOfReach
 from sojourn.model.network import mean_floor_s, mean_s, predict, stations
@@ -56,7 +53,9 @@ def _minimised(
     allocation, whole = found.allocation, None
     if nodes is not None:
         whole = nodes.holding(sum(allocation.values()))
-        allocation = _filled(topology, allocation, nodes.processors(whole), model)
+        gains = Gains(topology, stations(topology, model), start=allocation)
+        gains.hand_out(nodes.processors(whole) - gains.processors)
+        allocation = gains.allocation
     needed = sum(allocation.values())
     if most is not None and needed > most:
         reached_s = _reached_s(topology, target, most, model, nodes)
@@ -88,15 +87,6 @@ def _fewest(topology: Topology, target: Target, model: str, looks: int) -> Fewes
     return Fewest(gains.allocation, gains.processors)
 
 
-def _filled(
-    topology: Topology, allocation: Mapping[str, int], processors: int, model: str
-) -> dict[str, int]:
-    """Return *allocation* with the rest of *processors* added by gain."""
-    gains = Gains(topology, stations(topology, model), start=allocation)
-    gains.hand_out(processors - gains.processors)
-    return gains.allocation
-
-
 def _reached_s(
     topology: Topology, target: Target, processors: int, model: str, nodes: Nodes | None = None
 ) -> float:
@@ -110,10 +100,8 @@ def _reached_s(
 def _reason(
     topology: Topology, target: Target, found: Fewest, whole: int | None, model: str
 ) -> str:
-    fewest, keeping_up = (
-        sum(found.allocation.values()),
-        sum(least_allocation(topology).values()),
-    )
+    fewest = sum(found.allocation.values())
+    keeping_up = sum(least_allocation(topology).values())
     if found.least < fewest:
         reason = (
             f"{fewest} processors meet {target}; fewer than {found.least} cannot, and the "

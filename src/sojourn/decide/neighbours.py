@@ -10,7 +10,7 @@ from sojourn.model.cores import computing
 from sojourn.model.network import check_allocation, mean_s, operator_figures, predict, stations
 from sojourn.topology import Topology
 
-__all__ = ["Neighbour", "moved", "moves_s", "neighbours"]
+__all__ = ["Neighbour", "mean_change_s", "moved", "moves_s", "neighbours"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,52 +47,44 @@ def moves_s(
     takers = [
         o.name for o in topology.operators if allocation[o.name] < (o.most_processors or inf)
     ]
-    change_s = (
-        _by_waits(topology, allocation, model)
-        if computing(topology) is None
-        else _by_means(topology, allocation, model)
-    )
+    change_s = mean_change_s(topology, allocation, model=model)
+    fewer = {name: allocation[name] - 1 for name in givers}
+    more = {name: allocation[name] + 1 for name in takers}
     return sorted(
-        (change_s(giver, taker), giver, taker)
+        (change_s({giver: fewer[giver], taker: more[taker]}), giver, taker)
         for giver in givers
         for taker in takers
         if giver != taker
     )
 
 
-def _by_waits(
-    topology: Topology, allocation: Mapping[str, int], model: str
-) -> Callable[[str, str], float]:
-    """Return the change of two waits: others do not notice."""
+def mean_change_s(
+    topology: Topology, allocation: Mapping[str, int], *, model: str
+) -> Callable[[Mapping[str, int]], float]:
+    """Return a function: by how much a change of processors lengthens the mean, or inf."""
+    if computing(topology) is not None:
+        now_s = mean_s(topology, allocation, model=model)
+
+        def by_means(changed: Mapping[str, int]) -> float:  # others get slower or faster
+            try:
+                return mean_s(topology, {**allocation, **changed}, model=model) - now_s
+            except UnstableStation:
+                return inf
+
+        return by_means
+
     models = stations(topology, model)
     here = operator_figures(topology, allocation, models)
 
     @cache
-    def change_s(name: str, processors: int) -> float:
+    def by_wait(name: str, processors: int) -> float:  # others do not notice
         load = topology.loads[name]
         if processors < load.min_processors:
             return inf
         after_s = models[name].wait_s(load, processors)
         return topology.visits[name] * (after_s - here[name].wait_s)
 
-    return lambda giver, taker: (
-        change_s(giver, allocation[giver] - 1) + change_s(taker, allocation[taker] + 1)
-    )
-
-
-def _by_means(
-    topology: Topology, allocation: Mapping[str, int], model: str
-) -> Callable[[str, str], float]:
-    """Return the change of the mean: who shares cores makes others slower or faster."""
-    now_s = mean_s(topology, allocation, model=model)
-
-    def change_s(giver: str, taker: str) -> float:
-        try:
-            return mean_s(topology, moved(allocation, giver, taker), model=model) - now_s
-        except UnstableStation:
-            return inf
-
-    return change_s
+    return lambda changed: sum(by_wait(name, k) for name, k in changed.items())
 
 
 def moved(allocation: Mapping[str, int], giver: str, taker: str) -> dict[str, int]:

@@ -166,20 +166,17 @@ class _Search:
         return after(high)
 
     def _check_floor(self) -> None:
-        unlimited = dict.fromkeys(self._names)
-        if self._measure(unlimited).later > self._allowed:
-            raise TargetBelowFloor(str(self._target), self._floor_s())
-
-    def _floor_s(self) -> float:
-        """Return the percentile when nothing ever waits."""
-        unlimited = dict.fromkeys(self._names)
-        horizon_s = self._target.seconds
+        """Raise `TargetBelowFloor` if the target is missed even when nothing ever waits."""
+        unlimited, horizon_s = dict.fromkeys(self._names), self._target.seconds
+        if self._measure(unlimited).later <= self._allowed:
+            return
         while True:
             horizon_s *= 2
             lattice = Lattice.up_to(horizon_s, _POINTS)
             masses = Completion(self._topology, self._stations, lattice)(unlimited)
             if float(masses.sum()) > 1 - self._allowed:
-                return lattice.percentile_s(masses, 1 - self._allowed)
+                floor_s = lattice.percentile_s(masses, 1 - self._allowed)
+                raise TargetBelowFloor(str(self._target), floor_s)
 
     def tighten(self, total: int) -> bool:
         """Raise `least` to what each operator needs in any plan of *total*.

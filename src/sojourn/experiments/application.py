@@ -1,6 +1,6 @@
 """The applications of the papers: a topology, and its load."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
 
@@ -9,7 +9,7 @@ import numpy as np
 from sojourn.simulate.workload import Gaps, Rates, Workload
 from sojourn.topology import Arrival, Operator, Topology
 
-__all__ = ["FPD", "VLD", "Application", "vld"]
+__all__ = ["FPD", "VLD", "Application", "chain", "joined", "vld", "wired"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +35,7 @@ class Application:
     @property
     def running(self) -> Topology:
         """The topology as it runs: with transfer times."""
-        operators = tuple(
-            replace(operator, transfer_s=self.wire_s) for operator in self.topology.operators
-        )
-        return replace(self.topology, operators=operators)
+        return wired(self.topology, self.wire_s)
 
     def allocation(self, *processors: int) -> dict[str, int]:
         """Return the allocation with *processors* in the order of the operators."""
@@ -60,27 +57,50 @@ class Application:
         return replace(dealt, rates=rates)
 
 
-def vld(
-    *service_s: float, service_scv: float = 0.3, gap_scv: float = 0.0, videos: int = 1
+def joined(processors: Iterable[int]) -> str:
+    """Return *processors* as the papers write them: 10:11:1."""
+    return ":".join(map(str, processors))
+
+
+def wired(topology: Topology, transfer_s: float) -> Topology:
+    """Return *topology* with this transfer time to each operator."""
+    operators = tuple(replace(o, transfer_s=transfer_s) for o in topology.operators)
+    return replace(topology, operators=operators)
+
+
+def chain(
+    name: str,
+    arrivals: tuple[Arrival, ...],
+    service_s: Mapping[str, float],
+    service_scv: float = 1.0,
 ) -> Topology:
-    """Return video logo detection, a chain, fed by *videos* of 13 frames/s on average."""
-    names = ("extract", "match", "aggregate")
+    """Return a topology in which each operator sends one record to the next."""
+    following = [*list(service_s)[1:], None]
     return Topology(
-        name="vld",
-        arrivals=tuple(
-            Arrival(name=f"video-{number}", per_s=13, scv=gap_scv, into=names[0])
-            for number in range(1, videos + 1)
-        ),
+        name=name,
+        arrivals=arrivals,
         operators=tuple(
             Operator(
-                name=name,
+                name=operator,
                 service_s=seconds,
                 service_scv=service_scv,
                 emits={after: 1.0} if after else {},
             )
-            for name, seconds, after in zip(names, service_s, (*names[1:], ""), strict=True)
+            for (operator, seconds), after in zip(service_s.items(), following, strict=True)
         ),
     )
+
+
+def vld(
+    *service_s: float, service_scv: float = 0.3, gap_scv: float = 0.0, videos: int = 1
+) -> Topology:
+    """Return video logo detection, a chain, fed by *videos* of 13 frames/s on average."""
+    arrivals = tuple(
+        Arrival(name=f"video-{number}", per_s=13, scv=gap_scv, into="extract")
+        for number in range(1, videos + 1)
+    )
+    names = ("extract", "match", "aggregate")
+    return chain("vld", arrivals, dict(zip(names, service_s, strict=True)), service_scv)
 
 
 VLD = Application(topology=vld(0.52, 0.58, 0.01), frame_rates=(1.0, 25.0))

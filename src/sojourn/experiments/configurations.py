@@ -4,29 +4,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import nan
+from typing import Literal
 
 import numpy as np
 
 from sojourn.decide.assign import assign
-from sojourn.experiments.application import Application
+from sojourn.experiments.application import Application, joined
 from sojourn.experiments.bench import Bench
 from sojourn.experiments.fixed_allocation import Fixed, fixed
 from sojourn.experiments.record import About, Findings, Table, Verdict
 from sojourn.knowledge import allocation_text
-from sojourn.model.network import mean_s
 from sojourn.report.panel import Panel, Series
 
 __all__ = [
-    "Compared",
     "Configurations",
     "Estimates",
     "Six",
     "accurate",
-    "calmest",
     "correlated",
-    "fastest",
     "further_off",
     "in_order",
+    "least",
     "recommended",
 ]
 
@@ -43,53 +41,43 @@ class Six:
     others: tuple[tuple[int, ...], ...]
     lasts_s: float
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
-    """What an allocation was estimated to do, and what it did."""
-
-    estimated_s: float
-    did: Fixed
-
-    @property
-    def name(self) -> str:
-        """The allocation."""
-        return allocation_text(self.did.allocation)
-
-    @property
-    def ratio(self) -> float:
-        """How many times as long as estimated it took."""
-        return self.did.mean.value / self.estimated_s
+    def measured(self, bench: Bench) -> list[Fixed]:
+        """Return what each allocation does."""
+        return [
+            fixed(bench, self.application, processors, self.lasts_s)
+            for processors in sorted((self.recommended, *self.others))
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configurations:
-    """Figure 6 of both papers: the recommended allocation is the fastest and the calmest."""
+    """Figure 6 of both papers: the recommended allocation has the least mean and deviation."""
 
     about: About
     sixes: tuple[Six, ...]
 
     def run(self, bench: Bench) -> Findings:
         """Return what every allocation did."""
-        measured = {six.application.name: _compare(bench, six) for six in self.sixes}
+        measured = {six.application.name: six.measured(bench) for six in self.sixes}
         verdicts = list[Verdict]()
         for six in self.sixes:
-            name, best = six.application.name, ":".join(map(str, six.recommended))
+            name, best = six.application.name, joined(six.recommended)
+            plan = assign(six.application.topology, sum(six.recommended), model="mmk")
             verdicts += [
-                recommended(name, best, _advice(six)),
-                fastest(name, best, measured[name]),
-                calmest(name, best, measured[name]),
+                recommended(name, best, allocation_text(plan.allocation)),
+                least("mean", name, best, measured[name]),
+                least("standard deviation", name, best, measured[name]),
             ]
         return Findings(
             table=_table(measured),
-            panels=tuple(_bars(name, compared) for name, compared in measured.items()),
+            panels=tuple(_bars(name, each) for name, each in measured.items()),
             verdicts=tuple(verdicts),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimates:
-    """Figure 7 of both papers: estimated and measured means go together.
+    """Figure 7 of both papers: estimated and measured means rise together.
 
     With *strict* the order must be the same throughout (DRS-15), otherwise they must be
     correlated and agree on the best (DRS-17). The first of *sixes* is the one with accurate
@@ -102,37 +90,18 @@ class Estimates:
 
     def run(self, bench: Bench) -> Findings:
         """Return what every allocation did beside what was estimated."""
-        measured = {six.application.name: _compare(bench, six) for six in self.sixes}
+        measured = {six.application.name: six.measured(bench) for six in self.sixes}
         together = in_order if self.strict else correlated
-        precise, networked = (six.application.name for six in self.sixes)
+        precise, networked = measured
         return Findings(
             table=_table(measured),
-            panels=tuple(_points(name, compared) for name, compared in measured.items()),
+            panels=tuple(_points(name, each) for name, each in measured.items()),
             verdicts=(
-                *(together(name, compared) for name, compared in measured.items()),
+                *(together(name, each) for name, each in measured.items()),
                 accurate(precise, measured[precise]),
                 further_off(networked, measured[networked], precise, measured[precise]),
             ),
         )
-
-
-def _compare(bench: Bench, six: Six) -> list[Compared]:
-    application = six.application
-    compared = []
-    for processors in sorted((six.recommended, *six.others)):
-        allocation = application.allocation(*processors)
-        compared.append(
-            Compared(
-                estimated_s=mean_s(application.topology, allocation, model="mmk"),
-                did=fixed(bench, application, allocation, six.lasts_s),
-            )
-        )
-    return compared
-
-
-def _advice(six: Six) -> str:
-    plan = assign(six.application.topology, sum(six.recommended), model="mmk")
-    return allocation_text(plan.allocation)
 
 
 # -- verdicts -------------------------------------------------------------------------------
@@ -141,144 +110,123 @@ def _advice(six: Six) -> str:
 def recommended(name: str, expected: str, advice: str) -> Verdict:
     """Return whether DRS recommends what it recommended in the paper."""
     return Verdict(
-        point=f"{name}: {expected} is recommended",
+        point=f"{name}: DRS recommends {expected}",
         holds=advice == expected,
-        numbers=f"Algorithm 1 says {advice}",
+        numbers=f"Algorithm 1 recommends {advice}",
     )
 
 
-def fastest(name: str, best: str, compared: Sequence[Compared]) -> Verdict:
-    """Return whether *best* has the least mean, by more than chance."""
-    here = _named(compared, best).did.mean
-    others = [c for c in compared if c.name != best]
-    next_best = min(others, key=lambda c: c.did.mean.value)
-    worst = max(others, key=lambda c: c.did.mean.value)
+def least(
+    of: Literal["mean", "standard deviation"], name: str, best: str, measured: Sequence[Fixed]
+) -> Verdict:
+    """Return whether *best* has the least mean, or deviation, by more than chance."""
+    values = {f.name: f.mean if of == "mean" else f.std for f in measured}
+    here = values.pop(best)
+    low, high = (end(values, key=lambda other: values[other].value) for end in (min, max))
     return Verdict(
-        point=f"{name}: {best} has the least mean, by more than chance",
-        holds=all(here.surely_below(c.did.mean) for c in others),
+        point=f"{name}: {best} has the least {of}, by more than chance",
+        holds=all(here.surely_below(other) for other in values.values()),
         numbers=(
-            f"{here} s; others from {next_best.did.mean.value / here.value - 1:+.1%} "
-            f"({next_best.name}) to {worst.did.mean.value / here.value - 1:+.1%} ({worst.name})"
+            f"{here} s; the others differ by {values[low].value / here.value - 1:+.1%} ({low}) "
+            f"to {values[high].value / here.value - 1:+.1%} ({high})"
         ),
     )
 
 
-def calmest(name: str, best: str, compared: Sequence[Compared]) -> Verdict:
-    """Return whether *best* has the least standard deviation, by more than chance."""
-    here = _named(compared, best).did.std
-    others = [c for c in compared if c.name != best]
-    next_best = min(others, key=lambda c: c.did.std.value)
-    return Verdict(
-        point=f"{name}: {best} has the least standard deviation, by more than chance",
-        holds=all(here.surely_below(c.did.std) for c in others),
-        numbers=f"{here} s; the next is {next_best.name}, {next_best.did.std} s",
-    )
-
-
-def in_order(name: str, compared: Sequence[Compared]) -> Verdict:
+def in_order(name: str, measured: Sequence[Fixed]) -> Verdict:
     """Return whether no lower estimate went with a mean that was higher by more than chance."""
-    ranked = sorted(compared, key=lambda c: c.estimated_s)
-    pairs = list(combinations(ranked, 2))
-    same = sum(low.did.mean.value < high.did.mean.value for low, high in pairs)
+    pairs = list(combinations(sorted(measured, key=lambda f: f.mmk_s), 2))
+    same = sum(low.mean.value < high.mean.value for low, high in pairs)
     wrong = [
         f"{low.name} before {high.name}"
         for low, high in pairs
-        if high.did.mean.surely_below(low.did.mean)
+        if high.mean.surely_below(low.mean)
     ]
-    beyond = f"beyond chance: {', '.join(wrong)}" if wrong else "none beyond chance"
     return Verdict(
-        point=f"{name}: measured means rise with the estimates, but for chance",
+        point=f"{name}: measured means rise with the estimates, except by chance",
         holds=not wrong and same > len(pairs) / 2,
-        numbers=f"{same} of {len(pairs)} pairs in the same order; of the others {beyond}",
+        numbers=(
+            f"{same} of {len(pairs)} pairs have the same order; "
+            f"reversed by more than chance: {', '.join(wrong) or 'none'}"
+        ),
     )
 
 
-def correlated(name: str, compared: Sequence[Compared]) -> Verdict:
+def correlated(name: str, measured: Sequence[Fixed]) -> Verdict:
     """Return whether estimates and means are correlated, and agree on the best."""
-    estimated, did = zip(*((c.estimated_s, c.did.mean.value) for c in compared), strict=True)
+    estimated, did = zip(*((f.mmk_s, f.mean.value) for f in measured), strict=True)
     apart = np.std(estimated) * np.std(did) > 0
     r = float(np.corrcoef(estimated, did)[0, 1]) if apart else nan
-    first = min(compared, key=lambda c: c.estimated_s)
-    best = min(compared, key=lambda c: c.did.mean.value)
+    first = min(measured, key=lambda f: f.mmk_s).name
+    best = min(measured, key=lambda f: f.mean.value).name
     return Verdict(
-        point=f"{name}: estimates and means are correlated, and agree on the best",
-        holds=r > 0.8 and first.name == best.name,
-        numbers=f"r = {r:.3f}; estimated best {first.name}, measured best {best.name}",
+        point=f"{name}: estimates and measured means are correlated and agree on the best",
+        holds=r > 0.8 and first == best,
+        numbers=f"r = {r:.3f}; best by estimate {first}, by measurement {best}",
     )
 
 
-def accurate(name: str, compared: Sequence[Compared]) -> Verdict:
+def accurate(name: str, measured: Sequence[Fixed]) -> Verdict:
     """Return whether estimates are close, and on the low side."""
-    ratios = [c.ratio for c in compared]
+    ratios = [f.ratio for f in measured]
     return Verdict(
-        point=f"{name}: estimates are accurate, slightly too low",
+        point=f"{name}: estimates are accurate and slightly low",
         holds=min(ratios) > 1 - 0.01 and max(ratios) < 1 + _ACCURATE,
-        numbers=f"measured is {min(ratios):.2f} to {max(ratios):.2f} times the estimate",
+        numbers=_times_the_estimate(ratios),
     )
 
 
 def further_off(
-    name: str, compared: Sequence[Compared], other: str, better: Sequence[Compared]
+    name: str, measured: Sequence[Fixed], other: str, better: Sequence[Fixed]
 ) -> Verdict:
     """Return whether a network makes estimates worse than where there is none."""
-    ratios = [c.ratio for c in compared]
+    ratios = [f.ratio for f in measured]
     return Verdict(
-        point=f"{name}: estimates are further off than those of {other}",
-        holds=min(ratios) > max(c.ratio for c in better),
-        numbers=f"measured is {min(ratios):.2f} to {max(ratios):.2f} times the estimate",
+        point=f"{name}: estimates are less accurate than those of {other}",
+        holds=min(ratios) > max(f.ratio for f in better),
+        numbers=_times_the_estimate(ratios),
     )
 
 
-def _named(compared: Sequence[Compared], name: str) -> Compared:
-    return next(c for c in compared if c.name == name)
+def _times_the_estimate(ratios: Sequence[float]) -> str:
+    return f"measured means are {min(ratios):.2f} to {max(ratios):.2f} times the estimate"
 
 
 # -- what is written ------------------------------------------------------------------------
 
 
-def _table(measured: Mapping[str, Sequence[Compared]]) -> Table:
-    return Table(
-        (
-            "application",
-            "allocation",
-            "estimated_s",
-            "mean_s",
-            "mean_half_width_s",
-            "std_s",
-            "std_half_width_s",
-        ),
-        [
-            (
-                name,
-                c.name,
-                c.estimated_s,
-                c.did.mean.value,
-                c.did.mean.half_width,
-                c.did.std.value,
-                c.did.std.half_width,
-            )
-            for name, compared in measured.items()
-            for c in compared
-        ],
+def _table(measured: Mapping[str, Sequence[Fixed]]) -> Table:
+    return Table.of(
+        {
+            "application": name,
+            "allocation": f.name,
+            "estimated_s": f.mmk_s,
+            "mean_s": f.mean.value,
+            "mean_half_width_s": f.mean.half_width,
+            "std_s": f.std.value,
+            "std_half_width_s": f.std.half_width,
+        }
+        for name, each in measured.items()
+        for f in each
     )
 
 
-def _bars(name: str, compared: Sequence[Compared]) -> Panel:
+def _bars(name: str, measured: Sequence[Fixed]) -> Panel:
     bars = Series(
         label="mean, and its standard deviation",
-        x=[c.name for c in compared],
-        y=[c.did.mean.value for c in compared],
-        error=[c.did.std.value for c in compared],
+        x=[f.name for f in measured],
+        y=[f.mean.value for f in measured],
+        error=[f.std.value for f in measured],
     )
     return Panel(kind="bars", title=name, x_label="", y_label="seconds", series=(bars,))
 
 
-def _points(name: str, compared: Sequence[Compared]) -> Panel:
+def _points(name: str, measured: Sequence[Fixed]) -> Panel:
     points = Series(
         label="one allocation each",
-        x=[c.estimated_s for c in compared],
-        y=[c.did.mean.value for c in compared],
-        error=[c.did.mean.half_width for c in compared],
+        x=[f.mmk_s for f in measured],
+        y=[f.mean.value for f in measured],
+        error=[f.mean.half_width for f in measured],
     )
     return Panel(
         kind="points",

@@ -1,12 +1,11 @@
-"""A fixed allocation: mean and standard deviation of latency, with confidence intervals."""
+"""A fixed allocation: what it is estimated to do, and what it does."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sojourn.experiments.application import Application
+from sojourn.experiments.application import Application, joined
 from sojourn.experiments.bench import Bench, Conditions
 from sojourn.measure.interval import Interval
-from sojourn.measure.sketch import Sketch
+from sojourn.model.network import mean_s
 from sojourn.plan import Plan
 
 __all__ = ["Fixed", "fixed"]
@@ -18,27 +17,39 @@ _WARM_UP, _BATCHES = 0.1, 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fixed:
-    """What an allocation did: E[T], and the standard deviation of what roots took."""
+    """E[T] of an allocation at a load, the standard deviation, and E[T] by both models."""
 
-    allocation: Mapping[str, int]
+    per_s: float
+    name: str
     mean: Interval
     std: Interval
+    mmk_s: float
+    gigk_s: float
+
+    @property
+    def ratio(self) -> float:
+        """The measured mean over the estimate of M/M/k."""
+        return self.mean.value / self.mmk_s
 
 
 def fixed(
-    bench: Bench, application: Application, allocation: Mapping[str, int], lasts_s: float
+    bench: Bench, application: Application, processors: tuple[int, ...], lasts_s: float
 ) -> Fixed:
-    """Return what *allocation* does in *lasts_s*."""
+    """Return what these *processors* do in *lasts_s*."""
+    topology, allocation = application.topology, application.allocation(*processors)
     workload = application.workload(lasts_s, bench.seed)
+    ends_s = [
+        lasts_s * (_WARM_UP + (1 - _WARM_UP) * batch / _BATCHES)
+        for batch in range(_BATCHES + 1)
+    ]
     with bench.engine(Conditions(workload=workload, seed=bench.seed)) as engine:
         engine.start(application.running, Plan.here(allocation))
-        engine.observe(_WARM_UP * lasts_s)
-        batches = list[Sketch]()
-        for batch in range(1, _BATCHES + 1):
-            until_s = lasts_s * (_WARM_UP + (1 - _WARM_UP) * batch / _BATCHES)
-            batches.append(engine.observe(until_s).roots.sums)
+        _, *batches = [engine.observe(until_s).roots.sums for until_s in ends_s]
     return Fixed(
-        allocation=dict(allocation),
+        per_s=topology.arrivals_per_s,
+        name=joined(processors),
         mean=Interval.over([batch.mean_s for batch in batches]),
         std=Interval.over([batch.std_s for batch in batches]),
+        mmk_s=mean_s(topology, allocation, model="mmk"),
+        gigk_s=mean_s(topology, allocation, model="gigk"),
     )

@@ -8,66 +8,66 @@ milliseconds per record, appears longer by this factor.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Self
 
-from sojourn.app.application import App
 from sojourn.app.loading import load
-from sojourn.engine import Cost, Engine
+from sojourn.engine import Cost, Engine, kafka
 from sojourn.errors import EngineError
-from sojourn.experiments.bench import Conditions, EngineFactory
+from sojourn.experiments.bench import Bench, Conditions, EngineFactory
+from sojourn.experiments.pace import Pace
 from sojourn.experiments.sent_load import LEAD_S, Offered, sources
-from sojourn.experiments.time_scale import as_described, sped_up, write_topology
+from sojourn.experiments.time_scale import as_described, sped_up
 from sojourn.measure.report import Pull
 from sojourn.plan import Node, Plan
+from sojourn.service.engines import launcher
 from sojourn.spark.offered_load import Load
 from sojourn.spark.producer import LoadProcess
+from sojourn.spark.settings import SparkSettings
 from sojourn.topology import Topology
+from sojourn.topology.file import write_topology
 
-__all__ = ["Fed", "MakeEngine", "on_spark"]
+__all__ = ["on_spark", "spark_bench"]
 
 # The first records are slow, as Java warms up. It is warm when no more records wait than there
 # are processors; with too few processors this may never happen.
 _WARM_S, _WARMEST_S = 2.0, 20.0
 _LOOK_S, _LATE_S = 0.5, 0.05
 _PATIENCE_S = 60.0
-
-
-class Fed(Engine, Protocol):
-    """An engine whose records come from brokers."""
-
-    @property
-    def servers(self) -> str:
-        """Where brokers are."""
-        ...
-
-    @property
-    def clients(self) -> Mapping[str, str]:
-        """Options that clients need for them."""
-        ...
-
-
-MakeEngine = Callable[[App, str, Path], Fed]
-"""Makes an engine for an application at an address, which may keep its state in a folder."""
+# Longer than any run: at the end of a batch an operator pauses for half a second.
+_BATCH_S = 86400.0
 
 
 def on_spark(
-    make: MakeEngine,
-    faster: Mapping[str, float],
-    looked: Callable[[], None] = lambda: None,
+    faster: Mapping[str, float], looked: Callable[[], None] = lambda: None
 ) -> EngineFactory:
     """Return a factory of engines that run topologies *faster*, by their names.
 
-    Each engine is made with *make*, on brokers that no other run uses: random numbers depend on
-    the names of topics. *looked* is called after each look.
+    Each engine has a broker that no other run uses: random numbers depend on the names of
+    topics. *looked* is called after each look.
     """
+    return partial(_Faster, faster, looked)
 
-    def engine(conditions: Conditions) -> Engine:
-        return _Faster(make, faster, looked, conditions)
 
-    return engine
+def spark_bench(pace: Pace, seed: int, looked: Callable[[], None]) -> Bench:
+    """Return the bench of an experiment at its *pace*, beside the simulator if it is there."""
+    try:
+        from sojourn.experiments.on_simulator import alike  # noqa: PLC0415 - numba is optional
+    except ImportError:
+        beside = None
+    else:
+        beside = alike(pace.faster)
+    return Bench(
+        engine=on_spark(pace.faster, looked),
+        seed=seed,
+        minutes_s=pace.minutes_s,
+        days=1,
+        on=f"on Spark, {pace.said}",
+        caveat=pace.caveat,
+        beside=beside,
+    )
 
 
 @dataclass(slots=True)
@@ -75,11 +75,10 @@ class _Faster:
     """An engine whose clock runs faster; as in a simulation, it stops between two looks."""
 
     name: ClassVar[str] = "Spark"
-    make: MakeEngine
     faster: Mapping[str, float]
     looked: Callable[[], None]
     conditions: Conditions
-    _engine: Fed | None = None
+    _engine: Engine | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
     _times: float = 1.0
     _zero_s: float = 0.0
@@ -103,8 +102,8 @@ class _Faster:
     def start(self, topology: Topology, plan: Plan) -> None:
         """Start a stand-in for *topology* and its load; return when the clock starts."""
         if self._engine is not None:
-            raise EngineError(f"{topology.name} runs already; stop it before starting again")
-        workload, seed = self.conditions.workload, self.conditions.seed
+            raise EngineError(f"{topology.name} is already running; stop it first")
+        workload = self.conditions.workload
         workload.check(topology)
         self._times = self.faster.get(topology.name, 1.0)
         with ExitStack() as stack:
@@ -114,23 +113,22 @@ class _Faster:
             write_topology(running, address)
             app = load(str(address))
             offered = tuple(sources(app, topology, workload, self._times))
-            engine = stack.enter_context(self.make(app, str(address), folder / "state"))
+            settings = SparkSettings(batch_s=_BATCH_S)
+            launch, state = launcher("spark"), folder / "state"
+            made = launch(app, str(address), settings, state, lambda _line: None)
+            engine = stack.enter_context(made)
             engine.start(running, plan)
+            access, seed = kafka(engine), self.conditions.seed
+            clients = dict(access.clients)
             offer = Offered(
-                Load(
-                    servers=engine.servers,
-                    sources=offered,
-                    seed=seed,
-                    kafka=dict(engine.clients),
-                )
+                Load(servers=access.servers, sources=offered, seed=seed, kafka=clients)
             )
             first_s = offer.first_s
             _warm_up(engine, offer)
             before = offer.ends()
             stack.enter_context(LoadProcess(offer.load))
             offer.await_records(before)
-            began_s = engine.now_s - first_s
-            self._zero_s = max(began_s + LEAD_S, engine.now_s + _LATE_S)
+            self._zero_s = max(engine.now_s - first_s + LEAD_S, engine.now_s + _LATE_S)
             engine.observe(self._zero_s)
             self._engine, self._stack = engine, stack.pop_all()
         self._now_s = 0.0
@@ -157,21 +155,16 @@ class _Faster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.stop()
 
-    def _running(self) -> Fed:
+    def _running(self) -> Engine:
         if self._engine is None:
-            raise EngineError("nothing runs; start it first")
+            raise EngineError("nothing is running; call start() first")
         return self._engine
 
 
-def _warm_up(engine: Fed, offer: Offered) -> None:
+def _warm_up(engine: Engine, offer: Offered) -> None:
     """Send records until they flow, and wait until none is left."""
     until_s = engine.now_s + _WARMEST_S
     with LoadProcess(offer.steady):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from time import perf_counter
 
@@ -13,7 +14,6 @@ from sojourn.measure.aggregate import aggregate
 from sojourn.measure.report import Pull
 from sojourn.plan import Plan
 from sojourn.report.panel import Panel, Series
-from sojourn.topology import Topology
 
 __all__ = ["Overhead", "below_the_papers", "by_reports", "independent", "linear"]
 
@@ -24,9 +24,8 @@ _MINUTE_S = 60.0
 class Overhead:
     """Three operators with fixed loads, and *paper_ms* of scheduling for each K_max.
 
-    *tasks* are what the papers' operators are cut into, once and for all: as many report,
-    however many processors they are spread over. Here each processor reports, which is
-    timed as well.
+    In the papers the number of *tasks* of an operator never changes, and each of them reports.
+    Here each processor reports, which is timed as well.
     """
 
     about: About
@@ -43,9 +42,12 @@ class Overhead:
             k: self._pull(bench, assign(topology, k, model="mmk").allocation)
             for k in self.paper_ms
         }
-        scheduling = self._medians_ms({k: _scheduling(topology, k) for k in own})
-        measuring = self._medians_ms({k: _measuring(topology, fixed) for k in own})
-        reporting = self._medians_ms({k: _measuring(topology, own[k]) for k in own})
+        measure = partial(aggregate, topology=topology, every_s=_MINUTE_S)
+        scheduling = self._medians_ms(
+            {k: partial(assign, topology, k, model="mmk") for k in own}
+        )
+        measuring = self._medians_ms({k: partial(measure, fixed) for k in own})
+        reporting = self._medians_ms({k: partial(measure, pull) for k, pull in own.items()})
         columns = ("K_max", "scheduling_ms", "paper_ms", "measurement_ms", "each_reports_ms")
         rows = [
             (k, scheduling[k], paper_ms, measuring[k], reporting[k])
@@ -99,40 +101,32 @@ class Overhead:
         return {key: 1000 * median(times) for key, times in took.items()}
 
 
-def _scheduling(topology: Topology, processors: int) -> Callable[[], object]:
-    return lambda: assign(topology, processors, model="mmk")
-
-
-def _measuring(topology: Topology, pull: Pull) -> Callable[[], object]:
-    return lambda: aggregate(pull, topology, every_s=_MINUTE_S)
-
-
 # -- verdicts -------------------------------------------------------------------------------
 
 
 def below_the_papers(scheduling: Mapping[int, float]) -> Verdict:
     """Return whether a decision takes about a millisecond, or less."""
     return Verdict(
-        point="a decision takes less than a millisecond or two",
+        point="a decision takes less than 2 ms",
         holds=max(scheduling.values()) < 2.0,
-        numbers=", ".join(f"{ms:.3f} ms at {k}" for k, ms in scheduling.items()),
+        numbers=", ".join(f"{ms:.3f} ms for {k}" for k, ms in scheduling.items()),
     )
 
 
 def linear(scheduling: Mapping[int, float]) -> Verdict:
-    """Return whether twice the processors more take about twice the time more.
+    """Return whether twice as many further processors take about twice as much longer.
 
-    What every decision costs, whatever K_max, does not count: the differences are compared.
+    Differences are compared, because every decision has a cost that K_max does not change.
     """
     *_, few, some, many = scheduling
     first = scheduling[some] - scheduling[few]
     growth = (scheduling[many] - scheduling[some]) / first if first > 0 else 0.0
     return Verdict(
-        point="scheduling grows about linearly in K_max",
+        point="scheduling time grows about linearly with K_max",
         holds=1.0 < growth < 3.5,
         numbers=(
-            f"from {some} to {many} it grows {growth:.2f} times as much as from {few} to "
-            f"{some}; 2 is linear, 4 quadratic"
+            f"the increase from {some} to {many} is {growth:.2f} times that from {few} to "
+            f"{some}; 2 would be linear, 4 quadratic"
         ),
     )
 
@@ -141,7 +135,7 @@ def independent(measuring: Mapping[int, float]) -> Verdict:
     """Return whether measuring takes the same time at any number of processors."""
     apart = max(measuring.values()) / min(measuring.values())
     return Verdict(
-        point="measuring does not depend on K_max while the number of tasks is fixed",
+        point="measuring time does not depend on K_max if the number of tasks is fixed",
         holds=apart < 1.5,
         numbers=f"{min(measuring.values()):.3f} to {max(measuring.values()):.3f} ms",
     )
@@ -152,7 +146,7 @@ def by_reports(reporting: Mapping[int, float]) -> Verdict:
     few, *_, many = reporting
     few_ms, many_ms = reporting[few], reporting[many]
     return Verdict(
-        point="what measuring depends on is how many report",
+        point="measuring time depends on the number of reports",
         holds=many_ms > 2 * few_ms,
-        numbers=f"{few_ms:.3f} ms where {few} report, {many_ms:.3f} ms where {many} do",
+        numbers=f"{few_ms:.3f} ms for {few} reports, {many_ms:.3f} ms for {many}",
     )

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
 
 from sojourn.errors import BadInput
+from sojourn.experiments import experiment
 from sojourn.experiments.published_drs import EVERY_S
-from sojourn.experiments.span import Span
+from sojourn.experiments.span import Span, reallocating
 
 __all__ = ["LEAST_LOOK_S", "WITHIN_S", "Leg", "Pace"]
 
@@ -38,7 +39,7 @@ class Leg:
     @property
     def wall_s(self) -> float:
         """How long all runs of one day take."""
-        return self.span.runs * (_START_S + self.span.minutes * self.look_s)
+        return self.span.runs * (_START_S + self.span.schedule.minutes * self.look_s)
 
     @property
     def said(self) -> str:
@@ -64,7 +65,7 @@ class Pace:
         fit. Raise `BadInput` if there is too little time between two looks.
         """
         runs = sum(span.runs for span in spans)
-        minutes = sum(span.runs * span.minutes for span in spans)
+        minutes = sum(span.runs * span.schedule.minutes for span in spans)
         look_s = (within_s - _START_S * runs) / minutes
         if not look_s >= LEAST_LOOK_S:
             least = ceil((_START_S * runs + LEAST_LOOK_S * minutes) / 60)
@@ -73,6 +74,30 @@ class Pace:
                 f"write --within {least}m or more"
             )
         return cls(legs=tuple(_leg(span, faster, look_s) for span in spans))
+
+    @classmethod
+    def chosen(
+        cls, names: Sequence[str] | None, *, faster: float | None, within_s: float | None
+    ) -> "dict[str, Pace]":
+        """Return the pace of each of these experiments; None are all that can be run.
+
+        Raise `BadInput` if one cannot be run in real time, or not at that pace.
+        """
+        if faster is not None and not 0 < faster < inf:
+            raise BadInput(f"--faster {faster:g} is not positive; write more than 0")
+        possible = reallocating()
+        for name in names or ():
+            experiment(name)
+            if name not in possible:
+                raise BadInput(
+                    f"{name} is not about re-allocation and runs on the simulator only; "
+                    f"on Spark there are {', '.join(possible)}"
+                )
+        within_s = WITHIN_S if within_s is None else within_s
+        return {
+            name: cls.of(possible[name].spans, faster=faster, within_s=within_s)
+            for name in names or possible
+        }
 
     @property
     def faster(self) -> dict[str, float]:
@@ -87,7 +112,7 @@ class Pace:
     @property
     def looks(self) -> int:
         """How many looks there are in all runs of one day."""
-        return sum(leg.span.runs * leg.span.minutes for leg in self.legs)
+        return sum(leg.span.runs * leg.span.schedule.minutes for leg in self.legs)
 
     @property
     def wall_s(self) -> float:
@@ -120,17 +145,17 @@ def _differences(leg: Leg) -> Iterator[str]:
     span, application = leg.span, leg.span.application
     roots = application.topology.arrivals_per_s * leg.minute_s
     yield (
-        f"On Spark, {leg.said}: a minute of the paper is {leg.minute_s:.2g} s of its time, "
-        f"with about {roots:.0f} roots, and {leg.look_s:.2g} s of real time."
+        f"On Spark, {leg.said}: a minute of the paper lasts {leg.minute_s:.2g} s of its own "
+        f"time, with about {roots:.0f} roots, and {leg.look_s:.2g} s of real time."
     )
     if span.days > 1:
         yield f"It runs for one day instead of {span.days}."
-    pauses = span.pauses
+    pauses = span.schedule.pauses
     if pauses.adding_s or pauses.otherwise_s:
         stands = " or ".join(f"{s:g}" for s in sorted({pauses.adding_s, pauses.otherwise_s}))
         yield (
             f"Changes do not pause operators for {stands} s, as they do in Storm: claims about "
-            "that cannot be tested, or hold trivially."
+            "pauses cannot be tested, or hold trivially."
         )
     if application.dealt:
         yield (

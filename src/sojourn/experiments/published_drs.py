@@ -55,21 +55,6 @@ def _arriving(seen: Observation, last: Observation) -> Observation:
     return replace(seen, operators=operators, arrivals_per_s=last.arrivals_per_s)
 
 
-@dataclass(frozen=True, slots=True)
-class _WithoutBacklogs:
-    """A policy that is not told how many wait: the published measurer does not count them."""
-
-    policy: Policy
-
-    def __call__(self, knowledge: Knowledge, /) -> Wish:
-        """Return what should be done now."""
-        seen = knowledge.seen
-        if seen is not None:
-            operators = {n: replace(o, backlog=0) for n, o in seen.operators.items()}
-            seen = replace(seen, operators=operators)
-        return self.policy(replace(knowledge, seen=seen))
-
-
 def published(
     goal: Goal, *, smooth: Minutes, t_ra_s: float = 0.0, low_s: float | None = None
 ) -> Policy:
@@ -94,4 +79,13 @@ def published(
         trigger="measured",
         prompt=False,
     )
-    return _WithoutBacklogs(drs)
+
+    def without_backlogs(knowledge: Knowledge, /) -> Wish:
+        """Decide without knowing how many records wait: the published measurer does not."""
+        seen = knowledge.seen
+        if seen is not None:
+            operators = {n: replace(o, backlog=0) for n, o in seen.operators.items()}
+            seen = replace(seen, operators=operators)
+        return drs(replace(knowledge, seen=seen))
+
+    return without_backlogs

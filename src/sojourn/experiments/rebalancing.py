@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from sojourn.act.aim import Goal
-from sojourn.experiments.application import Application
-from sojourn.experiments.bench import Bench, Conditions, Pauses
+from sojourn.experiments.application import Application, joined
+from sojourn.experiments.bench import Bench
 from sojourn.experiments.published_drs import Minutes, published
-from sojourn.experiments.record import About, Findings, Table, Verdict
+from sojourn.experiments.record import About, Findings, Verdict
 from sojourn.experiments.span import Span
-from sojourn.experiments.timeline import Watched, watch
-from sojourn.report.panel import Mark, Panel, Series
+from sojourn.experiments.timeline import Schedule, Watched, minutes_table, watch
+from sojourn.report.panel import Mark, Panel
 
-__all__ = ["Rebalancing", "Start", "confined", "minutes_table", "moved_at_once", "recovered"]
+__all__ = ["Rebalancing", "StartAllocations", "confined", "moved_at_once", "recovered"]
 
 # DRS-15 gives no w; DRS-17 has 3 and 6.
 _WINDOW = 6
@@ -24,8 +24,8 @@ _CLEAR, _ALIKE, _CHANCE = 0.1, 0.05, 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """An application, its best allocation, and all that it is started with in turn."""
+class StartAllocations:
+    """An application, its best allocation, and the others that it is started with in turn."""
 
     application: Application
     best: tuple[int, ...]
@@ -34,34 +34,41 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebalancing:
-    """Three runs of each application, in which DRS may act from minute *first* on.
+    """Three runs of each application.
 
-    Either it recommends only before (DRS-15), or T_ra keeps it waiting (DRS-17): then
-    *t_ra_minutes* is given, and *first* is when it is over.
+    Before the first minute of the *schedule* DRS only recommends (DRS-15), or T_ra keeps it
+    waiting (DRS-17): then *t_ra_minutes* is given.
     """
 
     about: About
-    starts: tuple[Start, ...]
-    first: int
+    starts: tuple[StartAllocations, ...]
+    schedule: Schedule
     t_ra_minutes: float = 0.0
-    minutes: int = 27
-    pauses: Pauses
 
     def run(self, bench: Bench) -> Findings:
         """Return the minutes of all runs."""
         verdicts, panels, everything = list[Verdict](), list[Panel](), dict[str, Watched]()
+        first = self.schedule.first
         for start in self.starts:
-            name, best = start.application.name, _text(start.best)
+            name, best = start.application.name, joined(start.best)
             runs = {
-                _text(processors): self._watch(bench, start.application, processors)
+                joined(processors): self._watch(bench, start.application, processors)
                 for processors in (*start.others, start.best)
             }
             verdicts += [
-                moved_at_once(name, best, self.first, runs),
-                recovered(name, best, self.first, runs),
+                moved_at_once(name, best, first, runs),
+                recovered(name, best, first, runs),
                 confined(name, best, runs),
             ]
-            panels.append(_lines(name, runs, self.first))
+            panel = Panel(
+                kind="lines",
+                title=name,
+                x_label="minute",
+                y_label="mean, s",
+                series=tuple(run.line(f"started as {before}") for before, run in runs.items()),
+                marks=(Mark(first),),
+            )
+            panels.append(panel)
             everything |= {f"{name} {processors}": run for processors, run in runs.items()}
         return Findings(
             table=minutes_table(everything), panels=tuple(panels), verdicts=tuple(verdicts)
@@ -71,59 +78,34 @@ class Rebalancing:
     def spans(self) -> tuple[Span, ...]:
         """How long it takes: for each application, a run with each start."""
         return tuple(
-            Span(
-                application=start.application,
-                runs=len(start.others) + 1,
-                minutes=self.minutes,
-                pauses=self.pauses,
-            )
+            Span(start.application, len(start.others) + 1, self.schedule)
             for start in self.starts
         )
 
     def _watch(
         self, bench: Bench, application: Application, processors: tuple[int, ...]
     ) -> Watched:
-        minute_s = bench.minute_s(application)
-        workload = application.workload(minute_s * self.minutes, bench.seed)
-        engine = bench.engine(
-            Conditions(workload=workload, seed=bench.seed, pauses=self.pauses)
-        )
         goal = Goal(most=sum(processors), model="mmk")
-        policy = published(goal, smooth=Minutes(_WINDOW), t_ra_s=minute_s * self.t_ra_minutes)
-        return watch(
-            engine,
-            application,
-            application.allocation(*processors),
-            policy,
-            minutes=self.minutes,
-            active_from=self.first,
-            minute_s=minute_s,
-        )
-
-
-def _text(processors: tuple[int, ...]) -> str:
-    return ":".join(map(str, processors))
+        t_ra_s = bench.minute_s(application) * self.t_ra_minutes
+        policy = published(goal, smooth=Minutes(_WINDOW), t_ra_s=t_ra_s)
+        return watch(bench, application, processors, policy, self.schedule)
 
 
 # -- verdicts -------------------------------------------------------------------------------
 
 
-def moved_at_once(name: str, best: str, first: int, runs: Mapping[str, Watched]) -> Verdict:
+def moved_at_once(name: str, best: str, first: float, runs: Mapping[str, Watched]) -> Verdict:
     """Return whether each run had the best allocation from minute *first* on, and kept it."""
-    told, holds = [], True
+    told = []
     for start, run in runs.items():
         changes = [f"{c.after} at minute {c.minute:g}" for c in run.changes]
-        wanted = [] if start == best else [f"{best} at minute {first}"]
-        holds = holds and changes == wanted
-        told.append(f"{start}: {', '.join(changes) or 'unchanged'}")
-    return Verdict(
-        point=f"{name}: sub-optimal starts go to {best} at the first chance, once",
-        holds=holds,
-        numbers="; ".join(told),
-    )
+        wanted = [] if start == best else [f"{best} at minute {first:g}"]
+        told.append((changes == wanted, f"{start}: {', '.join(changes) or 'unchanged'}"))
+    point = f"{name}: sub-optimal starts change to {best} once, as early as possible"
+    return Verdict.of(point, told)
 
 
-def recovered(name: str, best: str, first: int, runs: Mapping[str, Watched]) -> Verdict:
+def recovered(name: str, best: str, first: float, runs: Mapping[str, Watched]) -> Verdict:
     """Return whether sub-optimal starts got faster, and no slower than the optimal one.
 
     All runs have the same load, minute by minute: against the optimal start it is clear what
@@ -135,20 +117,20 @@ def recovered(name: str, best: str, first: int, runs: Mapping[str, Watched]) -> 
     others = [start for start in runs if start != best]
     apart = max(ends.values()) / min(ends.values()) - 1
     return Verdict(
-        point=f"{name}: re-balancing is a clear gain, and all runs end up alike",
+        point=f"{name}: re-balancing clearly lowers the mean, and all runs end alike",
         holds=apart < _ALIKE
         and all(ends[start] < begins[start] for start in others)
         and all(begins[start] > (1 + _CLEAR) * begins[best] for start in others),
         numbers=(
             "; ".join(f"{start} {begins[start]:.3g} → {ends[start]:.3g} s" for start in runs)
-            + f"; {apart:.1%} apart in the end"
+            + f"; {apart:.1%} apart at the end"
         ),
     )
 
 
 def confined(name: str, best: str, runs: Mapping[str, Watched]) -> Verdict:
     """Return whether the change slowed its minute down at most, and that not by much."""
-    told, holds = [], True
+    told = []
     for start, run in runs.items():
         if start == best or not run.changes:
             continue
@@ -157,50 +139,15 @@ def confined(name: str, best: str, runs: Mapping[str, Watched]) -> Verdict:
         bump_s = _mean_s(run, at, at + 1)
         before_s = _mean_s(run, _SETTLED, at)
         later_s = max(m.mean_s for m in run.between(at + 1, run.minutes[-1].minute))
-        holds = holds and later_s < _CHANCE * level_s and bump_s < _CHANCE * before_s
-        told.append(
-            f"{start}: {before_s:.3g} s before, {bump_s:.3g} s in it, "
-            f"{later_s:.3g} s at most after"
+        numbers = (
+            f"{start}: {before_s:.3g} s before, {bump_s:.3g} s in that minute, "
+            f"at most {later_s:.3g} s after it"
         )
-    return Verdict(
-        point=f"{name}: a change costs little, and only in its minute",
-        holds=holds and bool(told),
-        numbers="; ".join(told) or "nothing was changed",
-    )
+        little = later_s < _CHANCE * level_s and bump_s < _CHANCE * before_s
+        told.append((little, numbers))
+    point = f"{name}: a change costs little, and only in the minute after it"
+    return Verdict.of(point, told or [(False, "nothing was changed")])
 
 
 def _mean_s(run: Watched, after: float, until: float) -> float:
     return fmean(minute.mean_s for minute in run.between(after, until))
-
-
-# -- what is written ------------------------------------------------------------------------
-
-
-def minutes_table(runs: Mapping[str, Watched]) -> Table:
-    """Return the minutes of *runs* as rows."""
-    return Table(
-        ("run", "minute", "allocation", "per_s", "mean_s", "completion_s"),
-        [
-            (name, m.minute, m.allocation, m.per_s, m.mean_s, m.completion_s)
-            for name, run in runs.items()
-            for m in run.minutes
-        ],
-    )
-
-
-def _lines(name: str, runs: Mapping[str, Watched], first: int) -> Panel:
-    return Panel(
-        kind="lines",
-        title=name,
-        x_label="minute",
-        y_label="mean, s",
-        series=tuple(
-            Series(
-                label=f"started as {start}",
-                x=[m.minute for m in run.minutes],
-                y=[m.mean_s for m in run.minutes],
-            )
-            for start, run in runs.items()
-        ),
-        marks=(Mark(float(first)),),
-    )

@@ -1,6 +1,6 @@
 """The description of an experiment, and its outcome."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,6 +33,13 @@ class Verdict:
     holds: bool
     numbers: str
 
+    @classmethod
+    def of(cls, point: str, parts: Iterable[tuple[bool, str]]) -> "Verdict":
+        """Return the verdict on a point that holds if all its parts do, at least one."""
+        told = list(parts)
+        holds = bool(told) and all(holds for holds, _ in told)
+        return cls(point=point, holds=holds, numbers="; ".join(text for _, text in told))
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -40,6 +47,12 @@ class Table:
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[object, ...]]
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, object]]) -> "Table":
+        """Return the table of *rows*, at least one, which all have the same columns."""
+        listed = list(rows)
+        return cls(tuple(listed[0]), [tuple(row.values()) for row in listed])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

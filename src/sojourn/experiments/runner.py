@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -38,12 +39,10 @@ def reproduce(
     Raise `BadInput` at once if a name is unknown, `BadFile` if files cannot be written.
     """
     chosen = [(name, experiment(name)) for name in names]
-    try:
+    with _writing(out):
         out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _unwritten(out, error) from error
     for name, described in chosen:
-        began = perf_counter()
+        began, about = perf_counter(), described.about
         outcome = _said(described.run(bench), bench.on)
         if bench.beside is not None:
             other = described.run(replace(bench, engine=bench.beside))
@@ -53,16 +52,12 @@ def reproduce(
             draw(outcome.panels, picture)
         yield Reproduced(
             name=name,
-            about=_about(described.about, bench.caveat),
+            about=replace(about, caveat=" ".join(filter(None, (about.caveat, bench.caveat)))),
             outcome=outcome,
             csv=_write_csv(out / f"{name}.csv", outcome),
             picture=picture,
             wall_s=perf_counter() - began,
         )
-
-
-def _about(about: About, caveat: str) -> About:
-    return replace(about, caveat=" ".join(filter(None, (about.caveat, caveat))))
 
 
 def _said(outcome: Findings, on: str) -> Findings:
@@ -88,13 +83,8 @@ def _beside(outcome: Findings, other: Findings) -> Findings:
 
 
 def _write_csv(path: Path, outcome: Findings) -> Path:
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(outcome.table.columns)
-            writer.writerows(outcome.table.rows)
-    except OSError as error:
-        raise _unwritten(path, error) from error
+    with _writing(path), path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows((outcome.table.columns, *outcome.table.rows))
     return path
 
 
@@ -103,18 +93,16 @@ def write_page(
 ) -> Path:
     """Write the page on all that was *done*, and return where it is."""
     path = out / "report.md"
-    try:
+    with _writing(path):
         path.write_text(page(done, seed, engine), encoding="utf-8")
-    except OSError as error:
-        raise _unwritten(path, error) from error
     return path
 
 
 def page(done: Sequence[Reproduced], seed: int, engine: str = "the simulator") -> str:
     """Return the page: each claim, its verdict with numbers, and how it was tested."""
     held = sum(one.outcome.holds for one in done)
-    simulated = engine == "the simulator"
-    times = "simulated" if simulated else "measured, and scaled to the pace of the papers"
+    scaled = "measured, and scaled to the pace of the papers"
+    times = "simulated" if engine == "the simulator" else scaled
     top = (
         f"# The figures and tables of the DRS papers, on {engine}\n\n"
         f"{held} of {len(done)} claims hold with seed {seed}. Times are {times}; ± is half "
@@ -139,12 +127,17 @@ def _section(one: Reproduced) -> str:
     if one.picture is not None:
         lines.append(f"![{one.name}]({one.picture.name})\n")
     lines += [
-        f"How it was chosen: {one.about.chosen}\n",
+        f"How parameters were chosen: {one.about.chosen}\n",
         f"All numbers: [{one.csv.name}]({one.csv.name}). It took {one.wall_s:.1f} s.\n",
     ]
     return "\n".join(lines)
 
 
-def _unwritten(path: Path, error: OSError) -> BadFile:
-    problem = f"cannot be written: {error.strerror or error}"
-    return BadFile(str(path), problem, "name a writable folder with --out")
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Raise `BadFile` if *path* cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        problem = f"cannot be written: {error.strerror or error}"
+        raise BadFile(str(path), problem, "name a writable folder with --out") from error

@@ -5,36 +5,27 @@ from typing import Protocol, runtime_checkable
 
 from sojourn.experiments import experiment, names
 from sojourn.experiments.application import Application
-from sojourn.experiments.bench import Pauses
 from sojourn.experiments.record import Experiment
+from sojourn.experiments.timeline import Schedule
 
 __all__ = ["Span", "Spanned", "reallocating"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Span:
-    """A number of *runs* of an application on each of its *days*, of *minutes* each.
-
-    At most *most_per_s* roots arrive; by default the rate of the topology.
-    """
+    """A number of *runs* of an application on each of its *days*, with one schedule."""
 
     application: Application
     runs: int
-    minutes: int
-    pauses: Pauses
-    most_per_s: float | None = None
+    schedule: Schedule
     days: int = 1
-
-    @property
-    def roots_per_s(self) -> float:
-        """The most roots that come."""
-        return self.most_per_s or self.application.topology.arrivals_per_s
 
     @property
     def records_per_s(self) -> float:
         """The most records that operators work on, all together."""
         topology = self.application.topology
-        return self.roots_per_s / topology.arrivals_per_s * sum(topology.rates.values())
+        rates = [per_s for _, per_s in self.schedule.changes] or [topology.arrivals_per_s]
+        return max(rates) / topology.arrivals_per_s * sum(topology.rates.values())
 
 
 @runtime_checkable

@@ -1,16 +1,12 @@
 """Speeds up a topology and its load, and scales the counters back."""
 
-import json
-from collections.abc import Mapping
-from dataclasses import fields, replace
-from pathlib import Path
+from dataclasses import replace
 
-from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
+from sojourn.measure.report import OperatorReport, Pull
 from sojourn.simulate.workload import Rates
-from sojourn.topology import Arrival, Operator, Topology
-from sojourn.topology.file import FORMAT
+from sojourn.topology import Topology
 
-__all__ = ["as_described", "sped_up", "sped_up_rates", "write_topology"]
+__all__ = ["as_described", "sped_up", "sped_up_rates"]
 
 
 def sped_up(topology: Topology, faster: float) -> Topology:
@@ -38,28 +34,6 @@ def sped_up_rates(rates: Rates, faster: float) -> Rates:
     return Rates(tuple((at_s / faster, faster * per_s) for at_s, per_s in rates.points))
 
 
-def write_topology(topology: Topology, path: Path) -> None:
-    """Write *topology* as a file."""
-    told = {
-        "format": FORMAT,
-        "name": topology.name,
-        "arrivals": {a.name: _fields(a) for a in topology.arrivals},
-        "operators": {o.name: _fields(o) for o in topology.operators},
-    }
-    if topology.cores is not None:
-        told["cores"] = topology.cores
-    path.write_text(json.dumps(told, indent=2), encoding="utf-8")
-
-
-def _fields(record: Arrival | Operator) -> dict[str, object]:
-    told = {f.name: getattr(record, f.name) for f in fields(record) if f.name != "name"}
-    return {
-        name: dict(value) if isinstance(value, Mapping) else value
-        for name, value in told.items()
-        if value is not None
-    }
-
-
 def as_described(pull: Pull, faster: float, zero_s: float = 0.0) -> Pull:
     """Return *pull* at the pace of the description, where *zero_s* is the start of time.
 
@@ -70,33 +44,29 @@ def as_described(pull: Pull, faster: float, zero_s: float = 0.0) -> Pull:
         since_s=faster * (pull.since_s - zero_s),
         at_s=faster * (pull.at_s - zero_s),
         operators=tuple(_operator(report, faster) for report in pull.operators),
-        roots=_roots(pull.roots, faster),
+        roots=replace(
+            pull.roots,
+            completions=pull.roots.completions.times(faster),
+            sums=pull.roots.sums.times(faster),
+        ),
     )
 
 
 def _operator(report: OperatorReport, faster: float) -> OperatorReport:
+    processors = [
+        replace(
+            one,
+            service_s=faster * one.service_s,
+            service_ss=faster**2 * one.service_ss,
+            wait_s=faster * one.wait_s,
+            wait_ss=faster**2 * one.wait_ss,
+            cpu_s=faster * one.cpu_s,
+        )
+        for one in report.processors
+    ]
     return replace(
         report,
-        processors=tuple(_processor(one, faster) for one in report.processors),
+        processors=tuple(processors),
         bin_s=faster * report.bin_s,
         transfer_s=faster * report.transfer_s,
-    )
-
-
-def _processor(report: ProcessorReport, faster: float) -> ProcessorReport:
-    return replace(
-        report,
-        service_s=faster * report.service_s,
-        service_ss=faster**2 * report.service_ss,
-        wait_s=faster * report.wait_s,
-        wait_ss=faster**2 * report.wait_ss,
-        cpu_s=faster * report.cpu_s,
-    )
-
-
-def _roots(report: RootReport, faster: float) -> RootReport:
-    return replace(
-        report,
-        completions=report.completions.times(faster),
-        sums=report.sums.times(faster),
     )

@@ -1,16 +1,32 @@
 """A run under a policy, minute by minute."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from sojourn.act.policy.base import Policy
-from sojourn.engine import Engine
 from sojourn.experiments.application import Application
-from sojourn.experiments.published_drs import EVERY_S
+from sojourn.experiments.bench import Bench, Conditions, Pauses
+from sojourn.experiments.record import Table
 from sojourn.loop import ACTIVE, PASSIVE, Loop
 from sojourn.plan import Plan
+from sojourn.report.panel import Series
+from sojourn.simulate.workload import Rates
 
-__all__ = ["Change", "Minute", "Watched", "watch"]
+__all__ = ["Change", "Minute", "Schedule", "Watched", "minutes_table", "watch"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """The minutes of a run: from minute *first* on DRS may act.
+
+    *changes* of the load, if there are any, are minutes and the roots per second from then on.
+    """
+
+    minutes: int
+    first: float = 0.0
+    changes: Sequence[tuple[float, float]] = ()
+    pauses: Pauses = field(default_factory=Pauses)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,24 +61,33 @@ class Watched:
         """Return the minutes that ended after *after*, up to *until*."""
         return [minute for minute in self.minutes if after < minute.minute <= until]
 
+    def line(self, label: str, of: Literal["mean_s", "completion_s"] = "mean_s") -> Series:
+        """Return a line through all minutes."""
+        times_s = [getattr(minute, of) for minute in self.minutes]
+        return Series(label=label, x=[minute.minute for minute in self.minutes], y=times_s)
 
-def watch(  # noqa: PLR0913 - when what happens is told by name
-    engine: Engine,
+
+def watch(
+    bench: Bench,
     application: Application,
-    allocation: Mapping[str, int],
+    start: tuple[int, ...],
     policy: Policy,
-    *,
-    minutes: int,
-    active_from: float = 0.0,
-    minute_s: float = EVERY_S,
+    schedule: Schedule,
 ) -> Watched:
-    """Return what happened in so many *minutes*; from minute *active_from* on DRS may act."""
+    """Return what happened in a run that was started with the processors *start*."""
+    minute_s = bench.minute_s(application)
+    workload = application.workload(minute_s * schedule.minutes, bench.seed)
+    if schedule.changes:
+        rates = Rates.steps(*((minute_s * at, per_s) for at, per_s in schedule.changes))
+        streams = [arrival.name for arrival in application.topology.arrivals]
+        workload = replace(workload, rates=dict.fromkeys(streams, rates))
     seen, changes = list[Minute](), list[Change]()
-    with engine:
-        engine.start(application.running, Plan.here(allocation))
+    conditions = Conditions(workload=workload, seed=bench.seed, pauses=schedule.pauses)
+    with bench.engine(conditions) as engine:
+        engine.start(application.running, Plan.here(application.allocation(*start)))
         loop = Loop(engine, application.topology, policy, every_s=minute_s)
-        for number in range(1, minutes + 1):
-            loop.follow(policy, ACTIVE if number >= active_from else PASSIVE)
+        for number in range(1, schedule.minutes + 1):
+            loop.follow(policy, ACTIVE if number >= schedule.first else PASSIVE)
             episode = loop.turn()
             observation, decision = episode.observation, episode.decision
             seen.append(
@@ -84,3 +109,15 @@ def watch(  # noqa: PLR0913 - when what happens is told by name
                     )
                 )
     return Watched(minutes=tuple(seen), changes=tuple(changes))
+
+
+def minutes_table(runs: Mapping[str, Watched]) -> Table:
+    """Return the minutes of *runs* as rows."""
+    return Table(
+        ("run", "minute", "allocation", "per_s", "mean_s", "completion_s"),
+        [
+            (name, m.minute, m.allocation, m.per_s, m.mean_s, m.completion_s)
+            for name, run in runs.items()
+            for m in run.minutes
+        ],
+    )

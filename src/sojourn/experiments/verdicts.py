@@ -1,6 +1,7 @@
 """Claims and outcomes of experiments as JSON."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from sojourn.experiments import experiment
@@ -35,10 +36,7 @@ def verdicts(done: "Sequence[Reproduced]", seed: int, engine: str) -> dict[str, 
                 "claim": one.about.claim,
                 "caveat": one.about.caveat,
                 "holds": one.outcome.holds,
-                "verdicts": [
-                    {"point": v.point, "holds": v.holds, "numbers": v.numbers}
-                    for v in one.outcome.verdicts
-                ],
+                "verdicts": [asdict(verdict) for verdict in one.outcome.verdicts],
                 "csv": str(one.csv),
                 "picture": None if one.picture is None else str(one.picture),
                 "wall_s": one.wall_s,

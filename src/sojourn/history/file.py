@@ -83,7 +83,11 @@ def opened(path: Path, *, to: Literal["read", "append"]) -> sqlite3.Connection:
             connection.row_factory = sqlite3.Row
             _check(connection, path, to=to)
             if to == "append":
-                _let_others_read(connection)
+                # Readers see the last whole turn and do not block the writer. A turn survives a
+                # killed process; a power failure may lose the last ones, but does no damage:
+                # to keep them, each turn would have to wait for the disk.
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             connection.close()
             raise
@@ -112,8 +116,7 @@ def refusals(path: Path, *, to: Literal["read", "append"]) -> Iterator[None]:
         # the low byte is the kind of error, the rest its details
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         problem, way_out = _REFUSALS.get(
-            code,
-            (f"cannot be {_DONE[to]}: {error}", "check the disk and its permissions"),
+            code, (f"cannot be {_DONE[to]}: {error}", "check the disk and its permissions")
         )
         raise BadFile(str(path), problem, way_out) from error
 
@@ -176,13 +179,3 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
         row["name"]
         for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     }
-
-
-def _let_others_read(connection: sqlite3.Connection) -> None:
-    """Use write-ahead logging: readers see the last whole turn, and do not block the writer.
-
-    An appended turn survives a killed process. A power failure may lose the last turns, but
-    does not damage the file: to keep them, each turn would have to wait for the disk.
-    """
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")

@@ -1,7 +1,8 @@
-"""Serialises turns of the loop, plans and topologies, without loss.
+"""Serialises turns of the loop and plans, without loss.
 
 The text is strict JSON, which SQLite and other programs can read. JSON has no NaN and no
-infinity: they are written as `{"float": "nan"}`.
+infinity: they are written as `{"float": "nan"}`. What is read back may not be valid: then a
+ValueError, TypeError, KeyError, `BadAllocation`, or an error of `struct` or `zlib` is raised.
 """
 
 import json
@@ -20,33 +21,20 @@ from sojourn.knowledge import Decision, Episode
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
 from sojourn.plan import Expected, Plan, here
-from sojourn.topology import Arrival, Operator, Topology
-from sojourn.topology.file import FORMAT
 
-__all__ = [
-    "episode_of",
-    "episode_text",
-    "plan_of",
-    "plan_text",
-    "sketch_bytes",
-    "sketch_of",
-    "topology_text",
-]
+__all__ = ["episode_of", "plan_of", "record_text", "sketch_bytes", "sketch_of"]
 
 # All buckets, those that are not empty, the sum and the sum of squares.
 _HEAD = struct.Struct("<IIdd")
 
 
-def episode_text(episode: Episode) -> str:
-    """Return *episode* without its sketches as JSON."""
-    return _json(episode)
+def record_text(record: Episode | Plan) -> str:
+    """Return *record*, without its sketches, as JSON."""
+    return json.dumps(_plain(record), allow_nan=False, separators=(",", ":"))
 
 
 def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
-    """Return the episode in *text*.
-
-    Raise a ValueError, TypeError or KeyError if it is not valid.
-    """
+    """Return the episode in *text*."""
     turn = json.loads(text, object_hook=_number)
     seen, decided, cost = turn["observation"], _as_now(turn["decision"]), turn["cost"]
     target = turn.get("target")  # which old files do not have
@@ -61,11 +49,7 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
             }
         ),
         decision=Decision(
-            **{
-                **decided,
-                "before": _plan(decided["before"]),
-                "after": _plan(decided["after"]),
-            }
+            **{**decided, "before": _plan(decided["before"]), "after": _plan(decided["after"])}
         ),
         cost=cost
         and Cost(
@@ -76,16 +60,8 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
     )
 
 
-def plan_text(plan: Plan) -> str:
-    """Return *plan* as JSON."""
-    return _json(plan)
-
-
 def plan_of(text: str) -> Plan:
-    """Return the plan in *text*.
-
-    Raise like `episode_of`, or `BadAllocation`.
-    """
+    """Return the plan in *text*."""
     return _plan(json.loads(text, object_hook=_number))
 
 
@@ -98,10 +74,7 @@ def sketch_bytes(sketch: Sketch) -> bytes:
 
 
 def sketch_of(data: bytes) -> Sketch:
-    """Return the sketch in *data*.
-
-    Raise a ValueError or a `struct` or `zlib` error if it is not valid.
-    """
+    """Return the sketch in *data*."""
     plain = zlib.decompress(data)
     size, filled, sum_s, sum_ss = _HEAD.unpack_from(plain)
     counts = Sketch.empty().counts
@@ -110,18 +83,6 @@ def sketch_of(data: bytes) -> Sketch:
     buckets = np.frombuffer(plain, "<u4", filled, _HEAD.size)
     counts[buckets] = np.frombuffer(plain, "<i8", filled, _HEAD.size + buckets.nbytes)
     return Sketch.of_counts(counts, sum_s, sum_ss)
-
-
-def topology_text(topology: Topology) -> str:
-    """Return *topology* as a topology file in JSON."""
-    document = {
-        "format": FORMAT,
-        "name": topology.name,
-        "arrivals": {arrival.name: _but_name(arrival) for arrival in topology.arrivals},
-        "operators": {operator.name: _but_name(operator) for operator in topology.operators},
-        "cores": topology.cores,
-    }
-    return json.dumps(document, allow_nan=False, ensure_ascii=False)
 
 
 def _as_now(decided: dict[str, Any]) -> dict[str, Any]:
@@ -140,14 +101,6 @@ def _as_now(decided: dict[str, Any]) -> dict[str, Any]:
 def _plan(found: dict[str, Any]) -> Plan:
     expected = found.get("expected")
     return Plan(**{**found, "expected": expected and Expected(**expected)})
-
-
-def _json(value: object) -> str:
-    return json.dumps(_plain(value), allow_nan=False, separators=(",", ":"))
-
-
-def _but_name(record: Arrival | Operator) -> dict[str, Any]:
-    return {name: value for name, value in _plain(record).items() if name != "name"}
 
 
 def _operator(found: dict[str, Any]) -> ObservedOperator:

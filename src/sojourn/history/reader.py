@@ -1,4 +1,7 @@
-"""Reads histories, also while the loop writes them."""
+"""Reads histories, also while the loop writes them.
+
+All functions raise `BadFile` if there is no such file or run, or it cannot be read.
+"""
 
 import sqlite3
 import struct
@@ -13,8 +16,10 @@ from sojourn.history.file import opened, refusals
 from sojourn.history.format import episode_of, sketch_of
 from sojourn.history.run import Run, run_of
 from sojourn.knowledge import Episode, Knowledge
+from sojourn.measure.observed import LEAST_SAMPLES
+from sojourn.topology import Topology
 
-__all__ = ["read", "read_episodes", "read_run", "read_runs"]
+__all__ = ["measured_topology", "read", "read_episodes", "read_run", "read_runs"]
 
 # The turns that are read at once.
 _PAGE = 100
@@ -26,15 +31,11 @@ def read(path: Path, *, run: int | None = None, keep: int = 240) -> Knowledge:
     """Return the knowledge after the last turn of a run, the last run by default.
 
     It has the last *keep* turns, as in `Knowledge`, and the topology that these measured.
-    Raise `BadFile` if there is no such file or run, or it cannot be read.
     """
     with refusals(path, to="read"), closing(opened(path, to="read")) as connection:
         number, begun = _run(connection, path, run)
         known = Knowledge(
-            topology=begun.topology,
-            plan=begun.plan,
-            midnight_s=begun.midnight_s,
-            keep=keep,
+            topology=begun.topology, plan=begun.plan, midnight_s=begun.midnight_s, keep=keep
         )
         rows = connection.execute(
             "SELECT * FROM turns WHERE run = ? ORDER BY turn DESC LIMIT ?", (number, keep)
@@ -53,29 +54,19 @@ def read(path: Path, *, run: int | None = None, keep: int = 240) -> Knowledge:
 
 
 def read_runs(path: Path) -> dict[int, Run]:
-    """Return all runs by their number, in the order they began.
-
-    Raise `BadFile` if the file cannot be read.
-    """
+    """Return all runs by their number, in the order they began."""
     with refusals(path, to="read"), closing(opened(path, to="read")) as connection:
         return _runs(connection, path)
 
 
 def read_run(path: Path, run: int | None = None) -> tuple[int, Run]:
-    """Return the number of a run, the last one by default, and its settings.
-
-    Raise `BadFile` if there is no such file or run, or it cannot be read.
-    """
+    """Return the number of a run, the last one by default, and its settings."""
     with refusals(path, to="read"), closing(opened(path, to="read")) as connection:
         return _run(connection, path, run)
 
 
 def read_episodes(path: Path, *, run: int | None = None) -> Iterator[Episode]:
-    """Yield the turns of a run, the last one by default, oldest first.
-
-    Turns that are appended meanwhile are included. Raise `BadFile` if there is no such file or
-    run, or it cannot be read.
-    """
+    """Yield the turns of a run, the last by default, with those that are appended meanwhile."""
     with refusals(path, to="read"), closing(opened(path, to="read")) as connection:
         number, _ = _run(connection, path, run)
         last = -1
@@ -87,6 +78,41 @@ def read_episodes(path: Path, *, run: int | None = None) -> Iterator[Episode]:
             for row in rows:
                 yield _episode(row, path)
             last = rows[-1]["turn"]
+
+
+def measured_topology(path: Path, run: int | None = None) -> tuple[Topology, list[str]]:
+    """Return the last measured topology of *run*, or of the last run that has one; and remarks.
+
+    Remarks name the source and what was not measured. Raise `BadFile` if there is none.
+    """
+    runs = read_runs(path)
+    for number in reversed(runs) if run is None else [run]:
+        known = read(path, run=number)
+        usable = [e.observation for e in known.episodes if e.observation.usable]
+        if usable:
+            break
+    else:
+        raise BadFile(
+            str(path), "has no turn with measurements", "let the application run for longer"
+        )
+    name, since = runs[number].topology.name, runs[number].started_at
+    started = f"{since:%Y-%m-%d %H:%M:%S %Z}"
+    remarks = [f"measured in run {number} of {name}, started {started}, from {path}"]
+    samples = {
+        name: sum(seen.operators[name].samples for seen in usable)
+        for name in known.topology.operator
+    }
+    few = [name for name, number in samples.items() if number < LEAST_SAMPLES]
+    if few:
+        remarks.append(
+            f"fewer than {LEAST_SAMPLES} records of {', '.join(few)} were measured: service "
+            "times are hints or defaults"
+        )
+    # if nothing arrived at the end of the run, the last load before counts
+    loads = [seen.arrivals_per_s for seen in usable if seen.arrivals_per_s > 0]
+    if loads and usable[-1].arrivals_per_s == 0:
+        return known.topology.scaled(loads[-1] / known.topology.arrivals_per_s), remarks
+    return known.topology, remarks
 
 
 def _run(connection: sqlite3.Connection, path: Path, number: int | None) -> tuple[int, Run]:

@@ -8,11 +8,11 @@ from math import inf, isfinite
 
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput
-from sojourn.history.format import plan_of, plan_text, topology_text
+from sojourn.history.format import plan_of, record_text
 from sojourn.plan import Plan
 from sojourn.topology import Topology
 from sojourn.topology.check import shown
-from sojourn.topology.file import parse_topology
+from sojourn.topology.file import parse_topology, topology_document
 
 __all__ = ["Run", "run_columns", "run_of"]
 
@@ -56,16 +56,13 @@ def run_columns(run: Run) -> dict[str, str | float | None]:
         "target_s": None if target is None else target.seconds,
         "midnight_s": run.midnight_s,
         "allocation": json.dumps(run.plan.allocation, ensure_ascii=False),
-        "plan": plan_text(run.plan),
-        "topology": topology_text(run.topology),
+        "plan": record_text(run.plan),
+        "topology": json.dumps(topology_document(run.topology), ensure_ascii=False),
     }
 
 
 def run_of(row: sqlite3.Row, source: str) -> Run:
-    """Return the run of a row; its topology is checked like a topology file.
-
-    Raise a ValueError, TypeError or KeyError, or a `SojournError`, if it is not valid.
-    """
+    """Return the run of a row; its topology is checked like a topology file."""
     aims = row["target_statistic"] is not None
     plan = dict(row).get("plan")  # which format 1 does not have: it knew of one machine
     return Run(

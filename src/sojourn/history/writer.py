@@ -4,12 +4,11 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from sojourn.errors import BadInput
 from sojourn.history.file import opened, refusals, transaction
-from sojourn.history.format import episode_text, sketch_bytes
+from sojourn.history.format import record_text, sketch_bytes
 from sojourn.history.run import Run, run_columns
 from sojourn.knowledge import Episode
 from sojourn.model.network import PERCENTILES
@@ -70,12 +69,7 @@ class HistoryFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.close()
 
 
@@ -99,7 +93,7 @@ def _columns(episode: Episode) -> dict[str, str | bytes | float | None]:
         "changed": 0 if cost is None else len(cost.changed),
         "pause_s": None if cost is None else cost.pause_s,
         "failure": _unicode(episode.failure),
-        "record": episode_text(episode),
+        "record": record_text(episode),
         "completions": sketch_bytes(seen.completions),
         "sums": sketch_bytes(seen.sums),
     }
@@ -111,9 +105,7 @@ def _unicode(text: str) -> str:
 
 
 def _insert(
-    connection: sqlite3.Connection,
-    table: str,
-    row: Mapping[str, str | bytes | float | None],
+    connection: sqlite3.Connection, table: str, row: Mapping[str, str | bytes | float | None]
 ) -> int:
     names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
     done = connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", row)  # noqa: S608 - names of ours

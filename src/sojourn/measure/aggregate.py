@@ -54,7 +54,11 @@ def aggregate(
     notes = [str(note) for note in pull.notes]
     operators = {name: _operator(reports[name], lasted_s, notes) for name in topology.operator}
     if pull.warming:
-        operators = {name: _without_times(seen) for name, seen in operators.items()}
+        none = Moments()
+        operators = {
+            name: replace(seen, service=none, transfer=none, cpu_s=None, utilisation=None)
+            for name, seen in operators.items()
+        }
     return Observation(
         since_s=pull.since_s,
         at_s=pull.at_s,
@@ -65,8 +69,8 @@ def aggregate(
         streams={name: number / lasted_s for name, number in pull.roots.streams.items()},
         completions=pull.roots.completions,
         sums=pull.roots.sums,
-        cores=_or_none(pull.cores),
-        busy_cores=None if pull.warming else _or_none(pull.busy_cores),
+        cores=None if pull.cores is None else float(pull.cores),
+        busy_cores=None if pull.warming or pull.busy_cores is None else float(pull.busy_cores),
         warming=bool(pull.warming),
         commits=int(pull.commits),
     )
@@ -144,7 +148,7 @@ def _operator(report: OperatorReport, lasted_s: float, notes: list[str]) -> Obse
         served_per_s=served / lasted_s,
         served=served,
         service=service,
-        wait=sum((_wait(processor) for processor in kept), Moments()),
+        wait=sum((_moments(p.sampled, p.wait_s, p.wait_ss) for p in kept), Moments()),
         arrival_scv=scv,
         bins=bins,
         utilisation=busy_s / time_s if busy_s is not None and time_s > 0 else None,
@@ -157,10 +161,6 @@ def _operator(report: OperatorReport, lasted_s: float, notes: list[str]) -> Obse
     )
 
 
-def _without_times(seen: ObservedOperator) -> ObservedOperator:
-    return replace(seen, service=Moments(), transfer=Moments(), cpu_s=None, utilisation=None)
-
-
 def _cpu_s(processors: Sequence[ProcessorReport]) -> float | None:
     """Return the mean CPU seconds of a record; None if none was served or they are unknown."""
     served = sum(float(processor.served) for processor in processors)
@@ -168,16 +168,8 @@ def _cpu_s(processors: Sequence[ProcessorReport]) -> float | None:
     return total_s / served if served > 0 and total_s > 0 else None
 
 
-def _or_none(cores: float | None) -> float | None:
-    return None if cores is None else float(cores)
-
-
 def _service(processor: ProcessorReport) -> Moments:
     return _moments(processor.sampled, processor.service_s, processor.service_ss)
-
-
-def _wait(processor: ProcessorReport) -> Moments:
-    return _moments(processor.sampled, processor.wait_s, processor.wait_ss)
 
 
 def _moments(*counters: float) -> Moments:

@@ -9,7 +9,7 @@ late. Processors cannot shorten either, so the time is counted from the append.
 from collections import Counter, deque
 from statistics import median
 
-__all__ = ["Clocks"]
+__all__ = ["ProducerClocks"]
 
 Appended = tuple[float, float]
 """The earliest and the latest time at which Kafka may have appended a record."""
@@ -22,10 +22,10 @@ _LEAST, _KEPT = 30, 500
 _ANEW = 10
 
 
-class Clocks:
+class ProducerClocks:
     """How far the clocks of the producers of each source are behind.
 
-    >>> clocks = Clocks()
+    >>> clocks = ProducerClocks()
     >>> for second in range(30):
     ...     clocks.told("orders", second - 1.8, (second - 0.1, second + 0.1))
     >>> clocks.behind_s("orders"), clocks.birth_s("orders", 48.2, (49.9, 50.1))

@@ -5,7 +5,7 @@ and the first fault counts.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import ceil
 
 import numpy as np
@@ -77,13 +77,20 @@ def _names(pull: Pull, topology: Topology) -> Iterator[str]:
             yield f"{name}: the operator was reported {number} times"
 
 
+def _off(record: object, names: Iterable[str], most: float = _MOST) -> Iterator[str]:
+    """Yield the fields of *record* that are not numbers from 0 to *most*."""
+    for name in names:
+        value = getattr(record, name)
+        if _wrong(value, most):
+            yield f"{name} is {shown(value)}"
+
+
 def _machine(pull: Pull) -> Iterator[str]:
-    if pull.cores is not None and (_wrong(pull.cores) or pull.cores == 0):
+    known = [name for name in ("cores", "busy_cores") if getattr(pull, name) is not None]
+    if pull.cores == 0:
         yield f"the machine: cores is {shown(pull.cores)}"
-    if pull.busy_cores is not None and _wrong(pull.busy_cores):
-        yield f"the machine: busy_cores is {shown(pull.busy_cores)}"
-    if _wrong(pull.commits):
-        yield f"the engine: commits is {shown(pull.commits)}"
+    yield from (f"the machine: {fault}" for fault in _off(pull, known))
+    yield from (f"the engine: {fault}" for fault in _off(pull, ("commits",)))
 
 
 def _operator(report: OperatorReport, lasted_s: float, at_s: float) -> Iterator[str]:
@@ -111,22 +118,20 @@ def _operator(report: OperatorReport, lasted_s: float, at_s: float) -> Iterator[
 
 
 def _counters(report: OperatorReport) -> Iterator[str]:
-    for counter in ("wanted", "running", "backlog", "transfers", "transfer_s"):
-        if _wrong(getattr(report, counter)):
-            yield f"{report.name}: {counter} is {shown(getattr(report, counter))}"
-    for ratio, least in (("counted_ratio", _LEAST_RATIO), ("hottest", 0.0)):
-        if _wrong(getattr(report, ratio), 1) or not getattr(report, ratio) >= least:
-            yield f"{report.name}: {ratio} is {shown(getattr(report, ratio))}"
+    counters = ("wanted", "running", "backlog", "transfers", "transfer_s")
+    yield from (f"{report.name}: {fault}" for fault in _off(report, counters))
+    ratios = _off(report, ("counted_ratio", "hottest"), most=1)
+    yield from (f"{report.name}: {fault}" for fault in ratios)
+    if not report.counted_ratio >= _LEAST_RATIO:
+        yield f"{report.name}: counted_ratio is {shown(report.counted_ratio)}"
 
 
 def _processor(report: ProcessorReport, at_s: float) -> Iterator[str]:
     who = report.processor
-    for counter in _COUNTS:
-        if _wrong(getattr(report, counter)):
-            yield f"{counter} of {who} is {shown(getattr(report, counter))}"
-    for total in _SUMS:
-        if _wrong(getattr(report, total), _MOST**2 if total.endswith("ss") else _MOST):
-            yield f"{total} of {who} is {shown(getattr(report, total))}"
+    for counter in (*_COUNTS, *_SUMS):
+        value = getattr(report, counter)
+        if _wrong(value, _MOST**2 if counter.endswith("ss") else _MOST):
+            yield f"{counter} of {who} is {shown(value)}"
     if report.sampled > report.served:
         yield f"{who} sampled {report.sampled} of {report.served} records"
     for total, squares in (_SUMS[:2], _SUMS[2:]):
@@ -151,19 +156,14 @@ def _possible(number: int, sum_s: float, sum_ss: float) -> bool:
 
 
 def _roots(roots: RootReport, topology: Topology) -> Iterator[str]:
-    for counter in ("entered", "completed"):
-        if _wrong(getattr(roots, counter)):
-            yield f"roots: {counter} is {shown(getattr(roots, counter))}"
+    yield from (f"roots: {fault}" for fault in _off(roots, ("entered", "completed")))
     for which, sketch in (("completions", roots.completions), ("sums", roots.sums)):
         if _wrong(sketch.sum_s) or _wrong(sketch.sum_ss, _MOST**2):
             yield f"roots: the sum of {which} is {sketch.sum_s} s, of squares {sketch.sum_ss}"
         if (sketch.filled < 0).any() or sketch.number > roots.completed:
             yield f"roots: {sketch.number} {which}, but {roots.completed} completed"
-    if roots.streams:
-        yield from _streams(roots, topology)
-
-
-def _streams(roots: RootReport, topology: Topology) -> Iterator[str]:
+    if not roots.streams:
+        return
     for name, entered in roots.streams.items():
         if _wrong(entered):
             yield f"roots: {shown(entered)} entered by {name}"

@@ -17,8 +17,6 @@ _LEAST_SHARE = 0.25
 class Moments:
     """The number of sampled times, their sum and the sum of their squares.
 
-    The number is whole until smoothing gives old samples less weight.
-
     >>> waits = Moments(3, 6.0, 14.0) + Moments(1, 4.0, 16.0)  # 1, 2, 3 and 4 seconds
     >>> waits.mean_s, waits.scv
     (2.5, 0.2)
@@ -32,9 +30,6 @@ class Moments:
         return Moments(
             self.number + other.number, self.sum_s + other.sum_s, self.sum_ss + other.sum_ss
         )
-
-    def __mul__(self, weight: float) -> "Moments":
-        return Moments(self.number * weight, self.sum_s * weight, self.sum_ss * weight)
 
     @property
     def mean_s(self) -> float | None:

@@ -1,21 +1,16 @@
 """Raw counters that an engine returns at each pull.
 
-Everything is counted *between* two pulls. An engine with cumulative counters returns
-`ProcessorReport.since` of the last two. Nothing is checked here: reports come from other
+Everything is counted *between* two pulls. Nothing is checked here: reports come from other
 machines, so `aggregate` checks them, and names the one that is wrong.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from math import isclose
 
-from sojourn.errors import BadInput
 from sojourn.measure.sketch import Sketch
 
 __all__ = ["OperatorReport", "ProcessorReport", "Pull", "RootReport", "one_each", "sooner"]
 
-# The part of a bin, or of an interval, by which clocks may be rounded.
-_SLACK = 1e-3
 # The cumulative counters of a processor; its memory is the current value.
 _COUNTERS = ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss", "cpu_s")
 
@@ -39,34 +34,8 @@ class ProcessorReport:
     memory_bytes: int = 0
 
     def __add__(self, later: "ProcessorReport") -> "ProcessorReport":
-        return ProcessorReport(
-            processor=self.processor,
-            served=self.served + later.served,
-            sampled=self.sampled + later.sampled,
-            service_s=self.service_s + later.service_s,
-            service_ss=self.service_ss + later.service_ss,
-            wait_s=self.wait_s + later.wait_s,
-            wait_ss=self.wait_ss + later.wait_ss,
-            cpu_s=self.cpu_s + later.cpu_s,
-            memory_bytes=later.memory_bytes,
-        )
-
-    def since(self, earlier: "ProcessorReport") -> "ProcessorReport":
-        """Return what was counted after *earlier*, from cumulative counters.
-
-        If any of them fell, the processor has restarted, and all its counts are new.
-
-        >>> was = ProcessorReport(
-        ...     processor="p", served=90, sampled=9, service_s=0.9, service_ss=0.1
-        ... )
-        >>> now = replace(was, served=130, sampled=13)
-        >>> now.since(was).served, was.since(now).served
-        (40, 90)
-        """
-        pairs = [(name, getattr(self, name), getattr(earlier, name)) for name in _COUNTERS]
-        if any(now < before for _, now, before in pairs):
-            return self
-        return replace(self, **{name: now - before for name, now, before in pairs})
+        counted = {name: getattr(self, name) + getattr(later, name) for name in _COUNTERS}
+        return replace(later, **counted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,57 +132,6 @@ class Pull:
     warming: bool = False
     commits: int = 0
     notes: tuple[str, ...] = ()
-
-    def __add__(self, later: "Pull") -> "Pull":
-        """Return these two pulls as one.
-
-        Raise `BadInput` if the second does not begin where the first ends, at the end of a bin.
-        A processor may be in one of them only.
-        """
-        lasted_s = self.at_s - self.since_s
-        if not isclose(self.at_s, later.since_s, abs_tol=_SLACK * lasted_s, rel_tol=1e-12):
-            raise BadInput(
-                f"a pull until {self.at_s} s and one from {later.since_s} s are not "
-                "consecutive; merge consecutive pulls"
-            )
-        first = {report.name: report for report in self.operators}
-        second = {report.name: report for report in later.operators}
-        if first.keys() != second.keys():
-            odd = ", ".join(sorted(first.keys() ^ second.keys()))
-            raise BadInput(
-                f"only one of the pulls reports {odd}; merge pulls of the same operators"
-            )
-        for name, report in first.items():
-            whole = len(report.arrivals) * report.bin_s
-            same = isclose(report.bin_s, second[name].bin_s)
-            if not same or not isclose(whole, lasted_s, abs_tol=_SLACK * report.bin_s):
-                raise BadInput(
-                    f"{name}: {len(report.arrivals)} bins of {report.bin_s} s do not fill "
-                    f"{lasted_s:g} s, or the next ones are {second[name].bin_s} s wide; "
-                    "pull at the ends of bins of one width"
-                )
-        return Pull(
-            since_s=self.since_s,
-            at_s=later.at_s,
-            operators=tuple(first[name] + second[name] for name in first),
-            roots=self.roots + later.roots,
-            cores=self.cores if later.cores is None else later.cores,
-            busy_cores=_busy_cores(self, later),
-            warming=self.warming or later.warming,
-            commits=self.commits + later.commits,
-            notes=tuple(dict.fromkeys((*self.notes, *later.notes))),
-        )
-
-
-def _busy_cores(first: Pull, second: Pull) -> float | None:
-    """Return the mean over both intervals, or over the one that is known."""
-    told = [
-        (pull.busy_cores, pull.at_s - pull.since_s)
-        for pull in (first, second)
-        if pull.busy_cores is not None
-    ]
-    lasted_s = sum(seconds for _, seconds in told)
-    return sum(busy * seconds for busy, seconds in told) / lasted_s if told else None
 
 
 def sooner(report: ProcessorReport, by_s: float) -> ProcessorReport:

@@ -20,7 +20,7 @@ from sojourn.errors import BadInput
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
 
-__all__ = ["Smoother", "Window"]
+__all__ = ["Smoother", "Window", "mean_cpu_s"]
 
 
 class Smoother(Protocol):
@@ -98,7 +98,6 @@ def _operator(
         for o in settled
         if (utilisation := o.operators[name].utilisation) is not None
     ]
-    computed = [(h.cpu_s, h.served) for h, _ in here if h.cpu_s is not None and h.served > 0]
     served = sum(h.served for h, _ in here)
     last = here[-1][0]
     return replace(
@@ -111,7 +110,7 @@ def _operator(
         arrival_scv=_mean(told) if told else None,
         bins=sum(bins for _, bins in told) + 1 if told else last.bins,
         utilisation=_rate(busy) if busy else None,
-        cpu_s=_mean(computed) if computed else None,
+        cpu_s=mean_cpu_s([h for h, _ in here]),
         hottest=_mean([(h.hottest, h.served) for h, _ in here]) if served > 0 else last.hottest,
         transfer=_typical([h.transfer for h, _ in here]),
         bytes_per_s={
@@ -121,6 +120,12 @@ def _operator(
             for stream in last.bytes_per_s
         },
     )
+
+
+def mean_cpu_s(seen: Iterable[ObservedOperator]) -> float | None:
+    """Return the mean CPU time of a record, by the records served; None if it is not known."""
+    told = [(o.cpu_s, o.served) for o in seen if o.cpu_s is not None and o.served > 0]
+    return _mean(told) if told else None
 
 
 def _typical(times: Sequence[Moments]) -> Moments:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from sojourn.errors import BadInput
-from sojourn.measure.observation import Moments, Observation, ObservedOperator
-from sojourn.measure.smooth import Window
+from sojourn.measure.observation import Moments, Observation
+from sojourn.measure.smooth import Window, mean_cpu_s
 
 __all__ = ["Steady", "timed_longer"]
 
@@ -53,13 +53,12 @@ class Steady:
             if _rose(usable[-size:], usable[-size - self.least : -size], scv):
                 return size
         size = self.least
-        lately = _load(usable[-size:], scv)
         while size + self.least <= min(self.most, len(usable)):
-            older = _load(usable[-size - self.least : -size], scv)
-            if _differ(lately, older):
+            now, variance = _load(usable[-size:], scv)
+            then, older_variance = _load(usable[-size - self.least : -size], scv)
+            if abs(now - then) > _CHANCE * sqrt(variance + older_variance):
                 break
             size += self.least
-            lately = _load(usable[-size:], scv)
         return size
 
 
@@ -74,7 +73,7 @@ def timed_longer(
     operators = {}
     for name, operator in observation.operators.items():
         service, taken = _service(name, usable, block)
-        cpu_s = _cpu_s([o.operators[name] for o in usable[len(usable) - taken :]])
+        cpu_s = mean_cpu_s([o.operators[name] for o in usable[len(usable) - taken :]])
         operators[name] = replace(operator, service=service, cpu_s=cpu_s or operator.cpu_s)
     return replace(observation, operators=operators)
 
@@ -92,12 +91,6 @@ def _service(name: str, usable: Sequence[Observation], size: int) -> tuple[Momen
             break
         alike, block, same = alike + block, Moments(), taken
     return alike, same
-
-
-def _cpu_s(seen: Sequence[ObservedOperator]) -> float | None:
-    told = [(o.cpu_s, o.served) for o in seen if o.cpu_s is not None and o.served > 0]
-    served = sum(number for _, number in told)
-    return sum(cpu_s * number for cpu_s, number in told) / served if told else None
 
 
 def _scvs(observations: Sequence[Observation]) -> list[float]:
@@ -129,14 +122,5 @@ def _changed(one: Moments, other: Moments) -> bool:
         return False
     # a few times that are short by chance also seem to vary little
     scv = (one + other).scv or 0.0
-    (mean, differs), parts = _means(one, other), 1 / one.number + 1 / other.number
-    return differs > _OTHER * mean * sqrt(scv * parts)
-
-
-def _means(one: Moments, other: Moments) -> tuple[float, float]:
-    first, second = one.mean_s or 0.0, other.mean_s or 0.0
-    return (one + other).mean_s or 0.0, abs(first - second)
-
-
-def _differ(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    return abs(one[0] - other[0]) > _CHANCE * sqrt(one[1] + other[1])
+    mean_s, differs_s = (one + other).mean_s or 0.0, (one.mean_s or 0.0) - (other.mean_s or 0.0)
+    return abs(differs_s) > _OTHER * mean_s * sqrt(scv * (1 / one.number + 1 / other.number))

@@ -10,7 +10,7 @@ A calibrated prediction has the calibration, and says if it is outside the range
 to. A polynomial is not valid there, and raises an error.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf, isfinite
@@ -126,37 +126,37 @@ def fit(pairs: Sequence[Pair], *, form: str, degree: int = 2) -> Calibration:
 
 
 def _factor(pairs: Sequence[Pair], _: int) -> Calibration:
-    (factor,) = _solve([[pair.estimate_s] for pair in pairs], pairs)
-    low_s, high_s = _range(pair.estimate_s for pair in pairs)
-    return Calibration(coefficients=(0.0, factor), low_s=low_s, high_s=high_s)
+    estimates = [pair.estimate_s for pair in pairs]
+    measured = [pair.measured_s for pair in pairs]
+    (factor,) = _solve([[estimate] for estimate in estimates], measured)
+    return Calibration(coefficients=(0.0, factor), low_s=min(estimates), high_s=max(estimates))
 
 
 def _per_hop(pairs: Sequence[Pair], _: int) -> Calibration:
-    rest = [replace(p, measured_s=p.measured_s - p.estimate_s) for p in pairs]
-    (per_hop_s,) = _solve(
-        [[pair.hops] for pair in pairs], rest, weights=[p.measured_s for p in pairs]
-    )
+    rest = [pair.measured_s - pair.estimate_s for pair in pairs]
+    (per_hop_s,) = _solve([[p.hops] for p in pairs], rest, [p.measured_s for p in pairs])
     if per_hop_s < 0:
         raise BadCalibration(
             f"measured times are {-per_hop_s:.6g} s per hop below the estimates; "
             "fit a factor instead"
         )
-    low_s, high_s = _range(p.estimate_s + per_hop_s * p.hops for p in pairs)
-    return Calibration(per_hop_s=per_hop_s, low_s=low_s, high_s=high_s)
+    estimates = [pair.estimate_s + per_hop_s * pair.hops for pair in pairs]
+    return Calibration(per_hop_s=per_hop_s, low_s=min(estimates), high_s=max(estimates))
 
 
 def _polynomial(pairs: Sequence[Pair], degree: int) -> Calibration:
     if not 1 <= degree <= 3:
         raise BadCalibration(f"the degree of the polynomial is {degree}; write 1, 2 or 3")
     estimates = {pair.estimate_s for pair in pairs}
+    measured = [pair.measured_s for pair in pairs]
     if len(estimates) <= degree:
         raise BadCalibration(
             f"{len(estimates)} different estimates are not enough for a polynomial of degree "
             f"{degree}; measure {degree + 1} or more allocations, or lower the degree"
         )
     powers = [[pair.estimate_s**power for power in range(degree + 1)] for pair in pairs]
-    low_s, high_s = _range(estimates)
-    fitted = Calibration(coefficients=_solve(powers, pairs), low_s=low_s, high_s=high_s)
+    coefficients, low_s, high_s = _solve(powers, measured), min(estimates), max(estimates)
+    fitted = Calibration(coefficients=coefficients, low_s=low_s, high_s=high_s)
     along = [fitted(estimate_s) for estimate_s in np.linspace(low_s, high_s, 200).tolist()]
     if any(after <= before for before, after in pairwise(along)):
         raise BadCalibration(
@@ -175,15 +175,9 @@ FORMS: Mapping[str, Callable[[Sequence[Pair], int], Calibration]] = {
 
 
 def _solve(
-    columns: list[list[float]], pairs: Sequence[Pair], weights: Sequence[float] | None = None
+    columns: list[list[float]], measured: list[float], scale: list[float] | None = None
 ) -> tuple[float, ...]:
-    """Return the coefficients with the least squared relative error."""
-    scale = np.array(weights or [pair.measured_s for pair in pairs])
-    measured = np.array([pair.measured_s for pair in pairs]) / scale
-    solution = np.linalg.lstsq(np.array(columns) / scale[:, None], measured, rcond=None)[0]
-    return tuple(solution.tolist())
-
-
-def _range(estimates: Iterable[float]) -> tuple[float, float]:
-    seen = sorted(estimates)
-    return seen[0], seen[-1]
+    """Return the coefficients with the least squared error, relative to *scale*."""
+    weights = np.array(scale or measured)
+    left, right = np.array(columns) / weights[:, None], np.array(measured) / weights
+    return tuple(np.linalg.lstsq(left, right, rcond=None)[0].tolist())

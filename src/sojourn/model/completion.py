@@ -14,6 +14,7 @@ iterated, and each round adds one generation of records. They die out, as the ga
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import floor
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,9 @@ _MOST_SOLVED = 16
 _DAMPING = 1e-8
 # More siblings than this are taken in groups.
 _MOST_GROUPS = 64
+
+_Queues: TypeAlias = "Mapping[str, _Queue]"
+_Served: TypeAlias = Mapping[str, Masses]
 
 
 class Completion:
@@ -93,31 +97,25 @@ class Completion:
             )
         return self._queues[name, processors]
 
-    def _loop(
-        self,
-        component: tuple[str, ...],
-        queues: Mapping[str, "_Queue"],
-        served: Mapping[str, Masses],
-    ) -> dict[str, Masses]:
+    def _loop(self, component: tuple[str, ...], queues: _Queues, served: _Served) -> _Served:
         if len(component) <= _MOST_SOLVED and not any(
             self._topology.operator[name].branches for name in component
         ):
             return self._solved(component, queues, served)
-        known = dict.fromkeys(component, self._lattice.constant(0.0))
+        known: _Served = dict.fromkeys(component, self._lattice.constant(0.0))
         for _ in range(_MOST_GENERATIONS):
             grown = self._generation(component, queues, {**served, **known})
             moved = max(float(np.abs(np.cumsum(grown[n] - known[n])).max()) for n in component)
             known = grown
             if moved <= _SETTLED:
                 return known
-        raise EndlessLoop(component, _MOST_GENERATIONS)
+        raise EndlessLoop(
+            f"the loop through {', '.join(component)} still has records after "
+            f"{_MOST_GENERATIONS} generations, so its completion cannot be computed; "
+            "lower the mean numbers emitted inside it"
+        )
 
-    def _solved(
-        self,
-        component: tuple[str, ...],
-        queues: Mapping[str, "_Queue"],
-        served: Mapping[str, Masses],
-    ) -> dict[str, Masses]:
+    def _solved(self, component: tuple[str, ...], queues: _Queues, served: _Served) -> _Served:
         """Return the completions within a loop that does not branch.
 
         The equation is linear: one small linear system per frequency. Masses are damped, so
@@ -148,11 +146,8 @@ class Completion:
         return dict(zip(component, np.maximum(back, 0.0), strict=True))
 
     def _generation(
-        self,
-        component: tuple[str, ...],
-        queues: Mapping[str, "_Queue"],
-        served: Mapping[str, Masses],
-    ) -> dict[str, Masses]:
+        self, component: tuple[str, ...], queues: _Queues, served: _Served
+    ) -> _Served:
         """Return the completions from service on in *component*, given the children's."""
         grown = {}
         for name in component:
@@ -162,9 +157,7 @@ class Completion:
                 grown[name] = self._lattice.plus(self._spectra[name], last)
         return grown
 
-    def _last_child(
-        self, name: str, queues: Mapping[str, "_Queue"], served: Mapping[str, Masses]
-    ) -> Masses:
+    def _last_child(self, name: str, queues: _Queues, served: _Served) -> Masses:
         """Return the distribution of the last child's completion, 0 where there is no child."""
         lattice, gains = self._lattice, self._topology.gains[name]
         if self._topology.operator[name].route == "one_of":

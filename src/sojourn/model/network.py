@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sojourn.errors import BadAllocation, UnstableStation
+from sojourn.errors import BadAllocation, HotKey, UnstableStation
 from sojourn.model.calibration import Calibration
 from sojourn.model.completion import Completion
 from sojourn.model.cores import Computing, computing, stretched
-from sojourn.model.keys import check_keys
 from sojourn.model.lattice import Lattice, Masses
 from sojourn.model.station import Station, station
 from sojourn.topology import Topology
@@ -26,6 +25,7 @@ __all__ = [
     "OperatorFigures",
     "Prediction",
     "check_allocation",
+    "check_keys",
     "mean_floor_s",
     "mean_s",
     "operator_figures",
@@ -222,6 +222,17 @@ def operator_figures(
             visits=topology.visits[name],
         )
     return predicted
+
+
+def check_keys(topology: Topology) -> None:
+    """Raise `HotKey` if one key has more records than one processor can serve.
+
+    These records are a queue with one server, which is stable while λ·p·s < 1.
+    """
+    for operator in topology.operators:
+        busy = operator.hottest_key * topology.loads[operator.name].erlangs
+        if busy >= 1:
+            raise HotKey(operator.name, busy)
 
 
 def _mean_s(operators: Mapping[str, OperatorFigures]) -> float:

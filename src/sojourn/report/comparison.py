@@ -1,7 +1,6 @@
 """Policies on the same stage: their results over several seeds, and the front."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from math import isnan, nan
@@ -14,7 +13,7 @@ from sojourn.act.policy import Policy
 from sojourn.knowledge import Episode
 from sojourn.measure.interval import Interval
 from sojourn.plan import Plan
-from sojourn.rehearsal import Rehearsal, Score, Stage, rehearse
+from sojourn.rehearsal import Score, Stage, rehearse
 from sojourn.report.parquet import roots_to_parquet
 
 __all__ = ["HIGHEST", "Outcome", "dominating", "outcomes", "unfinished"]
@@ -68,10 +67,10 @@ def outcomes(
     for name, decides in policies.items():
         starts_for = stage.highest_per_s if name == HIGHEST else stage.rates.at(0.0)
         start = stage.plan(starts_for)
-        runs = []
+        scores, windows_s = list[Score](), list[NDArray[np.float64]]()
         for seed in range(1, seeds + 1):
             path = None if export is None else export / f"{name}-{seed}.parquet"
-            with nullcontext(_nothing) if path is None else roots_to_parquet(path) as write:
+            with roots_to_parquet(path) as write:
                 run = rehearse(
                     stage,
                     decides,
@@ -80,16 +79,20 @@ def outcomes(
                     turn=partial(turn, name, seed),
                     roots=partial(write, 0.0),
                 )
-            # turns are large, and only the plot of the first seed needs some of them
-            runs.append((run.score, run.windows_s, _processors(run) if seed == 1 else []))
+            scores.append(run.score)
+            windows_s.append(run.windows_s)
+            if seed == 1:  # turns are large, and only the plot of this seed needs some of them
+                processors = [
+                    (e.observation.since_s, e.decision.before.processors) for e in run.episodes
+                ]
         made.append(
             Outcome(
                 policy=name,
                 start=start,
                 starts_for=starts_for,
-                scores=[score for score, _, _ in runs],
-                windows_s=[windows_s for _, windows_s, _ in runs],
-                processors=runs[0][2],
+                scores=scores,
+                windows_s=windows_s,
+                processors=processors,
             )
         )
     return made
@@ -113,11 +116,3 @@ def unfinished(outcome: Outcome) -> int:
 
 def _means(outcome: Outcome) -> tuple[float, float]:
     return outcome.estimate("outside").value, outcome.estimate("processor_hours").value
-
-
-def _processors(run: Rehearsal) -> list[tuple[float, int]]:
-    return [(e.observation.since_s, e.decision.before.processors) for e in run.episodes]
-
-
-def _nothing(_part: float, _roots: NDArray[np.void]) -> None:
-    pass

@@ -8,12 +8,12 @@ from rich.console import Console
 from sojourn.engine import KafkaAccess, health
 from sojourn.knowledge import Episode
 from sojourn.report.json.output import print_event
-from sojourn.report.tally import Tally
-from sojourn.report.terminal.console import say, wide_console
-from sojourn.report.terminal.history import show_tally
+from sojourn.report.terminal.console import say
+from sojourn.report.terminal.history import show_totals
 from sojourn.report.terminal.live import View
 from sojourn.report.terminal.watch import Watch, lines, picture
 from sojourn.report.text import printable
+from sojourn.report.totals import Totals
 from sojourn.report.turns import turns
 from sojourn.service.entry import Entry
 from sojourn.service.supervisor import Supervisor
@@ -31,7 +31,7 @@ class ForPeople:
         self._console = Console()
         self._live = self._console.is_terminal if live is None else live
         self._view: View | None = None
-        self._tally: Tally | None = None
+        self._totals: Totals | None = None
 
     def starting(self, name: str, engine: str, begins_with: str) -> None:
         """Print that it starts, and with what."""
@@ -45,24 +45,22 @@ class ForPeople:
         notes: Sequence[str],
     ) -> None:
         """Print that it runs, and how Kafka's tools reach its own broker."""
-        self._say(f"{entry.name} · {supervisor.orders.said}", "bold")
+        say(f"{entry.name} · {supervisor.orders.said}", "bold")
         passive = "" if supervisor.mode.active else f"; {supervisor.mode.why}"
         at = f"on {supervisor.engine.name}" if kafka is None else f"Kafka at {kafka.servers}"
-        self._say(f"running, pid {entry.pid}; {at}; state in {entry.state}{passive}")
+        say(f"running, pid {entry.pid}; {at}; state in {entry.state}{passive}")
         if kafka is not None and kafka.client_properties is not None:
-            self._say(f"client properties for Kafka's tools: {kafka.client_properties}")
+            say(f"client properties for Kafka's tools: {kafka.client_properties}")
         for note in notes:
-            self._say(f"note: {note}")
-        self._say(
-            "Ctrl-C: finish the current batch, then exit. Twice: exit now; work is repeated.\n"
-        )
+            say(f"note: {note}")
+        say("Ctrl-C: finish the current batch, then exit. Twice: exit now; work is repeated.\n")
 
     def shown(self, passing: Iterable[Episode], supervisor: Supervisor) -> Generator[Episode]:
         """Print or draw each turn, and yield it."""
         target = supervisor.orders.target
-        self._tally = Tally(supervisor.topology, target)
+        self._totals = Totals(supervisor.topology, target)
         with self._watch(supervisor) as show:
-            for turn in self._tally.counting(turns(passing, target.statistic)):
+            for turn in self._totals.counting(turns(passing, target.statistic)):
                 self._aim(supervisor)
                 show(turn.episode)
                 yield turn.episode
@@ -72,10 +70,9 @@ class ForPeople:
 
     def end(self, supervisor: Supervisor) -> None:  # noqa: ARG002 - as below
         """Print a summary."""
-        console = wide_console()
-        console.print()
-        if self._tally is not None:
-            show_tally(console, self._tally)
+        say()
+        if self._totals is not None:
+            show_totals(self._totals)
 
     def progress(self, text: str) -> None:
         """Print the progress of the start or the stop."""
@@ -105,9 +102,6 @@ class ForPeople:
             mode = supervisor.mode
             idle = [] if mode.active else [f"{mode.name}: {mode.why}"]
             self._view.note = "; ".join([*health(supervisor.engine).notices, *idle])
-
-    def _say(self, text: str, style: str | None = None) -> None:
-        say(self._console, text, style)
 
 
 class AsJson:

@@ -17,11 +17,14 @@ _TOGETHER = 100_000
 
 
 @contextmanager
-def roots_to_parquet(path: Path) -> Iterator["Portion"]:
+def roots_to_parquet(path: Path | None) -> Iterator["Portion"]:
     """Yield a function that writes a portion of roots: birth_s, completion_s and sum_s.
 
-    An unfinished file is deleted.
+    Without a *path* it does nothing. An unfinished file is deleted.
     """
+    if path is None:
+        yield lambda _part, _roots: None
+        return
     try:
         import pyarrow as pa  # noqa: PLC0415 - optional, and slow to import
         from pyarrow import parquet  # noqa: PLC0415

@@ -1,23 +1,18 @@
 """The status of a running application as Prometheus metrics, served on localhost only."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import TracebackType
-from typing import Self
+from contextlib import contextmanager
+from wsgiref.simple_server import WSGIServer
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from prometheus_client import (
-    CollectorRegistry,
-    generate_latest,
-    make_wsgi_app,
-    start_http_server,
-)
+from prometheus_client import CollectorRegistry, make_wsgi_app, start_http_server
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from sojourn.errors import EngineError
 from sojourn.service.status import Status
 
-__all__ = ["Metrics", "exposition"]
+__all__ = ["serve_metrics"]
 
 _HOST = "127.0.0.1"
 _TOTAL = "_total"
@@ -38,51 +33,31 @@ Values = list[tuple[Mapping[str, str], float | None]]
 """The values of a metric with their labels; None is unknown."""
 
 
-class Metrics:
-    """Serves metrics at *port* of this machine while it is open; 0 takes a free port.
+@contextmanager
+def serve_metrics(port: int, status: Callable[[], Status | None]) -> Iterator[WSGIServer]:
+    """Serve metrics at *port* of this machine, 0 for a free one, and yield the server.
 
-    *status* returns None until the application has started. Raise `EngineError` on entering
-    if the port is taken.
+    *status* returns None until the application has started. Raise `EngineError` if the port is
+    taken.
     """
-
-    def __init__(self, port: int, status: Callable[[], Status | None]) -> None:
-        self._asked, self._registry = port, CollectorRegistry()
-        self._registry.register(_StatusCollector(status))
-
-    def __enter__(self) -> Self:
-        try:
-            self._server, self._thread = start_http_server(self._asked, _HOST, self._registry)
-        except OSError as error:
-            raise EngineError(
-                f"port {self._asked} for Prometheus is not available: {error.strerror}; "
-                "choose another with --prometheus"
-            ) from error
-        self._server.set_app(_only_metrics(make_wsgi_app(self._registry)))
-        # a client that disconnects is no error, and stderr may show the live view
-        self._server.handle_error = lambda *_: None  # type: ignore[method-assign]
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    @property
-    def port(self) -> int:
-        """The port it listens on."""
-        return self._server.server_port
-
-
-def exposition(status: Status | None) -> str:
-    """Return the metrics of an application as text; unknown values are left out."""
     registry = CollectorRegistry()
-    registry.register(_StatusCollector(lambda: status))
-    return generate_latest(registry).decode()
+    registry.register(_StatusCollector(status))
+    try:
+        server, thread = start_http_server(port, _HOST, registry)
+    except OSError as error:
+        raise EngineError(
+            f"port {port} for Prometheus is not available: {error.strerror}; "
+            "choose another with --prometheus"
+        ) from error
+    server.set_app(_only_metrics(make_wsgi_app(registry)))
+    # a client that disconnects is no error, and stderr may show the live view
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 class _StatusCollector(Collector):

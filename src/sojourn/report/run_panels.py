@@ -124,16 +124,8 @@ def backlog(
 
 def together(operators: Iterable[Sequence[OperatorPoint]]) -> list[OperatorPoint]:
     """Return the sum of all operators; NaN if unknown for one."""
-    return [
-        OperatorPoint(
-            sum(o.given for o in each),
-            sum(o.running for o in each),
-            sum(o.wanted for o in each),
-            sum(o.called for o in each),
-            sum(o.backlog for o in each),
-        )
-        for each in zip(*operators, strict=True)
-    ]
+    every = zip(*operators, strict=True)
+    return [OperatorPoint(*map(sum, zip(*each, strict=True))) for each in every]
 
 
 def _panel(  # noqa: PLR0913 - keyword arguments of a chart

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from math import fsum, isfinite, isnan, nan
+from typing import NamedTuple
 
 from sojourn.decide.target import Target
 from sojourn.knowledge import News, measured_s
@@ -22,8 +23,7 @@ _MOST_POINTS = 10_000
 _MOST_OPERATORS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorPoint:
+class OperatorPoint(NamedTuple):
     """The processors and the backlog of an operator at the end of a turn; NaN is unknown.
 
     *given* is its allocation in the turn, *running* and *wanted* are those of the engine,
@@ -39,18 +39,14 @@ class OperatorPoint:
     @classmethod
     def together(cls, several: Iterable["OperatorPoint"]) -> "OperatorPoint":
         """Return the sum of several operators, without unknown values."""
-        rows = ((o.given, o.running, o.wanted, o.called, o.backlog) for o in several)
-        return cls(*map(_sum, zip(*rows, strict=True)))
+        return cls(*map(_sum, zip(*several, strict=True)))
 
     def highest(self, later: "OperatorPoint") -> "OperatorPoint":
         """Return the maximum of this and a *later* point."""
-        return OperatorPoint(
-            _most(self.given, later.given),
-            _most(self.running, later.running),
-            _most(self.wanted, later.wanted),
-            _most(self.called, later.called),
-            _most(self.backlog, later.backlog),
-        )
+        return OperatorPoint(*map(_most, self, later))
+
+
+_NOTHING = OperatorPoint()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,33 +80,27 @@ class Point:
 
     def then(self, later: "Point") -> "Point":
         """Return this and the *later* point as one: the mean load, the maximum of the rest."""
-        both = (self, later)
-        known = [each for each in both if isfinite(each.arrivals_per_s)]
+        known = [each for each in (self, later) if isfinite(each.arrivals_per_s)]
         lasted_s = fsum(each.lasted_s for each in known)
         same = self if self.statistic == later.statistic else later
-        names = {**self.operators, **later.operators}
-        nothing = OperatorPoint()
-        return Point(
+        return replace(
+            later,
             since_s=self.since_s,
-            at_s=later.at_s,
             arrivals_per_s=fsum(e.arrivals_per_s * e.lasted_s for e in known) / lasted_s
             if lasted_s > 0
             else nan,
-            statistic=later.statistic,
             measured_s=_most(same.measured_s, later.measured_s),
             expected_s=_most(same.expected_s, later.expected_s),
             processors=max(self.processors, later.processors),
-            after=later.after,
             outside=self.outside + later.outside,
             turns=self.turns + later.turns,
-            target=later.target,
             unusable=later.unusable if len(known) == 0 else None,
             commits=self.commits + later.commits,
             operators={
-                name: self.operators.get(name, nothing).highest(
-                    later.operators.get(name, nothing)
+                name: self.operators.get(name, _NOTHING).highest(
+                    later.operators.get(name, _NOTHING)
                 )
-                for name in names
+                for name in {**self.operators, **later.operators}
             },
         )
 
@@ -123,11 +113,7 @@ class Course:
     """
 
     def __init__(
-        self,
-        target: Target | None,
-        *,
-        window_s: float | None = None,
-        most: int = _MOST_POINTS,
+        self, target: Target | None, *, window_s: float | None = None, most: int = _MOST_POINTS
     ) -> None:
         self.target = target
         self.points: deque[Point] = deque()
@@ -180,9 +166,8 @@ class Course:
         if len(most) > _MOST_OPERATORS:
             large = set(sorted(most, key=lambda name: -most[name])[: _MOST_OPERATORS - 1])
         rest = [name for name in most if name not in large]
-        nothing = OperatorPoint()
         curves = {
-            name: [each.operators.get(name, nothing) for each in self.points]
+            name: [each.operators.get(name, _NOTHING) for each in self.points]
             for name in most
             if name in large
         }

@@ -103,7 +103,8 @@ class _Fold:
     def __init__(self, turn: Turn) -> None:
         seen, expected = turn.episode.observation, turn.expected
         known = isfinite(seen.arrivals_per_s)
-        reason = _reason(turn.episode)
+        episode = turn.episode
+        reason = printable(f"{episode.decision.reason}{failed_text(episode)}")
         self.last, self.number = turn, 1
         self.state = (turn.done, turn.statistic, dict(turn.episode.running.allocation))
         self.reasons = {_NUMBER.sub("#", reason): (1, reason)}
@@ -158,7 +159,3 @@ def failed_text(episode: Episode) -> str:
         return ""
     who = "; the engine" if episode.decision.kind != "hold" else ""
     return f"{who}: {episode.failure}"
-
-
-def _reason(episode: Episode) -> str:
-    return printable(f"{episode.decision.reason}{failed_text(episode)}")

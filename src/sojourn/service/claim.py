@@ -6,14 +6,13 @@ import tempfile
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from sojourn.app.names import check_name
 from sojourn.errors import BadFile
+from sojourn.file_lock import FileLock
 from sojourn.service.entry import ENTRY, TOKEN, Entry
 from sojourn.service.folders import places, private_folder
-from sojourn.service.lock import take
 
 __all__ = ["Claim"]
 
@@ -26,46 +25,39 @@ class Claim:
     """Holds the name of an application while it runs.
 
     The lock ends with the process, however that ends; files of a dead process are removed.
-    Raise `EngineError` on entering if the application runs already.
+    Raise `EngineError` on entering if the application is already running.
     """
 
     def __init__(self, name: str, *, address: str, state: Path, logs: Path) -> None:
         check_name("name", name)
         self._name, self._address, self._state, self._logs = name, address, state, logs
-        self._lock: int | None = None
 
     def __enter__(self) -> Self:
         place = private_folder(places()[0])
         self.folder = private_folder(place / self._name)
-        self._lock = take(
-            self.folder / _LOCK,
-            f"{self._name} runs already, pid {{pid}}; stop that one first (Ctrl-C there, "
-            "or `kill {pid}`), or give the application another name",
+        self._lock = FileLock(self.folder / _LOCK)
+        self._lock.take_or_refuse(
+            f"{self._name} is already running",
+            "stop it first (Ctrl-C there, or kill it), or give the application another name",
         )
         try:
             self._open()
         except BaseException:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self._clean()
-        # the lock file stays: a lock on a deleted file would not keep others out
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._lock.release()
 
     def _open(self) -> None:
         self._clean()
         self.socket = self._short_enough(self.folder / _SOCKET)
         self.token = secrets.token_hex(32)
-        _write_private(self.folder / TOKEN, self.token)
+        exclusive = os.O_CREAT | os.O_WRONLY | os.O_EXCL
+        with os.fdopen(os.open(self.folder / TOKEN, exclusive, 0o600), "w") as file:
+            file.write(self.token)
         Entry(
             name=self._name,
             pid=os.getpid(),
@@ -101,8 +93,3 @@ class Claim:
                 "set TMPDIR or XDG_RUNTIME_DIR to a folder with a shorter path",
             )
         return short
-
-
-def _write_private(path: Path, text: str) -> None:
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)

@@ -10,8 +10,7 @@ from sojourn.errors import BadInput, EngineError
 from sojourn.service.entry import TOKEN, Entry
 from sojourn.service.folders import refuse_others
 from sojourn.service.protocol import ANSWER_BYTES, peer_uid, read_line, send_line
-from sojourn.service.status import Status
-from sojourn.service.status_json import from_json
+from sojourn.service.status import Status, from_json
 
 __all__ = ["ask", "ask_status"]
 

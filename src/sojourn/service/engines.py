@@ -7,7 +7,7 @@ from typing import Protocol, cast
 
 from sojourn.app.application import App
 from sojourn.engine import Engine, Progress
-from sojourn.errors import BadInput, EngineError, UnknownEngine
+from sojourn.errors import BadInput, EngineError
 from sojourn.registry import find_outside
 
 __all__ = ["Launch", "launcher", "names"]
@@ -31,7 +31,6 @@ class Launch(Protocol):
         keeps its checkpoints in *state*, and reports a slow start to *progress*. Raise
         `EngineError` if something is missing.
         """
-        ...
 
 
 def names() -> tuple[str, ...]:
@@ -47,10 +46,10 @@ def launcher(name: str) -> Launch:
     """Return the function that creates the engine *name*.
 
     The user's own is a function, `ours.engine:launch`, or a module with a function `launch`.
-    Raise `UnknownEngine` if it does not exist, `EngineError` if a package is missing, and
+    Raise `UnknownName` if it does not exist, `EngineError` if a package is missing, and
     `BadInput` if it is not callable.
     """
-    found = _ours(name) if name in _OURS else find_outside(name, names(), UnknownEngine)
+    found = _ours(name) if name in _OURS else find_outside("engine", name, names())
     launch = getattr(found, "launch", None) if isinstance(found, ModuleType) else found
     if not callable(launch):
         raise BadInput(f"{name} is not callable; name a function with the signature of Launch")

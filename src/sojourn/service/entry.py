@@ -2,6 +2,7 @@
 
 import json
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.service.folders import places, refuse_others
 from sojourn.topology.check import shown
 
-__all__ = ["ENTRY", "TOKEN", "Entry", "find", "running"]
+__all__ = ["ENTRY", "TOKEN", "Entry", "find", "only", "running"]
 
 ENTRY, TOKEN = "running.json", "token"
 """Files beside the socket."""
@@ -78,19 +79,21 @@ def running() -> dict[str, tuple[Path, Entry]]:
 
 
 def find(name: str | None = None) -> tuple[Path, Entry]:
-    """Return the running application *name*; without a name, the only one.
-
-    Raise `EngineError` if it does not run, `BadInput` if several run.
-    """
+    """Return the running application *name*; without a name, the only one."""
     if name is not None:
         return _named(name)
     found = running()
     if not found:
         raise EngineError("no application is running; `sojourn run` starts one")
+    return only(found)
+
+
+def only(found: Mapping[str, tuple[Path, Entry]]) -> tuple[Path, Entry]:
+    """Return the only running application of those found. Raise `BadInput` if several run."""
     if len(found) > 1:
-        names = ", ".join(found)
         raise BadInput(
-            f"{len(found)} applications run: {names}; choose one: --app {min(found)}"
+            f"{len(found)} applications are running: {', '.join(found)}; choose one: "
+            f"--app {min(found)}"
         )
     return next(iter(found.values()))
 

@@ -1,15 +1,15 @@
-"""The topology and allocation that an application starts with, before measurements."""
+"""The topology and the plan that an application starts with, before measurements."""
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sojourn.app.application import App
 from sojourn.plan import Plan
 from sojourn.service.orders import checked_allocation
 from sojourn.topology import Topology
 
-__all__ = ["FirstAllocation", "bounded", "first_allocation", "first_topology", "guesses"]
+__all__ = ["bounded", "first_plan", "first_topology", "guesses"]
 
 # The default of --max-processors.
 _PER_CORE, _LEAST_MOST = 16, 32
@@ -36,14 +36,10 @@ def first_topology(app: App, rates: Mapping[str, float]) -> Topology:
     }
     known = {source: rates.get(source, _PER_S) for source in app.sources}
     topology = app.topology(known, measured=guessed)
-    fixed = {name for name, operator in app.operators.items() if operator.native}
-    operators = tuple(
-        replace(operator, max_processors=operator.min_processors)
-        if operator.name in fixed
-        else operator
-        for operator in topology.operators
+    fixed = [topology.operator[name] for name, o in app.operators.items() if o.native]
+    return topology.with_operators(
+        *(replace(operator, max_processors=operator.min_processors) for operator in fixed)
     )
-    return replace(topology, operators=operators)
 
 
 def guesses(app: App, rates: Mapping[str, float]) -> list[str]:
@@ -86,26 +82,13 @@ def bounded(
     return most, [f"at most {most} processors ({each}; --max-processors changes it)"]
 
 
-@dataclass(frozen=True, slots=True)
-class FirstAllocation:
-    """The *processors* that an application starts with, and a text that says why."""
-
-    processors: dict[str, int]
-    said: str
-
-    @property
-    def plan(self) -> Plan:
-        """The plan that the engine starts with."""
-        return Plan.here(self.processors, reason=self.said)
-
-
-def first_allocation(
+def first_plan(
     topology: Topology,
     asked: Mapping[str, int],
     most: int | None,
     last: Mapping[str, int] | None = None,
-) -> FirstAllocation:
-    """Return the processors *asked* for; else those of the *last* run, else the fewest.
+) -> Plan:
+    """Return the plan with what was *asked* for, else that of the *last* run, else the fewest.
 
     Those of the last run are cut to the current bounds. Raise `BadAllocation` if those asked
     for are outside the bounds.
@@ -113,7 +96,11 @@ def first_allocation(
     fewest = {operator.name: operator.min_processors for operator in topology.operators}
     least = checked_allocation(topology, fewest, asked, most) if asked else fewest
     before = {name: n for name, n in (last or {}).items() if name in least.keys() - asked}
-    bounded = {name: _bounded(topology, name, n) for name, n in before.items()}
+    bounded = {
+        name: max(operator.min_processors, min(n, operator.max_processors or n))
+        for name, n in before.items()
+        for operator in (topology.operator[name],)
+    }
     processors = _fitted(least, least | bounded, most)
     kept = {name for name, n in before.items() if processors[name] == n}
     groups = {
@@ -129,13 +116,7 @@ def first_allocation(
         for why, names in groups.items()
         if names
     ]
-    return FirstAllocation(processors, "; ".join(said))
-
-
-def _bounded(topology: Topology, name: str, processors: int) -> int:
-    operator = topology.operator[name]
-    most = operator.max_processors
-    return max(operator.min_processors, processors if most is None else min(processors, most))
+    return Plan.here(processors, reason="; ".join(said))
 
 
 def _fitted(

@@ -24,11 +24,10 @@ def floor_warning(topology: Topology, target: Target, known: Container[str]) -> 
     Operators that are not *known* count as 0 seconds, and cores as unlimited, so the warning
     is true whatever the others take.
     """
-    operators = tuple(
-        operator if operator.name in known else replace(operator, service_s=0.0, cpu_s=None)
-        for operator in topology.operators
+    unknown = [operator for operator in topology.operators if operator.name not in known]
+    least = replace(topology, cores=None).with_operators(
+        *(replace(operator, service_s=0.0, cpu_s=None) for operator in unknown)
     )
-    least = replace(topology, operators=operators, cores=None)
     seconds = floor_s(least, model="gigk", statistic=target.statistic)
     # inf: percentiles of this topology cannot be computed
     below = target.seconds < seconds < inf

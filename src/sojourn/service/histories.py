@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sojourn.errors import BadInput, EngineError
 from sojourn.service.client import ask
-from sojourn.service.entry import Entry, running
+from sojourn.service.entry import Entry, only, running
 from sojourn.service.folders import state_folder
 from sojourn.topology.check import shown
 
@@ -29,12 +29,8 @@ def find_history(app: str | None = None) -> Path:
             f"there is no history of {shown(app)}; there are: {known}. If it ran with --state "
             "or --history, name the file"
         )
-    if len(runs) > 1:
-        raise BadInput(
-            f"{len(runs)} applications run: {', '.join(runs)}; choose one: --app {min(runs)}"
-        )
     if runs:
-        return _of_running(*next(iter(runs.values())))
+        return _of_running(*only(runs))
     if not kept:
         raise BadInput("no application has run here; name a history file")
     return max(kept.values(), key=lambda path: path.stat().st_mtime)

@@ -1,20 +1,31 @@
 """Reading and following the logs of operators."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 
 from sojourn.errors import BadFile
 from sojourn.escaped import escaped
-from sojourn.service.log_times import Clocks, LogLine
 
-__all__ = ["Logs", "Tail", "log_files"]
+__all__ = ["LogLine", "Logs", "Tail", "log_files", "time_s"]
 
 _BLOCK = 1 << 16
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?")
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line and its time; -inf if its log has no time up to this line."""
+
+    operator: str
+    text: str
+    at_s: float
 
 
 def log_files(folder: Path) -> dict[str, Path]:
@@ -32,35 +43,32 @@ class Logs:
         self._folder, self._operator, self._lines = folder, operator, lines
         self._there = log_files(folder)
         self._tails: dict[str, Tail] = {}
-        self._clocks, self._timed = Clocks(), set[str]()
+        self._last_s: dict[str, float] = {}  # a line without a time gets the last one
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         for tail in self._tails.values():
             tail.close()
 
     @property
     def untimed(self) -> list[str]:
         """Operators whose lines have no time."""
-        return [name for name in self._tails if name not in self._timed]
+        return [name for name in self._tails if self._last_s.get(name, -inf) == -inf]
 
-    def new(self, *, unfinished: bool = False) -> Iterator[LogLine]:
-        """Yield the lines that are new since the last call, sorted by time."""
+    def new(self, *, unfinished: bool = False) -> list[LogLine]:
+        """Return the lines that are new since the last call, sorted by time."""
         for name, path in log_files(self._folder).items():
             if self._operator in (None, name) and name not in self._tails:
                 self._tails[name] = Tail(path, self._lines if name in self._there else None)
-        new = {name: tail.new(unfinished=unfinished) for name, tail in self._tails.items()}
-        for line in self._clocks.merged(new):
-            if line.at_s > -inf:
-                self._timed.add(line.operator)
-            yield line
+        new = []
+        for name, tail in self._tails.items():
+            for text in tail.new(unfinished=unfinished):
+                at_s = time_s(text)
+                self._last_s[name] = self._last_s.get(name, -inf) if at_s is None else at_s
+                new.append(LogLine(name, text, self._last_s[name]))
+        return sorted(new, key=lambda line: line.at_s)
 
 
 class Tail:
@@ -77,10 +85,7 @@ class Tail:
             self._file.seek(_start_of_last(self._file, lines))
 
     def new(self, *, unfinished: bool = False) -> Iterator[str]:
-        """Yield the lines that are new since the last call, escaped for a terminal.
-
-        A line without its newline is left for later, unless *unfinished*.
-        """
+        """Yield the new lines, escaped; one without its newline only if *unfinished*."""
         self._reopen_if_replaced()
         while block := self._file.read(_BLOCK):
             *whole, self._rest = (self._rest + block).split(b"\n")
@@ -134,6 +139,22 @@ def _start_of_last(file: BinaryIO, lines: int) -> int:
             return at + place + 1
         wanted -= newlines
     return 0
+
+
+def time_s(line: str) -> float | None:
+    """Return the time at the beginning of *line*, in UTC unless it has a time zone.
+
+    >>> time_s("1970-01-01T00:01:00.500Z hello"), time_s("hello")
+    (60.5, None)
+    """
+    found = _STAMP.match(line)
+    if found is None:
+        return None
+    try:
+        at = datetime.fromisoformat(found[0].replace(",", "."))
+    except ValueError:
+        return None
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _text(line: bytes) -> str:

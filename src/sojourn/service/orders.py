@@ -7,11 +7,10 @@ from typing import TypeAlias
 from sojourn.act.policy.base import Policy
 from sojourn.decide.target import Target
 from sojourn.errors import BadAllocation, BadTarget
-from sojourn.knowledge import Knowledge, Wish
 from sojourn.model.network import check_allocation
 from sojourn.topology import Topology
 
-__all__ = ["LoopSettings", "MakePolicy", "NoChange", "Orders", "checked_allocation"]
+__all__ = ["LoopSettings", "MakePolicy", "Orders", "checked_allocation"]
 
 MakePolicy: TypeAlias = Callable[[Target, int | None], tuple[Policy, str]]
 """Returns a policy for a target and a maximum number of processors, and its description."""
@@ -53,17 +52,6 @@ class Orders:
             )
         policy, said = make(target, most)
         return cls(target=target, most=most, policy=policy, said=said)
-
-
-@dataclass(frozen=True, slots=True)
-class NoChange:
-    """A policy that changes nothing, after the loop has failed."""
-
-    reason: str
-
-    def __call__(self, knowledge: Knowledge, /) -> Wish:
-        """Return the current allocation."""
-        return Wish(allocation=knowledge.allocation, reason=self.reason)
 
 
 def checked_allocation(

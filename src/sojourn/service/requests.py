@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sojourn.decide.target import Target
+from sojourn.decide.target import Target, check_processors
 from sojourn.engine import kafka
 from sojourn.errors import BadAllocation, BadInput, BadTarget
-from sojourn.service.status import Status
-from sojourn.service.status_json import to_json
+from sojourn.service.status import Status, to_json
 from sojourn.service.supervisor import Supervisor
 from sojourn.topology.check import shown
 
@@ -20,9 +19,7 @@ _LONGEST_NAME = 64
 
 
 def answer(
-    supervisor: Supervisor,
-    status: Callable[[], Status],
-    request: Mapping[str, Any],
+    supervisor: Supervisor, status: Callable[[], Status], request: Mapping[str, Any]
 ) -> Mapping[str, object]:
     """Return the answer to a request. Raise `BadInput` if it is not valid."""
     by = _who(request.get("by"))
@@ -34,10 +31,10 @@ def answer(
         case "resume":
             return {"said": supervisor.resume(by)}
         case "set":
-            most = request.get("max_processors")
-            return {
-                "said": supervisor.set_goal(_target(request.get("target")), _most(most), by)
-            }
+            target, most = _target(request.get("target")), request.get("max_processors")
+            if most is not None:
+                check_processors(most)
+            return {"said": supervisor.set_goal(target, most, by)}
         case "status":
             return to_json(status())
         case "kafka":
@@ -63,9 +60,3 @@ def _target(given: object) -> Target | None:
     if not isinstance(given, dict) or given.keys() != {"statistic", "seconds"}:
         raise BadTarget(f"{shown(given)} is not a target; give a statistic and seconds")
     return Target(given["statistic"], given["seconds"])
-
-
-def _most(given: object) -> int | None:
-    if given is None or (isinstance(given, int) and not isinstance(given, bool) and given > 0):
-        return given
-    raise BadTarget(f"{shown(given)} is not a valid number of processors; write 1 or more")

@@ -1,15 +1,15 @@
-"""One run of an application, from start to stop."""
+"""One run of an application, from start to stop, and what it reports."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from sojourn import engine as capability
-from sojourn.engine import Engine, HasKafka, LeavesProcesses, Progress
+from sojourn.engine import Engine, HasKafka, KafkaAccess, LeavesProcesses, Progress
 from sojourn.errors import EngineError, SojournError
 from sojourn.history import HistoryFile, Run
 from sojourn.knowledge import Episode
@@ -17,10 +17,9 @@ from sojourn.last_allocation import last_allocation
 from sojourn.plan import Plan
 from sojourn.service.claim import Claim
 from sojourn.service.entry import Entry
-from sojourn.service.first_plan import first_allocation
+from sojourn.service.first_plan import first_plan
 from sojourn.service.interrupts import Interrupts
 from sojourn.service.orders import LoopSettings, MakePolicy
-from sojourn.service.output import Output
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
 from sojourn.service.state_folder import StateFolder
@@ -28,7 +27,7 @@ from sojourn.service.status import LatestDecisions, Status, status
 from sojourn.service.supervisor import Supervisor
 from sojourn.topology import Topology
 
-__all__ = ["INTERRUPTED", "STOPPED", "RunSettings", "run_application"]
+__all__ = ["INTERRUPTED", "STOPPED", "Output", "RunSettings", "run_application"]
 
 STOPPED, INTERRUPTED = 1, 130
 """Exit status if the application failed, and after a second Ctrl-C."""
@@ -66,6 +65,40 @@ class RunSettings:
     notes: tuple[str, ...] = ()
 
 
+class Output(Protocol):
+    """The output of a run: called in this order; `progress`, `notice`, `error` at any time."""
+
+    def starting(self, name: str, engine: str, begins_with: str) -> None:
+        """Report that the engine starts, and with which processors."""
+
+    def ready(
+        self,
+        entry: Entry,
+        supervisor: Supervisor,
+        kafka: KafkaAccess | None,
+        notes: Sequence[str],
+    ) -> None:
+        """Report that the application runs."""
+
+    def shown(self, passing: Iterable[Episode], supervisor: Supervisor) -> Generator[Episode]:
+        """Show each turn, and yield it."""
+
+    def change(self, episode: Episode) -> None:
+        """Report a change, or an order by hand. A repeated recommendation is not reported."""
+
+    def end(self, supervisor: Supervisor) -> None:
+        """Report the end, with a summary."""
+
+    def progress(self, text: str) -> None:
+        """Report the progress of the start or the stop."""
+
+    def notice(self, text: str) -> None:
+        """Report something that users should know."""
+
+    def error(self, text: str) -> None:
+        """Report a failure."""
+
+
 def run_application(settings: RunSettings, output: Output) -> int:
     """Run the application until it ends, and return the exit status."""
     name = settings.name
@@ -96,16 +129,16 @@ def run_application(settings: RunSettings, output: Output) -> int:
                 if isinstance(engine, LeavesProcesses):
                     engine.await_unused()
                 state.forget()
-            first = first_allocation(
+            first = first_plan(
                 settings.topology,
                 settings.start,
                 settings.loop.most,
                 last_allocation(state.path),
             )
             with engine, interrupts.deaf_afterwards():
-                output.starting(name, engine.name, first.said)
-                engine.start(settings.topology, first.plan)
-                history.begin(_begun(settings, first.plan))
+                output.starting(name, engine.name, first.reason)
+                engine.start(settings.topology, first)
+                history.begin(_begun(settings, first))
                 supervisor = Supervisor(engine, settings.topology, settings.make, settings.loop)
                 watch = _Watch(supervisor, output, history, decisions)
                 interrupts.breaks = watch.asked_to_end

@@ -6,8 +6,7 @@ import socketserver
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from sojourn.errors import BadInput, EngineError, SojournError
 from sojourn.service.protocol import REQUEST_BYTES, peer_uid, read_line, send_line
@@ -17,6 +16,8 @@ __all__ = ["Server"]
 # A client sends its request at once.
 _PATIENCE_S = 10.0
 
+_Answer: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, object]]
+
 
 class Server:
     """Answers requests at *socket* while it is open, in its own threads.
@@ -25,16 +26,12 @@ class Server:
     the client.
     """
 
-    def __init__(
-        self,
-        socket: Path,
-        token: str,
-        answer: Callable[[Mapping[str, Any]], Mapping[str, object]],
-    ) -> None:
+    def __init__(self, socket: Path, token: str, answer: _Answer) -> None:
         self._socket, self._token, self._answer = socket, token, answer
 
     def __enter__(self) -> Self:
-        self._server = _Listener(str(self._socket), self._token, self._answer)
+        self._server = _Listener(str(self._socket), _Connection)
+        self._server.token, self._server.answer = self._token, self._answer
         self._socket.chmod(0o600)
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True
@@ -42,12 +39,7 @@ class Server:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -58,15 +50,8 @@ class _Listener(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
     request_queue_size = 64
     block_on_close = False
-
-    def __init__(
-        self,
-        path: str,
-        token: str,
-        answer: Callable[[Mapping[str, Any]], Mapping[str, object]],
-    ) -> None:
-        super().__init__(path, _Connection)
-        self.token, self.answer = token, answer
+    token: str
+    answer: _Answer
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Ignore clients that disconnect: stderr may show the live view."""

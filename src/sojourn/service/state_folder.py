@@ -1,15 +1,13 @@
 """The state folder of an application: what the next start continues from."""
 
 import json
-import os
 import shutil
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, EngineError
-from sojourn.service.lock import take
+from sojourn.file_lock import FileLock
 
 __all__ = ["StateFolder"]
 
@@ -28,7 +26,7 @@ class StateFolder:
     def __init__(self, path: Path, name: str, engine: str = "spark") -> None:
         self.path, self._name, self._engine = path, name, engine
         self.logs, self.history = path / "logs", path / "history"
-        self._lock: int | None = None
+        self._lock = FileLock(path / _LOCK)
 
     def __enter__(self) -> Self:
         try:
@@ -37,30 +35,19 @@ class StateFolder:
         except OSError as error:
             problem = f"cannot be used: {error.strerror}"
             raise BadFile(str(self.path), problem, "choose another with --state") from error
-        self._lock = take(
-            self.path / _LOCK,
-            f"{self.path} is used by another run, pid {{pid}}; "
+        self._lock.take_or_refuse(
+            f"{self.path} is used by another run",
             "stop that one first, or choose another folder with --state",
         )
         mark = {"application": self._name, "engine": self._engine}
         write_durably(self.path / _MARK, json.dumps(mark).encode(), mode=0o600)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+    def __exit__(self, *_exception: object) -> None:
+        self._lock.release()
 
     def forget(self) -> None:
-        """Delete everything but the history and the locks.
-
-        A lock on a deleted file would not keep others out.
-        """
+        """Delete all but the history and the locks: a deleted lock keeps nobody out."""
         kept = {_MARK, _LOCK, _LOCK_OF_ENGINE}
         for found in self.path.iterdir():
             if found.name in kept or found.name.startswith(self.history.name):

@@ -1,14 +1,15 @@
-"""The status of a running application, for `top`, `ps` and Prometheus."""
+"""The status of a running application, for `top`, `ps` and Prometheus, and its JSON."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from math import isfinite
+from typing import Any, TypeVar
 
 from sojourn.decide.target import Target
 from sojourn.engine import Health, health
-from sojourn.knowledge import Episode, Knowledge, News, measured_s
+from sojourn.knowledge import Episode, News, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.model.network import PERCENTILES
 from sojourn.service.supervisor import Supervisor
@@ -19,10 +20,22 @@ __all__ = [
     "Measured",
     "OperatorStatus",
     "Status",
+    "from_json",
     "status",
+    "to_json",
 ]
 
 _MOST_DECISIONS = 10
+# What is measured of an operator.
+_MEASURED = (
+    "backlog", "arrivals_per_s", "served_per_s", "service_s", "wait_s", "utilisation"
+)  # fmt: skip
+# The fields of `Health` in the JSON.
+_HEALTH = (
+    "restarts", "replayed", "retried", "dead_letters", "failure", "no_broker_s", "notices"
+)  # fmt: skip
+
+_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +96,7 @@ class Status:
     max_processors: int | None
     deciding: str
     why: str
+    warning: str = ""
     every_s: float
     at_s: float
     allocation: Mapping[str, int]
@@ -93,7 +107,6 @@ class Status:
     changes: int
     decisions: Sequence[DecisionStatus]
     health: Health
-    warning: str = ""
     history: str | None = None
 
     @property
@@ -134,13 +147,13 @@ class LatestDecisions:
 
 
 def status(
-    supervisor: Supervisor,
-    decisions: Sequence[DecisionStatus] = (),
-    history: str | None = None,
+    supervisor: Supervisor, decisions: Sequence[DecisionStatus] = (), history: str | None = None
 ) -> Status:
     """Return the status."""
     orders, mode, known = supervisor.orders, supervisor.mode, supervisor.knowledge
-    seen, state = _last_usable(known), health(supervisor.engine)
+    usable = (e.observation for e in reversed(known.episodes) if e.observation.usable)
+    seen = next(usable, Observation.unusable(0.0, 0.0, "nothing was measured yet"))
+    state = health(supervisor.engine)
     allocation = dict(supervisor.engine.plan.allocation)
     last = known.episodes[-1] if known.episodes else None
     return Status(
@@ -162,17 +175,10 @@ def status(
         now="" if last is None else last.decision.reason,
         usable=last is None or last.observation.usable,
         changes=supervisor.changes,
-        decisions=tuple(decisions),
+        decisions=list(decisions),
         health=state,
         history=history,
     )
-
-
-def _last_usable(known: Knowledge) -> Observation:
-    for episode in reversed(known.episodes):
-        if episode.observation.usable:
-            return episode.observation
-    return Observation.unusable(0.0, 0.0, "nothing was measured yet")
 
 
 def _measured(seen: Observation, target: Target) -> Measured:
@@ -192,27 +198,56 @@ def _operator(
     supervisor: Supervisor, name: str, wanted: int | None, seen: Observation, health: Health
 ) -> OperatorStatus:
     operator, measured = supervisor.topology.operator[name], seen.operators.get(name)
-    known = OperatorStatus(
+    values: dict[str, Any] = {}
+    if measured is not None:
+        values = {each: _known(getattr(measured, each)) for each in _MEASURED}
+    return OperatorStatus(
         wanted=wanted,
-        running=health.running.get(name),
+        running=health.running.get(name, measured.running if measured else None),
         min_processors=operator.min_processors,
         max_processors=operator.max_processors,
-        sends_to=tuple(operator.emits),
+        sends_to=list(operator.emits),
         restarts=health.restarts.get(name, 0),
-    )
-    if measured is None:
-        return known
-    return replace(
-        known,
-        running=measured.running if known.running is None else known.running,
-        backlog=measured.backlog,
-        arrivals_per_s=_known(measured.arrivals_per_s),
-        served_per_s=_known(measured.served_per_s),
-        service_s=_known(measured.service_s),
-        wait_s=_known(measured.wait_s),
-        utilisation=_known(measured.utilisation),
+        **values,
     )
 
 
 def _known(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) else None
+
+
+def to_json(status: Status) -> dict[str, Any]:
+    """Return the JSON of a status."""
+    told = asdict(status)
+    health, history = told["health"], told.pop("history")
+    told["health"] = {name: health[name] for name in _HEALTH}
+    told["health"]["notices"] = list(health["notices"])
+    told["inner_topics"] = {"records": health["held_records"], "bytes": health["held_bytes"]}
+    return told if history is None else told | {"history": history}
+
+
+def from_json(told: Mapping[str, Any]) -> Status:
+    """Return the status in its JSON, which another version may have written."""
+    held = told.get("inner_topics") or {}
+    health = {
+        **told["health"],
+        "notices": tuple(told["health"].get("notices", ())),
+        "held_records": held.get("records"),
+        "held_bytes": held.get("bytes"),
+    }
+    records = {
+        "target": _record(Target, told["target"]),
+        "measured": _record(Measured, told["measured"]),
+        "operators": {
+            name: _record(OperatorStatus, o) for name, o in told["operators"].items()
+        },
+        "decisions": [_record(DecisionStatus, each) for each in told["decisions"]],
+        "health": _record(Health, health),
+    }
+    return _record(Status, {**told, **records})
+
+
+def _record(kind: type[_Record], told: Mapping[str, Any]) -> _Record:
+    """Return a record from the fields that are there."""
+    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    return kind(**{name: told[name] for name in names if name in told})

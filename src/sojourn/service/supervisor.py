@@ -10,18 +10,12 @@ from math import inf
 from sojourn.decide.target import Target
 from sojourn.engine import Cost, Engine, Progress, drain, health
 from sojourn.errors import ApplicationStopped, BadInput, EngineError
-from sojourn.knowledge import Decision, Episode, Knowledge
+from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.loop import ACTIVE, PASSIVE, Loop, Mode
 from sojourn.measure.observation import Observation
 from sojourn.plan import Plan
 from sojourn.service.floor import Floor
-from sojourn.service.orders import (
-    LoopSettings,
-    MakePolicy,
-    NoChange,
-    Orders,
-    checked_allocation,
-)
+from sojourn.service.orders import LoopSettings, MakePolicy, Orders, checked_allocation
 from sojourn.topology import Topology
 
 __all__ = ["RESUMES", "Supervisor"]
@@ -43,11 +37,7 @@ class Supervisor:
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        topology: Topology,
-        make: MakePolicy,
-        settings: LoopSettings,
+        self, engine: Engine, topology: Topology, make: MakePolicy, settings: LoopSettings
     ) -> None:
         self.engine, self.topology, self.every_s = engine, topology, settings.every_s
         self._make = make
@@ -101,10 +91,7 @@ class Supervisor:
             yield self._notices.popleft()
 
     def scale(self, asked: Mapping[str, int], by: str = "") -> str:
-        """Set the processors of operators, and return a message.
-
-        The loop is paused, because it would undo the change. *by* is the user.
-        """
+        """Set processors, and pause the loop, which would undo it; return a message."""
         with self._lock:
             self._check_open()
             before, reason = self.engine.plan, f"set by hand with `sojourn scale`{_by(by)}"
@@ -118,7 +105,8 @@ class Supervisor:
                 self._follow(Mode("paused", "processors were set by hand"))
             if not cost.changed:
                 self._told(f"paused with `sojourn scale`{_by(by)}: it only recommends")
-                return f"{_pairs(asked)} already; the loop is paused: {RESUMES}"
+                same = ", ".join(f"{name}={processors}" for name, processors in asked.items())
+                return f"{same} already; the loop is paused: {RESUMES}"
             self.changes += 1
             self._notice(before, after, cost)
         done = ", ".join(f"{name} {was} -> {now}" for name, (was, now) in cost.changed.items())
@@ -220,9 +208,12 @@ class Supervisor:
             self._told(said, failure)
 
     def _follow(self, mode: Mode) -> None:
-        """Give the loop the current orders, in *mode*."""
-        failed = mode.name == "failed"
-        self._loop.follow(NoChange(mode.why) if failed else self.orders.policy, mode)
+        """Give the loop the current orders, in *mode*; one that failed changes nothing."""
+
+        def hold(knowledge: Knowledge, /) -> Wish:
+            return Wish(allocation=knowledge.allocation, reason=mode.why)
+
+        self._loop.follow(hold if mode.name == "failed" else self.orders.policy, mode)
 
     def _check_open(self) -> None:
         if self.mode.name == "ending":
@@ -251,7 +242,3 @@ class Supervisor:
 
 def _by(who: str) -> str:
     return f" by {who}" if who else ""
-
-
-def _pairs(allocation: Mapping[str, int]) -> str:
-    return ", ".join(f"{name}={processors}" for name, processors in allocation.items())

@@ -3,26 +3,7 @@
 import numpy as np
 from numba import njit
 
-__all__ = [
-    "BATCHES",
-    "BY_KEY",
-    "CONSTANT",
-    "EXPONENTIAL",
-    "GAMMA",
-    "HYPEREXPONENTIAL",
-    "IDLE",
-    "LOGNORMAL",
-    "MEASURED",
-    "ON_OFF",
-    "RENEWAL",
-    "ROUND_ROBIN",
-    "SHARED",
-    "SHORTEST",
-    "UNIFORM",
-    "next_arrival_s",
-    "queue_for",
-    "service_s",
-]
+__all__ = ["draw_key", "next_arrival_s", "queue_for", "service_s"]
 
 EXPONENTIAL, CONSTANT, GAMMA, LOGNORMAL, HYPEREXPONENTIAL, MEASURED = range(6)
 RENEWAL, UNIFORM, ON_OFF, BATCHES = range(4)

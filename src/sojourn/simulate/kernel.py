@@ -18,7 +18,7 @@ from sojourn.simulate.draws import (
     queue_for,
     service_s,
 )
-from sojourn.simulate.layout import Tally
+from sojourn.simulate.layout import TallyIndex
 
 __all__ = [
     "ARRIVE",
@@ -38,9 +38,14 @@ ARRIVE, DELIVER, FINISH, WAKE = range(4)
 REACHED, WRITTEN, MORE_ROOM = range(3)
 NOBODY = -1
 
-EVENTS, FREE_RECORD, FREE_ROOT = Tally.EVENTS, Tally.FREE_RECORD, Tally.FREE_ROOT
-RECORDS, ROOTS, DONE, VISITS = Tally.RECORDS, Tally.ROOTS, Tally.DONE, Tally.VISITS
-WRITTEN_ROOTS = Tally.WRITTEN
+EVENTS, FREE_RECORD, FREE_ROOT = TallyIndex.EVENTS, TallyIndex.FREE_RECORD, TallyIndex.FREE_ROOT
+RECORDS, ROOTS, DONE, VISITS = (
+    TallyIndex.RECORDS,
+    TallyIndex.ROOTS,
+    TallyIndex.DONE,
+    TallyIndex.VISITS,
+)
+WRITTEN_ROOTS = TallyIndex.WRITTEN
 
 
 @njit(cache=True)

@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 from sojourn.engine import Cost, Health, Progress
@@ -144,12 +143,7 @@ class RealTimeSimulator:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.stop()
 
     def drain(self, progress: Progress) -> None:

@@ -79,10 +79,7 @@ def simulate(  # noqa: PLR0913 - each of them is a word of the question
     next(batches)  # the first is the warm-up
     warm_up_s, entered = run.now_s, run.roots_entered
     run.watch(bin_s=inf, bins=1)
-    completions, sums = list[Sketch](), list[Sketch]()
-    for completed, summed in batches:
-        completions.append(completed)
-        sums.append(summed)
+    completions, sums = zip(*batches, strict=True)
     whole, whole_sum = (sum(parts, Sketch.empty()) for parts in (completions, sums))
     if not whole.number:
         raise BadWorkload(
@@ -100,7 +97,7 @@ def simulate(  # noqa: PLR0913 - each of them is a word of the question
             for name, ratio in PERCENTILES.items()
         },
         completions=whole,
-        operators=_operators(run, topology, allocation, warm_up_s, entered),
+        operators=_operators(run, allocation, warm_up_s, run.roots_entered - entered),
         seed=seed,
         roots=run.roots_done,
         visits=run.visits,
@@ -111,10 +108,7 @@ def simulate(  # noqa: PLR0913 - each of them is a word of the question
 
 
 def _stretches(
-    run: Simulation,
-    roots: int | None,
-    duration_s: float | None,
-    each: Portion,
+    run: Simulation, roots: int | None, duration_s: float | None, each: Portion
 ) -> Iterator[tuple[Sketch, Sketch]]:
     """Yield completions and sums of the warm-up, and then of each batch.
 
@@ -144,7 +138,7 @@ def _part(run: Simulation, roots: int | None, duration_s: float | None) -> float
 
 
 def _interval(
-    whole: Sketch, batches: list[Sketch], statistic: Callable[[Sketch], float]
+    whole: Sketch, batches: tuple[Sketch, ...], statistic: Callable[[Sketch], float]
 ) -> Interval:
     """Return the statistic of a whole run, with the interval that its batches give."""
     known = [statistic(batch) for batch in batches if batch.number]
@@ -153,15 +147,10 @@ def _interval(
 
 
 def _operators(
-    run: Simulation,
-    topology: Topology,
-    allocation: Mapping[str, int],
-    warm_up_s: float,
-    entered: int,
+    run: Simulation, allocation: Mapping[str, int], warm_up_s: float, roots: int
 ) -> dict[str, OperatorFigures]:
-    measured_s, roots = run.now_s - warm_up_s, run.roots_entered - entered
-    operators = {}
-    for name in topology.operator:
+    measured_s, operators = run.now_s - warm_up_s, {}
+    for name, operator in run.topology.operator.items():
         slots, arrived = run.processors(name), int(run.arrivals(name).sum())
         served = int(slots["served"].sum())
         operators[name] = OperatorFigures(
@@ -170,7 +159,7 @@ def _operators(
             utilisation=float(slots["service_s"].sum()) / (allocation[name] * measured_s),
             wait_s=float(slots["wait_s"].sum()) / served if served else 0.0,
             service_s=float(slots["service_s"].sum()) / served if served else 0.0,
-            transfer_s=topology.operator[name].transfer_s,
+            transfer_s=operator.transfer_s,
             visits=arrived / roots,
         )
     return operators

@@ -6,15 +6,18 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.simulate.changes import pause, resize, with_room
 from sojourn.simulate.kernel import ARRIVE, MORE_ROOM, REACHED, advance
-from sojourn.simulate.layout import Tally
-from sojourn.simulate.rescale import pause, resize
-from sojourn.simulate.room import with_room
+from sojourn.simulate.layout import TallyIndex
 from sojourn.simulate.workload import Workload
 from sojourn.simulate.world import build, room_for
 from sojourn.topology import Topology
 
-__all__ = ["Simulation"]
+__all__ = ["COUNTERS", "Simulation"]
+
+COUNTERS = ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss")
+"""What processors count."""
+
 
 # Roots that are done leave the compiled loop in such portions; between two of them an
 # interrupt gets through, and progress can be shown.
@@ -36,6 +39,7 @@ class Simulation:
         seed: int,
         sample_every: int = 1,
     ) -> None:
+        self.topology = topology
         self._index = {name: i for i, name in enumerate(topology.operator)}
         self._rng = np.random.default_rng(seed)
         self._room = room_for(topology, workload)
@@ -56,17 +60,17 @@ class Simulation:
     @property
     def roots_done(self) -> int:
         """Roots that are complete."""
-        return int(self._world.tally[Tally.DONE])
+        return int(self._world.tally[TallyIndex.DONE])
 
     @property
     def roots_entered(self) -> int:
         """Roots that have come in, complete or not."""
-        return self.roots_done + int(self._world.tally[Tally.ROOTS])
+        return self.roots_done + int(self._world.tally[TallyIndex.ROOTS])
 
     @property
     def visits(self) -> int:
         """Records that were served."""
-        return int(self._world.tally[Tally.VISITS])
+        return int(self._world.tally[TallyIndex.VISITS])
 
     def advance(
         self, *, until_s: float = inf, most_roots: int | None = None
@@ -79,8 +83,8 @@ class Simulation:
         most = most_roots if most_roots is not None else np.iinfo(np.int64).max
         while True:
             why = advance(self._world, self._rng, until_s, most, self._room)
-            number = int(self._world.tally[Tally.WRITTEN])
-            self._world.tally[Tally.WRITTEN] = 0
+            number = int(self._world.tally[TallyIndex.WRITTEN])
+            self._world.tally[TallyIndex.WRITTEN] = 0
             yield self._world.written[:number]
             if why == MORE_ROOM:
                 self._world = with_room(self._world, self._room)
@@ -98,20 +102,20 @@ class Simulation:
     def close(self) -> None:
         """Admit no more records; those that have entered continue."""
         world = self._world
-        number = int(world.tally[Tally.EVENTS])
+        number = int(world.tally[TallyIndex.EVENTS])
         stays = np.flatnonzero(world.event[:number] & 3 != ARRIVE)
         # in the order of their times they are a heap as well
         stays = stays[np.argsort(world.event_s[stays], kind="stable")]
         world.event[: len(stays)] = world.event[stays]
         world.event_s[: len(stays)] = world.event_s[stays]
-        world.tally[Tally.EVENTS] = len(stays)
+        world.tally[TallyIndex.EVENTS] = len(stays)
 
     def watch(self, *, bin_s: float, bins: int) -> None:
         """Begin to count anew: per processor, and arrivals in *bins* of *bin_s* each."""
         operators = len(self._index)
         self._world = self._world._replace(arrived=np.zeros((operators, bins), np.int64))
         self._world.window[:] = self.now_s, bin_s
-        for counter in ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss"):
+        for counter in COUNTERS:
             self._world.slots[counter] = 0
 
     def arrivals(self, name: str) -> NDArray[np.int64]:

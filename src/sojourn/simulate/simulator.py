@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from math import ceil
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootRe
 from sojourn.measure.sketch import Sketch
 from sojourn.plan import HERE, Node, Plan
 from sojourn.simulate.draws import ABSENT
-from sojourn.simulate.simulation import Simulation
+from sojourn.simulate.simulation import COUNTERS, Simulation
 from sojourn.simulate.workload import Workload
 from sojourn.topology import Topology
 
@@ -53,7 +52,6 @@ class Simulator:
         self._adding_pause_s = pause_s if adding_pause_s is None else adding_pause_s
         self._each = each
         self._run: Simulation | None = None
-        self._topology: Topology | None = None
         self._plan = Plan(placement={})
         self._since_s = self._until_s = self._bin_width_s = 0.0
         self._entered = self._done = 0
@@ -67,7 +65,7 @@ class Simulator:
     @property
     def nodes(self) -> Sequence[Node]:
         """The one machine that is simulated, with the cores of the topology."""
-        return (Node(HERE, None if self._topology is None else self._topology.cores),)
+        return (Node(HERE, None if self._run is None else self._run.topology.cores),)
 
     @property
     def plan(self) -> Plan:
@@ -77,9 +75,9 @@ class Simulator:
     def start(self, topology: Topology, plan: Plan) -> None:
         """Begin at time 0."""
         if self._run is not None:
-            raise EngineError(f"{topology.name} runs already; stop it before starting again")
+            raise EngineError(f"{topology.name} is already running; stop it first")
         check_plan(plan, topology, self.nodes)
-        self._topology, self._plan = topology, plan
+        self._plan = plan
         self._run = Simulation(
             topology,
             plan.allocation,
@@ -96,7 +94,7 @@ class Simulator:
 
     def look_until(self, until_s: float) -> None:
         """Begin a look that ends then; `advance` lets time pass meanwhile."""
-        run, _ = self._running()
+        run = self._running()
         if not until_s > run.now_s:
             raise EngineError(f"{until_s} s is not after {run.now_s} s, the current time")
         self._until_s = until_s
@@ -107,7 +105,7 @@ class Simulator:
 
     def advance(self, until_s: float) -> None:
         """Let time pass until then."""
-        run, _ = self._running()
+        run = self._running()
         for done in run.advance(until_s=until_s):
             self._completions += Sketch.of(done["completion_s"])
             self._sums += Sketch.of(done["sum_s"])
@@ -116,12 +114,12 @@ class Simulator:
     def pull(self) -> Pull:
         """Let time pass until the look ends, and return what was counted."""
         self.advance(self._until_s)
-        run, topology = self._running()
+        run = self._running()
         entered, completed = run.roots_entered, run.roots_done
         pull = Pull(
             since_s=self._since_s,
             at_s=self._until_s,
-            operators=tuple(self._operator(name) for name in topology.operator),
+            operators=tuple(self._operator(name) for name in run.topology.operator),
             roots=RootReport(
                 entered=entered - self._entered,
                 completed=completed - self._done,
@@ -134,8 +132,8 @@ class Simulator:
 
     def apply(self, plan: Plan) -> Cost:
         """Change processors now; operators that change pause."""
-        run, topology = self._running()
-        check_plan(plan, topology, self.nodes)
+        run = self._running()
+        check_plan(plan, run.topology, self.nodes)
         changed = self._plan.changes(plan)
         more = plan.processors > self._plan.processors
         pause_s = self._adding_pause_s if more else self._pause_s
@@ -145,17 +143,17 @@ class Simulator:
 
     def close(self) -> None:
         """Admit no more records; those that have entered continue."""
-        self._running()[0].close()
+        self._running().close()
 
     def running(self) -> dict[str, int]:
         """Return the processors that are there; some of those that should go may be busy."""
-        _, topology = self._running()
-        return {name: self._present(name) for name in topology.operator}
+        run = self._running()
+        return {name: _present(run.processors(name)) for name in run.topology.operator}
 
     @property
     def in_flight(self) -> int:
         """Roots that have come in and are not complete."""
-        run, _ = self._running()
+        run = self._running()
         return run.roots_entered - run.roots_done
 
     def stop(self) -> None:
@@ -165,39 +163,25 @@ class Simulator:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.stop()
 
-    def _running(self) -> tuple[Simulation, Topology]:
-        if self._run is None or self._topology is None:
-            raise EngineError("nothing runs; start it first")
-        return self._run, self._topology
-
-    def _present(self, name: str) -> int:
-        run, _ = self._running()
-        return int((run.processors(name)["state"] != ABSENT).sum())
+    def _running(self) -> Simulation:
+        if self._run is None:
+            raise EngineError("nothing is running; call start() first")
+        return self._run
 
     def _operator(self, name: str) -> OperatorReport:
-        run, _ = self._running()
+        run = self._running()
         slots = run.processors(name)
         return OperatorReport(
             name=name,
             wanted=self._plan.allocation[name],
-            running=self._present(name),
+            running=_present(slots),
             processors=tuple(
                 ProcessorReport(
                     processor=f"{name}-{i}",
-                    served=int(slot["served"]),
-                    sampled=int(slot["sampled"]),
-                    service_s=float(slot["service_s"]),
-                    service_ss=float(slot["service_ss"]),
-                    wait_s=float(slot["wait_s"]),
-                    wait_ss=float(slot["wait_ss"]),
+                    **{counter: slot[counter].item() for counter in COUNTERS},
                 )
                 for i, slot in enumerate(slots)
                 if slot["state"] != ABSENT or slot["served"] > 0
@@ -206,3 +190,7 @@ class Simulator:
             bin_s=self._bin_width_s,
             backlog=run.waiting(name),
         )
+
+
+def _present(slots: NDArray[np.void]) -> int:
+    return int((slots["state"] != ABSENT).sum())

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
-from sojourn.errors import BadWorkload
-from sojourn.topology import Topology
+from sojourn.errors import BadTarget, BadWorkload
+from sojourn.measure.duration import read_duration_s
+from sojourn.topology import Arrival, Topology
 from sojourn.topology.check import shown
 
 __all__ = [
@@ -80,6 +81,30 @@ class Gaps:
         if self.size < 1:
             raise BadWorkload(f"the size of batches is {self.size}; write 1 or more")
 
+    @classmethod
+    def read(cls, text: str) -> "Gaps":
+        """Return the gaps in `uniform`, `on_off:2s:5s` or `batches:10`.
+
+        >>> Gaps.read("on_off:2s:5s").off_s, Gaps.read("batches:10").size
+        (5.0, 10)
+        """
+        name, *values = text.split(":")
+        if name not in get_args(GapShape) or not values:
+            return cls(shape=cast("GapShape", name))  # which refuses an unknown shape
+        try:
+            if name == "on_off":
+                on_s, off_s = map(read_duration_s, values)
+                return cls(shape="on_off", on_s=on_s, off_s=off_s)
+            if name == "batches":
+                (size,) = map(int, values)
+                return cls(shape="batches", size=size)
+        except (BadTarget, ValueError):
+            pass  # refused below
+        raise BadWorkload(
+            f"{shown(text)} is not a pattern of arrivals; "
+            "write on_off:2s:5s, batches:10, or the name alone"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Rates:
@@ -116,6 +141,11 @@ class Rates:
     def times(self, factor: float) -> "Rates":
         """Return rates *factor* times as high."""
         return Rates(tuple((at_s, per_s * factor) for at_s, per_s in self.points))
+
+    def among(self, arrivals: Sequence[Arrival]) -> dict[str, "Rates"]:
+        """Return these rates divided among *arrivals*, in proportion to their rates."""
+        all_per_s = sum(arrival.per_s for arrival in arrivals)
+        return {arrival.name: self.times(arrival.per_s / all_per_s) for arrival in arrivals}
 
     def at(self, second: float) -> float:
         """Return the rate at a time; at a jump, that from then on."""
@@ -164,6 +194,14 @@ class Workload:
     dispatch: Mapping[str, Dispatching] = field(default_factory=dict)
     keys: Mapping[str, Keys] = field(default_factory=dict)
     spread: bool = False
+
+    @classmethod
+    def everywhere(cls, topology: Topology, *, service: Service, gaps: Gaps) -> "Workload":
+        """Return the workload in which all operators and arrivals have the same ones."""
+        return cls(
+            service=dict.fromkeys(topology.operator, service),
+            gaps={arrival.name: gaps for arrival in topology.arrivals},
+        )
 
     def check(self, topology: Topology) -> None:
         """Raise `BadWorkload` if an operator or arrival is not in *topology*."""

@@ -7,50 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.errors import BadWorkload
-from sojourn.simulate import draws
+from sojourn.simulate import draws, layout
+from sojourn.simulate.changes import resize, scheduled, with_room
 from sojourn.simulate.kernel import ARRIVE
-from sojourn.simulate.layout import (
-    ENTRY,
-    KEY,
-    OPERATOR,
-    RATE,
-    RECORD,
-    ROOT,
-    SLOT,
-    STREAM,
-    TARGET,
-    WRITTEN_ROOT,
-    World,
-)
-from sojourn.simulate.rescale import resize
-from sojourn.simulate.room import scheduled, with_room
+from sojourn.simulate.layout import World
 from sojourn.simulate.workload import Gaps, Keys, Rates, Service, Workload
-from sojourn.topology import Operator, Topology
+from sojourn.topology import Topology
+from sojourn.topology.load import StationLoad
 
 __all__ = ["build", "room_for"]
 
-_SHAPES = {
-    "exponential": draws.EXPONENTIAL,
-    "constant": draws.CONSTANT,
-    "gamma": draws.GAMMA,
-    "lognormal": draws.LOGNORMAL,
-    "hyperexponential": draws.HYPEREXPONENTIAL,
-    "measured": draws.MEASURED,
-}
-_GAPS = {
-    "renewal": draws.RENEWAL,
-    "uniform": draws.UNIFORM,
-    "on_off": draws.ON_OFF,
-    "batches": draws.BATCHES,
-}
-_DISPATCH = {
-    "shared": draws.SHARED,
-    "round_robin": draws.ROUND_ROBIN,
-    "by_key": draws.BY_KEY,
-    "shortest": draws.SHORTEST,
-}
-# Records, roots and events for a start; whatever is in flight, arrays grow to hold it.
-_START = 1024
+# Room for records, roots and events at the start; arrays grow with what is in flight.
+_START = 512
 # A processor takes about a hundred bytes.
 _MOST_PROCESSORS = 10_000_000
 
@@ -84,24 +52,19 @@ def build(
             f"the limit is {_MOST_PROCESSORS}"
         )
     index = {name: i for i, name in enumerate(topology.operator)}
-    operators = np.zeros(len(index), OPERATOR)
-    targets, keys, samples_s = (
-        list[tuple[int, float]](),
-        list[NDArray[np.void]](),
-        list[float](),
-    )
-    first_slot = 0
+    operators = np.zeros(len(index), layout.OPERATOR)
+    targets, keys = list[tuple[float, int]](), list[NDArray[np.void]]()
+    samples_s, first_slot = list[float](), 0
     for operator, row in zip(topology.operators, operators, strict=True):
-        _serve(
-            row, topology, operator, workload.service.get(operator.name, Service()), samples_s
-        )
+        service = workload.service.get(operator.name, Service())
+        _serve(row, operator.name, topology.loads[operator.name], service, samples_s)
         row["first_slot"], row["slots"] = first_slot, allocation[operator.name]
         first_slot += allocation[operator.name]
         how = workload.dispatch.get(operator.name, operator.dispatch)
-        row["dispatch"], row["wire_s"] = _DISPATCH[how], operator.transfer_s
+        row["dispatch"], row["wire_s"] = _number(how), operator.transfer_s
         row["one_of"], row["spread"] = operator.route == "one_of", workload.spread
         row["first_target"] = len(targets)
-        targets += [(index[t], mean) for t, mean in topology.gains[operator.name].items()]
+        targets += [(mean, index[t]) for t, mean in topology.gains[operator.name].items()]
         row["end_target"] = len(targets)
         if how == "by_key":
             row["first_key"] = sum(map(len, keys))
@@ -109,28 +72,29 @@ def build(
             row["end_key"] = sum(map(len, keys))
     streams, entries, rates = _streams(topology, workload, index)
     room = room_for(topology, workload)
+    # records, roots and events get room below
     world = World(
         clock_s=np.zeros(1),
         tally=np.zeros(8, np.int64),
-        event_s=np.zeros(_START),
-        event=np.zeros(_START, np.int64),
-        records=_linked(_START, RECORD),
-        roots=_linked(_START, ROOT),
+        event_s=np.zeros(0),
+        event=np.zeros(0, np.int64),
+        records=np.zeros(0, layout.RECORD),
+        roots=np.zeros(0, layout.ROOT),
         operators=operators,
-        slots=np.zeros(first_slot, SLOT),
-        targets=np.array(targets or [(0, 0.0)], TARGET),
+        slots=np.zeros(first_slot, layout.SLOT),
+        targets=np.array(targets or [(0.0, 0)], layout.TARGET),
         streams=streams,
-        entries=np.array(entries, ENTRY),
-        rates=np.array(rates, RATE),
-        keys=np.concatenate(keys) if keys else np.zeros(1, KEY),
+        entries=np.array(entries, layout.ENTRY),
+        rates=np.array(rates, layout.RATE),
+        keys=np.concatenate(keys) if keys else np.zeros(1, layout.KEY),
         samples_s=np.array(samples_s or [0.0]),
         arrived=np.zeros((len(index), 1), np.int64),
         window=np.array([0.0, 1.0]),
-        written=np.zeros(buffer, WRITTEN_ROOT),
+        written=np.zeros(buffer, layout.WRITTEN_ROOT),
         children=np.zeros(room, np.int64),
         sample_every=np.array([sample_every]),
     )
-    world = with_room(world, room)
+    world = with_room(world, max(room, _START))
     for i in range(len(index)):
         world = resize(world, i, int(operators[i]["slots"]))
     for i, stream in enumerate(streams):
@@ -140,28 +104,22 @@ def build(
     return world
 
 
-def _linked(size: int, dtype: np.dtype[np.void]) -> NDArray[np.void]:
-    """Return records that are all free, each leading to the next."""
-    array = np.zeros(size, dtype)
-    array["next"] = np.arange(1, size + 1)
-    return array
+def _number(choice: str) -> int:
+    """Return the number that compiled code has for a shape or a dispatch."""
+    number: int = getattr(draws, choice.upper())
+    return number
 
 
 def _serve(
-    row: np.void,
-    topology: Topology,
-    operator: Operator,
-    service: Service,
-    samples_s: list[float],
+    row: np.void, name: str, load: StationLoad, service: Service, samples_s: list[float]
 ) -> None:
     """Fill in how long services take."""
-    load = topology.loads[operator.name]
     mean_s, scv, shape = load.service_s, load.service_scv, service.shape
     if shape == "auto":
         shape = "constant" if scv == 0 else "exponential" if scv == 1 else "gamma"
     if mean_s == 0 or (scv == 0 and shape in ("gamma", "lognormal")):
         shape = "constant"
-    row["service"], row["a"] = _SHAPES[shape], mean_s
+    row["service"], row["a"] = _number(shape), mean_s
     if shape == "gamma":
         row["a"], row["b"] = 1 / scv, mean_s * scv
     elif shape == "lognormal":
@@ -169,7 +127,7 @@ def _serve(
     elif shape == "hyperexponential":
         if scv < 1:
             raise BadWorkload(
-                f"{operator.name}: scv is {scv}, but that of a hyperexponential time is 1 or "
+                f"{name}: scv is {scv}, but that of a hyperexponential time is 1 or "
                 "more; choose gamma or lognormal"
             )
         # balanced means: both kinds of records bring the same work
@@ -184,12 +142,12 @@ def _serve(
 
 def _streams(
     topology: Topology, workload: Workload, index: Mapping[str, int]
-) -> tuple[NDArray[np.void], list[tuple[int, float]], list[tuple[float, float]]]:
-    streams = np.zeros(len(topology.arrivals), STREAM)
-    entries, rates = list[tuple[int, float]](), list[tuple[float, float]]()
+) -> tuple[NDArray[np.void], list[tuple[float, int]], list[tuple[float, float]]]:
+    streams = np.zeros(len(topology.arrivals), layout.STREAM)
+    entries, rates = list[tuple[float, int]](), list[tuple[float, float]]()
     for arrival, row in zip(topology.arrivals, streams, strict=True):
         gaps = workload.gaps.get(arrival.name, Gaps())
-        row["gaps"], row["a"] = _GAPS[gaps.shape], arrival.scv
+        row["gaps"], row["a"] = _number(gaps.shape), arrival.scv
         if gaps.shape == "uniform":
             middle = (gaps.low + gaps.high) / 2
             row["a"], row["b"] = gaps.low / middle, gaps.high / middle
@@ -201,7 +159,7 @@ def _streams(
         elif gaps.shape == "batches":
             row["a"] = gaps.size
         row["first_entry"] = len(entries)
-        entries += [(index[target], share) for target, share in arrival.shares.items()]
+        entries += [(share, index[target]) for target, share in arrival.shares.items()]
         row["end_entry"] = len(entries)
         row["rate"] = len(rates)
         rates += workload.rates.get(arrival.name, Rates(((0.0, arrival.per_s),))).points
@@ -211,7 +169,7 @@ def _streams(
 
 def _alias(keys: Keys) -> NDArray[np.void]:
     """Return Walker's alias table: any key in two draws, however many there are."""
-    table = np.zeros(keys.number, KEY)
+    table = np.zeros(keys.number, layout.KEY)
     scaled = [weight * keys.number for weight in keys.weights]
     small = [i for i, weight in enumerate(scaled) if weight < 1]
     large = [i for i, weight in enumerate(scaled) if weight >= 1]

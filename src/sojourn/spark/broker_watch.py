@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from sojourn.spark.broker import Broker
@@ -35,12 +34,7 @@ class BrokerWatch:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self._ended.set()
         self._thread.join(2 * _LOOK_S)
         while self._thread.is_alive():

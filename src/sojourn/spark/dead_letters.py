@@ -6,13 +6,13 @@ says so. It is kept for as long as the letter is, and everybody who looks sees t
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from sojourn.errors import BrokerFailed, EngineError
+from sojourn.errors import BadInput, BrokerFailed, EngineError
 from sojourn.spark.headers import ERROR, ID, Header
 from sojourn.spark.letters import CUT, OPERATOR, POSITION, RECORD, STREAM, TRACEBACK, TRIES
 
@@ -72,6 +72,34 @@ class DeadLetters:
                 letter = _letter(message)
                 letters[letter.position] = letter
         return sorted(letters.values(), key=lambda letter: letter.at_s)
+
+    def chosen(
+        self,
+        since_s: float | None,
+        positions: Collection[str],
+        operators: Collection[str] = (),
+    ) -> list[DeadLetter]:
+        """Return those at *positions*, and of *operators*; all if none are named.
+
+        Raise a `BadInput` that names what does not exist.
+        """
+        found = self.found(since_s)
+        for what, asked, there in (
+            ("at", positions, {letter.position for letter in found}),
+            ("of operator", operators, {letter.operator for letter in found}),
+        ):
+            for name in asked:
+                if name not in there:
+                    raise BadInput(
+                        f"there is no dead letter {what} {name}, or it was retried; "
+                        "`sojourn dead-letters` lists them"
+                    )
+        return [
+            letter
+            for letter in found
+            if (not positions or letter.position in positions)
+            and (not operators or letter.operator in operators)
+        ]
 
     def _messages(self, since_s: float | None) -> Iterator[Message]:
         topic = reader(self.clients)

@@ -5,7 +5,6 @@ import shutil
 import threading
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 __all__ = ["LogRotation"]
@@ -30,12 +29,7 @@ class LogRotation:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self._ended.set()
         self._thread.join()
 

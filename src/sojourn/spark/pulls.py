@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from sojourn.host.counting import HostState, HostTally, ProcessorCounts
 from sojourn.host.tracing import Trace
-from sojourn.measure.clocks import Clocks
+from sojourn.measure.clocks import ProducerClocks
 from sojourn.measure.report import (
     OperatorReport,
     ProcessorReport,
@@ -48,7 +48,7 @@ class Pulls:
     untaken: dict[str, int] = field(default_factory=dict)
     feeds: dict[str, int] = field(default_factory=dict)
     cpu_usage: CpuUsage = field(default_factory=CpuUsage)
-    clocks: Clocks = field(default_factory=Clocks)
+    clocks: ProducerClocks = field(default_factory=ProducerClocks)
     trees: Trees = field(init=False)
     sources: Mapping[str, str] = field(init=False)
 

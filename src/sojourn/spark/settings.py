@@ -1,14 +1,15 @@
 """How an application runs on Spark."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
-from sojourn.errors import BadInput
+from sojourn.errors import BadFile, BadInput
 from sojourn.host.sizes import MOST_BYTES
 from sojourn.topology.check import shown
 
-__all__ = ["SparkSettings"]
+__all__ = ["SparkSettings", "read_client_options", "read_starting"]
 
 # A message is never so small that it has no room for its headers and an error.
 _FEWEST_BYTES = 20_000
@@ -85,3 +86,53 @@ class SparkSettings:
                 f"max.request.size is {shown(given)}; write {_FEWEST_BYTES} or more bytes"
             )
         return int(given)
+
+
+def read_client_options(texts: Iterable[str], file: Path | None) -> dict[str, str]:
+    """Return the options in *file*, overridden by those in *texts*, `key=value`.
+
+    A file has one per line; empty lines and those that begin with # are ignored.
+
+    >>> read_client_options(["security.protocol=SSL"], None)
+    {'security.protocol': 'SSL'}
+    """
+    given: dict[str, str] = {}
+    if file is not None:
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            problem = getattr(error, "strerror", None) or "is not UTF-8"
+            raise BadFile(str(file), f"cannot be read: {problem}", "check the path") from error
+        for number, line in enumerate(lines, start=1):
+            if line.strip() and not line.lstrip().startswith("#"):
+                given[f"{file}:{number}"] = line
+    for number, text in enumerate(texts, start=1):
+        given[f"--kafka-option number {number}"] = text
+    options: dict[str, str] = {}
+    for place, text in given.items():
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not key:
+            # the text may be a secret, so it is not shown
+            raise BadInput(f"{place} is not key=value; write security.protocol=SSL")
+        options[key] = value
+    return options
+
+
+def read_starting(text: str) -> str | float:
+    """Return earliest, latest, or the seconds since 1970 of a time with a time zone.
+
+    >>> read_starting("latest"), read_starting("2026-01-31T12:00:00Z")
+    ('latest', 1769860800.0)
+    """
+    if text in ("earliest", "latest"):
+        return text
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise BadInput(
+            f"{shown(text)} is not a start; write earliest, latest "
+            "or a time such as 2026-01-31T12:00:00Z"
+        ) from error
+    if at.utcoffset() is None:
+        raise BadInput(f"{text} has no time zone; write {text}Z")
+    return at.timestamp()

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from pyspark.sql import SparkSession
@@ -131,7 +130,7 @@ class SparkEngine:
     def start(self, topology: Topology, plan: Plan) -> None:
         """Start all that it takes, and return when every operator can take records."""
         if self._stack is not None:
-            raise EngineError(f"{topology.name} runs already; stop it before starting again")
+            raise EngineError(f"{topology.name} is already running; stop it first")
         check_plan(plan, topology, self.nodes)
         self._layout.app.check()
         self._topology, self._plan = topology, plan
@@ -206,12 +205,7 @@ class SparkEngine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.stop()
 
     # -- beside it ------------------------------------------------------------------------
@@ -515,5 +509,5 @@ class SparkEngine:
 
     def _running(self) -> tuple[ExitStack, Topology]:
         if self._stack is None or self._topology is None:
-            raise EngineError("nothing runs; start it first")
+            raise EngineError("nothing is running; call start() first")
         return self._stack, self._topology

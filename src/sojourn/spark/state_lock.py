@@ -5,19 +5,18 @@ when the last of them has ended. Java outlives a driver that was killed by a mom
 may still commit; the next start waits for that.
 """
 
-import fcntl
 import json
 import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import psutil
 
-from sojourn.errors import BadFile, EngineError
+from sojourn.errors import EngineError
+from sojourn.file_lock import FileLock
 
 __all__ = ["StateLock"]
 
@@ -39,48 +38,33 @@ class StateLock:
         *,
         patience_s: float = 90.0,
     ) -> None:
-        self._path, self._progress, self._patience_s = folder / _NAME, progress, patience_s
-        self._file: int | None = None
+        self._folder, self._progress, self._patience_s = folder, progress, patience_s
+        self._lock = FileLock(folder / _NAME)
 
     @property
     def file(self) -> int:
         """The open file, for processes that should hold the lock too."""
-        if self._file is None:
-            raise EngineError(f"{self._path} is not locked")
-        return self._file
+        return self._lock.file
 
     def __enter__(self) -> Self:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._file = os.open(self._path, flags, 0o600)
-        except OSError as error:
-            problem = f"cannot be written: {error.strerror}"
-            raise BadFile(str(self._path), problem, "use another state folder") from error
-        try:
             self._take()
         except BaseException:
-            self.__exit__(None, None, None)
+            self._lock.release()
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+    def __exit__(self, *_exception: object) -> None:
+        self._lock.release()
 
     def _take(self) -> None:
         until_s, told = time.monotonic() + self._patience_s, False
-        while not self._taken():
+        us = json.dumps({"pid": os.getpid(), "since": psutil.Process().create_time()})
+        while not self._lock.take(us):
             holder = self._holder()
             if holder is not None and _runs(*holder):
                 raise EngineError(
-                    f"another process uses the state folder {self._path.parent} "
+                    f"another process uses the state folder {self._folder} "
                     f"(pid {holder[0]}); stop it first, or use another state folder"
                 )
             if not told:
@@ -88,26 +72,16 @@ class StateLock:
                 self._progress("waiting for Java and Kafka of the previous run to exit")
             if time.monotonic() > until_s:
                 raise EngineError(
-                    f"processes of a previous run still use the state folder "
-                    f"{self._path.parent} (pid {_users(self._path)}); end them first, or use "
-                    "another state folder"
+                    f"processes of a previous run still use the state folder {self._folder} "
+                    f"(pid {_users(self._lock.path)}); end them first, or use another state "
+                    "folder"
                 )
             time.sleep(_LOOK_S)
-        us = {"pid": os.getpid(), "since": psutil.Process().create_time()}
-        os.ftruncate(self.file, 0)
-        os.pwrite(self.file, json.dumps(us).encode(), 0)
-
-    def _taken(self) -> bool:
-        try:
-            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
     def _holder(self) -> tuple[int, float] | None:
         """Return which process has taken it, and when that was started."""
         try:
-            told = json.loads(os.pread(self.file, 200, 0))
+            told = json.loads(self._lock.holder())
             return int(told["pid"]), float(told["since"])
         except (ValueError, KeyError, TypeError):
             return None  # it is being written

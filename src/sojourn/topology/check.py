@@ -31,12 +31,8 @@ def shown(value: object) -> str:
 def name(section: str, value: object) -> str:
     """Return the place of *value* in *section* after checking that it is a valid name."""
     if not isinstance(value, str) or not value.strip():
-        raise BadName(
-            section,
-            f"{shown(value)} is not a name",
-            "write text, in quotes if necessary",
-            value=value,
-        )
+        problem = f"{shown(value)} is not a name"
+        raise BadName(section, problem, "write text, in quotes if necessary")
     unusable = any(letter in value for letter in ",=:") or not value.isprintable()
     if unusable or value != value.strip():
         raise BadName(
@@ -44,7 +40,6 @@ def name(section: str, value: object) -> str:
             f"{shown(value)} contains a comma, an equals sign, a colon, a control character, "
             "or leading or trailing blanks",
             "remove them: allocations are written name=5,other=3",
-            value=value,
         )
     return f"{section}.{value}"
 
@@ -52,24 +47,22 @@ def name(section: str, value: object) -> str:
 def number(place: str, value: object) -> None:
     """Check that *value* is 0 or a positive number within the allowed range."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise WrongType(
-            place, f"{shown(value)} is not a number", "write 0 or more", value=value
-        )
+        raise WrongType(place, f"{shown(value)} is not a number", "write 0 or more")
     if value == 0 or _SMALLEST <= value <= _LARGEST:
         return
     if not value > 0 or value == inf:
-        problem = f"{shown(value)} is negative, NaN or infinite"
-        raise BadNumber(place, problem, "write 0 or more", value=value)
-    problem = f"{shown(value)} is out of range"
+        raise BadNumber(
+            place, f"{shown(value)} is negative, NaN or infinite", "write 0 or more"
+        )
     way_out = f"write 0, or {_SMALLEST:g} to {_LARGEST:g}; check the unit"
-    raise BadNumber(place, problem, way_out, value=value)
+    raise BadNumber(place, f"{shown(value)} is out of range", way_out)
 
 
 def numbers(place: str, values: object, *, example: str) -> None:
     """Check that *values* maps names to such numbers."""
     if not isinstance(values, Mapping):
         problem = f"{shown(values)} does not map operators to numbers"
-        raise WrongType(place, problem, f"write {example}", value=values)
+        raise WrongType(place, problem, f"write {example}")
     for target, value in values.items():
         number(name(place, target), value)
 
@@ -77,21 +70,19 @@ def numbers(place: str, values: object, *, example: str) -> None:
 def count(place: str, value: object) -> None:
     """Check that *value* is a whole number, 1 or more."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise WrongType(
-            place, f"{shown(value)} is not a whole number", "write 1 or more", value=value
-        )
+        raise WrongType(place, f"{shown(value)} is not a whole number", "write 1 or more")
     if value < 1:
-        raise BadNumber(place, f"{shown(value)} is below 1", "write 1 or more", value=value)
+        raise BadNumber(place, f"{shown(value)} is below 1", "write 1 or more")
     if value > _MOST_PROCESSORS:
         problem = f"{shown(value)} is more than a billion"
-        raise BadNumber(place, problem, "write a smaller number", value=value)
+        raise BadNumber(place, problem, "write a smaller number")
 
 
 def choice(place: str, value: object, choices: tuple[str, ...]) -> None:
     """Check that *value* is one of *choices*."""
     if value not in choices:
         way_out = f"write {' or '.join(choices)}"
-        raise WrongType(place, f"{shown(value)} is not a valid value", way_out, value=value)
+        raise WrongType(place, f"{shown(value)} is not a valid value", way_out)
 
 
 def distinct(section: str, names: Iterable[str]) -> None:
@@ -99,7 +90,7 @@ def distinct(section: str, names: Iterable[str]) -> None:
     for value, times in Counter(names).items():
         if times > 1:
             place, problem = f"{section}.{value}", f"the name occurs {times} times"
-            raise BadName(place, problem, "rename all but one", value=value)
+            raise BadName(place, problem, "rename all but one")
 
 
 def known(place: str, targets: Iterable[str], operators: Mapping[str, object]) -> None:
@@ -111,5 +102,4 @@ def known(place: str, targets: Iterable[str], operators: Mapping[str, object]) -
                 f"{place}.{target}",
                 f"there is no operator {shown(target)}",
                 f"add it, or write one of {names}",
-                value=target,
             )

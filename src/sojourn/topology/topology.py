@@ -10,7 +10,7 @@ from functools import cached_property
 from math import ceil, floor, isfinite
 from typing import Literal, get_args
 
-from sojourn.errors import BadBounds, BadName, BadNumber, BadShares, NoArrivals, UnstableLoop
+from sojourn.errors import BadName, BadNumber, NoArrivals, UnstableLoop
 from sojourn.topology import check
 from sojourn.topology.load import StationLoad
 from sojourn.topology.traffic import components, dies_out, is_loop, loop_gain, rates
@@ -35,10 +35,7 @@ _MOST_ERLANGS = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """A stream of root records that arrive from outside.
-
-    *into* is one operator, or the share of each operator.
-    """
+    """A stream of root records from outside, *into* one operator or a share into each."""
 
     name: str
     per_s: float
@@ -57,7 +54,7 @@ class Arrival:
         total = sum(map(float, self.into.values()))
         if abs(total - 1) > _SUM_SLACK:
             problem = f"the sum of the shares is {total:.6g}"
-            raise BadShares(f"{place}.into", problem, "it must be 1", value=total)
+            raise BadNumber(f"{place}.into", problem, "it must be 1")
 
     @property
     def shares(self) -> Mapping[str, float]:
@@ -98,14 +95,12 @@ class Operator:
             check.number(f"{place}.{quantity}", getattr(self, quantity))
         if self.hottest_key > 1:
             problem = f"{self.hottest_key} is above 1"
-            raise BadNumber(
-                f"{place}.hottest_key", problem, "write 0 to 1", value=self.hottest_key
-            )
+            raise BadNumber(f"{place}.hottest_key", problem, "write 0 to 1")
         if self.arrival_scv is not None:
             check.number(f"{place}.arrival_scv", self.arrival_scv)
         if self.speed == 0 or not isfinite(self.service_s / self.speed):
             problem = f"at speed {self.speed} the service time is infinite"
-            raise BadNumber(f"{place}.speed", problem, "write a larger one", value=self.speed)
+            raise BadNumber(f"{place}.speed", problem, "write a larger one")
         if self.cpu_s is not None:
             self._check_cpu(f"{place}.cpu_s", self.cpu_s)
         check.choice(f"{place}.route", self.route, get_args(Route))
@@ -117,18 +112,17 @@ class Operator:
         check.numbers(place, self.emits, example="emits: {match: 1}")
         total = sum(map(float, self.emits.values()))
         if self.route == "one_of" and total > 1 + _SUM_SLACK:
-            raise BadShares(
+            raise BadNumber(
                 place,
                 f"route is one_of, but the sum of the probabilities is {total:.6g}",
                 "it must be at most 1; lower them, or write route: each",
-                value=total,
             )
 
     def _check_cpu(self, place: str, cpu_s: float) -> None:
         check.number(place, cpu_s)
         if cpu_s > self.service_s * (1 + _SUM_SLACK):
             problem = f"{cpu_s} is above service_s, {self.service_s}, which includes it"
-            raise BadNumber(place, problem, "lower cpu_s or raise service_s", value=cpu_s)
+            raise BadNumber(place, problem, "lower cpu_s or raise service_s")
 
     def _check_bounds(self, place: str) -> None:
         check.count(f"{place}.min_processors", self.min_processors)
@@ -136,11 +130,10 @@ class Operator:
             return
         check.count(f"{place}.max_processors", self.max_processors)
         if self.max_processors < self.min_processors:
-            raise BadBounds(
+            raise BadNumber(
                 f"{place}.max_processors",
                 f"{self.max_processors} is below min_processors, {self.min_processors}",
                 "raise max_processors or lower min_processors",
-                value=self.max_processors,
             )
 
     @property
@@ -215,11 +208,9 @@ class Topology:
         text = self.name if isinstance(self.name, str) else ""
         if not text.strip() or not text.isprintable():
             problem = f"{check.shown(self.name)} is not a name"
-            raise BadName(
-                "name", problem, "write text, in quotes if necessary", value=self.name
-            )
+            raise BadName("name", problem, "write text, in quotes if necessary")
         if not self.operators:
-            raise BadName("operators", "there are none", "write at least one", value=())
+            raise BadName("operators", "there are none", "write at least one")
         check.distinct("arrivals", (arrival.name for arrival in self.arrivals))
         check.distinct("operators", (operator.name for operator in self.operators))
         for arrival in self.arrivals:
@@ -231,13 +222,12 @@ class Topology:
                 "arrivals",
                 f"the arrival rate is {self.arrivals_per_s:g}",
                 "give at least one stream a rate above 0: frames: {per_s: 13, into: extract}",
-                value=self.arrivals_per_s,
             )
         if self.cores is not None:
             check.number("cores", self.cores)
             if self.cores == 0:
                 problem = "there are none"
-                raise BadNumber("cores", problem, "write more than 0, or leave it out", value=0)
+                raise BadNumber("cores", problem, "write more than 0, or leave it out")
         self._check_loops()
         self._check_rates()
 
@@ -251,7 +241,6 @@ class Topology:
                     f"the loop through {', '.join(component)} has gain {gain:.6g}, "
                     "so the number of its records grows without limit",
                     "lower the mean numbers emitted inside it until the gain is below 1",
-                    value=gain,
                 )
 
     def _check_rates(self) -> None:
@@ -263,7 +252,6 @@ class Topology:
                     f"{load.arrivals_per_s:g} records per second need {load.erlangs:g} "
                     "processors",
                     "check the units of the rates, the service time and the numbers emitted",
-                    value=load.arrivals_per_s,
                 )
 
     @cached_property
@@ -349,6 +337,11 @@ class Topology:
     def branches(self) -> bool:
         """Whether some record may have several children."""
         return any(o.branches and self.rates[o.name] > 0 for o in self.operators)
+
+    def with_operators(self, *changed: Operator) -> "Topology":
+        """Return the same topology with *changed* operators instead of those of their name."""
+        operators = {**self.operator, **{operator.name: operator for operator in changed}}
+        return replace(self, operators=tuple(operators.values()))
 
     def scaled(self, factor: float) -> "Topology":
         """Return the same topology with *factor* times the arrival rates."""

@@ -25,7 +25,7 @@ from sojourn.plan import Plan
 from sojourn.rehearsal import Score, Stage
 from sojourn.report.comparison import Outcome, dominating, outcomes
 from sojourn.report.plot.comparison import draw_comparison
-from sojourn.report.terminal.comparison import trade_off
+from sojourn.report.terminal.rehearsal import trade_off
 from sojourn.simulate.workload import Rates
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

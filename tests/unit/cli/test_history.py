@@ -27,7 +27,7 @@ from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
 from sojourn.plan import Expected, Plan
 from sojourn.report.plot.history import draw_history
-from sojourn.report.tally import Tally
+from sojourn.report.totals import Totals
 from sojourn.report.turns import lines, turns
 from sojourn.service.claim import Claim
 from sojourn.service.folders import state_folder
@@ -434,11 +434,11 @@ def test_a_real_run_reads_well(ran):
 
 
 def test_nothing_is_counted_before_it_passes():
-    tally = Tally(ONE, None)
-    passing = tally.counting(turns(SHORT))
-    assert (tally.turns, tally.error, tally.errors) == (0, None, {})
+    totals = Totals(ONE, None)
+    passing = totals.counting(turns(SHORT))
+    assert (totals.turns, totals.error, totals.errors) == (0, None, {})
     next(passing)
-    assert tally.turns == 1
+    assert totals.turns == 1
 
 
 def test_a_terminal_gets_lines_that_fit(ran):

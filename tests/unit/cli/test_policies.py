@@ -13,15 +13,15 @@ def run(*arguments):
 
 def test_the_options_of_a_policy_are_listed_with_what_they_mean():
     said = run("ds2").stdout
-    assert "Gives each operator the processors its rate takes." in said
-    assert "warm_up             WHOLE NUMBER   1         observations after a change" in said
+    assert "Gives each operator the processors that its measured rate requires." in said
+    assert "warm_up             WHOLE NUMBER   1         observations ignored" in said
     assert "drs" not in said
 
 
 def test_all_are_listed_and_one_without_options_has_no_table():
     said = run().stdout
     assert all(f"{name}\n" in said for name in names())
-    assert run("static").stdout == "static\nChanges nothing, ever.\n"
+    assert run("static").stdout == "static\nNever changes the allocation.\n"
 
 
 def test_json_tells_the_same():
@@ -31,7 +31,7 @@ def test_json_tells_the_same():
         "name": "down_s",
         "value": "TIME",
         "default": "300s",
-        "meaning": "of what was wanted in this time the most is kept",
+        "meaning": "time over which the highest recommendation is kept",
     }
 
 

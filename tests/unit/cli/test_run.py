@@ -21,7 +21,6 @@ import sojourn as sj
 from live_engine import Launches, LiveSimulator
 from sojourn.app.loading import load
 from sojourn.cli import app
-from sojourn.cli.options.kafka import read_kafka_options
 from sojourn.engine import Health
 from sojourn.errors import BadFile, BadInput
 from sojourn.history import read_episodes, read_run
@@ -29,7 +28,7 @@ from sojourn.last_allocation import keep_allocation
 from sojourn.service import engines as registry
 from sojourn.service.engines import launcher
 from sojourn.service.supervisor import Supervisor
-from sojourn.spark.settings import SparkSettings
+from sojourn.spark.settings import SparkSettings, read_client_options
 
 TESTS = Path(__file__).parents[2]
 VLD = str(TESTS.parent / "examples" / "vld.yaml")
@@ -310,14 +309,14 @@ def test_an_application_that_is_not_there_is_named():
 
 def test_options_in_a_file_that_cannot_be_are_refused_without_showing_them(tmp_path):
     with pytest.raises(BadFile, match="cannot be read"):
-        read_kafka_options([], tmp_path / "none")
+        read_client_options([], tmp_path / "none")
     (tmp_path / "odd").write_text("a=b\nhunter2\n")
     with pytest.raises(BadInput, match="odd:2 is not key=value") as refused:
-        read_kafka_options([], tmp_path / "odd")
+        read_client_options([], tmp_path / "odd")
     assert "hunter2" not in str(refused.value)
     (tmp_path / "bytes").write_bytes(b"\xff\xff")
     with pytest.raises(BadFile, match="is not UTF-8"):
-        read_kafka_options([], tmp_path / "bytes")
+        read_client_options([], tmp_path / "bytes")
 
 
 def test_without_spark_it_says_what_to_install(monkeypatch):
@@ -412,7 +411,7 @@ def test_a_second_run_of_the_name_is_refused():
     with started() as process:
         done = run("--for", "1s")
         assert done.exit_code == 3
-        assert f"vld runs already, pid {process.pid}" in done.stderr
+        assert f"vld is already running, pid {process.pid}" in done.stderr
     assert run("--for", "1s").exit_code == 0  # the first was killed: what it left is cleaned
 
 

@@ -21,20 +21,19 @@ from typer.testing import CliRunner
 
 import sojourn as sj
 from live_engine import LiveSimulator
+from sojourn.act.choice import read_choice
 from sojourn.cli import app
 from sojourn.cli.options.letters import Letters
-from sojourn.cli.options.policy import read_choice
 from sojourn.errors import BadFile, EngineError
 from sojourn.plan import Plan
-from sojourn.report.prometheus import Metrics, exposition
+from sojourn.report.prometheus import serve_metrics
 from sojourn.report.terminal.status import status_view
 from sojourn.service.claim import Claim
 from sojourn.service.logs import Tail
 from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
-from sojourn.service.status import LatestDecisions, Measured, status
-from sojourn.service.status_json import from_json, to_json
+from sojourn.service.status import LatestDecisions, Measured, from_json, status, to_json
 from sojourn.service.supervisor import Supervisor
 
 VLD = sj.read_topology(Path(__file__).parents[3] / "examples" / "vld.yaml")
@@ -49,6 +48,14 @@ def own(places):
 
 def run(*arguments):
     return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def scraped(told):
+    with (
+        serve_metrics(0, lambda: told) as server,
+        urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/metrics") as answered,
+    ):
+        return answered.read().decode()
 
 
 def said(*arguments):
@@ -201,7 +208,7 @@ def test_of_several_one_is_named(tmp_path, vld):
     with listening(tmp_path, "votes") as votes:
         done = run("pause")
         assert done.exit_code == 2
-        assert "2 applications run: vld, votes; choose one: --app vld" in done.stderr
+        assert "2 applications are running: vld, votes; choose one: --app vld" in done.stderr
         said("pause", "--app", "votes")
         assert (vld.mode.name, votes.mode.name) == ("active", "paused")
 
@@ -278,7 +285,7 @@ def test_in_a_terminal_top_goes_on_until_it_is_interrupted(vld, monkeypatch):
             raise KeyboardInterrupt
         vld.scale({"match": 10 + len(waits)})
 
-    monkeypatch.setattr(import_module("sojourn.cli.top"), "sleep", wait)
+    monkeypatch.setattr(import_module("sojourn.report.terminal.status"), "sleep", wait)
     printed = said("top")
     assert waits == [1.0] * 3
     assert printed.count("sends to") >= 3
@@ -291,7 +298,7 @@ def test_top_ends_with_the_application(tmp_path, monkeypatch):
     with ExitStack() as running:
         running.enter_context(listening(tmp_path))
         monkeypatch.setattr(
-            import_module("sojourn.cli.top"), "sleep", lambda _s: running.close()
+            import_module("sojourn.report.terminal.status"), "sleep", lambda _s: running.close()
         )
         assert said("top").endswith("vld has ended\n")
 
@@ -299,7 +306,7 @@ def test_top_ends_with_the_application(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("terminal", "vld")
 def test_top_that_is_refused_says_so(places, monkeypatch):
     monkeypatch.setattr(
-        import_module("sojourn.cli.top"),
+        import_module("sojourn.report.terminal.status"),
         "sleep",
         lambda _s: (places / "vld" / "token").write_text("not it"),
     )
@@ -493,7 +500,7 @@ def test_what_somebody_should_know_is_listed_and_measured(vld, monkeypatch):
     ]
     assert "no number of processors reaches mean ≤ 1 s" in listed[0]["notices"][2]
     assert "warnings" in said("ps")
-    text = exposition(status(vld))
+    text = scraped(status(vld))
     assert 'sojourn_no_broker_seconds{app="vld"} 65.0\n' in text
     assert 'sojourn_target_reachable{app="vld"} 0.0\n' in text
     assert 'sojourn_processors_most{app="vld"} 25.0\n' in text
@@ -505,7 +512,7 @@ LINE = re.compile(r'sojourn_[a-z_0-9]+\{(\w+="([^"\\\n]|\\.)*",?)+\} [-+.e\d]+')
 
 
 def test_prometheus_gets_what_is_measured(vld):
-    text = exposition(status(vld))
+    text = scraped(status(vld))
     values = [line for line in text.splitlines() if not line.startswith("#")]
     assert all(LINE.fullmatch(line) for line in values), values
     k = vld.engine.plan.allocation["match"]
@@ -521,20 +528,20 @@ def test_prometheus_gets_what_is_measured(vld):
 
 def test_what_is_not_known_is_left_out_and_names_are_escaped(vld):
     unknown = Measured(at_s=0.0, percentiles_s={"p95": None})
-    text = exposition(replace(status(vld), name='a"b\\c\nd', changes=1, measured=unknown))
+    text = scraped(replace(status(vld), name='a"b\\c\nd', changes=1, measured=unknown))
     assert 'sojourn_changes_total{app="a\\"b\\\\c\\nd"} 1.0' in text.splitlines()
     assert "sojourn_time_seconds" not in text
 
 
 def test_metrics_are_served_on_this_machine_alone(vld):
-    with Metrics(0, lambda: status(vld)) as metrics:
-        address = f"http://127.0.0.1:{metrics.port}"
+    with serve_metrics(0, lambda: status(vld)) as server:
+        address = f"http://127.0.0.1:{server.server_port}"
         with urllib.request.urlopen(f"{address}/metrics") as answered:
             assert answered.headers["Content-Type"].startswith("text/plain; version=0.0.4")
             assert "sojourn_processors" in answered.read().decode()
         with pytest.raises(HTTPError, match="there is only /metrics"):
             urllib.request.urlopen(f"{address}/etc/passwd")
-        assert metrics._server.server_address[0] == "127.0.0.1"  # noqa: SLF001
+        assert server.server_address[0] == "127.0.0.1"
 
 
 def test_a_port_that_is_taken_is_named():
@@ -544,7 +551,7 @@ def test_a_port_that_is_taken_is_named():
         port = taken.getsockname()[1]
         with (
             pytest.raises(EngineError, match=f"port {port} for Prometheus .* --prometheus"),
-            Metrics(port, lambda: None),
+            serve_metrics(port, lambda: None),
         ):
             pass
 
@@ -552,9 +559,9 @@ def test_a_port_that_is_taken_is_named():
 def test_while_one_asks_another_is_answered(vld):
     """A browser that opens a connection and says nothing must not keep Prometheus waiting."""
     with (
-        Metrics(0, lambda: status(vld)) as metrics,
-        socket.create_connection(("127.0.0.1", metrics.port)),
-        urllib.request.urlopen(f"http://127.0.0.1:{metrics.port}/") as answered,
+        serve_metrics(0, lambda: status(vld)) as server,
+        socket.create_connection(("127.0.0.1", server.server_port)),
+        urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/") as answered,
     ):
         assert answered.status == 200
         assert threading.active_count() > 2

@@ -167,7 +167,8 @@ def test_allocations_are_compared_in_every_row(name):
 @pytest.mark.parametrize("name", ["drs15-fig9", "drs17-fig8"])
 def test_sub_optimal_starts_are_re_balanced(name):
     described = experiment(name)
-    outcome = replace(described, starts=described.starts[:1], minutes=18).run(BENCH)
+    schedule = replace(described.schedule, minutes=18)
+    outcome = replace(described, starts=described.starts[:1], schedule=schedule).run(BENCH)
     assert outcome.verdicts[0].holds, outcome.verdicts[0]
     assert len(outcome.table.rows) == 3 * 18
 
@@ -181,7 +182,9 @@ def test_a_day_of_figure_9_goes_up_and_down_again():
 
 
 def test_a_day_of_figure_9_answers_each_change():
-    outcome = replace(experiment("drs17-fig9a"), days=1, minutes=37).run(BENCH)
+    described = experiment("drs17-fig9a")
+    schedule = replace(described.schedule, minutes=37)
+    outcome = replace(described, days=1, schedule=schedule).run(BENCH)
     assert len(outcome.verdicts) == 7
     assert outcome.verdicts[0].holds, outcome.verdicts[0]
 

@@ -9,10 +9,10 @@ from sojourn.act.policy.drs import Drs
 from sojourn.act.policy.drs.caution import Caution
 from sojourn.decide.target import Target
 from sojourn.experiments.application import VLD
-from sojourn.experiments.bench import Conditions
+from sojourn.experiments.bench import Bench, Conditions
 from sojourn.experiments.on_simulator import simulated
 from sojourn.experiments.published_drs import Minutes, published
-from sojourn.experiments.timeline import watch
+from sojourn.experiments.timeline import Schedule, watch
 from sojourn.knowledge import Knowledge
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observation import Observation
@@ -52,15 +52,9 @@ def test_what_cannot_be_used_stays_so(seen):
 
 
 def test_passive_until_it_may_act_and_then_at_once():
-    workload = VLD.workload(600, 1)
-    run = watch(
-        simulated(Conditions(workload=workload, seed=1)),
-        VLD,
-        VLD.allocation(8, 12, 2),
-        published(Goal(most=22, model="mmk"), smooth=Minutes(6)),
-        minutes=6,
-        active_from=4,
-    )
+    policy = published(Goal(most=22, model="mmk"), smooth=Minutes(6))
+    schedule = Schedule(minutes=6, first=4)
+    run = watch(Bench(engine=simulated), VLD, (8, 12, 2), policy, schedule)
     assert [(c.minute, c.kind, c.after) for c in run.changes] == [(4.0, "move", "10:11:1")]
     assert [m.allocation for m in run.minutes] == ["8:12:2"] * 4 + ["10:11:1"] * 2
 
@@ -84,11 +78,5 @@ def test_processors_are_taken_away_only_below_t_min():
         policy = published(
             Goal(target=Target("mean", 60.0), model="mmk"), smooth=Minutes(1), low_s=t_min_s
         )
-        run = watch(
-            simulated(Conditions(workload=VLD.workload(180, 1), seed=1)),
-            VLD,
-            VLD.allocation(12, 14, 2),
-            policy,
-            minutes=1,
-        )
+        run = watch(Bench(engine=simulated), VLD, (12, 14, 2), policy, Schedule(minutes=1))
         assert [c.kind for c in run.changes] == kinds

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sojourn.experiments.application import FPD, VLD
 from sojourn.experiments.papers.drs17_fig9a import BURSTS
-from sojourn.experiments.time_scale import as_described, sped_up, sped_up_rates, write_topology
+from sojourn.experiments.time_scale import as_described, sped_up, sped_up_rates
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
 from sojourn.measure.sketch import Sketch
@@ -16,8 +16,6 @@ from sojourn.model.network import mean_s
 from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
-from sojourn.topology import Arrival, Operator, Topology
-from sojourn.topology.file import read_topology
 
 factors = st.floats(0.05, 50)
 
@@ -45,27 +43,6 @@ def test_rates_change_sooner_and_are_higher():
     rates = Rates(((0.0, 6.0), (60.0, 12.0)))
     for at_s in (0.0, 15.0, 60.0, 100.0):
         assert sped_up_rates(rates, 4).at(at_s / 4) == pytest.approx(4 * rates.at(at_s))
-
-
-@pytest.mark.parametrize(
-    "topology",
-    [
-        VLD.topology,
-        FPD.running,
-        Topology(
-            name="two",
-            arrivals=(Arrival(name="lines", per_s=3, into={"a": 0.5, "b": 0.5}, scv=0),),
-            operators=(
-                Operator(name="a", service_s=0.1, emits={"b": 0.5}, route="one_of", speed=2),
-                Operator(name="b", service_s=0.1, cpu_s=0.05, max_processors=4),
-            ),
-            cores=2.0,
-        ),
-    ],
-)
-def test_a_topology_that_is_written_is_read_as_the_same(topology, tmp_path):
-    write_topology(topology, tmp_path / "topology.json")
-    assert read_topology(tmp_path / "topology.json") == topology
 
 
 def test_every_time_is_told_as_described():

@@ -1,25 +1,25 @@
 """Verdicts are the point of an experiment, so each of them must be able to fail."""
 
+from functools import partial
+
 import pytest
 
 from sojourn.experiments import bursts, changing_load, configurations, machines, overhead
 from sojourn.experiments import rebalancing as rebalanced
-from sojourn.experiments.configurations import Compared
 from sojourn.experiments.fixed_allocation import Fixed
 from sojourn.experiments.network import falling
 from sojourn.experiments.timeline import Change, Minute, Watched
 from sojourn.measure.interval import Interval
 
 
-def compared(allocation, estimated_s, mean_s, std_s, half_width=0.01):
-    counts = {f"o{i}": int(k) for i, k in enumerate(allocation.split(":"))}
-    return Compared(
-        estimated_s=estimated_s,
-        did=Fixed(
-            allocation=counts,
-            mean=Interval(mean_s, half_width),
-            std=Interval(std_s, half_width),
-        ),
+def compared(allocation, estimated_s, mean_s, std_s, *, per_s=5, gigk_s=0.0):
+    return Fixed(
+        per_s=per_s,
+        name=allocation,
+        mean=Interval(mean_s, 0.01),
+        std=Interval(std_s, 0.01),
+        mmk_s=estimated_s,
+        gigk_s=gigk_s,
     )
 
 
@@ -46,15 +46,16 @@ def test_the_recommendation_must_be_the_papers():
 
 
 def test_the_fastest_is_faster_by_more_than_chance():
-    assert configurations.fastest("VLD", "2:1", [BEST, OTHER]).holds
-    assert not configurations.fastest("VLD", "1:2", [BEST, OTHER]).holds
+    assert configurations.least("mean", "VLD", "2:1", [BEST, OTHER]).holds
+    assert not configurations.least("mean", "VLD", "1:2", [BEST, OTHER]).holds
     unsure = compared("1:2", 1.2, 1.105, 0.8)
-    assert not configurations.fastest("VLD", "2:1", [BEST, unsure]).holds
+    assert not configurations.least("mean", "VLD", "2:1", [BEST, unsure]).holds
 
 
 def test_the_calmest_has_the_least_standard_deviation():
-    assert configurations.calmest("VLD", "2:1", [BEST, OTHER]).holds
-    assert not configurations.calmest("VLD", "2:1", [BEST, compared("1:2", 1, 2, 0.4)]).holds
+    deviation = partial(configurations.least, "standard deviation", "VLD", "2:1")
+    assert deviation([BEST, OTHER]).holds
+    assert not deviation([BEST, compared("1:2", 1, 2, 0.4)]).holds
 
 
 def test_a_lower_estimate_with_a_plainly_higher_mean_is_out_of_order():
@@ -196,23 +197,19 @@ def test_adding_processors_must_cost_more_than_removing_some():
 
 
 def bar(per_s, allocation, measured_s, mmk_s, gigk_s):
-    return bursts.Bar(
-        per_s=per_s,
-        allocation=allocation,
-        measured=Interval(measured_s, 0.01),
-        mmk_s=mmk_s,
-        gigk_s=gigk_s,
-    )
+    return compared(allocation, mmk_s, measured_s, 1, per_s=per_s, gigk_s=gigk_s)
 
 
 LOW, HIGH = bar(5, "2:4", 1.0, 0.8, 0.9), bar(6, "2:4", 1.5, 0.9, 1.6)
 
 
 def test_a_preference_is_the_least_mean_at_every_load():
-    means = {(5, "a"): 1.0, (5, "b"): 2.0, (6, "a"): 2.0, (6, "b"): 3.0}
-    assert bursts.prefers("M/M/k", "a", means).holds
-    assert not bursts.prefers("M/M/k", "b", means).holds
-    assert not bursts.prefers("M/M/k", "a", means | {(6, "b"): 1.0}).holds
+    runs = [bar(5, "a", 1, 1.0, 1), bar(5, "b", 1, 2.0, 1), bar(6, "a", 1, 2.0, 1)]
+    higher, lower = (bar(6, "b", 1, mmk_s, 1) for mmk_s in (3.0, 1.0))
+    prefers = partial(bursts.prefers, mean_s=lambda run: run.mmk_s)
+    assert prefers("M/M/k", "a", [*runs, higher]).holds
+    assert not prefers("M/M/k", "b", [*runs, higher]).holds
+    assert not prefers("M/M/k", "a", [*runs, lower]).holds
 
 
 def test_the_extended_model_is_closer_each_time_or_the_claim_does_not_hold():

@@ -1,6 +1,7 @@
 """Pulls of a chain of two operators, sound unless a test spoils them."""
 
 from dataclasses import replace
+from operator import add
 
 from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
 from sojourn.measure.sketch import Sketch
@@ -58,3 +59,13 @@ def root_report(entered=100, times_s=(0.5,) * 100, **fields):
     sketch = Sketch.of(times_s)
     made = RootReport(entered=entered, completed=len(times_s), completions=sketch, sums=sketch)
     return replace(made, **fields)
+
+
+def merged(first, later):
+    """Return two pulls, one after the other, as one."""
+    return replace(
+        first,
+        at_s=later.at_s,
+        operators=tuple(map(add, first.operators, later.operators)),
+        roots=first.roots + later.roots,
+    )

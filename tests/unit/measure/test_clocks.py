@@ -2,7 +2,7 @@
 
 import pytest
 
-from sojourn.measure.clocks import Clocks
+from sojourn.measure.clocks import ProducerClocks
 
 
 def told(clocks, lags, source="orders"):
@@ -12,7 +12,7 @@ def told(clocks, lags, source="orders"):
 
 @pytest.mark.parametrize("lag_s", [-0.2, 0.0, 0.24])
 def test_what_may_be_the_way_to_kafka_is_no_clock_that_is_off(lag_s):
-    clocks = Clocks()
+    clocks = ProducerClocks()
     told(clocks, [lag_s] * 100)
     assert clocks.behind_s("orders") == 0
     assert clocks.birth_s("orders", 7.0, (8.0, 8.2)) == 7.0
@@ -21,14 +21,14 @@ def test_what_may_be_the_way_to_kafka_is_no_clock_that_is_off(lag_s):
 
 def test_few_records_that_came_late_are_no_clock_that_is_off():
     """A producer that was away sends what it kept; most came at once."""
-    clocks = Clocks()
+    clocks = ProducerClocks()
     told(clocks, [0.05] * 60 + [30.0] * 40)
     assert clocks.behind_s("orders") == 0
     assert clocks.birth_s("orders", 7.0, (37.0, 37.2)) == 7.0
 
 
 def test_each_source_has_clocks_of_its_own():
-    clocks = Clocks()
+    clocks = ProducerClocks()
     told(clocks, [3.0] * 30)
     told(clocks, [-2.0] * 30, "returns")
     assert clocks.birth_s("orders", 7.0, None) == pytest.approx(10.0)
@@ -41,7 +41,7 @@ def test_each_source_has_clocks_of_its_own():
 
 
 def test_clocks_that_are_set_right_are_believed_again():
-    clocks = Clocks()
+    clocks = ProducerClocks()
     told(clocks, [3.0] * 100)
     told(clocks, [0.05] * 500)
     assert clocks.texts() == ()

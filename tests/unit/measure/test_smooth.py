@@ -10,7 +10,7 @@ from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observation import Moments, Observation
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.smooth import Window
-from unit.measure.pulls import CHAIN, operator, processor, pull, root_report
+from unit.measure.pulls import CHAIN, merged, operator, processor, pull, root_report
 
 ZIGZAG = (10, 14) * 20
 
@@ -108,7 +108,7 @@ def test_a_window_of_pulls_is_the_pull_of_the_window():
         for since_s, times in ((0.0, (0.1, 0.2, 0.3)), (10.0, (0.4,) * 9))
     )
     apart = Window(2)([aggregate(p, CHAIN, every_s=10) for p in (first, later)])
-    once = aggregate(first + later, CHAIN, every_s=20)
+    once = aggregate(merged(first, later), CHAIN, every_s=20)
     one, two = once.operators["split"], apart.operators["split"]
     assert two.arrivals_per_s == pytest.approx(one.arrivals_per_s)
     assert two.service_s == pytest.approx(one.service_s)
@@ -237,10 +237,6 @@ def test_smoothing_narrows_the_noise():
     one, nine = np.std(errors, axis=0)
     assert one == pytest.approx(np.sqrt(1000) / 10, rel=0.25)
     assert nine / one == pytest.approx(1 / 3, rel=0.25)
-
-
-def test_moments_fade():
-    assert Moments(4, 2.0, 1.0) * 0.5 == Moments(2, 1.0, 0.5)
 
 
 def computed(at_s, *, cpu_s, served=40, busy_cores=None, cores=2.0, bytes_per_s=None):

@@ -1,12 +1,13 @@
 """What Prometheus reads, compared with what the status says."""
 
+import urllib.request
 from dataclasses import replace
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from sojourn.decide.target import Target
 from sojourn.engine import Health
-from sojourn.report.prometheus import exposition
+from sojourn.report.prometheus import serve_metrics
 from sojourn.service.status import Measured, OperatorStatus, Status
 
 OPERATOR = OperatorStatus(
@@ -23,10 +24,18 @@ STATUS = Status(
 )  # fmt: skip
 
 
+def scraped(status):
+    with (
+        serve_metrics(0, lambda: status) as server,
+        urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/metrics") as answered,
+    ):
+        return answered.read().decode()
+
+
 def samples(status):
     return {
         (sample.name, *sample.labels.values()): sample.value
-        for family in text_string_to_metric_families(exposition(status))
+        for family in text_string_to_metric_families(scraped(status))
         for sample in family.samples
     }
 
@@ -59,11 +68,11 @@ def test_names_labels_and_values_are_those_of_the_status():
 
 
 def test_what_is_counted_is_a_counter_and_all_else_a_gauge():
-    kinds = {f.name: f.type for f in text_string_to_metric_families(exposition(STATUS))}
+    kinds = {f.name: f.type for f in text_string_to_metric_families(scraped(STATUS))}
     counted = {name.removeprefix("sojourn_") for name, k in kinds.items() if k == "counter"}
     assert counted == {"changes", "dead_letters", "replayed", "restarts", "retried"}
     assert set(kinds.values()) == {"counter", "gauge"}
 
 
 def test_before_it_has_started_nothing_is_known():
-    assert exposition(None) == ""
+    assert scraped(None) == ""

@@ -77,7 +77,10 @@ def test_leaving_it_leaves_nothing_that_could_be_used():
 
 def test_a_second_run_of_the_name_is_refused_and_told_who_has_it(places, other):
     process, _ = other
-    with pytest.raises(EngineError, match=f"words runs already, pid {process.pid};"), claim():
+    with (
+        pytest.raises(EngineError, match=f"words is already running, pid {process.pid};"),
+        claim(),
+    ):
         pass
     with claim("other"):
         pass

@@ -6,8 +6,7 @@ import pytest
 
 from sojourn.errors import BadInput, EngineError
 from sojourn.service.requests import answer
-from sojourn.service.status import status
-from sojourn.service.status_json import to_json
+from sojourn.service.status import status, to_json
 from sojourn.simulate.real_time import RealTimeSimulator
 from supervised import Jump, begun
 

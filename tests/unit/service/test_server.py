@@ -188,7 +188,9 @@ def test_where_none_runs_it_says_how_to_start_one():
 @pytest.mark.usefixtures("app")
 def test_of_several_one_has_to_be_named():
     with claimed("votes") as held, Server(held.socket, held.token, echo):
-        with pytest.raises(BadInput, match=r"2 .* run: votes, words; choose one: --app votes"):
+        with pytest.raises(
+            BadInput, match="2 applications are running: votes, words; choose one: --app votes"
+        ):
             find()
         assert find("votes")[1].name == "votes"
         with pytest.raises(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import sojourn as sj
 from processes import started
 from sojourn.errors import BadAllocation, BadFile, EngineError
-from sojourn.service.first_plan import first_allocation, first_topology
+from sojourn.service.first_plan import first_plan, first_topology
 from sojourn.service.state_folder import StateFolder
 from sojourn.spark.state_lock import StateLock
 from sojourn.topology import Arrival, Operator, Topology
@@ -164,23 +164,23 @@ def test_what_spark_runs_itself_keeps_its_processors(words):
 
 def test_it_starts_with_what_is_asked_for_and_else_the_fewest(words):
     topology = first_topology(words, {})
-    fewest = first_allocation(topology, {}, None)
-    assert fewest.processors == {"split": 2, "check": 1, "count": 1}
-    asked = first_allocation(topology, {"check": 3}, 6)
-    assert asked.processors == {"split": 2, "check": 3, "count": 1}
-    assert asked.said == "check=3 (--start); split=2, count=1 (min_processors)"
+    fewest = first_plan(topology, {}, None)
+    assert fewest.allocation == {"split": 2, "check": 1, "count": 1}
+    asked = first_plan(topology, {"check": 3}, 6)
+    assert asked.allocation == {"split": 2, "check": 3, "count": 1}
+    assert asked.reason == "check=3 (--start); split=2, count=1 (min_processors)"
     with pytest.raises(BadAllocation, match="max_processors, 4"):
-        first_allocation(topology, {"check": 5}, None)
+        first_plan(topology, {"check": 5}, None)
     with pytest.raises(BadAllocation, match="6 processors in all is above the maximum, 5"):
-        first_allocation(topology, {"check": 3}, 5)
+        first_plan(topology, {"check": 3}, 5)
 
 
 def test_what_operators_had_last_is_kept_within_the_bounds_of_now(words):
     topology = first_topology(words, {})
     last = {"split": 1, "check": 9, "count": 3, "gone": 7}
-    begun = first_allocation(topology, {}, None, last)
-    assert begun.processors == {"split": 2, "check": 4, "count": 1}
-    assert begun.said == (
+    begun = first_plan(topology, {}, None, last)
+    assert begun.allocation == {"split": 2, "check": 4, "count": 1}
+    assert begun.reason == (
         "split=2, check=4, count=1 (as in the last run, within the current bounds)"
     )
 
@@ -200,7 +200,7 @@ def test_what_is_begun_with_never_breaks_a_bound(last, asked, most):
             Operator(name="c", service_s=0.1, max_processors=5),
         ),
     )
-    begun = first_allocation(topology, asked, most, last).processors
+    begun = first_plan(topology, asked, most, last).allocation
     assert begun | asked == begun
     assert list(begun) == ["a", "b", "c"]
     assert all(

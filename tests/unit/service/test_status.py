@@ -8,8 +8,7 @@ from live_engine import LiveSimulator
 from sojourn.act.policy.static import Static
 from sojourn.engine import Health
 from sojourn.errors import EngineError
-from sojourn.service.status import LatestDecisions, status
-from sojourn.service.status_json import from_json, to_json
+from sojourn.service.status import LatestDecisions, from_json, status, to_json
 from supervised import Jump, begun, turned
 
 

@@ -10,16 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sojourn.errors import (
-    BadBounds,
+    BadField,
     BadFile,
     BadName,
     BadNumber,
-    BadShares,
     BadTopology,
-    MissingField,
     NoArrivals,
     SojournError,
-    UnknownField,
     UnknownOperator,
     UnstableLoop,
     WrongType,
@@ -178,7 +175,7 @@ def test_numbers_are_those_of_yaml_1_2(written, number):
 )
 def test_what_only_yaml_1_1_takes_for_a_number_or_a_truth_is_text(written):
     error = refusal(small(per_s=written), WrongType)
-    assert error.value == written.strip("'")
+    assert error.problem.startswith(repr(written.strip("'")))
 
 
 @pytest.mark.parametrize("written", ["true", "False", "null", "~", ""])
@@ -216,7 +213,7 @@ def test_a_name_that_yaml_takes_for_something_else_needs_quotes(name):
 def test_a_list_is_no_name(key):
     error = refusal(f"format: 1\n? {key}\n: 1\n", BadName)
     assert error.source == "topology:2"
-    assert isinstance(error.value, list | dict)
+    assert error.problem.startswith(("[", "{"))
 
 
 def test_an_alias_stands_for_what_it_names():
@@ -236,13 +233,13 @@ operators:
 # What is refused, where, and the way out
 
 WRONG = [
-    (2, "name: vld\ntitle: x", UnknownField, "title", 3),
-    (8, "    svc: 0.5", UnknownField, "arrivals.replays.svc", 8),
-    (22, "    service_s: 0.02\n    gpu: 1", UnknownField, "operators.aggregate.gpu", 23),
-    (2, "", MissingField, "name", None),
-    (4, "  frames: {into: extract}", MissingField, "arrivals.frames", 4),
-    (22, "    scv: 1", UnknownField, "operators.aggregate.scv", 22),
-    (22, "    service_scv: 1", MissingField, "operators.aggregate", 21),
+    (2, "name: vld\ntitle: x", BadField, "title", 3),
+    (8, "    svc: 0.5", BadField, "arrivals.replays.svc", 8),
+    (22, "    service_s: 0.02\n    gpu: 1", BadField, "operators.aggregate.gpu", 23),
+    (2, "", BadField, "name", None),
+    (4, "  frames: {into: extract}", BadField, "arrivals.frames", 4),
+    (22, "    scv: 1", BadField, "operators.aggregate.scv", 22),
+    (22, "    service_scv: 1", BadField, "operators.aggregate", 21),
     (1, "format: 2", WrongType, "format", 1),
     (1, "format: true", WrongType, "format", 1),
     (1, "format: [1]", WrongType, "format", 1),
@@ -263,9 +260,9 @@ WRONG = [
     (13, "    emits: {match: 1, match: 1}", BadName, "operators.extract.emits.match", 13),
     (4, "  frames: {per_s: 1, into: mach}", UnknownOperator, "arrivals.frames.into.mach", 4),
     (16, "    emits: {agregate: 1}", UnknownOperator, "operators.match.emits.agregate", 16),
-    (7, "    into: {extract: 0.2, match: 0.75}", BadShares, "arrivals.replays.into", 7),
-    (16, "    emits: {aggregate: 1.1}", BadShares, "operators.match.emits", 16),
-    (24, "    max_processors: 1", BadBounds, "operators.aggregate.max_processors", 24),
+    (7, "    into: {extract: 0.2, match: 0.75}", BadNumber, "arrivals.replays.into", 7),
+    (16, "    emits: {aggregate: 1.1}", BadNumber, "operators.match.emits", 16),
+    (24, "    max_processors: 1", BadNumber, "operators.aggregate.max_processors", 24),
     (13, "    emits: {match: 10}", UnstableLoop, "operators.extract.emits", 13),
 ]
 
@@ -319,18 +316,18 @@ def test_json_is_refused_with_file_place_and_the_way_out(tmp_path):
     [("servce_s", "service_s"), ("emit", "emits"), ("max_processor", "max_processors")],
 )
 def test_a_misspelt_field_is_answered_with_the_right_one(slip, meant):
-    error = refusal(small(**{slip: 1}), UnknownField)
+    error = refusal(small(**{slip: 1}), BadField)
     assert error.way_out == f"did you mean {meant}?"
-    assert error.value == slip
+    assert error.problem == f"unknown field {slip!r}"
 
 
 def test_an_unheard_of_field_is_answered_with_all_there_are():
-    error = refusal(small(gpu="true"), UnknownField)
+    error = refusal(small(gpu="true"), BadField)
     assert error.way_out.startswith("fields are service_s, service_scv, emits")
 
 
 def test_the_name_of_a_record_is_not_a_field():
-    assert refusal(small(name="other"), UnknownField).place == "operators.count.name"
+    assert refusal(small(name="other"), BadField).place == "operators.count.name"
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", "---\n", "null", "~"])
@@ -426,7 +423,7 @@ def test_half_a_surrogate_pair_is_no_name():
     """It could not be printed: not in a table, not even in this error."""
     text = json.dumps(document(VLD)).replace("frames", r"\ud800")
     error = refusal(text, BadName)
-    assert error.value == "\ud800"
+    assert error.problem.startswith(repr("\ud800"))
     assert str(error).encode()
 
 
@@ -619,4 +616,4 @@ def test_cores_and_what_computes_are_read():
 def test_a_slip_in_cores_names_its_line():
     error = refusal(small() + "cores: none\n", WrongType, source="a.yaml")
     assert str(error).endswith("cores: 'none' is not a number; write 0 or more")
-    assert refusal(small() + "core: 2\n", UnknownField).way_out == "did you mean cores?"
+    assert refusal(small() + "core: 2\n", BadField).way_out == "did you mean cores?"

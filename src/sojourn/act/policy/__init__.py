@@ -6,7 +6,7 @@ from typing import Any, cast
 from sojourn import registry
 from sojourn.act.policy.base import Policy, PolicyContext
 from sojourn.decide.target import Target
-from sojourn.errors import BadInput, UnknownPolicy
+from sojourn.errors import BadInput
 
 __all__ = ["DEFAULT", "Policy", "PolicyContext", "names", "policy"]
 
@@ -33,10 +33,10 @@ def policy(
     """Return the policy called *name* with its defaults, or one from outside: `ours.calm:Calm`.
 
     Outside it is what makes a policy of `PolicyContext`, or a module in which that is called
-    `policy`. Raise `UnknownPolicy` if there is none of that name, and a `BadInput` if it is no
+    `policy`. Raise `UnknownName` if there is none of that name, and a `BadInput` if it is no
     policy.
     """
-    found: Any = registry.find(__name__, name, UnknownPolicy)
+    found: Any = registry.find(__name__, "policy", name)
     make = getattr(found, "policy", None) if isinstance(found, ModuleType) else found
     context = PolicyContext(target=target, most=most, every_s=every_s, pauses=pauses)
     made = make(context) if callable(make) else None

@@ -3,7 +3,7 @@
 A policy is a frozen dataclass in a file of its own, and `policy(context)` in that file makes
 it. Its options are those of its fields that have a meaning (`sojourn.act.options`):
 
-    utilisation: Annotated[float, "the part of the time that processors should be busy"] = 0.7
+    utilisation: Annotated[float, "target utilisation of processors"] = 0.7
 """
 
 from dataclasses import dataclass
@@ -44,4 +44,3 @@ class Policy(Protocol):
 
     def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return what there should be from now on."""
-        ...

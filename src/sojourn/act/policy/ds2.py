@@ -31,20 +31,18 @@ def policy(context: PolicyContext, /) -> "Ds2":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ds2:
-    """Gives each operator the processors its rate takes.
+    """Gives each operator the processors that its measured rate requires.
 
     One processor less at an operator is no reason for a change by itself.
     """
 
     most: int | None = None
-    scaling_factor: Annotated[float, "part of the processors that is given on top"] = 0.0
-    warm_up: Annotated[int, "observations after a change that are not used"] = 1
+    scaling_factor: Annotated[float, "extra processors, as a fraction"] = 0.0
+    warm_up: Annotated[int, "observations ignored after a change"] = 1
     # as in the published code, the last of them counts
-    activation: Annotated[int, "observations evaluated before the next change"] = 1
+    activation: Annotated[int, "observations required before the next change"] = 1
     target_rate_ratio: Annotated[
-        float,
-        "where no operator is to grow, and yet so many times as much arrives as completes, all "
-        "grow by that",
+        float, "ratio of arrivals to completions above which all grow if none has to"
     ] = inf
 
     def __post_init__(self) -> None:

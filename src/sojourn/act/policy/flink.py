@@ -16,12 +16,13 @@ are averaged. Memory, quotas, partitions and useless changes are not looked at.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from itertools import takewhile
 from math import inf
 from statistics import fmean
 from typing import Annotated, NamedTuple
 
+from sojourn.act.options import options
 from sojourn.act.policy.base import PolicyContext
 from sojourn.act.ration import bounded
 from sojourn.act.recommendation import Recommended, demand, held, listed, recommended, whole
@@ -31,7 +32,7 @@ from sojourn.measure.observation import Observation
 from sojourn.measure.smooth import Window
 from sojourn.topology.traffic import rates
 
-__all__ = ["Flink", "FlinkSettings", "policy"]
+__all__ = ["Flink", "policy"]
 
 # Times add up to those of the clock but for the last digits.
 _ROUNDING_S = 1e-6
@@ -43,69 +44,50 @@ def policy(context: PolicyContext, /) -> "Flink":
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlinkSettings:
-    """The published options, with the published defaults."""
+class Flink:
+    """Keeps operators near a target utilisation, and changes them rarely."""
 
+    most: int | None = None
+    # The published options, each below its published name, with the published defaults.
     # utilization.target
-    utilisation: Annotated[float, "part of the time that an operator should be busy"] = 0.7
+    utilisation: Annotated[float, "target utilisation of an operator"] = 0.7
     # target.utilization.boundary
-    boundary: Annotated[float, "how far from it an operator may be without a change"] = 0.3
+    boundary: Annotated[float, "allowed deviation from the target utilisation"] = 0.3
     # catch-up.duration
-    catch_up_s: Annotated[
-        float, "time in which lag is worked off; with 0 it does not count"
-    ] = 1800.0
+    catch_up_s: Annotated[float, "time to clear lag; 0 ignores lag"] = 1800.0
     # restart.time
-    restart_s: Annotated[float, "how long a change is expected to stop everything"] = 300.0
+    restart_s: Annotated[float, "expected restart time of a change"] = 300.0
     # restart.time-tracking.enabled
-    track_restarts: Annotated[bool, "the longest measured stop counts instead of that"] = False
+    track_restarts: Annotated[bool, "use the longest measured restart time instead"] = False
     # restart.time-tracking.limit
-    longest_restart_s: Annotated[float, "no measured stop counts for more"] = 900.0
+    longest_restart_s: Annotated[float, "upper limit for a measured restart time"] = 900.0
     # metrics.window
-    window_s: Annotated[float, "time over which is averaged what is measured"] = 900.0
+    window_s: Annotated[float, "time over which measurements are averaged"] = 900.0
     # stabilization.interval
-    stabilisation_s: Annotated[float, "after a change nothing is measured for this time"] = (
-        300.0
-    )
+    stabilisation_s: Annotated[float, "time after a change without measurements"] = 300.0
     # scale-down.interval
-    scale_down_s: Annotated[float, "how long fewer must be recommended without a break"] = (
-        3600.0
-    )
+    scale_down_s: Annotated[float, "time for which fewer must be recommended"] = 3600.0
     # scale-down.max-factor
-    most_down: Annotated[float, "part of its processors that an operator may lose at once"] = (
-        0.6
-    )
+    most_down: Annotated[float, "fraction of its processors an operator may lose"] = 0.6
     # scale-up.max-factor
-    most_up: Annotated[float, "how many times its processors it may get on top"] = 100_000.0
+    most_up: Annotated[float, "multiple of its processors an operator may gain"] = 100_000.0
     # vertex.min-parallelism
-    fewest: Annotated[int, "processors of an operator at least"] = 1
+    fewest: Annotated[int, "minimum processors of an operator"] = 1
     # vertex.max-parallelism
-    largest: Annotated[int, "processors of an operator at most"] = 200
+    largest: Annotated[int, "maximum processors of an operator"] = 200
     # backlog-processing.lag-threshold
-    backlog_s: Annotated[float, "with more lag than this nothing is too many"] = 300.0
+    backlog_s: Annotated[float, "lag above which nothing is scaled down"] = 300.0
     # observed-true-processing-rate.lag-threshold
-    observed_lag_s: Annotated[float, "with more lag the served rate may be the capacity"] = 30.0
+    observed_lag_s: Annotated[float, "lag above which the served rate is the capacity"] = 30.0
     # observed-true-processing-rate.switch-threshold
-    observed_switch: Annotated[
-        float, "it is, if service times say this part more than is served"
-    ] = 0.15
+    observed_switch: Annotated[float, "if that is lower by this fraction than computed"] = 0.15
     # observed-true-processing-rate.min-observations
-    observed_least: Annotated[int, "after so many observations with such a lag"] = 2
-
-    @property
-    def upper(self) -> float:
-        """The utilisation above which an operator has too few processors."""
-        return min(1.0, self.utilisation + self.boundary)
-
-    @property
-    def lower(self) -> float:
-        """The utilisation below which it has too many."""
-        return max(0.0, self.utilisation - self.boundary)
+    observed_least: Annotated[int, "observations with such a lag that this requires"] = 2
 
     def __post_init__(self) -> None:
-        for option in fields(self):
-            value = getattr(self, option.name)
-            if not 0 <= value < inf:
-                raise BadInput(f"flink: {option.name} is {value}; write 0 or more")
+        for name, option in options(self).items():
+            if not 0 <= getattr(self, name) < inf:
+                raise BadInput(f"flink: {name} is {option.value}; write 0 or more")
         for name in ("utilisation", "most_down"):
             if not 0 < getattr(self, name) <= 1:
                 raise BadInput(f"flink: {name} is {getattr(self, name)}; write a part of 1")
@@ -115,19 +97,11 @@ class FlinkSettings:
                 "the smaller number first"
             )
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flink:
-    """Keeps operators busy for a part of their time, and changes them seldom."""
-
-    most: int | None = None
-    settings: FlinkSettings = field(default_factory=FlinkSettings)
-
     def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return what operators should have, once one of them is out of bounds."""
         if knowledge.seen is None or not knowledge.seen.usable:
             return held(knowledge)
-        turn, before = _Turn(self.settings, knowledge), dict(knowledge.allocation)
+        turn, before = _Turn(self, knowledge), dict(knowledge.allocation)
         wanted = bounded(knowledge.topology, {n: turn.right(n) for n in before})
         now = Recommended(
             knowledge=knowledge, wanted=wanted, offered=turn.offered, most=self.most
@@ -136,8 +110,8 @@ class Flink:
         if knowledge.at_s < turn.ready_s - _ROUNDING_S:
             return now.hold(
                 f"{used}; no decision before {turn.ready_s:g} s: a change needs "
-                f"{self.settings.stabilisation_s:g} s to stabilise, then "
-                f"{self.settings.window_s:g} s are measured"
+                f"{self.stabilisation_s:g} s to stabilise, then "
+                f"{self.window_s:g} s are measured"
             )
         asked = {name: turn.asked(name, wanted[name]) for name in before}
         after = {name: ask.processors for name, ask in asked.items()}
@@ -163,7 +137,7 @@ class _Turn:
     *offered* are the processors busy with what arrives. No change is told before *ready_s*.
     """
 
-    def __init__(self, settings: FlinkSettings, knowledge: Knowledge) -> None:
+    def __init__(self, settings: Flink, knowledge: Knowledge) -> None:
         self._settings, self._knowledge = settings, knowledge
         settled_s = knowledge.changed_at_s + knowledge.pause_s + settings.stabilisation_s
         self.ready_s = settled_s + settings.window_s
@@ -224,12 +198,13 @@ class _Turn:
             yield _Ask(past.at_s, (past.wanted or {}).get(name, k), too_many)
 
     def _too_few(self, name: str) -> bool:
-        upper = 1.0 if self._behind else self._settings.upper
+        settings = self._settings
+        upper = 1.0 if self._behind else min(1.0, settings.utilisation + settings.boundary)
         needed = self._lag[name] + self.offered[name] / upper
         return needed > self._knowledge.allocation[name]
 
     def _too_many(self, processors: int, offered: float, lag: float = 0.0) -> bool:
-        lower = self._settings.lower
+        lower = self._settings.utilisation - self._settings.boundary
         return lower > 0 and processors > lag + offered * (1 / lower + self._restart)
 
 
@@ -240,11 +215,7 @@ def _since(knowledge: Knowledge, since_s: float) -> Sequence[Observation]:
 
 
 def _observed_s(
-    settings: FlinkSettings,
-    service_s: float,
-    processors: int,
-    name: str,
-    window: Sequence[Observation],
+    settings: Flink, service_s: float, processors: int, name: str, window: Sequence[Observation]
 ) -> float:
     """Return the time of a record, by what was served if that is plainly less in a lag."""
     served_per_s = [
@@ -260,7 +231,7 @@ def _observed_s(
     return observed_s if observed_s > service_s * (1 + settings.observed_switch) else service_s
 
 
-def _restart_s(settings: FlinkSettings, knowledge: Knowledge) -> float:
+def _restart_s(settings: Flink, knowledge: Knowledge) -> float:
     pauses_s = [e.cost.pause_s for e in knowledge.episodes if e.cost is not None]
     if settings.track_restarts and pauses_s:
         return min(max(pauses_s), settings.longest_restart_s)

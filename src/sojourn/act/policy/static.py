@@ -15,7 +15,7 @@ def policy(_context: PolicyContext, /) -> "Static":
 
 @dataclass(frozen=True, slots=True)
 class Static:
-    """Changes nothing, ever."""
+    """Never changes the allocation."""
 
     def __call__(self, knowledge: Knowledge, /) -> Wish:
         """Return that nothing is done."""

@@ -30,15 +30,15 @@ def policy(context: PolicyContext, /) -> "Threshold":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """Wants as many processors as would be busy for a part of the time."""
+    """Keeps processors near a target utilisation."""
 
     most: int | None = None
-    utilisation: Annotated[float, "part of the time that processors should be busy"] = 0.7
-    tolerance: Annotated[float, "part by which it may be off without a change"] = 0.1
-    down_s: Annotated[float, "of what was wanted in this time the most is kept"] = 300.0
-    up_period_s: Annotated[float, "time for which growth is limited"] = 15.0
-    up_times: Annotated[float, "how many times its processors an operator may have then"] = 2.0
-    up_by: Annotated[int, "or by how many it may grow, if that is more"] = 4
+    utilisation: Annotated[float, "target utilisation of processors"] = 0.7
+    tolerance: Annotated[float, "relative deviation from it without a change"] = 0.1
+    down_s: Annotated[float, "time over which the highest recommendation is kept"] = 300.0
+    up_period_s: Annotated[float, "period in which scale-up is limited"] = 15.0
+    up_times: Annotated[float, "maximum multiple of its processors in a period"] = 2.0
+    up_by: Annotated[int, "maximum number of processors added in a period, if that is more"] = 4
 
     def __post_init__(self) -> None:
         if not 0 < self.utilisation <= 1:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from sojourn.cli.options.group import Group
 from sojourn.decide.nodes import Nodes
@@ -18,18 +18,13 @@ __all__ = [
     "read_allocation",
 ]
 
-AllocationOption = Annotated[
-    str | None,
-    typer.Option(metavar="OP=K,…", help="Processors per operator: extract=10,match=11."),
-]
-RequiredAllocationOption = Annotated[
-    str, typer.Option(metavar="OP=K,…", help="Processors per operator: extract=10,match=11.")
-]
+_ALLOCATION = Option(metavar="OP=K,…", help="Processors per operator: extract=10,match=11.")
+AllocationOption = Annotated[str | None, _ALLOCATION]
+RequiredAllocationOption = Annotated[str, _ALLOCATION]
 ProcessorsOption = Annotated[
-    int | None,
-    typer.Option(help="Number of processors; with a target, the maximum."),
+    int | None, Option(help="Number of processors; with a target, the maximum.")
 ]
-MostOption = Annotated[int | None, typer.Option(min=1, help="Maximum number of processors.")]
+MostOption = Annotated[int | None, Option(min=1, help="Maximum number of processors.")]
 
 
 def read_allocation(text: str) -> dict[str, int]:
@@ -53,11 +48,9 @@ def read_allocation(text: str) -> dict[str, int]:
 def _read_nodes(
     *,
     slots_per_node: Annotated[
-        int | None, typer.Option(help="Processors per node; whole nodes are allocated.")
+        int | None, Option(help="Processors per node; whole nodes are allocated.")
     ] = None,
-    reserved: Annotated[
-        int, typer.Option(help="Slots that are used otherwise, over all nodes.")
-    ] = 0,
+    reserved: Annotated[int, Option(help="Slots that are used otherwise, over all nodes.")] = 0,
 ) -> Nodes | None:
     """Return the size of nodes; None if processors are allocated one by one."""
     if slots_per_node is None and reserved:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from sojourn.cli.options.completion import applications
 
@@ -10,7 +10,7 @@ __all__ = ["AppOption"]
 
 AppOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--app",
         metavar="NAME",
         help="Application name; needed only if several run.",

@@ -1,6 +1,6 @@
 """Shell completion of names that are known only at run time."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -8,15 +8,14 @@ import typer
 
 from sojourn.act.policy import names as policy_names
 from sojourn.errors import SojournError
-from sojourn.model.station import names as model_names
-from sojourn.service.client import ask
+from sojourn.service.client import ask_status
 from sojourn.service.entry import find, running
 from sojourn.service.folders import state_folder
 
 __all__ = [
     "applications",
+    "completing",
     "histories",
-    "models",
     "operators",
     "operators_to_scale",
     "operators_with_logs",
@@ -28,28 +27,34 @@ __all__ = [
 _FILES = (".yaml", ".yml", ".json")
 
 
-def applications(incomplete: str) -> list[str]:
-    """Complete running applications."""
-    with suppress(SojournError, OSError):
-        return _beginning(incomplete, running())
-    return []
+def completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return the completion of *names*; there are none if they cannot be found out."""
+
+    def complete(incomplete: str) -> list[str]:
+        with suppress(SojournError, OSError):
+            return [name for name in names() if name.startswith(incomplete)]
+        return []
+
+    return complete
 
 
-def histories(incomplete: str) -> list[str]:
-    """Complete applications that run, or have run here."""
-    with suppress(SojournError, OSError):
-        ran = (path.parent.name for path in sorted(state_folder("").glob("*/history")))
-        return _beginning(incomplete, dict.fromkeys([*running(), *ran]))
-    return []
+def _with_history() -> Iterable[str]:
+    ran = (path.parent.name for path in sorted(state_folder("").glob("*/history")))
+    return dict.fromkeys([*running(), *ran])
+
+
+applications = completing(running)
+histories = completing(_with_history)
+policies = completing(policy_names)
 
 
 def operators(ctx: typer.Context, incomplete: str) -> list[str]:
     """Complete operators of the running application."""
-    with suppress(SojournError, OSError):
-        folder, entry = find(ctx.params.get("app"))
-        known = ask(folder, entry, {"ask": "status"}).get("operators", {})
-        return _beginning(incomplete, known)
-    return []
+
+    def known() -> Iterable[str]:
+        return ask_status(*find(ctx.params.get("app"))).operators
+
+    return completing(known)(incomplete)
 
 
 def operators_to_scale(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -60,16 +65,13 @@ def operators_to_scale(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def operators_with_logs(ctx: typer.Context, incomplete: str) -> list[str]:
     """Complete operators that have a log."""
-    with suppress(SojournError, OSError):
+
+    def known() -> Iterable[str]:
         state = ctx.params.get("state")
         folder = Path(find(ctx.params.get("app"))[1].logs) if state is None else state / "logs"
-        return _beginning(incomplete, (path.stem for path in sorted(folder.glob("*.log"))))
-    return []
+        return (path.stem for path in sorted(folder.glob("*.log")))
 
-
-def policies(incomplete: str) -> list[str]:
-    """Complete policies."""
-    return _beginning(incomplete, policy_names())
+    return completing(known)(incomplete)
 
 
 def policy_list(incomplete: str) -> list[str]:
@@ -79,11 +81,6 @@ def policy_list(incomplete: str) -> list[str]:
     return [
         f"{before}{comma}{name}" for name in policies(last) if not comma or name not in there
     ]
-
-
-def models(incomplete: str) -> list[str]:
-    """Complete station models."""
-    return _beginning(incomplete, model_names())
 
 
 def topologies(incomplete: str) -> list[str]:
@@ -99,7 +96,3 @@ def topologies(incomplete: str) -> list[str]:
                 elif path.suffix.lower() in _FILES:
                     found.append(shown)
     return found
-
-
-def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
-    return [name for name in names if name.startswith(incomplete)]

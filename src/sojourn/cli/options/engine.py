@@ -3,8 +3,10 @@
 from typing import Annotated
 
 import typer
+from typer import Option
 
-from sojourn.cli.options.address import import_from_here
+from sojourn.app.address import import_from_here
+from sojourn.cli.options.completion import completing
 from sojourn.cli.options.group import Group, option_names
 from sojourn.cli.options.kafka import SparkEngineOptions
 from sojourn.errors import BadInput
@@ -16,20 +18,16 @@ __all__ = ["EngineOption"]
 _ONLY = {"spark": option_names(SparkEngineOptions), "simulator": ("rate",)}
 
 
-def _engines(incomplete: str) -> list[str]:
-    return [name for name in names() if name.startswith(incomplete)]
-
-
 def _read_engine(
     *,
     ctx: typer.Context,
     engine: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="NAME",
             help=f"Engine: {', '.join(names())} (in real time, without Java and Kafka), or "
             "your own: package.module:name.",
-            autocompletion=_engines,
+            autocompletion=completing(names),
         ),
     ] = "spark",
 ) -> str:

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from sojourn.cli.options.address import import_from_here
-from sojourn.cli.options.completion import models
+from sojourn.app.address import import_from_here
+from sojourn.cli.options.completion import completing
 from sojourn.cli.options.group import Group
 from sojourn.errors import BadFile
 from sojourn.model.calibration import Calibration
@@ -20,11 +20,11 @@ def _read_model(
     *,
     model: Annotated[
         str,
-        typer.Option(
+        Option(
             help=f"Station model: {', '.join(names())}, or your own: package.module:name. gigk "
             "uses the scv of arrivals and service, and equals mmk if both are 1. Operators "
             "with dispatch: round_robin always use round_robin.",
-            autocompletion=models,
+            autocompletion=completing(names),
         ),
     ] = "gigk",
 ) -> str:
@@ -41,9 +41,7 @@ def _read_calibration(
     *,
     calibration: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Correction of the model, written by `sojourn calibrate`."
-        ),
+        Option(metavar="FILE", help="Correction of the model, written by `sojourn calibrate`."),
     ] = None,
 ) -> Calibration | None:
     """Return the calibration in the file; None without a file."""

@@ -2,12 +2,11 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 __all__ = ["JsonOption", "LiveOption"]
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+JsonOption = Annotated[bool, Option("--json", help="Print JSON instead of tables.")]
 LiveOption = Annotated[
-    bool | None,
-    typer.Option("--live/--no-live", help="Draw live charts (default: on a terminal)."),
+    bool | None, Option("--live/--no-live", help="Draw live charts (default: on a terminal).")
 ]

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
-from sojourn.cli.options.duration import read_duration_s
 from sojourn.cli.options.group import Group
-from sojourn.cli.simulator import loading_simulator
 from sojourn.decide.target import Target
+from sojourn.measure.duration import read_duration_s
+from sojourn.report.terminal.progress import loading_simulator
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Workload
 from sojourn.topology import Topology
@@ -21,20 +21,16 @@ __all__ = ["EveryOption", "FasterOption", "Play", "PlayOptions", "TimesOption", 
 
 TraceOption = Annotated[
     Path,
-    typer.Option(
-        metavar="CSV",
-        help="The load: CSV with timestamp,rate. The last line is the end.",
-    ),
+    Option(metavar="CSV", help="The load: CSV with timestamp,rate. The last line is the end."),
 ]
 TimesOption = Annotated[
-    float,
-    typer.Option(metavar="FACTOR", help="Multiply the rates of the trace by this factor."),
+    float, Option(metavar="FACTOR", help="Multiply the rates of the trace by this factor.")
 ]
 FasterOption = Annotated[
-    float, typer.Option(metavar="FACTOR", help="Play the trace this many times faster.")
+    float, Option(metavar="FACTOR", help="Play the trace this many times faster.")
 ]
 EveryOption = Annotated[
-    str, typer.Option(metavar="TIME", help="Time between two turns of the loop (T_m).")
+    str, Option(metavar="TIME", help="Time between two turns of the loop (T_m).")
 ]
 
 
@@ -81,15 +77,13 @@ def _read_play(
     every: EveryOption = "10s",
     window: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="TIME", help="Windows in which the latency is compared with the target."
         ),
     ] = "60s",
     pause: Annotated[
         str,
-        typer.Option(
-            metavar="TIME", help="How long operators pause when their processors change."
-        ),
+        Option(metavar="TIME", help="How long operators pause when their processors change."),
     ] = "0s",
 ) -> Play:
     """Return what the options say."""

@@ -1,56 +1,31 @@
 """The latency target: a statistic and seconds."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
+from typer import Option
 
-from sojourn.cli.options.duration import read_duration_s
 from sojourn.cli.options.group import Group
 from sojourn.decide.target import Target
 from sojourn.errors import BadTarget
+from sojourn.measure.duration import read_duration_s
 
 __all__ = ["RequiredTargetOptions", "TargetOptions"]
 
 
+def _option(statistic: str, meaning: str) -> Any:  # noqa: ANN401 - what typer returns
+    return Option(f"--target-{statistic}", metavar="TIME", help=f"Target for the {meaning}.")
+
+
 def _read_target(
     *,
-    target_mean: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Target for the mean sojourn time: 500ms, 1.5s, 2m."),
-    ] = None,
-    target_p50: Annotated[
-        str | None,
-        typer.Option(
-            "--target-p50", metavar="TIME", help="Target for the median of completion."
-        ),
-    ] = None,
-    target_p90: Annotated[
-        str | None,
-        typer.Option(
-            "--target-p90", metavar="TIME", help="Target for the 90th percentile of completion."
-        ),
-    ] = None,
-    target_p95: Annotated[
-        str | None,
-        typer.Option(
-            "--target-p95", metavar="TIME", help="Target for the 95th percentile of completion."
-        ),
-    ] = None,
-    target_p99: Annotated[
-        str | None,
-        typer.Option(
-            "--target-p99", metavar="TIME", help="Target for the 99th percentile of completion."
-        ),
-    ] = None,
+    mean: Annotated[str | None, _option("mean", "mean sojourn time: 500ms, 1.5s, 2m")] = None,
+    p50: Annotated[str | None, _option("p50", "median of completion")] = None,
+    p90: Annotated[str | None, _option("p90", "90th percentile of completion")] = None,
+    p95: Annotated[str | None, _option("p95", "95th percentile of completion")] = None,
+    p99: Annotated[str | None, _option("p99", "99th percentile of completion")] = None,
 ) -> Target | None:
     """Return the target; None if none is given."""
-    texts = {
-        "mean": target_mean,
-        "p50": target_p50,
-        "p90": target_p90,
-        "p95": target_p95,
-        "p99": target_p99,
-    }
+    texts = {"mean": mean, "p50": p50, "p90": p90, "p95": p95, "p99": p99}
     given = {statistic: text for statistic, text in texts.items() if text is not None}
     if len(given) > 1:
         both = " and ".join(f"--target-{statistic}" for statistic in given)

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from sojourn import registry
 from sojourn.decide.place.base import Placer
-from sojourn.errors import BadInput, UnknownPlacer
+from sojourn.errors import BadInput
 
 __all__ = ["Placer", "names", "placer"]
 
@@ -23,9 +23,9 @@ def placer(name: str) -> Placer:
     """Return the placer called *name*, or one from outside: `ours.placers:spread`.
 
     Outside it is a function, or a module in which that is called `place`. Raise
-    `UnknownPlacer` if there is none, and a `BadInput` if it is no placer.
+    `UnknownName` if there is none, and a `BadInput` if it is no placer.
     """
-    found: Any = registry.find(__name__, name, UnknownPlacer)
+    found: Any = registry.find(__name__, "placer", name)
     place = getattr(found, "place", None) if isinstance(found, ModuleType) else found
     if not callable(place):
         raise BadInput(f"{name} is no placer; name a function that puts processors on nodes")

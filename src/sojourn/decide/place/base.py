@@ -19,4 +19,3 @@ class Placer(Protocol):
 
     def __call__(self, allocation: Mapping[str, int], nodes: Sequence[Node], /) -> Placement:
         """Return the processors of each operator on each node."""
-        ...

@@ -8,12 +8,12 @@ EXPERIMENT = Estimates(
     about=About(
         source="DRS-15, Fig. 7",
         claim=(
-            "Measured means rise strictly with the model's estimates. For VLD estimates are "
-            "accurate and slightly low, though its arrivals are not Poisson; for FPD they "
-            "are further off, as the network is not in the model."
+            "Measured means rise strictly with the model's estimates. For VLD the estimates "
+            "are accurate and slightly low, although arrivals are not Poisson; for FPD they "
+            "are less accurate, because the model does not include the network."
         ),
         chosen=f"As for Fig. 6. {CHOSEN}",
-        caveat="FPD's network is a fixed time per hop on the simulator.",
+        caveat="On the simulator, FPD's network is a fixed time per hop.",
     ),
     sixes=(VLD_SIX, FPD_SIX),
     strict=True,

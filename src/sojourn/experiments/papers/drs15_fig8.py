@@ -11,13 +11,13 @@ EXPERIMENT = NetworkCost(
             "the CPU time of a record grows from 0.567 to 309.1 ms."
         ),
         chosen=(
-            "30 processors, 10 for each operator, 60 % busy at all six workloads, which are "
-            "evenly spaced on the paper's logarithmic axis between its two ends; 1 ms per "
-            "hop stands in for the network."
+            "30 processors, 10 for each operator, are 60 % busy at all six workloads. The "
+            "workloads are evenly spaced on the paper's logarithmic axis, between its two "
+            "ends. The network is 1 ms per hop."
         ),
         caveat=(
             "Only meaningful on a real network: on the simulator the network is a constant "
-            "that was put in, so the curve could hardly come out otherwise."
+            "that was chosen, and the curve follows from it."
         ),
     ),
     cpu_s=(0.000567, 0.002, 0.00705, 0.0249, 0.0878, 0.3091),

@@ -10,20 +10,20 @@ EXPERIMENT = Overhead(
     about=About(
         source="DRS-15, Table II",
         claim=(
-            "Scheduling takes about a millisecond at most and grows linearly with K_max; "
-            "measuring does not depend on K_max, but on the number of tasks, which is fixed."
+            "Scheduling takes about a millisecond at most and grows linearly with K_max. "
+            "Measuring does not depend on K_max, but on the number of tasks, which is fixed."
         ),
         chosen=(
-            "VLD as for Fig. 6 at half its rate, so that 12 processors suffice. Medians of "
-            "401 calls, instead of the mean of 100,000. Linear growth is judged by "
-            "differences: from 96 to 192 about twice that from 48 to 96. Measuring is one "
-            "minute's reports of 24 tasks, which the papers' operators are cut into once and "
-            "for all."
+            "VLD as for Fig. 6 at half its rate, so that 12 processors are enough. Times are "
+            "medians of 401 calls, instead of the mean of 100,000. Growth is linear if the "
+            "difference from 96 to 192 processors is about twice that from 48 to 96. "
+            "Measuring processes the reports of 24 tasks for one minute; in the papers the "
+            "number of tasks of an operator never changes."
         ),
         caveat=(
-            "K_max is no input of measuring, so with fixed tasks nothing else could come "
-            "out. Here there are no tasks: each processor reports, and so measuring does grow "
-            "with the processors in use (last column), unlike in the papers."
+            "K_max is not an input of measuring, so with a fixed number of tasks the result "
+            "is certain. Sojourn has no tasks: each processor reports, so unlike in the "
+            "papers measuring grows with the number of processors (last column)."
         ),
     ),
     application=replace(VLD, topology=VLD.topology.scaled(0.5), frame_rates=None),

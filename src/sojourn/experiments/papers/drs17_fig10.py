@@ -19,10 +19,7 @@ def _vld(per_s: float, shortest_s: float, longest_s: float) -> Application:
             arrivals=(Arrival(name="frames", per_s=per_s, scv=scv, into="extract"),),
             operators=(
                 Operator(
-                    name="extract",
-                    service_s=0.24,
-                    service_scv=2,
-                    emits={"match": _FEATURES},
+                    name="extract", service_s=0.24, service_scv=2, emits={"match": _FEATURES}
                 ),
                 Operator(
                     name="match",
@@ -45,17 +42,18 @@ EXPERIMENT = Extended(
     about=About(
         source="DRS-17, Fig. 10",
         claim=(
-            "With 7 processors at 5 and 6 frames/s M/M/k prefers 3:3:1, but GI/G/k prefers "
-            "2:4:1, which is the faster. M/M/k underestimates, more so at 6 than at 5; "
+            "With 7 processors at 5 and 6 frames/s, M/M/k prefers 3:3:1, but GI/G/k prefers "
+            "2:4:1, which is faster. M/M/k underestimates, and more at 6 than at 5 frames/s; "
             "GI/G/k is closer."
         ),
         chosen=(
             "A frame has 8 features, which leave the extractor together and are matched one "
-            "by one: 240 ms to extract, 43.5 ms to match a feature, scv 2 both, 10 ms to "
-            "aggregate. They were searched for so that the two models disagree at both "
-            "rates. GI/G/k is given the scv of the gaps between features, most of which are "
-            "0. Gaps between frames are uniform in [1/8, 1/2] and [1/9, 1/3] s in shape, but "
-            "scaled: as printed they would make 3.2 and 4.5 frames/s, not 5 and 6."
+            "by one. Service times are 240 ms to extract and 43.5 ms to match a feature, both "
+            "with an scv of 2, and 10 ms to aggregate. They were found by a search for values "
+            "with which the two models disagree at both rates. GI/G/k gets the scv of the "
+            "gaps between features, most of which are 0. Gaps between frames are uniform, "
+            "with the shapes of [1/8, 1/2] and [1/9, 1/3] s, but scaled: the printed values "
+            "would give 3.2 and 4.5 frames/s, not 5 and 6."
         ),
     ),
     applications=(_vld(5, 1 / 8, 1 / 2), _vld(6, 1 / 9, 1 / 3)),

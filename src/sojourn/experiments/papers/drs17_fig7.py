@@ -10,8 +10,9 @@ EXPERIMENT = replace(
         first.EXPERIMENT.about,
         source="DRS-17, Fig. 7",
         claim=(
-            "Estimates and measured means are positively correlated, and agree on the best. "
-            "For VLD estimates are accurate and slightly low; for FPD they are further off."
+            "Estimates and measured means are positively correlated and agree on the best "
+            "allocation. For VLD the estimates are accurate and slightly low; for FPD they are "
+            "less accurate."
         ),
     ),
     strict=False,

@@ -3,22 +3,22 @@
 from sojourn.experiments.changing_load import Changing
 from sojourn.experiments.papers.drs17_fig9a import BURSTS, CHOSEN, PAUSES
 from sojourn.experiments.record import About
+from sojourn.experiments.timeline import Schedule
 
 EXPERIMENT = Changing(
     about=About(
         source="DRS-17, Fig. 9(b)",
         claim=(
-            "12 instead of 6 frames/s from minute 6 to minute 9: with a window of w = 6 "
-            "minutes nothing is re-allocated, with w = 3 it goes up and down again."
+            "With 12 instead of 6 frames/s from minute 6 to minute 9, nothing is re-allocated "
+            "with a window of w = 6 minutes. With w = 3 processors are added and removed "
+            "again."
         ),
         chosen=f"As for Fig. 9(a). {CHOSEN}",
     ),
     application=BURSTS,
-    changes=((0, 6), (6, 12), (9, 6)),
+    schedule=Schedule(minutes=25, changes=((0, 6), (6, 12), (9, 6)), pauses=PAUSES),
     start=(3, 5, 1),
     target_s=1.0,
     low_s=0.45,
-    minutes=25,
-    pauses=PAUSES,
     expected={6: (), 3: ("up", "down")},
 )

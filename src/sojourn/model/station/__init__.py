@@ -4,7 +4,7 @@ from functools import cache
 from typing import cast
 
 from sojourn import registry
-from sojourn.errors import BadInput, UnknownModel
+from sojourn.errors import BadInput
 from sojourn.model.station.base import Station
 
 __all__ = ["Station", "names", "station"]
@@ -26,9 +26,9 @@ def station(name: str) -> Station:
     """Return the station model called *name*, or one from outside: `ours.stations:mine`.
 
     Outside it is a module, or anything else that has the four functions. Raise
-    `UnknownModel` if there is none, and a `BadInput` if it is no station model.
+    `UnknownName` if there is none, and a `BadInput` if it is no station model.
     """
-    found = registry.find(__name__, name, UnknownModel)
+    found = registry.find(__name__, "station model", name)
     lacking = [each for each in _FUNCTIONS if not callable(getattr(found, each, None))]
     if lacking:
         raise BadInput(

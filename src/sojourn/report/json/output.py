@@ -2,12 +2,18 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from math import isfinite
 from typing import Any
 
 import typer
 
-__all__ = ["nulled", "print_event", "print_json"]
+__all__ = ["nulled", "picked", "print_event", "print_json"]
+
+
+def picked(record: object, *names: str) -> dict[str, Any]:
+    """Return the attributes of *record* with these names."""
+    return {name: getattr(record, name) for name in names}
 
 
 def print_json(report: Mapping[str, Any]) -> None:
@@ -21,7 +27,7 @@ def print_event(event: str, values: Mapping[str, object]) -> None:
 
 
 def nulled(value: object) -> Any:  # noqa: ANN401 - whatever JSON takes
-    """Return *value* with None for NaN and infinity.
+    """Return *value* with None for NaN and infinity; records are mappings of their fields.
 
     >>> nulled({"mean_s": float("nan"), "turns": (1, 2)})
     {'mean_s': None, 'turns': [1, 2]}
@@ -34,4 +40,6 @@ def nulled(value: object) -> Any:  # noqa: ANN401 - whatever JSON takes
         return {name: nulled(inside) for name, inside in value.items()}
     if isinstance(value, tuple | list):
         return [nulled(inside) for inside in value]
+    if is_dataclass(value):
+        return {field.name: nulled(getattr(value, field.name)) for field in fields(value)}
     return value

@@ -26,12 +26,8 @@ class Decided:
 
     def __init__(self, number: int, turn: Turn) -> None:
         episode = turn.episode
-        self.number, self.turns = number, 1
-        self.at_s, self.done, self.statistic = (
-            episode.observation.at_s,
-            turn.done,
-            turn.statistic,
-        )
+        self.number, self.turns, self.at_s = number, 1, episode.observation.at_s
+        self.done, self.statistic = turn.done, turn.statistic
         self.decision, self.cost = episode.decision, episode.cost
         self.reason = f"{episode.decision.reason}{failed_text(episode)}"
         self.next_s: float | None = None
@@ -53,31 +49,16 @@ class Decided:
         return (_GLYPHS if self.carried_out else _UNDONE_GLYPHS)[self.kind]
 
     @property
-    def when(self) -> str:
-        """The time."""
-        return clock(self.at_s)
-
-    @property
-    def often(self) -> str:
-        """The number of turns, if there are several."""
-        return f", {self.turns} turns" if self.turns > 1 else ""
-
-    @property
-    def allocations(self) -> str:
-        """The processors of all operators, before and after."""
-        return f"{self.decision.before} → {self.decision.after}"
-
-    @property
     def changed(self) -> str:
         """The processors of the operators that changed, before and after."""
-        before, after = self.decision.before.allocation, self.decision.after.allocation
-        names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-        if not names:
+        before, after = self.decision.before, self.decision.after
+        changes = [f"{name} {k} → {n}" for name, (k, n) in before.changes(after).items()]
+        if not changes:
             return ""
-        shown = names[:_MOST_OPERATORS]
-        listed = ", ".join(f"{n} {before.get(n, 0)} → {after.get(n, 0)}" for n in shown)
-        more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-        return f"{listed}{more}; all {sum(before.values())} → {sum(after.values())}"
+        left = len(changes) - _MOST_OPERATORS
+        more = f" and {left} more" if left > 0 else ""
+        listed = ", ".join(changes[:_MOST_OPERATORS])
+        return f"{listed}{more}; all {before.processors} → {after.processors}"
 
     @property
     def expected(self) -> str:

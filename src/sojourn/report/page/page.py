@@ -14,8 +14,8 @@ from sojourn.measure.sketch import Sketch
 from sojourn.report.page.decisions import Decisions
 from sojourn.report.page.picture import picture
 from sojourn.report.series import Course
-from sojourn.report.tally import Tally
 from sojourn.report.text import clock, duration, printable, sequence
+from sojourn.report.totals import Totals
 from sojourn.report.turns import Turn, failed_text, turns
 
 __all__ = ["page", "write_page"]
@@ -48,11 +48,11 @@ def write_page(episodes: Iterable[Episode], run: Run, path: Path, *, number: int
 
 def page(episodes: Iterable[Episode], run: Run, *, number: int = 1) -> str:
     """Return the page of *run*: summary, charts and decisions."""
-    tally, decisions, course = Tally(run.topology, run.target), Decisions(), Course(run.target)
+    totals, course = Totals(run.topology, run.target), Course(run.target)
+    decisions, last = Decisions(), None
     completions, sums = Sketch.empty(), Sketch.empty()
-    last: Turn | None = None
     statistic = run.target.statistic if run.target else "mean"
-    for turn in tally.counting(turns(episodes, statistic)):
+    for turn in totals.counting(turns(episodes, statistic)):
         decisions.count(turn)
         course.add(turn)
         last, seen = turn, turn.episode.observation
@@ -61,11 +61,11 @@ def page(episodes: Iterable[Episode], run: Run, *, number: int = 1) -> str:
     return _template().render(
         title=f"{run.topology.name}, run {number}",
         begun=f"{run.policy}; started {run.started_at:%Y-%m-%d %H:%M:%S %Z}",
-        facts=[] if last is None else _facts(course, run, tally, last, whole),
+        facts=[] if last is None else _facts(course, run, totals, last, whole),
         picture=picture(course) if course.points else None,
         decisions=decisions,
         many=len(decisions.rows) > _MOST_MARKS,
-        errors=tally.all_errors,
+        errors=totals.all_errors,
     )
 
 
@@ -94,33 +94,33 @@ def _plain(value: object) -> object:
 
 
 def _facts(
-    course: Course, run: Run, tally: Tally, last: Turn, whole: Observation
+    course: Course, run: Run, totals: Totals, last: Turn, whole: Observation
 ) -> list[Fact]:
     """Return the summary of the run."""
     facts: list[Fact] = []
-    if targets := list(tally.judged) or [each for each in (run.target,) if each]:
+    if targets := list(totals.judged) or [each for each in (run.target,) if each]:
         took_s = measured_s(whole, targets[-1].statistic)
         all_s = f"{duration(took_s)} over the whole run" if isfinite(took_s) else ""
         several = len(targets) > 1
         facts.append(("target", sequence(targets), "changed by hand" if several else all_s))
-        facts.append(_outside(tally))
-    mean = f"{course.used_s / tally.lasted_s:.3g} on average" if tally.lasted_s > 0 else ""
-    unusable = f", {tally.unusable} unusable" if tally.unusable else ""
+        facts.append(_outside(totals))
+    mean = f"{course.used_s / totals.lasted_s:.3g} on average" if totals.lasted_s > 0 else ""
+    unusable = f", {totals.unusable} unusable" if totals.unusable else ""
     why = f"{last.episode.decision.reason}{failed_text(last.episode)}"
     return [
         *facts,
         ("processor-seconds used", f"{course.used_s:,.0f}", mean),
-        ("changes", str(tally.changes), tally.kinds),
-        _error(tally.error),
-        ("lasted", clock(tally.lasted_s), f"{tally.turns} turns{unusable}"),
+        ("changes", str(totals.changes), totals.kinds),
+        _error(totals.error),
+        ("lasted", clock(totals.lasted_s), f"{totals.turns} turns{unusable}"),
         ("last decision", last.done, why),
     ]
 
 
-def _outside(tally: Tally) -> Fact:
+def _outside(totals: Totals) -> Fact:
     """Return the fraction of the time outside the target."""
-    measured_s = fsum(judged.measured_s for judged in tally.judged.values())
-    above_s = fsum(judged.above_s for judged in tally.judged.values())
+    measured_s = fsum(judged.measured_s for judged in totals.judged.values())
+    above_s = fsum(judged.above_s for judged in totals.judged.values())
     name = "time outside the target"
     if measured_s <= 0:
         return name, "unknown", "nothing was measured"

@@ -110,8 +110,7 @@ def _of_all(points: Sequence[Point]) -> list[str]:
 
 
 def _of_one(name: str, points: Sequence[OperatorPoint]) -> str:
-    running = extent(each.running for each in points) or "?"
-    wanted = extent(each.wanted for each in points) or "?"
-    called = extent(each.called for each in points) or "?"
-    waiting = extent(each.backlog for each in points) or "?"
+    _, running, wanted, called, waiting = (
+        extent(values) or "?" for values in zip(*points, strict=True)
+    )
     return f"{name}: {running} running, {wanted} wanted, {called} needed, backlog {waiting}"

@@ -11,8 +11,7 @@ import numpy as np
 from sojourn.rehearsal import Stage
 from sojourn.report.comparison import Outcome, dominating
 from sojourn.report.panel import Panel, Series, far_apart
-from sojourn.report.plot.figure import figure, save
-from sojourn.report.plot.panels import colour, draw_rows
+from sojourn.report.plot.panels import colour, draw_rows, figure, save
 
 __all__ = ["draw_comparison"]
 
@@ -53,13 +52,11 @@ def _draw_trade_off(
         hours, outside = outcome.estimate("processor_hours"), outcome.estimate("outside")
         dominated = bool(dominating(outcome, outcomes))
         point = hours.value, 100 * outside.value
+        half = 100 * outside.half_width  # cut off below none of the time, and above all of it
         axes.errorbar(
             *point,
             xerr=None if isnan(hours.half_width) else hours.half_width,
-            # less than none of the time cannot be
-            yerr=None
-            if isnan(outside.half_width)
-            else _bars(point[1], 100 * outside.half_width),
+            yerr=None if isnan(half) else [[min(half, point[1])], [min(half, 100 - point[1])]],
             fmt="o",
             color=colours[outcome.policy],
             mfc="white" if dominated else None,
@@ -78,10 +75,6 @@ def _draw_trade_off(
     axes.set_ylim(-0.04 * high, high)
     axes.text(0.01, 0.055, "↙ better", transform=axes.transAxes, color=_FRONT)
     _name(axes, points, colours)
-
-
-def _bars(mean: float, half: float) -> list[list[float]]:
-    return [[min(half, mean)], [min(half, 100 - mean)]]
 
 
 def _name(

@@ -10,7 +10,7 @@ from sojourn.decide.gains import least_allocation
 from sojourn.decide.target import Target, reached_s
 from sojourn.errors import UnstableStation
 from sojourn.model.network import PERCENTILES, predict
-from sojourn.report.plot.figure import figure, save
+from sojourn.report.plot.panels import figure, save
 from sojourn.topology import Topology
 
 if TYPE_CHECKING:  # importing the simulator takes a second

@@ -7,8 +7,7 @@ from pathlib import Path
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.knowledge import Episode
-from sojourn.report.plot.figure import figure, save
-from sojourn.report.plot.panels import draw_rows
+from sojourn.report.plot.panels import draw_rows, figure, save
 from sojourn.report.run_panels import allocation, latency, load
 from sojourn.report.series import Course
 from sojourn.report.turns import turns

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.errors import BadFile, BadInput
 from sojourn.report.panel import Panel, Series
-from sojourn.report.plot.figure import figure, save
 
-__all__ = ["colour", "draw_panels", "draw_rows"]
+__all__ = ["colour", "draw_panels", "draw_rows", "figure", "save"]
 
 _COLOURS = ("#1d3557", "#e07a5f", "#81b29a", "#9aa5b1")
 _STACKED = (
@@ -37,6 +37,36 @@ _UNITS = ((86400.0, "days", 3), (3600.0, "hours", 3), (60.0, "minutes", 3), (1.0
 _MOST_MARKS = 60
 
 
+def figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib has no types
+    """Return an empty figure of this width and height in inches.
+
+    Raise `BadInput` if matplotlib is missing.
+    """
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - optional, and slow to import
+    except ImportError as error:
+        raise BadInput(
+            "plots need matplotlib, which is not installed; install sojourn[plot]"
+        ) from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(picture: Any, path: Path) -> None:  # noqa: ANN401
+    """Write *picture* to *path*; its suffix determines the format.
+
+    Raise `BadFile` if it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        picture.savefig(path, dpi=120)
+    except (OSError, ValueError) as error:
+        raise BadFile(
+            str(path),
+            f"cannot be written: {error}",
+            "choose a path that ends in .png, .svg or .pdf",
+        ) from error
+
+
 def colour(number: int) -> str:
     """Return the colour of a series that is compared with others."""
     return _SEVERAL[number % len(_SEVERAL)]
@@ -60,7 +90,8 @@ def draw_rows(picture: Any, panels: Sequence[Panel]) -> Any:  # noqa: ANN401 - m
     """Draw *panels* one above the other into *picture*, and return their axes."""
     ratios = [panel.height for panel in panels]
     rows = picture.subplots(len(panels), sharex=True, gridspec_kw={"height_ratios": ratios})
-    since, until = _span(panels)
+    known = [x for panel in panels for each in panel.series for x in map(float, each.x)]
+    since, until = min(known), max(known)
     scale, unit, _ = next(u for u in _UNITS if until - since >= u[0] * u[2])
     for number, (axes, panel) in enumerate(zip(rows, panels, strict=True)):
         _draw(axes, panel, scale=scale, named=number == 0)
@@ -77,11 +108,6 @@ def draw_rows(picture: Any, panels: Sequence[Panel]) -> Any:  # noqa: ANN401 - m
     rows[-1].set_xlabel(unit)
     picture.align_ylabels()
     return rows
-
-
-def _span(panels: Sequence[Panel]) -> tuple[float, float]:
-    known = [x for panel in panels for each in panel.series for x in map(float, each.x)]
-    return min(known), max(known)
 
 
 def _draw(axes: Any, panel: Panel, *, scale: float = 1.0, named: bool = True) -> None:  # noqa: ANN401

@@ -1,6 +1,6 @@
 """The console, tables and lines that all reports share."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 import typer
 from rich import box
@@ -10,13 +10,17 @@ from rich.text import Text
 
 from sojourn.report.text import printable
 
-__all__ = ["TABLE_WIDTH", "line", "print_table", "say", "table", "wide_console"]
+__all__ = [
+    "FULL", "TABLE_WIDTH", "busy_text", "line", "print_table", "say", "table", "wide_console",
+]  # fmt: skip
 
 # Without a terminal lines are not wrapped: tools search them.
 _WIDEST = 10_000
 # Tables with long text are wrapped at this width.
 TABLE_WIDTH = 200
 _RULED = 100
+# A utilisation above this is shown in red.
+FULL = 0.95
 
 
 def wide_console(width: int = _WIDEST) -> Console:
@@ -25,9 +29,9 @@ def wide_console(width: int = _WIDEST) -> Console:
     return console if console.is_terminal else Console(width=width)
 
 
-def say(console: Console, text: str = "", style: str | None = None) -> None:
+def say(text: str = "", style: str | None = None) -> None:
     """Print a line without wrapping."""
-    console.print(text, soft_wrap=True, highlight=False, markup=False, style=style)
+    Console().print(text, soft_wrap=True, highlight=False, markup=False, style=style)
 
 
 def line(text: str, style: str = "") -> Text:
@@ -35,23 +39,29 @@ def line(text: str, style: str = "") -> Text:
     return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
-def table(left: Iterable[str], right: Iterable[str] = (), after: Iterable[str] = ()) -> Table:
-    """Return an empty table: *left* and *after* are text, *right* are numbers."""
+def busy_text(utilisation: float | None) -> Text:
+    """Return the part of the time that processors are busy, in red if they are full."""
+    if utilisation is None:
+        return Text()
+    return Text(f"{min(utilisation, 1.0):.0%}", style="red" if utilisation >= FULL else "")
+
+
+def table(*names: str, right: Collection[str] = (), wrapped: Collection[str] = ()) -> Table:
+    """Return an empty table; the columns *right* have numbers, *wrapped* ones long text."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in left:
-        made.add_column(name, no_wrap=True)
-    for name in right:
-        made.add_column(name, justify="right", no_wrap=True)
-    for name in after:
-        made.add_column(name, no_wrap=True)
+    for name in names:
+        made.add_column(
+            name, justify="right" if name in right else "left", no_wrap=name not in wrapped
+        )
     return made
 
 
-def print_table(console: Console, made: Table) -> None:
+def print_table(made: Table) -> None:
     """Print a table without trailing spaces, and with a short rule on a wide console."""
+    console = wide_console()
     with console.capture() as captured:
         console.print(made)
     for text in captured.get().splitlines():
         ruled = text.strip("─") == "" and not console.is_terminal
         typer.echo(text[:_RULED] if ruled else text.rstrip())
-    say(console)
+    say()

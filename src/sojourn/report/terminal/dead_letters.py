@@ -5,12 +5,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from sojourn.escaped import escaped
-from sojourn.report.terminal.console import TABLE_WIDTH, wide_console
+from sojourn.report.json.output import picked
+from sojourn.report.terminal.console import TABLE_WIDTH, table, wide_console
 
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.dead_letters import DeadLetter
@@ -22,14 +21,13 @@ _COLUMNS = ("position", "at", "operator", "stream", "tries", "came from", "error
 
 def print_letters(letters: "list[DeadLetter]") -> None:
     """Print a table with a row for each."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in _COLUMNS:
-        table.add_column(name, no_wrap=name != "error")
+    made = table(*_COLUMNS, wrapped=["error"])
     for letter in letters:
+        error = (letter.error.splitlines() or [""])[0]
         cells = (letter.position, _time(letter.at_s), letter.operator, letter.stream,
-                 letter.tries, letter.came_from, _first_line(letter.error))  # fmt: skip
-        table.add_row(*(Text(escaped(str(cell))) for cell in cells))
-    wide_console(TABLE_WIDTH).print(table)
+                 letter.tries, letter.came_from, error)  # fmt: skip
+        made.add_row(*(Text(escaped(str(cell))) for cell in cells))
+    wide_console(TABLE_WIDTH).print(made)
 
 
 def print_letter(letter: "DeadLetter") -> None:
@@ -51,13 +49,8 @@ def letter_json(letter: "DeadLetter") -> dict[str, Any]:
     return {
         "position": letter.position,
         "at": _time(letter.at_s),
-        "operator": letter.operator,
-        "stream": letter.stream,
-        "tries": letter.tries,
-        "came_from": letter.came_from,
-        "record": letter.record,
-        "error": letter.error,
-        "traceback": letter.traceback,
+        **picked(letter, "operator", "stream", "tries", "came_from", "record"),
+        **picked(letter, "error", "traceback"),
         "key": _content(letter.key),
         "payload": _content(letter.value),
         "cut": letter.cut,
@@ -81,7 +74,3 @@ def _content(value: bytes | None) -> str | None:
 
 def _time(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")
-
-
-def _first_line(text: str) -> str:
-    return next(iter(text.splitlines()), "")

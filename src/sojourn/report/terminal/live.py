@@ -12,11 +12,10 @@ from rich.text import Text
 
 from sojourn.decide.target import Target
 from sojourn.knowledge import Episode
-from sojourn.report.panel import Panel
 from sojourn.report.run_panels import latency, load, total
 from sojourn.report.series import Course
 from sojourn.report.terminal.chart import draw_panel
-from sojourn.report.terminal.console import line, table
+from sojourn.report.terminal.console import FULL, busy_text, line, table
 from sojourn.report.text import clock, duration, number, processors_text
 from sojourn.report.turns import Turn, failed_text
 from sojourn.topology import Topology
@@ -27,7 +26,7 @@ _MOST_OPERATORS, _MOST_CHANGES = 8, 5
 _LABEL, _LEAST_WIDTH, _WIDEST_BAR = 18, 20, 24
 # Terminals with at least this many lines have higher charts.
 _HIGH = 38
-_FULL = 0.95
+_NUMBERS = ("processors", "busy", "waiting")
 _LATELY = 6
 # The least time range of charts of a loop without an end.
 _SHORTEST_S = 60.0
@@ -52,7 +51,7 @@ class View:
     def add(self, turn: Turn, *, told: bool) -> None:
         """Add the next turn; *told* ones, changes and recommendations, are listed."""
         if told:
-            self._changes.append(change_text(turn))
+            self._changes.append(change_text(turn.episode))
         self._course.add(turn)
         if turn.episode.looked:  # and not an order by hand
             self._lately.append(turn)
@@ -99,7 +98,7 @@ class View:
         yield from self._changes
 
     def _operators(self) -> Table:
-        made = table(["operator"], ["processors", "busy", "waiting"], ["", "sends to"])
+        made = table("operator", *_NUMBERS, "", "sends to", right=_NUMBERS)
         names = list(self._topology.operator)
         if self._last is not None and len(names) > _MOST_OPERATORS:
             most = self._last.running.allocation
@@ -120,9 +119,7 @@ class View:
         return [
             Text(name),
             Text(str(processors)),
-            Text()
-            if busy is None
-            else Text(f"{busy:.0%}", style="red" if busy >= _FULL else ""),
+            busy_text(busy),
             Text("" if seen is None else str(seen.backlog)),
             _bar(processors, busy),
             sends,
@@ -148,9 +145,10 @@ class View:
         grid.add_column(width=_LABEL, no_wrap=True)
         grid.add_column(no_wrap=True)
         target = self._target
+        levels = {str(target): target.seconds}
         for label, panel, said in (
             ("load", load(self._course), lambda value: f"{number(value)} per s"),
-            (str(target), self._latency(), duration),
+            (str(target), replace(latency(self._course), levels=levels), duration),
             ("processors", total(self._course), lambda value: f"{value:.0f}"),
         ):
             last = panel.series[0].y[-1:]
@@ -164,20 +162,16 @@ class View:
         grid.add_row(Text(), Text(f"{begin}{end:>{width - len(begin)}}", style="dim"))
         return grid
 
-    def _latency(self) -> Panel:
-        target = self._target
-        return replace(latency(self._course), levels={str(target): target.seconds})
 
-
-def change_text(turn: Turn) -> Text:
+def change_text(episode: Episode) -> Text:
     """Return a line for a change, a recommendation or an order, with its reason."""
-    decision = turn.episode.decision
-    if turn.done == "told":
+    decision = episode.decision
+    if episode.done == "told":
         return line(f"{clock(decision.at_s)}  told  {decision.reason}")
     before, after = decision.before.allocation, decision.after.allocation
     return line(
-        f"{clock(decision.at_s)}  {turn.done:<4}  {processors_text(before)} -> "
-        f"{processors_text(after)}  {decision.reason}{failed_text(turn.episode)}"
+        f"{clock(decision.at_s)}  {episode.done:<4}  {processors_text(before)} -> "
+        f"{processors_text(after)}  {decision.reason}{failed_text(episode)}"
     )
 
 
@@ -185,5 +179,5 @@ def _bar(processors: int, busy: float | None) -> Text:
     """Return a block per processor, filled if busy; many processors are drawn to scale."""
     wide = min(processors, _WIDEST_BAR)
     filled = round(wide * min(1.0, busy or 0.0))
-    bar = Text("█" * filled, style="red" if (busy or 0.0) >= _FULL else "blue")
+    bar = Text("█" * filled, style="red" if (busy or 0.0) >= FULL else "blue")
     return bar.append("░" * (wide - filled), style="dim")

@@ -1,13 +1,16 @@
 """The progress line of a command that takes longer than a second."""
 
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Event, Thread
 from time import monotonic
-from typing import TextIO
 
-__all__ = ["working"]
+import typer
+
+from sojourn.errors import BadInput
+
+__all__ = ["loading_simulator", "working"]
 
 # A line that disappears sooner only flickers.
 _SOON_S, _EVERY_S = 1.0, 0.5
@@ -19,40 +22,39 @@ def working(text: str) -> Iterator[Callable[[str], None]]:
 
     It yields a function that sets the progress. The line is removed at the end.
     """
-    if not sys.stderr.isatty():
+    out, since_s, ended, progress = sys.stderr, monotonic(), Event(), ""
+    if not out.isatty():
         yield lambda _far: None
         return
-    line = _Line(text, sys.stderr)
-    thread = threading.Thread(target=line.show, daemon=True)
+
+    def far(told: str) -> None:
+        nonlocal progress
+        progress = f", {told}"
+
+    def show() -> None:
+        wait_s = _SOON_S
+        while not ended.wait(wait_s):
+            took_s, wait_s = monotonic() - since_s, _EVERY_S
+            typer.echo(f"\r\x1b[K{text}{progress} … {took_s:.0f} s", out, nl=False)
+        if wait_s == _EVERY_S:
+            typer.echo("\r\x1b[K", out, nl=False)
+
+    thread = Thread(target=show, daemon=True)
     thread.start()
     try:
-        yield line.far
+        yield far
     finally:
-        line.ended.set()
+        ended.set()
         thread.join()
 
 
-class _Line:
-    def __init__(self, text: str, out: TextIO) -> None:
-        self._text, self._far, self._out = text, "", out
-        self._since_s = monotonic()
-        self.ended = threading.Event()
-
-    def far(self, text: str) -> None:
-        """Set the progress."""
-        self._far = f", {text}"
-
-    def show(self) -> None:
-        """Update the line until the end, and remove it."""
-        if self.ended.wait(_SOON_S):
-            return
-        while True:
-            took_s = monotonic() - self._since_s
-            self._write(f"\r\x1b[K{self._text}{self._far} … {took_s:.0f} s")
-            if self.ended.wait(_EVERY_S):
-                self._write("\r\x1b[K")
-                return
-
-    def _write(self, text: str) -> None:
-        self._out.write(text)
-        self._out.flush()
+@contextmanager
+def loading_simulator() -> Iterator[None]:
+    """Show that the simulator is loaded, and say what to install if numba is missing."""
+    try:
+        with working("loading the simulator"):
+            yield
+    except ImportError as error:
+        raise BadInput(
+            "the simulator needs numba, which is not installed; install sojourn[simulate]"
+        ) from error

@@ -1,60 +1,110 @@
-"""The begin and the end of a rehearsal."""
+"""The results of `sojourn rehearse` and `sojourn compare`."""
 
 from collections.abc import Sequence
 from math import isnan
 
-from rich.console import Console
+from rich.text import Text
 
 from sojourn.history import Run
 from sojourn.knowledge import Episode
 from sojourn.rehearsal import Rehearsal, Stage
-from sojourn.report.tally import Tally
-from sojourn.report.terminal.console import say
-from sojourn.report.terminal.history import show_tally
+from sojourn.report.comparison import HIGHEST, Outcome, dominating, unfinished
+from sojourn.report.terminal.console import say, table, wide_console
+from sojourn.report.terminal.history import show_totals
 from sojourn.report.text import clock, duration, processors_text
+from sojourn.report.totals import Totals
 from sojourn.report.turns import turns
 
-__all__ = ["show_begin", "show_end"]
+__all__ = ["show_begin", "show_comparison", "show_end", "trade_off"]
 
 
-def show_begin(stage: Stage, run: Run, console: Console) -> None:
+def show_begin(stage: Stage, run: Run) -> None:
     """Print what is rehearsed."""
-    say(console, f"{stage.topology.name} · {run.policy}", "bold")
+    say(f"{stage.topology.name} · {run.policy}", "bold")
     say(
-        console,
         f"{clock(stage.lasts_s)} of load; starts at {stage.rates.at(0.0):.4g} per s with "
-        f"{processors_text(run.plan.allocation)}",
+        f"{processors_text(run.plan.allocation)}"
     )
     if note := stage.unmet:
-        say(console, f"note        {note}")
-    say(console)
+        say(f"note        {note}")
+    say()
 
 
 def show_end(
-    stage: Stage,
-    run: Run,
-    episodes: Sequence[Episode],
-    rehearsal: Rehearsal | None,
-    console: Console,
+    stage: Stage, run: Run, episodes: Sequence[Episode], rehearsal: Rehearsal | None
 ) -> None:
     """Print the results; None as *rehearsal* if it was interrupted."""
-    say(console)
+    say()
     if rehearsal is None:
         at_s = episodes[-1].observation.at_s if episodes else 0.0
         reached = f"{clock(at_s)} of {clock(stage.lasts_s)}"
-        say(console, f"interrupted at {reached}, so there is no score")
+        say(f"interrupted at {reached}, so there is no score")
     else:
         score = rehearsal.score
         late = f", {score.unfinished} roots not completed" if score.unfinished else ""
         say(
-            console,
             f"score       outside {stage.target} for {score.outside:.1%} of the time{late}; "
-            f"{score.processor_hours:.2f} processor-hours",
+            f"{score.processor_hours:.2f} processor-hours"
         )
         if not isnan(score.worst_s):
             worst = f"{stage.target.statistic} {duration(score.worst_s)}"
-            say(console, f"worst       {worst}, in windows of {stage.window_s:g} s")
-    tally = Tally(run.topology, run.target)
+            say(f"worst       {worst}, in windows of {stage.window_s:g} s")
+    totals = Totals(run.topology, run.target)
     for turn in turns(episodes, stage.target.statistic):
-        tally.count(turn)
-    show_tally(console, tally)
+        totals.count(turn)
+    show_totals(totals)
+
+
+def show_comparison(stage: Stage, outcomes: Sequence[Outcome]) -> None:
+    """Print the results of each policy, and the front."""
+    seeds = len(outcomes[0].scores)
+    title = (
+        f"{stage.topology.name} · {stage.target} · {clock(stage.lasts_s)} of load, "
+        f"{seeds} seed{'s' * (seeds != 1)}"
+    )
+    say(title, "bold")
+    heads = ["outside", "processor-hours", "changes", f"worst {stage.target.statistic}"]
+    late = any(map(unfinished, outcomes))
+    right = [*heads, *["unfinished"] * late]
+    made = table("policy", "starts with", *right, right=right)
+    for outcome in outcomes:
+        cells = [*_cells(outcome), *[str(unfinished(outcome))] * late]
+        made.add_row(*map(Text, cells))
+    wide_console().print(made)
+    say()
+    say(f"front       {trade_off(outcomes)}")
+    if any(outcome.policy == HIGHEST for outcome in outcomes):
+        say(
+            f"starts      {HIGHEST} with what the highest rate needs, others with what the "
+            "first rate needs"
+        )
+    if note := stage.unmet:
+        say(f"note        {note}")
+
+
+def trade_off(outcomes: Sequence[Outcome]) -> str:
+    """Return the policies on the front, and what dominates the others."""
+    better = {outcome.policy: dominating(outcome, outcomes) for outcome in outcomes}
+    front = ", ".join(name for name, others in better.items() if not others)
+    dominated = ", ".join(
+        f"{name} (by {', '.join(others)})" for name, others in better.items() if others
+    )
+    return f"{front}; dominated: {dominated or 'none'}"
+
+
+def _cells(outcome: Outcome) -> list[str]:
+    outside, hours = outcome.estimate("outside"), outcome.estimate("processor_hours")
+    starts = processors_text(outcome.start.allocation)
+    worst_s = outcome.worst_s
+    return [
+        outcome.policy,
+        f"{starts} for {outcome.starts_for:.4g} per s",
+        f"{outside.value:.1%}{_half(outside.half_width, '.1%')}",
+        f"{hours.value:.2f}{_half(hours.half_width, '.2f')}",
+        f"{outcome.estimate('changes').value:.4g}",
+        "" if isnan(worst_s) else duration(worst_s),
+    ]
+
+
+def _half(half: float, form: str) -> str:
+    return "" if isnan(half) else f" ± {half:{form}}"

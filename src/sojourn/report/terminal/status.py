@@ -1,23 +1,88 @@
-"""The status of a running application on the terminal."""
+"""Running applications, and the status of one, on the terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
+from time import sleep
+from typing import Any
 
-from rich import box
+import typer
 from rich.console import Group, RenderableType
 from rich.filesize import decimal
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from sojourn.engine import Health
-from sojourn.report.terminal.console import line
-from sojourn.report.text import clock, duration, processors_text
+from sojourn.errors import EngineError
+from sojourn.report.json.output import picked
+from sojourn.report.terminal.console import TABLE_WIDTH, busy_text, line, table, wide_console
+from sojourn.report.text import clock, duration, number, processors_text
+from sojourn.service.client import ask_status
+from sojourn.service.entry import Entry
 from sojourn.service.status import DecisionStatus, OperatorStatus, Status
 
-__all__ = ["status_view"]
+__all__ = ["application_json", "applications_view", "status_view", "watch_status"]
 
-_FULL = 0.95
+_EVERY_S = 1.0
 _MOST_DECISIONS = 6
+
+
+def application_json(folder: Path, entry: Entry) -> dict[str, Any]:
+    """Return what `ps --json` prints for an application, which is asked for its status."""
+    try:
+        status: Status | None = ask_status(folder, entry)
+        silent = ""
+    except EngineError as error:
+        status, silent = None, f"does not answer: {error}"
+    return {
+        **picked(entry, "name", "pid", "address", "started_at", "state"),
+        "allocation": {} if status is None else status.allocation,
+        "deciding": silent if status is None else status.deciding,
+        "policy": "" if status is None else status.policy,
+        "notices": [] if status is None else _notices(status),
+    }
+
+
+def applications_view(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return a table with a row for each."""
+    warned = ["warnings"] if any(row["notices"] for row in rows) else []
+    heads = ("application", "pid", "since", "processors", "loop", "policy", "state", *warned)
+    made = table(*heads, wrapped=["policy", "state", *warned])
+    for row in rows:
+        cells = (row["name"], row["pid"], row["started_at"], processors_text(row["allocation"]),
+                 row["deciding"], row["policy"], row["state"],
+                 "; ".join(row["notices"]))  # fmt: skip
+        made.add_row(*(Text(str(cell)) for cell in cells[: len(heads)]))
+    return made
+
+
+def watch_status(folder: Path, entry: Entry, *, once: bool) -> None:
+    """Show a running application every second until Ctrl-C or its end; or *once*."""
+
+    def view() -> RenderableType:
+        return status_view(ask_status(folder, entry), entry.pid)
+
+    console = wide_console(TABLE_WIDTH)
+    if once or not console.is_terminal:
+        console.print(view())
+        return
+    with (
+        suppress(KeyboardInterrupt),
+        Live(view(), console=console, auto_refresh=False, screen=False) as live,
+    ):
+        while True:
+            sleep(_EVERY_S)
+            try:
+                now = view()
+            except EngineError:
+                if entry.answers:
+                    raise
+                break
+            live.update(now, refresh=True)
+    if not entry.answers:
+        typer.echo(f"{entry.name} has ended")
 
 
 def status_view(status: Status, pid: int) -> RenderableType:
@@ -61,28 +126,23 @@ def _latency(status: Status) -> Text:
 
 
 def _operators(operators: Mapping[str, OperatorStatus]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("operator", no_wrap=True)
-    for name in ("processors", "per s", "busy", "service", "waits", "backlog", "restarts"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("sends to", no_wrap=True)
+    right = ("processors", "per s", "busy", "service", "waits", "backlog", "restarts")
+    made = table("operator", *right, "sends to", right=right)
     for name, operator in operators.items():
-        wanted, running, busy = operator.wanted, operator.running, operator.utilisation
+        wanted, running = operator.wanted, operator.running
         both = f"{wanted}" if running in (wanted, None) else f"{running} of {wanted}"
-        table.add_row(
+        made.add_row(
             Text(name),
             Text(both, style="" if running in (wanted, None) else "yellow"),
-            _number(operator.arrivals_per_s),
-            Text()
-            if busy is None
-            else Text(f"{min(busy, 1.0):.0%}", style="red" if busy >= _FULL else ""),
-            _time(operator.service_s),
-            _time(operator.wait_s),
-            Text("" if operator.backlog is None else str(operator.backlog)),
+            _text(operator.arrivals_per_s, number),
+            busy_text(operator.utilisation),
+            _text(operator.service_s, duration),
+            _text(operator.wait_s, duration),
+            _text(operator.backlog, str),
             Text(str(operator.restarts or "")),
             Text(", ".join(operator.sends_to)),
         )
-    return table
+    return made
 
 
 def _decision(decision: DecisionStatus) -> Text:
@@ -118,9 +178,13 @@ def _inner_topics(health: Health) -> list[Text]:
     return [line(f"topics between operators hold {health.held_records} records{size}")]
 
 
-def _number(value: float | None) -> Text:
-    return Text("" if value is None else f"{value:.4g}")
+def _text(value: float | None, said: Callable[[float], str]) -> Text:
+    return Text("" if value is None else said(value))
 
 
-def _time(seconds: float | None) -> Text:
-    return Text("" if seconds is None else duration(seconds))
+def _notices(status: Status) -> list[str]:
+    """Return the warnings of an application."""
+    health, away_s = status.health, status.health.no_broker_s
+    away = "" if away_s is None else f"no broker has answered for {clock(away_s)}"
+    known = (health.failure, away, *health.notices, status.warning)
+    return [notice for notice in known if notice]

@@ -1,9 +1,9 @@
 """The tables of plans, predictions, explanations and simulations."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from math import copysign, inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -23,46 +23,33 @@ if TYPE_CHECKING:  # importing the simulator takes a second
 __all__ = ["show_explanation", "show_plan", "show_prediction", "show_simulated"]
 
 
-def show_prediction(prediction: Prediction, console: Console) -> None:
+def show_prediction(prediction: Prediction) -> None:
     """Print the predicted latency of an allocation."""
     title = f"{prediction.name} · {prediction.model}"
-    _show_operators(console, title, prediction.operators, prediction.mean_s)
+    _show_operators(title, prediction.operators, prediction.mean_s)
     percentiles = "  ".join(f"{p} {duration(s)}" for p, s in prediction.percentiles_s.items())
-    say(console, f"{prediction.processors} processors, mean {duration(prediction.mean_s)}")
+    say(f"{prediction.processors} processors, mean {duration(prediction.mean_s)}")
     say(
-        console,
         f"completion  mean {duration(prediction.completion_mean_s)}  "
-        f"std {duration(prediction.std_s)}\n            {percentiles}",
+        f"std {duration(prediction.std_s)}\n            {percentiles}"
     )
     if prediction.computing is not None:
-        say(console, f"cores       {prediction.computing}")
+        say(f"cores       {prediction.computing}")
     if prediction.calibration is not None:
         note = ", outside the range it was fitted to" if prediction.extrapolated else ""
-        say(console, f"calibrated{note}")
+        say(f"calibrated{note}")
 
 
-def show_simulated(topology: Topology, simulated: "Simulated", console: Console) -> None:
+def show_simulated(topology: Topology, simulated: "Simulated") -> None:
     """Print the simulated latency of an allocation, beside the predicted one."""
     title = f"{simulated.name} · simulated, seed {simulated.seed}"
-    _show_operators(console, title, simulated.operators, simulated.mean_s.value)
+    _show_operators(title, simulated.operators, simulated.mean_s.value)
     try:
         # in the simulator every processor has its own core
         alone = replace(topology, cores=None)
-        said: Prediction | None = predict(alone, simulated.allocation)
+        predicted_s = _latencies(predict(alone, simulated.allocation))
     except UnstableStation:
-        said = None
-    measured = {
-        "mean": simulated.mean_s,
-        "completion": simulated.completion_mean_s,
-        "std": simulated.std_s,
-        **simulated.percentiles_s,
-    }
-    predicted_s = said and {
-        "mean": said.mean_s,
-        "completion": said.completion_mean_s,
-        "std": said.std_s,
-        **said.percentiles_s,
-    }
+        predicted_s = {}
     rows = [
         (
             name,
@@ -73,32 +60,29 @@ def show_simulated(topology: Topology, simulated: "Simulated", console: Console)
             if predicted_s and value.value
             else "",
         )
-        for name, value in measured.items()
+        for name, value in _latencies(simulated).items()
     ]
     heads = ("simulated", "95 %", "gigk predicts", "error")
-    _show_table(console, "latency", [""], heads, rows)
+    _show_table("latency", [""], heads, rows)
     say(
-        console,
         f"{simulated.roots} roots, {simulated.visits} visits in {simulated.simulated_s:.4g} s "
-        f"simulated, {simulated.wall_s:.3g} s real; measured after {simulated.warm_up_s:.4g} s",
+        f"simulated, {simulated.wall_s:.3g} s real; measured after {simulated.warm_up_s:.4g} s"
     )
 
 
-def show_plan(
-    plan: Solution, prediction: Prediction, target: Target | None, console: Console
-) -> None:
+def show_plan(plan: Solution, prediction: Prediction, target: Target | None) -> None:
     """Print a plan, its latency and the reason."""
-    show_prediction(prediction, console)
+    show_prediction(prediction)
     if target is not None:
-        say(console, f"target      {target}: {duration(reached_s(prediction, target))}")
+        say(f"target      {target}: {duration(reached_s(prediction, target))}")
     if plan.nodes is not None:
-        say(console, f"nodes       {plan.nodes}")
-    say(console, f"why         {plan.reason}")
+        say(f"nodes       {plan.nodes}")
+    say(f"why         {plan.reason}")
 
 
-def show_explanation(explanation: Explanation, console: Console) -> None:
+def show_explanation(explanation: Explanation) -> None:
     """Print why each operator has its number of processors, and the alternatives."""
-    show_prediction(explanation.prediction, console)
+    show_prediction(explanation.prediction)
     changes = (
         (
             name,
@@ -109,23 +93,23 @@ def show_explanation(explanation: Explanation, console: Console) -> None:
         for name, operator in explanation.operators.items()
     )
     heads = ("with one more", "with one fewer", "determined by")
-    say(console)
-    _show_table(console, "how the mean would change", ["operator"], heads, changes)
+    say()
+    _show_table("how the mean would change", ["operator"], heads, changes)
     if explanation.neighbours:
-        _show_neighbours(explanation, console)
+        _show_neighbours(explanation)
     room, floor = explanation.headroom, duration(explanation.floor_s)
-    say(
-        console,
-        f"headroom    arrivals can grow by a factor of {room.factor:.4g}, then {room.binds}",
-    )
-    say(console, f"floor       {floor}: the lowest mean with any number of processors")
+    say(f"headroom    arrivals can grow by a factor of {room.factor:.4g}, then {room.binds}")
+    say(f"floor       {floor}: the lowest mean with any number of processors")
+
+
+def _latencies(of: "Prediction | Simulated") -> dict[str, Any]:
+    """Return the latencies by name; those of a simulation are intervals."""
+    whole = {"mean": of.mean_s, "completion": of.completion_mean_s, "std": of.std_s}
+    return {**whole, **of.percentiles_s}
 
 
 def _show_operators(
-    console: Console,
-    title: str,
-    operators: Mapping[str, OperatorFigures],
-    mean_s: float,
+    title: str, operators: Mapping[str, OperatorFigures], mean_s: float
 ) -> None:
     rows = []
     for name, operator in operators.items():
@@ -142,10 +126,10 @@ def _show_operators(
         )
         rows.append(row)
     heads = ("processors", "per s", "visits", "busy", "wait", "sojourn", "share")
-    _show_table(console, title, ["operator"], heads, rows)
+    _show_table(title, ["operator"], heads, rows)
 
 
-def _show_neighbours(explanation: Explanation, console: Console) -> None:
+def _show_neighbours(explanation: Explanation) -> None:
     here_s = explanation.prediction.mean_s
     rows = []
     for neighbour in explanation.neighbours:
@@ -160,22 +144,18 @@ def _show_neighbours(explanation: Explanation, console: Console) -> None:
         )
         rows.append(row)
     heads = ("allocation", "mean", "std", "difference")
-    _show_table(console, "with one processor moved", ["from", "to"], heads, rows)
+    _show_table("with one processor moved", ["from", "to"], heads, rows)
 
 
 def _show_table(
-    console: Console,
-    title: str,
-    left: Iterable[str],
-    right: Iterable[str],
-    rows: Iterable[tuple[str, ...]],
+    title: str, left: Collection[str], right: Collection[str], rows: Iterable[tuple[str, ...]]
 ) -> None:
-    made = table(left, right)
+    console, made = Console(), table(*left, *right, right=right)
     for row in rows:
         made.add_row(*map(Text, row))  # names are not markup
     console.print(title, style="bold", highlight=False, markup=False)
     console.print(made)
-    say(console)
+    say()
 
 
 def _change(seconds: float) -> str:

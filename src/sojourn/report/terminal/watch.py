@@ -36,10 +36,9 @@ def lines() -> Iterator[Callable[[Episode], None]]:
     news = News()
 
     def show(episode: Episode) -> None:
-        turn = Turn(episode=episode)
         if news(episode):
             # not through a console, which would print a line again after an interrupt
-            typer.echo(change_text(turn).plain)
+            typer.echo(change_text(episode).plain)
 
     yield show
 
@@ -65,8 +64,7 @@ def picture(view: View, speed: float, console: Console) -> Iterator[Callable[[Ep
 
     def show(episode: Episode) -> None:
         nonlocal drawn_s
-        turn = Turn(episode=episode)
-        view.add(turn, told=news(episode))
+        view.add(Turn(episode=episode), told=news(episode))
         now_s = monotonic()
         if now_s - drawn_s >= _BETWEEN_S:
             live.refresh()

@@ -6,7 +6,6 @@ line.
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
@@ -15,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from sojourn.errors import BadFile, BadName, BadTopology, MissingField, UnknownField, WrongType
+from sojourn.errors import BadField, BadFile, BadName, BadTopology, WrongType
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology.check import shown
 
@@ -99,7 +98,7 @@ def _topology(document: object) -> Topology:
     _fields("", top, required=_TOP, known=(*_TOP, *_MORE))
     if top["format"] != FORMAT or isinstance(top["format"], bool):
         problem = f"format {shown(top['format'])} is not supported"
-        raise WrongType("format", problem, f"write format: {FORMAT}", value=top["format"])
+        raise WrongType("format", problem, f"write format: {FORMAT}")
     arrivals = _mapping("arrivals", top["arrivals"], "write frames: {per_s: 13, into: extract}")
     operators = _mapping("operators", top["operators"], "write extract: {service_s: 0.5}")
     return Topology(
@@ -134,18 +133,16 @@ def _fields(
             close = get_close_matches(str(name), known, n=1)
             way_out = f"did you mean {close[0]}?" if close else f"fields are {', '.join(known)}"
             problem = f"unknown field {shown(name)}"
-            raise UnknownField(f"{inside}{name}", problem, way_out, value=name)
+            raise BadField(f"{inside}{name}", problem, way_out)
     for name in required:
         if name not in given:
-            raise MissingField(
-                place or name, f"the field {name} is missing", "add it", value=name
-            )
+            raise BadField(place or name, f"the field {name} is missing", "add it")
 
 
 def _mapping(place: str, value: object, way_out: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         found = "nothing" if value is None else shown(value)
-        raise WrongType(place, f"{found} is not a mapping", way_out, value=value)
+        raise WrongType(place, f"{found} is not a mapping", way_out)
     return value
 
 
@@ -184,12 +181,11 @@ def _compose(text: str, source: str) -> yaml.Node | None:
 
 
 def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        twins = [
-            name for name, times in Counter(name for name, _ in pairs).items() if times > 1
-        ]
-        raise ValueError(f"the name {shown(twins[0])} occurs twice in one object")
+    made: dict[str, object] = {}
+    for name, value in pairs:
+        if name in made:
+            raise ValueError(f"the name {shown(name)} occurs twice in one object")
+        made[name] = value
     return made
 
 
@@ -234,9 +230,9 @@ def _mapped(
         lines[inside] = key.start_mark.line + 1
         if not isinstance(name, str):
             problem = f"{written} is not a name"
-            raise BadName(inside, problem, "put it in quotes", value=name)
+            raise BadName(inside, problem, "put it in quotes")
         if name in values:
-            raise BadName(inside, "the name occurs twice", "rename or remove one", value=name)
+            raise BadName(inside, "the name occurs twice", "rename or remove one")
         values[name] = _plain(value, inside, lines, made, depth)
     return values
 

@@ -11,7 +11,7 @@ from sojourn.errors import BadFile
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology.file.reader import FORMAT
 
-__all__ = ["topology_text", "write_topology"]
+__all__ = ["topology_document", "topology_text", "write_topology"]
 
 # Other names are quoted: they might be numbers, or have a meaning in YAML.
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./ -]*[A-Za-z0-9_]|[A-Za-z_]")
@@ -23,8 +23,10 @@ def write_topology(topology: Topology, path: Path, *, remarks: Iterable[str] = (
 
     *remarks* are comments at the top of YAML. Raise `BadFile` if it cannot be written.
     """
-    as_json = path.suffix.lower() == ".json"
-    text = _json(topology) if as_json else topology_text(topology, remarks=remarks)
+    text = topology_text(topology, remarks=remarks)
+    if path.suffix.lower() == ".json":
+        document = topology_document(topology, defaults=False)
+        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     try:
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -47,7 +49,7 @@ def topology_text(topology: Topology, *, remarks: Iterable[str] = ()) -> str:
     <BLANKLINE>
     """
     lines = [f"# {remark}" for remark in remarks]
-    for section, value in _document(topology).items():
+    for section, value in topology_document(topology, defaults=False).items():
         if isinstance(value, dict):
             lines.append(f"{section}:")
             lines += [f"  {_flow(name)}: {_flow(record)}" for name, record in value.items()]
@@ -56,31 +58,25 @@ def topology_text(topology: Topology, *, remarks: Iterable[str] = ()) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _json(topology: Topology) -> str:
-    return json.dumps(_document(topology), indent=2, ensure_ascii=False) + "\n"
-
-
-def _document(topology: Topology) -> dict[str, Any]:
-    """Return the content of the file, without default values."""
+def topology_document(topology: Topology, *, defaults: bool = True) -> dict[str, Any]:
+    """Return the content of the file, with or without default values."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "name": topology.name,
-        "arrivals": {arrival.name: _record(arrival) for arrival in topology.arrivals},
-        "operators": {operator.name: _record(operator) for operator in topology.operators},
+        "arrivals": {a.name: _record(a, defaults=defaults) for a in topology.arrivals},
+        "operators": {o.name: _record(o, defaults=defaults) for o in topology.operators},
     }
-    if topology.cores is not None:
-        document["cores"] = _number(topology.cores)
+    if defaults or topology.cores is not None:
+        document["cores"] = _value(topology.cores)
     return document
 
 
-def _record(record: Arrival | Operator) -> dict[str, Any]:
-    given = {
-        field.name: (getattr(record, field.name), _default(field)) for field in fields(record)
-    }
+def _record(record: Arrival | Operator, *, defaults: bool) -> dict[str, Any]:
     return {
-        name: _value(value)
-        for name, (value, default) in given.items()
-        if name != "name" and value != default
+        field.name: _value(value)
+        for field in fields(record)
+        for value in (getattr(record, field.name),)
+        if field.name != "name" and (defaults or value != _default(field))
     }
 
 
@@ -91,7 +87,7 @@ def _default(field: Field[Any]) -> object:
 def _value(value: object) -> object:
     if isinstance(value, Mapping):
         return {name: _number(number) for name, number in value.items()}
-    return value if isinstance(value, str) else _number(value)
+    return value if value is None or isinstance(value, str) else _number(value)
 
 
 def _number(value: Any) -> int | float:  # noqa: ANN401 - a number of numpy has no plain type

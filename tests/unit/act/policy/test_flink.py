@@ -1,6 +1,6 @@
 import pytest
 
-from sojourn.act.policy.flink import Flink, FlinkSettings
+from sojourn.act.policy.flink import Flink
 from sojourn.errors import BadInput
 from unit.act.policy.turns import CHAIN, ONE, Turns
 
@@ -9,7 +9,7 @@ READY_S = 300 + 900
 
 
 def one(allocation, *, every_s=60, keep=240, pause_s=0.0, most=None, **settings):
-    flink = Flink(most=most, settings=FlinkSettings(**settings))
+    flink = Flink(most=most, **settings)
     return Turns(flink, ONE, {"a": allocation}, every_s=every_s, keep=keep, pause_s=pause_s)
 
 
@@ -50,7 +50,7 @@ def test_lag_is_to_be_worked_off_in_half_an_hour():
 
 def test_lag_in_front_of_one_operator_is_work_for_those_behind_it():
     turns = Turns(
-        Flink(settings=FlinkSettings(stabilisation_s=0, window_s=60)),
+        Flink(stabilisation_s=0, window_s=60),
         CHAIN,
         {"a": 10, "b": 10},
         every_s=60,
@@ -72,7 +72,7 @@ def test_with_more_than_five_minutes_of_lag_nothing_is_taken():
 
 def test_once_one_operator_is_out_of_bounds_all_get_what_is_right():
     turns = Turns(
-        Flink(settings=FlinkSettings(stabilisation_s=0, window_s=60)),
+        Flink(stabilisation_s=0, window_s=60),
         CHAIN,
         {"a": 10, "b": 12},
         every_s=60,
@@ -213,9 +213,9 @@ def test_a_restart_takes_five_minutes_unless_measured_ones_are_tracked():
 )
 def test_settings_that_cannot_be_are_refused(wrong):
     with pytest.raises(BadInput, match=next(iter(wrong))):
-        FlinkSettings(**wrong)
+        Flink(**wrong)
 
 
 def test_bounds_the_wrong_way_round_are_refused():
     with pytest.raises(BadInput, match="from 5 to 4 processors"):
-        FlinkSettings(fewest=5, largest=4)
+        Flink(fewest=5, largest=4)

@@ -26,17 +26,17 @@ class Caution:
     if that is more.
     """
 
-    t_ra_s: Annotated[float, "least time between two changes that are not urgent (T_ra)"] = 30.0
-    margin: Annotated[float, "part of the load on top that processors are added for"] = 0.15
-    sigmas: Annotated[float, "standard errors of the load that they are kept for"] = 3.0
-    confirm: Annotated[int, "observations in a row that must agree on fewer processors"] = 6
-    least_gain: Annotated[float, "part of the mean that moving processors must save"] = 0.05
-    disturbed: Annotated[float, "part of the time that pauses of such changes may take"] = 0.05
-    price: Annotated[
-        float, "seconds of all processors that removing some must save for a second of pause"
-    ] = 10.0
-    calm: Annotated[float, "T_ra for which a change is not undone at the same load"] = 10.0
-    quiet: Annotated[tuple[QuietHours, ...], "hours in which nothing is changed"] = ()
+    t_ra_s: Annotated[float, "minimum time between changes that are not urgent (T_ra)"] = 30.0
+    margin: Annotated[float, "extra load to plan for when scaling up, as a fraction"] = 0.15
+    sigmas: Annotated[float, "standard errors of the load to plan for when scaling down"] = 3.0
+    confirm: Annotated[int, "consecutive observations required before scaling down"] = 6
+    least_gain: Annotated[float, "fraction of the mean latency that a move must gain"] = 0.05
+    disturbed: Annotated[float, "maximum fraction of time spent in pauses"] = 0.05
+    price: Annotated[float, "seconds of all processors to save per second of pause"] = 10.0
+    calm: Annotated[float, "multiples of T_ra before a change is undone at the same load"] = (
+        10.0
+    )
+    quiet: Annotated[tuple[QuietHours, ...], "times of day without changes"] = ()
 
     def __post_init__(self) -> None:
         for name in ("t_ra_s", "margin", "sigmas", "least_gain", "price", "calm"):

@@ -36,10 +36,7 @@ _SAME, _CHANCE = 0.1, 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
-    """Waits are *times* as long as the model says.
-
-    So the model must meet the stricter *target* for the given one to be met.
-    """
+    """Waits are *times* as long as the model says, so it has to meet a stricter *target*."""
 
     target: Target | None
     times: float = 1.0

@@ -14,10 +14,7 @@ __all__ = ["Choice", "decision"]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The allocation to change to, None to change nothing, and why.
-
-    The *note* says what even that allocation does not reach.
-    """
+    """The allocation to change to, None for no change, why, and what it does not reach."""
 
     after: Mapping[str, int] | None
     reason: str
@@ -60,7 +57,7 @@ def _expected(now: Situation, then: Outlook | None) -> Expected | None:
     if then is None or now.behind:
         return None
     return Expected(
-        statistic=now.statistic,
+        statistic=now.goal.statistic,
         seconds=then.seconds,
         arrivals_per_s=now.topology.arrivals_per_s,
         sojourns_s=then.sojourns_s,

@@ -41,7 +41,7 @@ def policy(context: PolicyContext, /) -> "Drs":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drs:
-    """Keeps a target with the fewest processors, or makes the best of all there are.
+    """Meets a target with the fewest processors, or makes the best use of a given number.
 
     With *trigger* `measured` and *low_s* (T_min) it is DRS as published. By default what the
     model expects counts, which sees a shortage before it hurts.
@@ -50,13 +50,11 @@ class Drs:
     goal: Goal
     caution: Caution = field(default_factory=Caution)
     smooth: Smoother = field(default_factory=Steady)
-    low_s: Annotated[
-        float | None, "processors are taken away only while latency is below this (T_min)"
-    ] = None
-    drain_s: Annotated[float, "time in which a backlog should be worked off"] = 60.0
-    trigger: Annotated[Trigger, "which latency above the target adds processors"] = "expected"
-    prompt: Annotated[bool, "processors are added without waiting for T_ra"] = True
-    forecast: Annotated[Holt | None, "decide for where the load is going"] = None
+    low_s: Annotated[float | None, "scale down only while latency is below this (T_min)"] = None
+    drain_s: Annotated[float, "time to clear a backlog"] = 60.0
+    trigger: Annotated[Trigger, "latency that triggers scaling up"] = "expected"
+    prompt: Annotated[bool, "scale up without waiting for T_ra"] = True
+    forecast: Annotated[Holt | None, "plan for the load forecast by its trend"] = None
 
     def __post_init__(self) -> None:
         if self.goal.target is None and self.goal.most is None:
@@ -90,7 +88,8 @@ class Drs:
         required = requirement(now, corrected, self.caution, short=short.acute)
         choice = self._choice(now, short, required)
         quiet = self.caution.quiet_now(knowledge)
-        return within_cores(decision(now, required, choice, quiet), knowledge, now.topology)
+        wish = decision(now, required, choice, quiet)
+        return within_cores(wish, knowledge, now.topology, required.error)
 
     def _choice(self, now: Situation, short: Shortage, required: Requirement) -> Choice:
         """Return what to do about too few processors, too many, or some in the wrong place."""

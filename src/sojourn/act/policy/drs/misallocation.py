@@ -17,7 +17,8 @@ __all__ = ["moved"]
 def moved(now: Situation, required: Requirement, caution: Caution) -> Choice:
     """Return the best use of the current processors; without a target, of all allowed."""
     total = sum(now.current.values())
-    goal = replace(now.goal, target=None, most=_number(now), nodes=None)
+    most = total if now.goal.target else now.goal.most or total
+    goal = replace(now.goal, target=None, most=most, nodes=None)
     best = aim(now.topology, goal).allocation
     if best == now.current:
         return Choice.hold(_well(now))
@@ -30,12 +31,6 @@ def moved(now: Situation, required: Requirement, caution: Caution) -> Choice:
     if soon := caution.too_soon(now.knowledge):
         return Choice.hold(f"{why}, but {soon}")
     return Choice(best, why)
-
-
-def _number(now: Situation) -> int:
-    if now.goal.target is None and now.goal.most is not None:
-        return now.goal.most
-    return sum(now.current.values())
 
 
 def _gain(now: Situation, best: Mapping[str, int]) -> tuple[float, str]:

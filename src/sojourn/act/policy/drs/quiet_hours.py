@@ -1,19 +1,22 @@
 """Hours of the day in which nothing is changed."""
 
+import re
 from dataclasses import dataclass
 
 from sojourn.errors import BadInput
+from sojourn.topology.check import shown
 
-__all__ = ["QuietHours"]
+__all__ = ["QuietHours", "read_time_of_day_s"]
 
 _DAY_S = 86_400
+_TIME = re.compile(r"(\d{1,2}):(\d{2})")
 
 
 @dataclass(frozen=True, slots=True)
 class QuietHours:
     """From one time of the day until another, in seconds after midnight; over midnight too.
 
-    >>> night = QuietHours(22 * 3600, 6 * 3600)
+    >>> night = QuietHours.read("22:00-06:00")
     >>> night.cover(23 * 3600), night.cover(3600), night.cover(12 * 3600)
     (True, True, False)
     >>> print(night)
@@ -34,6 +37,14 @@ class QuietHours:
                 f"quiet hours begin and end at {self.since_s} s; write two different times"
             )
 
+    @classmethod
+    def read(cls, text: str) -> "QuietHours":
+        """Return the hours in `22:00-06:00`."""
+        since, dash, until = text.partition("-")
+        if not dash:
+            raise BadInput(f"{shown(text)} is not FROM-UNTIL; write 08:00-18:00")
+        return cls(read_time_of_day_s(since), read_time_of_day_s(until))
+
     def cover(self, time_s: float) -> bool:
         """Tell whether a time, in seconds after some midnight, is quiet."""
         of_day_s = time_s % _DAY_S
@@ -46,3 +57,15 @@ class QuietHours:
             f"{int(time_s) // 3600:02}:{int(time_s) % 3600 // 60:02}"
             for time_s in (self.since_s, self.until_s)
         )
+
+
+def read_time_of_day_s(text: str) -> float:
+    """Return the seconds after midnight of `08:30`.
+
+    >>> read_time_of_day_s("08:30")
+    30600.0
+    """
+    match = _TIME.fullmatch(text.strip())
+    if match is None or int(match[2]) > 59 or int(match[1]) * 60 + int(match[2]) > 24 * 60:
+        raise BadInput(f"{shown(text)} is not a time of day; write 08:30")
+    return 3600.0 * int(match[1]) + 60.0 * int(match[2])

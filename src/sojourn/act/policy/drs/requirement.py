@@ -8,6 +8,7 @@ from sojourn.act.policy.drs.caution import Caution
 from sojourn.act.policy.drs.correction import Correction
 from sojourn.act.policy.drs.situation import Situation
 from sojourn.decide.target import Target
+from sojourn.errors import BoundTooLow, CannotBeDone, TargetOutOfReach
 from sojourn.model.cores import cores_headroom
 from sojourn.topology import Topology
 
@@ -23,13 +24,14 @@ class Requirement:
     """The *allocation* that reaches *target* at the load of *topology*.
 
     *target* is the one that the model must meet, *topology* has all that chance may add to
-    the load. The *note* is empty where all that was asked for is met.
+    the load. *error* and *note* say what it does not reach, if anything.
     """
 
     topology: Topology
     target: Target | None
     allocation: dict[str, int]
     note: str = ""
+    error: CannotBeDone | None = None
 
     @property
     def processors(self) -> int:
@@ -59,10 +61,14 @@ def requirement(
     goal = replace(now.goal, target=corrected.target)
     found = aim(topology, goal, now.needs, asked=now.goal.target)
     # max_processors of what cannot be started was not set by anybody
-    ours = now.startable.running and "max_processors" in found.note
+    ours = now.startable.running and (
+        isinstance(found.error, BoundTooLow)
+        or (isinstance(found.error, TargetOutOfReach) and found.error.needed is None)
+    )
     return Requirement(
         topology=topology,
         target=corrected.target,
         allocation=found.allocation,
         note="" if ours else found.note,
+        error=found.error,
     )

@@ -40,7 +40,9 @@ def shortage(
     now: Situation, corrected: Correction, *, trigger: Trigger, drain_s: float
 ) -> Shortage:
     """Return what is missing, by the model or, with *trigger* `measured`, by measurement."""
-    overloaded = _overloaded(now)
+    runs = now.startable.runs(now.current)
+    loads = now.loads(runs)
+    overloaded = [name for name, k in runs.items() if k < loads[name].min_processors]
     reason = (
         _expected(now, corrected, overloaded, drain_s)
         if trigger == "expected"
@@ -72,15 +74,8 @@ def _measured(now: Situation) -> str:
     target = now.goal.target
     if target is None or not now.measured_s > target.seconds:
         return ""
-    reached = f"measured {now.statistic} is {now.measured_s:.3g} s"
+    reached = f"measured {now.goal.statistic} is {now.measured_s:.3g} s"
     return f"{reached}, above the target of {target.seconds:g} s"
-
-
-def _overloaded(now: Situation) -> list[str]:
-    """Return the operators that get more than their processors can serve."""
-    runs = now.startable.runs(now.current)
-    loads = now.loads(runs)
-    return [name for name, k in runs.items() if k < loads[name].min_processors]
 
 
 def relief(

@@ -63,14 +63,9 @@ class Situation:
         return dict(self.knowledge.allocation)
 
     @property
-    def statistic(self) -> str:
-        """What is compared with the target."""
-        return _statistic(self.goal)
-
-    @property
     def measured_s(self) -> float:
         """The measured statistic; NaN where no root completed."""
-        return measured_s(self.seen, self.statistic)
+        return measured_s(self.seen, self.goal.statistic)
 
     @property
     def uncertainty(self) -> float:
@@ -95,8 +90,8 @@ class Situation:
         if times > 1 and self.floor_s < seconds < inf:
             seconds = self.floor_s + times * (seconds - self.floor_s)
         if seconds == inf:
-            return f"predicted {self.statistic} is unbounded"
-        return f"predicted {self.statistic} is {seconds:.3g} s"
+            return f"predicted {self.goal.statistic} is unbounded"
+        return f"predicted {self.goal.statistic} is {seconds:.3g} s"
 
 
 def situation(
@@ -127,7 +122,7 @@ def situation(
     bound = starts.bound(topology)
     floor = inf
     if goal.target is not None and learns:
-        floor = floor_s(bound, model=goal.model, statistic=_statistic(goal))
+        floor = floor_s(bound, model=goal.model, statistic=goal.statistic)
     return Situation(
         knowledge=knowledge,
         goal=goal,
@@ -144,15 +139,11 @@ def situation(
     )
 
 
-def _statistic(goal: Goal) -> str:
-    return goal.target.statistic if goal.target else "mean"
-
-
 def _predicted(
     topology: Topology, goal: Goal, starts: Startable, allocation: Mapping[str, int]
 ) -> Outlook | None:
     runs = starts.runs(allocation)
-    return figures(topology, runs, model=goal.model, statistic=_statistic(goal))
+    return figures(topology, runs, model=goal.model, statistic=goal.statistic)
 
 
 def _noise(topology: Topology, seen: Observation) -> dict[str, float]:

@@ -40,20 +40,17 @@ class Startable:
 
         An operator keeps its `min_processors`, whether they start or not.
         """
-        operators = tuple(
-            replace(operator, max_processors=max(self.running[name], operator.min_processors))
-            if (name := operator.name) in self.running
-            else operator
-            for operator in topology.operators
+        operators = [topology.operator[name] for name in self.running]
+        return topology.with_operators(
+            *(
+                replace(o, max_processors=max(self.running[o.name], o.min_processors))
+                for o in operators
+            )
         )
-        return replace(topology, operators=operators)
 
 
 def startable(knowledge: Knowledge) -> Startable:
-    """Return the operators that had fewer processors than wanted in each of the last looks.
-
-    Their processors stay wanted: hosts keep trying to start them.
-    """
+    """Return the operators that had fewer processors than wanted in each of the last looks."""
     lately = [o for o in knowledge.observations if o.usable][-_LOOKS:]
     short = {
         name: max(1, *(o.operators[name].running for o in lately))

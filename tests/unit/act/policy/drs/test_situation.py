@@ -82,5 +82,5 @@ def test_the_floor_is_worked_out_for_a_target_and_who_learns():
 
 
 def test_without_a_target_it_is_the_mean_that_counts():
-    assert now(looks(4), goal=Goal(target=Target("p95", 9.0))).statistic == "p95"
-    assert now(looks(4), goal=Goal(most=20)).statistic == "mean"
+    assert now(looks(4), goal=Goal(target=Target("p95", 9.0))).goal.statistic == "p95"
+    assert now(looks(4), goal=Goal(most=20)).goal.statistic == "mean"

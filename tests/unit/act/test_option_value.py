@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sojourn.act.option_value import kind_text, read_value, value_text
 from sojourn.act.options import Option, options
 from sojourn.act.policy import names, policy
 from sojourn.act.policy.drs.holt import Holt
 from sojourn.act.policy.drs.quiet_hours import QuietHours
-from sojourn.cli.options.value import kind_text, read_value, value_text
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 

@@ -1,4 +1,4 @@
-"""Durations with their unit."""
+"""Durations as users write them, with their unit."""
 
 import re
 from math import inf

@@ -1,19 +1,19 @@
 import pytest
 
+from sojourn.act.choice import PolicyChoice, read_choice, read_choices
 from sojourn.act.policy import policy
 from sojourn.act.policy.drs.holt import Holt
 from sojourn.act.policy.drs.quiet_hours import QuietHours
 from sojourn.act.policy.threshold import Threshold
-from sojourn.cli.options.policy import Choice, read_choice, read_choices
 from sojourn.decide.target import Target
-from sojourn.errors import BadInput, UnknownPolicy
+from sojourn.errors import BadInput, UnknownName
 
 TARGET = Target("p95", 3.0)
 
 
 def test_a_policy_is_told_what_was_given_and_keeps_the_rest():
     plain = policy("drs", target=TARGET, most=9)
-    assert Choice(name="drs").made(TARGET, 9) == (
+    assert PolicyChoice(name="drs").made(TARGET, 9) == (
         plain,
         "drs, p95 ≤ 3 s, at most 9 processors",
     )
@@ -51,7 +51,7 @@ def test_several_are_named_each_with_its_own_options():
 @pytest.mark.parametrize(
     ("text", "error", "said"),
     [
-        ("oracle", UnknownPolicy, "unknown policy 'oracle'; write one of "),
+        ("oracle", UnknownName, "unknown policy 'oracle'; write one of "),
         ("ds2:margin=1", BadInput, "'ds2:margin=1': ds2 has no option 'margin'; it has sca"),
         ("static:margin=1", BadInput, "static has no option 'margin'; it has no options"),
         ("ds2:warm_up=", BadInput, "'warm_up=' is not OPTION=VALUE"),
@@ -59,7 +59,7 @@ def test_several_are_named_each_with_its_own_options():
         ("ds2:warm_up=1:warm_up=2", BadInput, "warm_up is given 2 times; write it once"),
         ("ds2:warm_up=-1", BadInput, "ds2: warm_up is -1 observations; write 0 or more"),
         ("math:pi", BadInput, "math:pi makes no policy; name a function or a class"),
-        ("math", UnknownPolicy, "'math'"),
+        ("math", UnknownName, "'math'"),
         ("os.path", BadInput, "os.path makes no policy"),
     ],
 )

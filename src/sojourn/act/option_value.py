@@ -8,9 +8,8 @@ from typing import Literal, NamedTuple, Union, cast, get_args, get_origin
 
 from sojourn.act.options import Option
 from sojourn.act.policy.drs.quiet_hours import QuietHours
-from sojourn.cli.options.duration import read_duration_s
-from sojourn.cli.options.time_of_day import read_quiet_hours
 from sojourn.errors import BadInput
+from sojourn.measure.duration import read_duration_s
 from sojourn.topology.check import shown
 
 __all__ = ["kind_text", "read_value", "value_text"]
@@ -34,11 +33,11 @@ def read_value(option: Option, texts: Sequence[str]) -> object:
     >>> read_value(delay, ["500ms"]), read_value(delay, ["3"])
     (0.5, 3.0)
     """
-    if get_origin(option.type) is tuple:
-        return tuple(_kind(option).read(text.strip()) for text in texts)
-    if len(texts) > 1:
+    several = get_origin(option.type) is tuple
+    if len(texts) > 1 and not several:
         raise BadInput(f"{option.name} is given {len(texts)} times; write it once")
-    return _kind(option).read(texts[0].strip())
+    values = tuple(_kind(option).read(text.strip()) for text in texts)
+    return values if several else values[0]
 
 
 def value_text(option: Option, value: object) -> str:
@@ -134,5 +133,5 @@ _KINDS: dict[object, _Kind] = {
     float: _Kind("NUMBER", _read_number),
     int: _Kind("WHOLE NUMBER", _read_whole),
     str: _Kind("TEXT", str),
-    QuietHours: _Kind("FROM-UNTIL", read_quiet_hours),
+    QuietHours: _Kind("FROM-UNTIL", QuietHours.read),
 }

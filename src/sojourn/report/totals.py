@@ -10,7 +10,7 @@ from sojourn.knowledge import Episode, Knowledge, PredictionError, measured_s
 from sojourn.report.turns import Turn
 from sojourn.topology import Topology
 
-__all__ = ["Judged", "Tally"]
+__all__ = ["Judged", "Totals"]
 
 # Not changes, and not recommendations.
 _NONE = ("hold", "told")
@@ -29,7 +29,7 @@ class Judged:
     above_s: float = 0.0
 
 
-class Tally:
+class Totals:
     """The summary of turns, counted one by one.
 
     Each turn is compared with its own target, or with that of the run if it has none.
@@ -65,16 +65,6 @@ class Tally:
     def all_errors(self) -> dict[str, PredictionError]:
         """The prediction errors of the latency, and of each operator."""
         return {**({"latency": self.error} if self.error else {}), **self.errors}
-
-    @property
-    def measured(self) -> int:
-        """The turns in which the statistic of their target was measured."""
-        return sum(judged.measured for judged in self.judged.values())
-
-    @property
-    def above(self) -> int:
-        """The turns in which it was above the target."""
-        return sum(judged.above for judged in self.judged.values())
 
     def count(self, turn: Turn) -> None:
         """Count the next turn."""
