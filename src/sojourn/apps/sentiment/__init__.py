@@ -52,7 +52,7 @@ source = app.source(
 @app.operator(
     reads=source,
     emits="tweet_id bigint not null, author string not null, text string not null",
-    service_s=8e-6,
+    service_s=4e-6,
     on_error="dead_letter",
 )
 def parse(tweet: str) -> Iterator[Tweet]:
@@ -62,7 +62,7 @@ def parse(tweet: str) -> Iterator[Tweet]:
         yield read["id"], read.get("user", {}).get("screen_name", ""), read["text"]
 
 
-@app.operator(reads=parse, emits=_TWEET, service_s=2e-5, sends=0.73)
+@app.operator(reads=parse, emits=_TWEET, service_s=9e-6, sends=0.7)
 def select(tweet_id: int, author: str, text: str) -> Iterator[Tweet]:
     """Yield tweets in English that are not retweets."""
     words = _WORD.findall(text.lower())
@@ -70,7 +70,7 @@ def select(tweet_id: int, author: str, text: str) -> Iterator[Tweet]:
         yield tweet_id, author, text
 
 
-@app.operator(reads=select, emits=_TWEET, service_s=6e-6)
+@app.operator(reads=select, emits=_TWEET, service_s=3e-6)
 def clean(tweet_id: int, author: str, text: str) -> Iterator[Tweet]:
     """Yield the text without links and mentions, its entities decoded."""
     text = html.unescape(text).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
@@ -81,7 +81,7 @@ def clean(tweet_id: int, author: str, text: str) -> Iterator[Tweet]:
     reads=clean,
     emits=f"{_TWEET}, emoticons array<string>",
     set_up=emoticon_valences,
-    service_s=1.5e-5,
+    service_s=7e-6,
 )
 def emoticons(
     valences: Mapping[str, int], tweet_id: int, author: str, text: str
@@ -95,7 +95,7 @@ def emoticons(
 @app.operator(
     reads=emoticons,
     emits="tweet_id bigint, author string, words array<string>, emoticons array<string>",
-    service_s=1.5e-5,
+    service_s=9e-6,
 )
 def tokens(
     tweet_id: int, author: str, text: str, emoticons: list[str]
@@ -108,7 +108,7 @@ def tokens(
     reads=tokens,
     emits="tweet_id bigint, author string, words array<string>, negated array<boolean>, "
     "emoticons array<string>",
-    service_s=1.2e-5,
+    service_s=6e-6,
 )
 def negate(
     tweet_id: int, author: str, words: list[str], emoticons: list[str]
@@ -132,7 +132,7 @@ def _valences() -> tuple[Mapping[str, int], Mapping[str, int]]:
         "found": "author string, words array<string>, valences array<int>",
     },
     set_up=_valences,
-    service_s=1.2e-5,
+    service_s=5e-6,
 )
 def score(
     valences: tuple[Mapping[str, int], Mapping[str, int]],
@@ -182,7 +182,7 @@ def alert(
 @app.operator(
     reads=score["found"],
     emits="author string, tweets int, words int, positive int, negative int",
-    service_s=4e-6,
+    service_s=1e-6,
 )
 def author_mood(
     author: str, words: list[str], valences: list[int]
@@ -196,7 +196,7 @@ def author_mood(
     reads=score["found"],
     emits="author string, word string, valence int",
     service_s=2e-6,
-    sends=3.0,
+    sends=3.1,
 )
 def scored_words(
     author: str, words: list[str], valences: list[int]

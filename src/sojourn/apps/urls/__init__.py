@@ -38,7 +38,7 @@ source = app.source(
 @app.operator(
     reads=source,
     emits="tweet_id bigint not null, text string not null",
-    service_s=5e-6,
+    service_s=2e-6,
     on_error="dead_letter",
 )
 def parse(tweet: str) -> Iterator[tuple[int, str]]:
@@ -48,7 +48,7 @@ def parse(tweet: str) -> Iterator[tuple[int, str]]:
         yield read["id"], read["text"]
 
 
-@app.operator(reads=parse, emits="tweet_id bigint, short string", service_s=2e-6, sends=0.32)
+@app.operator(reads=parse, emits="tweet_id bigint, short string", service_s=1e-6, sends=0.31)
 def find(tweet_id: int, text: str) -> Iterator[tuple[int, str]]:
     """Yield the short links in a text."""
     for short in _SHORT.findall(text):
