@@ -6,6 +6,8 @@ Each is a package here, with
 - a module `offline` with `answers(source, record)`, which yields the sink and the record of
   every result of one source record, worked out without the application's operators. It yields
   nothing for sinks that depend on more than one record.
+- if there are several applications in the package, variables of their names in place of `app`,
+  and in `offline` functions of these names in place of `answers`;
 - if it writes to a database, in `offline` too: `rows(records)`, the tables as they should be
   after these records, pairs of source and record; and `stored(url)`, as they are.
 """
@@ -32,7 +34,8 @@ Rows: TypeAlias = Callable[[Iterator[tuple[str, Record]]], Tables]
 class Entry:
     """An application: the paper it is from, its data, and what it shows.
 
-    *extra* is what has to be installed for it: `sojourn[extra]`.
+    *extra* is what has to be installed for it: `sojourn[extra]`. *variant* is the variable of
+    one of several applications in the package, which is then the *name* up to the dash.
     """
 
     name: str
@@ -40,21 +43,22 @@ class Entry:
     data: str
     shows: str
     extra: str = ""
+    variant: str = ""
 
     @property
     def address(self) -> str:
         """Where it is: `package.module:app`."""
-        return f"sojourn.apps.{self.name}:app"
+        return f"{self._package}:{self.variant or 'app'}"
 
     @property
     def app(self) -> App:
         """The application."""
-        return cast("App", import_module(f"sojourn.apps.{self.name}").app)
+        return cast("App", getattr(import_module(self._package), self.variant or "app"))
 
     @property
     def answers(self) -> Answers:
         """The results of each source record."""
-        return cast("Answers", self._offline("answers"))
+        return cast("Answers", self._offline(self.variant or "answers"))
 
     @property
     def rows(self) -> Rows | None:
@@ -67,10 +71,38 @@ class Entry:
         return cast("Callable[[str], Tables] | None", self._offline("stored"))
 
     def _offline(self, name: str) -> object:
-        return getattr(import_module(f"sojourn.apps.{self.name}.offline"), name, None)
+        return getattr(import_module(f"{self._package}.offline"), name, None)
+
+    @property
+    def _package(self) -> str:
+        return f"sojourn.apps.{self.name.removesuffix(f'-{self.variant}')}"
 
 
-CATALOGUE: Mapping[str, Entry] = {}
+_ENTRIES = (
+    Entry(
+        name="urls",
+        paper="D-Storm",
+        data="tweets about crises, clicks on bit.ly links; made up without SOJOURN_DATA",
+        shows="calls of a remote service, with a cache",
+    ),
+    Entry(
+        name="sentiment",
+        paper="D-Storm",
+        data="tweets of the US Congress, AFINN; made up without SOJOURN_DATA",
+        shows="many light operators, in a tree",
+    ),
+    *(
+        Entry(
+            name=f"micro-{shape}",
+            paper="D-Storm",
+            data="numbered records",
+            shows="load, selectivity and processors of operators as parameters",
+            variant=shape,
+        )
+        for shape in ("linear", "diamond", "star")
+    ),
+)
+CATALOGUE: Mapping[str, Entry] = {each.name: each for each in _ENTRIES}
 
 
 def entry(name: str) -> Entry:
