@@ -70,7 +70,25 @@ class Entry:
         return getattr(import_module(f"sojourn.apps.{self.name}.offline"), name, None)
 
 
-CATALOGUE: Mapping[str, Entry] = {}
+_PREDICTIVE = "A Predictive Scheduling Framework (2015)"
+
+CATALOGUE: Mapping[str, Entry] = {
+    made.name: made
+    for made in (
+        Entry(
+            name="wordcount",
+            paper=_PREDICTIVE,
+            data="lines of a novel",
+            shows="a chain through Spark's own aggregation, into a database",
+        ),
+        Entry(
+            name="logstream",
+            paper=_PREDICTIVE,
+            data="lines of Apache's error log and of syslog",
+            shows="two branches that write to a database, each row once",
+        ),
+    )
+}
 
 
 def entry(name: str) -> Entry:
