@@ -31,8 +31,8 @@ class Verdict:
     """How results differ from those worked out offline.
 
     A result belongs to the source record that it is of. *repeated* results came more than once,
-    with the same id: an application may process records again after a failure. *tables* of the
-    database are those that differ.
+    with the same id: an application may process records again after a failure. *rows* are those
+    that a database should have, and *tables* those that differ.
     """
 
     sent: int
@@ -40,6 +40,7 @@ class Verdict:
     missing: int = 0
     wrong: int = 0
     repeated: int = 0
+    rows: int = 0
     tables: tuple[str, ...] = ()
 
     @property
@@ -50,7 +51,8 @@ class Verdict:
     def __str__(self) -> str:
         counts = f"{self.sent} records sent, {self.expected} results expected: "
         counts += f"{self.missing} missing, {self.wrong} wrong, {self.repeated} repeated"
-        return "; ".join([counts, *(f"table {name} differs" for name in self.tables)])
+        rows = [f"{self.rows} rows expected in the database"] if self.rows else []
+        return "; ".join([counts, *rows, *(f"table {name} differs" for name in self.tables)])
 
 
 def check(
@@ -124,7 +126,11 @@ def _found(entry: Entry, clients: Mapping[str, str], database: str) -> Verdict:
     if entry.rows is None or entry.stored is None:
         return verdict
     due, stored = entry.rows(_pairs(sent)), entry.stored(database)
-    return replace(verdict, tables=tuple(n for n in due if due[n] != stored.get(n)))
+    return replace(
+        verdict,
+        rows=sum(map(len, due.values())),
+        tables=tuple(name for name in due if due[name] != stored.get(name)),
+    )
 
 
 def _pairs(sent: Mapping[str, Mapping[str, Record]]) -> Iterator[tuple[str, Record]]:

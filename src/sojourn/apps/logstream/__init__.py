@@ -29,7 +29,7 @@ lines = app.source("lines", schema="line string not null", samples=samples)
 
 
 @app.operator(
-    reads=lines, emits=ENTRY_COLUMNS, on_error="dead_letter", service_s=10e-6, sends=0.8
+    reads=lines, emits=ENTRY_COLUMNS, on_error="dead_letter", service_s=10e-6, sends=0.7
 )
 def rules(line: str) -> Iterator[tuple[str, ...]]:
     """Yield the entry of a line that is of interest, and the first rule that says so."""
@@ -39,7 +39,7 @@ def rules(line: str) -> Iterator[tuple[str, ...]]:
         yield entry.time, entry.level, entry.component, entry.message, rule
 
 
-@app.operator(reads=rules, emits=f"{ENTRY_COLUMNS}, terms array<string>", service_s=10e-6)
+@app.operator(reads=rules, emits=f"{ENTRY_COLUMNS}, terms array<string>", service_s=6e-6)
 def indexer(
     time: str, level: str, component: str, message: str, rule: str
 ) -> Iterator[tuple[str | list[str], ...]]:
@@ -47,7 +47,7 @@ def indexer(
     yield time, level, component, message, rule, terms(message)
 
 
-@app.operator(reads=rules, emits=COUNT_COLUMNS, service_s=5e-6, sends=3.0)
+@app.operator(reads=rules, emits=COUNT_COLUMNS, service_s=1e-6, sends=3.0)
 def counter(
     time: str, level: str, component: str, _message: str, rule: str
 ) -> Iterator[tuple[str, str, str]]:
@@ -68,7 +68,7 @@ def open_tables() -> Database:
     set_up=open_tables,
     record_id=True,
     on_error=DATABASE_AWAY,
-    service_s=100e-6,
+    service_s=350e-6,
 )
 def store_index(database: Database, record_id: str, *indexed: str | list[str]) -> None:
     """Write an entry and its terms, unless they are there."""

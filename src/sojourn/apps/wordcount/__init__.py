@@ -21,7 +21,7 @@ lines = app.source("lines", schema="line string not null", samples=samples)
 
 
 @app.operator(
-    reads=lines, emits="word string", on_error="dead_letter", service_s=30e-6, sends=11.0
+    reads=lines, emits="word string", on_error="dead_letter", service_s=10e-6, sends=11.0
 )
 def split(line: str) -> Iterator[tuple[str]]:
     """Yield the words of a line."""
@@ -44,7 +44,7 @@ def open_table() -> Database:
     return connect(app.name, SCHEMA)
 
 
-@app.operator(reads=count, set_up=open_table, on_error=sj.OnError(retries=3), service_s=60e-6)
+@app.operator(reads=count, set_up=open_table, on_error=sj.OnError(retries=3), service_s=40e-6)
 def store(database: Database, word: str, n: int) -> None:
     """Write the count of a word. Counts only grow, so one that comes late changes nothing."""
     database.write({LARGER_WINS: [(word, n)]})
