@@ -188,7 +188,7 @@ class App:
             several = isinstance(reads, list | tuple)
             read = self._streams.read(f"{place}.reads", reads)
             arguments = ("stream", "record") if several else read[0].columns
-            if settings.get("record_id"):
+            if settings.get("record_id") is True:
                 arguments = ("record_id", *arguments)
             if set_up is not None:
                 check_set_up(f"{place}.set_up", set_up)

@@ -92,6 +92,28 @@ def test_what_is_said_is_kept(app, lines):
     assert words.hints == sj.Hints(service_s=0.1, service_scv=0.5, sends={"cut": 8.5})
 
 
+def test_a_function_may_ask_for_the_id_of_the_record(app, lines):
+    def named(record_id, line):
+        yield (f"{record_id}: {line}",)
+
+    assert app.operator(reads=lines, emits="id string", record_id=True)(named).record_id
+    message = refusal(app.operator(reads=lines, emits="word string", record_id=True), split)
+    assert "is called with (record_id, line)" in message
+
+
+def test_a_source_has_samples_if_they_are_given(app):
+    def numbered(seed):
+        yield (str(seed),)
+
+    app.source("given", schema="line string", samples=numbered)
+    app.source("bare", schema="line string")
+    assert app.samples == {"given": numbered}
+    for wrong, problem in ((7, "7 is not a function"), (slow, "it is async")):
+        message = refusal(app.source, "bad", schema="line string", samples=wrong)
+        assert message.startswith("sources.bad.samples: ")
+        assert problem in message
+
+
 def test_an_error_policy_may_be_a_word(app, lines):
     words = app.operator(reads=lines, emits="word string", on_error="dead_letter")(split)
     assert words.on_error == sj.OnError(then="dead_letter")
@@ -264,6 +286,7 @@ def test_set_up_is_called_without_arguments(app, lines, set_up, problem):
         ({"time_limit_s": 0}, "time_limit_s: the limit is 0"),
         ({"time_limit_s": "5"}, "time_limit_s: '5' is not a number"),
         ({"records_per_transfer": 0}, "records_per_transfer: 0 is below 1"),
+        ({"record_id": "yes"}, "record_id: 'yes' is neither True nor False; write True"),
         ({"on_error": "ignore"}, "on_error: 'ignore' is not known; write \"stop\""),
         ({"on_error": sj.OnError(retries=-1)}, "on_error.retries: -1 is below 1"),
     ],

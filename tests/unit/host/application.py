@@ -20,6 +20,11 @@ def split(form, line):
         yield (form.format(word),)
 
 
+@app.operator(reads=lines, emits="id string, line string", set_up=brackets, record_id=True)
+def named(form, record_id, line):
+    yield (form.format(record_id), line)
+
+
 @app.operator(reads=lines, emits="line string, processor int")
 def who(line):
     yield (line, os.getpid())
@@ -62,5 +67,6 @@ app.sink(learn)
 app.sink(timed)
 app.sink(first_raises)
 app.sink(split)
+app.sink(named)
 app.sink(who)
 app.sink(slowly)

@@ -22,6 +22,13 @@ def test_an_operator_of_a_topology_file_waits_and_sends(tmp_path):
     assert json.loads(sent.payload).keys() == {"seed"}
 
 
+def test_a_function_that_asks_for_it_gets_the_id_of_the_record():
+    job = of_application("unit.host.application:app named")
+    job.set_up()
+    (sent,) = job(Record(0, "lines/0/7", b'{"line":"a"}', stream="lines"))
+    assert json.loads(sent.payload) == {"id": "<lines/0/7>", "line": "a"}
+
+
 def test_an_operator_that_is_not_named_is_asked_for():
     for argument in ("", "unit.host.application:app", str(EXAMPLES / "vld.yaml")):
         with pytest.raises(BadInput, match="has no operator; write"):
