@@ -80,15 +80,34 @@ class Entry:
 
 _ENTRIES = (
     Entry(
+        name="vld",
+        paper="DRS",
+        data="frames of video clips with logos composited onto them",
+        shows="operators that compute: SIFT features, matched against 16 logos",
+        extra="vld",
+    ),
+    Entry(
+        name="wordcount",
+        paper="predictive scheduling",
+        data="lines of a novel",
+        shows="a chain through Spark's own aggregation, into a database",
+    ),
+    Entry(
+        name="logstream",
+        paper="predictive scheduling",
+        data="lines of Apache's error log and of syslog",
+        shows="two branches that write to a database, each row once",
+    ),
+    Entry(
         name="urls",
         paper="D-Storm",
-        data="tweets about crises, clicks on bit.ly links; made up without SOJOURN_DATA",
+        data="tweets about crises, clicks on bit.ly links",
         shows="calls of a remote service, with a cache",
     ),
     Entry(
         name="sentiment",
         paper="D-Storm",
-        data="tweets of the US Congress, AFINN; made up without SOJOURN_DATA",
+        data="tweets of the US Congress, the word list AFINN",
         shows="many light operators, in a tree",
     ),
     *(

@@ -1,15 +1,19 @@
 """An application on Spark: its results, against those worked out offline."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
 from sojourn.app.payload import Codec
 from sojourn.apps.catalogue import Answers, Entry, Record
+from sojourn.apps.database import DATABASE
 from sojourn.apps.topic_records import TopicRecord, topic_records
 from sojourn.engine import Progress
+from sojourn.errors import BadInput
 from sojourn.plan import Plan
 from sojourn.service.first_plan import first_topology
 from sojourn.spark.settings import SparkSettings
@@ -27,8 +31,8 @@ class Verdict:
     """How results differ from those worked out offline.
 
     A result belongs to the source record that it is of. *repeated* results came more than once,
-    with the same id: an application may process records again after a failure. *tables* of the
-    database are those that differ.
+    with the same id: an application may process records again after a failure. *rows* are those
+    that a database should have, and *tables* those that differ.
     """
 
     sent: int
@@ -36,6 +40,7 @@ class Verdict:
     missing: int = 0
     wrong: int = 0
     repeated: int = 0
+    rows: int = 0
     tables: tuple[str, ...] = ()
 
     @property
@@ -46,7 +51,8 @@ class Verdict:
     def __str__(self) -> str:
         counts = f"{self.sent} records sent, {self.expected} results expected: "
         counts += f"{self.missing} missing, {self.wrong} wrong, {self.repeated} repeated"
-        return "; ".join([counts, *(f"table {name} differs" for name in self.tables)])
+        rows = [f"{self.rows} rows expected in the database"] if self.rows else []
+        return "; ".join([counts, *rows, *(f"table {name} differs" for name in self.tables)])
 
 
 def check(
@@ -58,7 +64,11 @@ def check(
     database: str = "",
     progress: Progress = lambda _line: None,
 ) -> Verdict:
-    """Run the application with samples on Spark until all results are there; compare them."""
+    """Run the application with samples on Spark until all results are there; compare them.
+
+    If it writes to a database, *database* must have none of its rows; the default is an SQLite
+    file in *state*.
+    """
     app = entry.app
     rate = per_s / len(app.samples)
     settings = SparkSettings(
@@ -68,7 +78,10 @@ def check(
     )
     topology = first_topology(app, dict.fromkeys(app.sources, rate))
     allocation = {operator.name: operator.min_processors for operator in topology.operators}
-    with SparkEngine(app, entry.address, settings, progress) as engine:
+    database = database or str(state / "database.sqlite")
+    if entry.stored is not None and any(entry.stored(database).values()):
+        raise BadInput("the database has rows of the application; name one that is empty")
+    with _writes_to(database), SparkEngine(app, entry.address, settings, progress) as engine:
         engine.start(topology, Plan.here(allocation))
         found, came_s = Verdict(sent=0, expected=0), monotonic()
         while monotonic() < came_s + _PATIENCE_S:
@@ -81,6 +94,19 @@ def check(
                 came_s = monotonic()
         engine.drain()
         return _found(entry, engine.clients, database)
+
+
+@contextmanager
+def _writes_to(database: str) -> Iterator[None]:
+    """Let processors that start meanwhile write to *database*."""
+    before = os.environ.get(DATABASE)
+    os.environ[DATABASE] = database
+    try:
+        yield
+    finally:
+        os.environ.pop(DATABASE)
+        if before is not None:
+            os.environ[DATABASE] = before
 
 
 def _found(entry: Entry, clients: Mapping[str, str], database: str) -> Verdict:
@@ -100,7 +126,11 @@ def _found(entry: Entry, clients: Mapping[str, str], database: str) -> Verdict:
     if entry.rows is None or entry.stored is None:
         return verdict
     due, stored = entry.rows(_pairs(sent)), entry.stored(database)
-    return replace(verdict, tables=tuple(n for n in due if due[n] != stored.get(n)))
+    return replace(
+        verdict,
+        rows=sum(map(len, due.values())),
+        tables=tuple(name for name in due if due[name] != stored.get(name)),
+    )
 
 
 def _pairs(sent: Mapping[str, Mapping[str, Record]]) -> Iterator[tuple[str, Record]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sojourn.errors import BadFile
 
-__all__ = ["places", "private_folder", "refuse_others", "state_folder"]
+__all__ = ["database_folder", "places", "private_folder", "refuse_others", "state_folder"]
 
 
 def places() -> tuple[Path, ...]:
@@ -22,6 +22,11 @@ def places() -> tuple[Path, ...]:
 def state_folder(name: str) -> Path:
     """Return the default state folder of an application."""
     return _kept() / "state" / name
+
+
+def database_folder() -> Path:
+    """Return the default folder of the databases that applications write to."""
+    return _kept() / "databases"
 
 
 def private_folder(path: Path) -> Path:

@@ -1,0 +1,29 @@
+import os
+
+import pytest
+
+from sojourn.apps.catalogue import entry
+from sojourn.apps.check import Verdict, check
+from sojourn.apps.database import DATABASE
+from sojourn.apps.wordcount import open_table, store
+from sojourn.errors import BadInput
+
+
+def test_a_database_with_rows_is_refused_before_anything_starts(tmp_path, monkeypatch):
+    """Its rows would be compared with those of this run."""
+    address = str(tmp_path / "words.sqlite")
+    monkeypatch.setenv(DATABASE, address)
+    database = open_table()
+    store(database, "whale", 1)
+    database.close()
+    with pytest.raises(BadInput, match="name one that is empty"):
+        check(entry("wordcount"), per_s=1, lasts_s=1, state=tmp_path, database=address)
+    assert os.environ[DATABASE] == address
+
+
+def test_a_verdict_says_which_tables_differ():
+    found = Verdict(sent=3, expected=0, rows=7, tables=("words",))
+    assert not found.exact
+    assert str(found).endswith(
+        "0 repeated; 7 rows expected in the database; table words differs"
+    )
