@@ -70,7 +70,16 @@ class Entry:
         return getattr(import_module(f"sojourn.apps.{self.name}.offline"), name, None)
 
 
-CATALOGUE: Mapping[str, Entry] = {}
+_ENTRIES = (
+    Entry(
+        name="vld",
+        paper="DRS",
+        data="video clips with logos on the frames; drawn without SOJOURN_DATA",
+        shows="heavy operators in a chain, large binary records",
+        extra="vld",
+    ),
+)
+CATALOGUE: Mapping[str, Entry] = {each.name: each for each in _ENTRIES}
 
 
 def entry(name: str) -> Entry:

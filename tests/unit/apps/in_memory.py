@@ -1,0 +1,66 @@
+"""An application run in memory: no Kafka, no Spark, one record after the other."""
+
+from collections import Counter, deque
+
+from sojourn.app.operator import PythonOperator
+from sojourn.app.output import output_of
+from sojourn.app.payload import Codec
+
+
+class InMemory:
+    """Sends records through the functions of *app*; native operators get none.
+
+    Every record is encoded and decoded as on its way through Kafka. What an operator raises
+    ends the test, unless it writes dead letters: then the record is in *dead_letters*.
+    """
+
+    def __init__(self, app):
+        self.app, self.dead_letters = app, []
+        self._operators = [o for o in app.operators.values() if isinstance(o, PythonOperator)]
+        self.set_up = {o.name: o.set_up() for o in self._operators if o.set_up}
+        self._checked = {o.name: output_of(o) for o in self._operators}
+        self._sent = 0
+
+    def results(self, source, record):
+        """Return how often each sink and record results from a record of *source*."""
+        self._sent += 1
+        found, queue = Counter(), deque([(source, record, f"{source}/0/{self._sent}")])
+        while queue:
+            stream, record, identity = queue.popleft()
+            record = self._through_kafka(stream, record)
+            sinks = (s.name for s in self.app.sinks.values() if s.stream.name == stream)
+            found.update((name, _hashable(record)) for name in sinks)
+            for operator in self._operators:
+                if stream in (read.name for read in operator.reads):
+                    yielded = self._yielded(operator, stream, record, identity)
+                    queue.extend(
+                        (to, made, f"{identity}.{operator.name}.{place}")
+                        for place, (to, made) in enumerate(yielded)
+                    )
+        return found
+
+    def _through_kafka(self, stream, record):
+        codec = Codec(self.app.streams[stream].schema, stream)
+        return codec.decode(*codec.encode(record))
+
+    def _yielded(self, operator, stream, record, identity):
+        arguments = (stream, record) if operator.names_input else record
+        if operator.record_id:
+            arguments = (identity, *arguments)
+        before = (self.set_up[operator.name],) if operator.set_up else ()
+        try:
+            return list(map(self._checked[operator.name], operator(*before, *arguments) or ()))
+        except Exception:
+            if operator.on_error.then != "dead_letter":
+                raise
+            self.dead_letters.append((operator.name, record))
+            return []
+
+
+def _hashable(value):
+    return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
+
+
+def expected(answers, source, record):
+    """Return the same, as worked out offline."""
+    return Counter((sink, _hashable(made)) for sink, made in answers(source, record))
