@@ -11,12 +11,13 @@ import pytest
 from sojourn.apps.catalogue import entry
 from sojourn.apps.data import DATA, data_file
 from sojourn.apps.vld import app
+from sojourn.apps.vld.__main__ import main
 from sojourn.apps.vld.application import aggregate, extract, match, matcher
 from sojourn.apps.vld.features import Extractor, read_features
 from sojourn.apps.vld.frames import CLIPS, frames, placements
 from sojourn.apps.vld.logos import logos
 from sojourn.apps.vld.offline import Score, answers, score
-from sojourn.apps.vld.picture import draw, sample_picture
+from sojourn.apps.vld.picture import draw
 from sojourn.apps.vld.thresholds import LEAST_INLIERS, MOST_FEATURES
 from sojourn.errors import BadInput
 from unit.apps.in_memory import InMemory, expected
@@ -211,8 +212,17 @@ def test_a_detection_is_drawn_into_its_frame():
     assert picture[top + height // 2, left + width // 2].max() < 50
 
 
-def test_the_picture_shows_four_frames():
-    assert sample_picture(1).shape == (1080, 1920, 3)
+def test_the_command_draws_four_frames(tmp_path):
+    main([str(tmp_path / "out.png")])
+    assert cv2.imread(str(tmp_path / "out.png")).shape == (1080, 1920, 3)
+
+
+@pytest.mark.parametrize("out", ["out.txt", "nowhere/out.png"])
+def test_the_command_says_what_it_cannot_write(out, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        main([out])
+    assert out in capsys.readouterr().err
 
 
 def test_importing_the_application_takes_no_opencv():

@@ -37,6 +37,7 @@ _TURN_DEGREES = 8
 _PERSPECTIVE = 0.04
 # From the edge of a frame or a half to the middle of a logo: its half diagonal and some more.
 _MARGIN_PX = 155
+_LEAVES, _EARTH = 200, (30, 45, 50)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,15 +123,15 @@ def _played(file: Path) -> Iterator[Image]:
 
 
 def _drawn(clip: int) -> Iterator[Image]:
-    """Yield pictures of a camera that moves along a texture, the same for the same clip."""
-    chance = np.random.default_rng(clip)
+    """Yield pictures of a camera that moves along leaves, the same for the same clip."""
+    chance = random.Random(f"vld clip {clip}")  # noqa: S311 - no secret
     width, height = _WIDTH + 256, _HEIGHT + 128
-    texture = np.zeros((height, width, 3), np.float32)
-    for octave in range(2, 8):
-        grid = chance.random((height >> octave, width >> octave, 3), np.float32)
-        strength = 2.0 ** (octave - 8) * (2 + clip)
-        texture += strength * cv2.resize(grid, (width, height), interpolation=cv2.INTER_CUBIC)
-    wall = np.interp(texture, (texture.min(), texture.max()), (0, 255)).astype(np.uint8)
+    leaves = np.full((height, width, 3), _EARTH, np.uint8)
+    for _ in range(_LEAVES * (1 + clip)):
+        place = chance.randrange(width), chance.randrange(height)
+        size = chance.randint(4, 40), chance.randint(4, 20)
+        colour = [chance.randint(20, 120), chance.randint(60, 230), chance.randint(40, 180)]
+        cv2.ellipse(leaves, place, size, chance.randrange(180), 0, 360, colour, -1)
     for step in count():
         x, y = 3 * step % 256, step % 128
-        yield wall[y : y + _HEIGHT, x : x + _WIDTH].copy()
+        yield leaves[y : y + _HEIGHT, x : x + _WIDTH].copy()

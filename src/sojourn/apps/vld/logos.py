@@ -45,9 +45,12 @@ def logos() -> Mapping[str, Image]:
 
 
 def _drawn(letter: str) -> Image:
-    """Return a letter among shapes, the same for the same letter."""
+    """Return a letter behind shapes, the same for the same letter."""
     chance = random.Random(f"vld logo {letter}")  # noqa: S311 - no secret
     card = np.full((_HEIGHT, _WIDTH, 3), _WHITE, np.uint8)
+    ink = [chance.randrange(120) for _ in range(3)]
+    place = (chance.randrange(40, 240), chance.randrange(180, 240))
+    cv2.putText(card, letter.upper(), place, cv2.FONT_HERSHEY_DUPLEX, 6, ink, thickness=14)
     for _ in range(_SHAPES):
         colour = [chance.randrange(220) for _ in range(3)]
         x, y = chance.randrange(30, _WIDTH - 30), chance.randrange(30, _HEIGHT - 30)
@@ -60,7 +63,4 @@ def _drawn(letter: str) -> Image:
                 for _ in range(chance.choice((3, 4, 6)))
             ]
             cv2.fillPoly(card, [np.array(corners, np.int32)], colour)
-    ink = [chance.randrange(120) for _ in range(3)]
-    place = (chance.randrange(40, 240), chance.randrange(180, 240))
-    cv2.putText(card, letter.upper(), place, cv2.FONT_HERSHEY_DUPLEX, 6, ink, thickness=14)
     return card
