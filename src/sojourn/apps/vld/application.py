@@ -56,8 +56,8 @@ detections = app.stream(
     emits="frame string, width int, height int, points binary, descriptors binary",
     set_up=extractor,
     on_error="dead_letter",
-    service_s=0.08,
-    service_scv=0.1,
+    service_s=0.09,
+    service_scv=0.05,
 )
 def extract(extractor: "Extractor", frame: str, jpeg: bytes) -> Iterator[FrameFeatures]:
     """Yield the SIFT features of a frame."""
@@ -70,8 +70,8 @@ def extract(extractor: "Extractor", frame: str, jpeg: bytes) -> Iterator[FrameFe
     emits=f"frame string, found array<struct<logo: string, inliers: int, box: {_BOX}>>",
     set_up=matcher,
     on_error="dead_letter",
-    service_s=0.05,
-    service_scv=0.2,
+    service_s=0.06,
+    service_scv=0.3,
 )
 def match(
     matcher: "Matcher", frame: str, width: int, height: int, points: bytes, descriptors: bytes
