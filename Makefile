@@ -9,11 +9,12 @@ READY := .venv/.ready
 UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tour test test-all bench bench-spark lint format docs lock clean
+.PHONY: help setup demo demo-vld tour test test-all bench bench-spark lint format docs lock clean
 
 help:
 	@echo "make setup     virtual environment and dependencies (.venv), jars for Spark"
 	@echo "make demo      an application on Spark whose load doubles, kept in its target (build/demo)"
+	@echo "make demo-vld  logos found in video on Spark, while the frame rate doubles (build/demo-vld)"
 	@echo "make tour      plan, simulate and control the examples, without Spark (build/tour)"
 	@echo "make test      lint, types, import rules, tests, doctests, coverage"
 	@echo "make test-all  the same, with the slow tests"
@@ -41,6 +42,9 @@ $(READY): requirements.txt pyproject.toml
 
 demo: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh build/demo
+
+demo-vld: $(READY)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo_vld.sh build/demo-vld
 
 tour: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/tour.sh build/tour
@@ -82,7 +86,7 @@ lock:
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@command -v uv >/dev/null || $(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-	  --no-emit-find-links --no-emit-index-url --extra parquet --extra plot --extra simulate --extra spark \
+	  --no-emit-find-links --no-emit-index-url --extra parquet --extra plot --extra simulate --extra spark --extra vld \
 	  --group dev \
 	  pyproject.toml -o requirements.txt
 

@@ -83,7 +83,7 @@ _ENTRIES = (
         name="vld",
         paper="DRS",
         data="frames of video clips with logos composited onto them",
-        shows="operators that compute: SIFT features, matched against 16 logos",
+        shows="heavy operators in a chain, large binary records",
         extra="vld",
     ),
     Entry(

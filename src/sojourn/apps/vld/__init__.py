@@ -1,0 +1,11 @@
+"""Video logo detection: which of 16 logos are in the frames of a video, and where.
+
+It is the application of the DRS papers, a chain of three operators: `extract` finds the SIFT
+features of a frame, `match` compares them with those of the logos, and `aggregate` reports the
+logos with enough matches. The frames are those of video clips, with logos composited onto them,
+so that it is known what should be found.
+"""
+
+from sojourn.apps.vld.application import app
+
+__all__ = ["app"]
