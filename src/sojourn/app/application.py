@@ -91,7 +91,13 @@ class App:
         return MappingProxyType(self._required)
 
     def topic(self, stream: str) -> str:
-        """Return the Kafka topic of a stream, or of a sink."""
+        """Return the Kafka topic of a stream, or of a sink.
+
+        A sink that is not deduplicated has the topic of its stream.
+        """
+        sink = self._sinks.get(stream)
+        if sink is not None and not sink.deduplicate:
+            stream = sink.stream.name
         return self._topics.get(stream, f"{self.name}.{stream}")
 
     def source(

@@ -15,6 +15,7 @@ Each is a package here, with
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from types import ModuleType
 from typing import Any, TypeAlias, cast
 
 from sojourn.app.application import App
@@ -70,8 +71,12 @@ class Entry:
         """The rows in the database at an address; None if there is no database."""
         return cast("Callable[[str], Tables] | None", self._offline("stored"))
 
+    def load_offline(self) -> ModuleType:
+        """Return its module `offline`. Raise `ImportError` if the *extra* is not installed."""
+        return import_module(f"{self._package}.offline")
+
     def _offline(self, name: str) -> object:
-        return getattr(import_module(f"{self._package}.offline"), name, None)
+        return getattr(self.load_offline(), name, None)
 
     @property
     def _package(self) -> str:

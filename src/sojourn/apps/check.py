@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from time import monotonic
 
@@ -81,19 +82,25 @@ def check(
     database = database or str(state / "database.sqlite")
     if entry.stored is not None and any(entry.stored(database).values()):
         raise BadInput("the database has rows of the application; name one that is empty")
+    answers = _remembered(entry.answers)
     with _writes_to(database), SparkEngine(app, entry.address, settings, progress) as engine:
         engine.start(topology, Plan.here(allocation))
         found, came_s = Verdict(sent=0, expected=0), monotonic()
         while monotonic() < came_s + _PATIENCE_S:
             engine.observe(engine.now_s + _EVERY_S)
-            before, found = found, _found(entry, engine.clients, database)
+            before, found = found, _found(entry, answers, engine.clients, database)
             progress(str(found))
             if engine.now_s > lasts_s and found.exact:
                 break
             if found != before:
                 came_s = monotonic()
         engine.drain()
-        return _found(entry, engine.clients, database)
+        return _found(entry, answers, engine.clients, database)
+
+
+def _remembered(answers: Answers) -> Answers:
+    """Return *answers* that are worked out once: all records are compared again and again."""
+    return cache(lambda source, record: tuple(answers(source, record)))
 
 
 @contextmanager
@@ -109,7 +116,9 @@ def _writes_to(database: str) -> Iterator[None]:
             os.environ[DATABASE] = before
 
 
-def _found(entry: Entry, clients: Mapping[str, str], database: str) -> Verdict:
+def _found(
+    entry: Entry, answers: Answers, clients: Mapping[str, str], database: str
+) -> Verdict:
     app = entry.app
 
     def read(name: str, stream: str) -> list[TopicRecord]:
@@ -122,7 +131,7 @@ def _found(entry: Entry, clients: Mapping[str, str], database: str) -> Verdict:
         for source in app.sources
     }
     results = {name: read(name, sink.stream.name) for name, sink in app.sinks.items()}
-    verdict = compared(entry.answers, sent, results)
+    verdict = compared(answers, sent, results)
     if entry.rows is None or entry.stored is None:
         return verdict
     due, stored = entry.rows(_pairs(sent)), entry.stored(database)

@@ -89,9 +89,12 @@ def _check(name: str, per_s: float, lasts_s: float, database: str, *, as_json: b
     made = entry(name)
     try:
         from sojourn.apps.check import check  # noqa: PLC0415 - Spark is optional
+
+        made.load_offline()
     except ImportError as error:
+        extras = ",".join(filter(None, ("spark", made.extra)))
         raise EngineError(
-            f"the check needs {error.name}, which is not installed; install sojourn[spark]"
+            f"the check needs {error.name}, which is not installed; install sojourn[{extras}]"
         ) from error
     with (
         tempfile.TemporaryDirectory(prefix="sojourn-") as folder,

@@ -1,0 +1,35 @@
+"""The applications of the papers on Spark: results are those that plain Python works out."""
+
+import pytest
+
+from sojourn.apps.catalogue import CATALOGUE
+from sojourn.apps.check import check
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+# Frames take a tenth of a second of computing each.
+PER_S = {"vld": 1.5, "urls": 15.0}
+SHORT_S, LONG_S = 4.0, 30.0
+# The three shapes are one application with other numbers.
+SHORT = [name for name in CATALOGUE if name not in ("micro-diamond", "micro-star")]
+
+
+@pytest.mark.usefixtures("jars")
+@pytest.mark.parametrize("name", SHORT)
+def test_results_are_those_worked_out_offline(name, tmp_path, monkeypatch):
+    monkeypatch.delenv("SOJOURN_DATA", raising=False)
+    found = check(
+        CATALOGUE[name], per_s=PER_S.get(name, 30.0), lasts_s=SHORT_S, state=tmp_path / "state"
+    )
+    assert found.exact, str(found)
+    assert found.expected + found.rows > 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("jars")
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_results_of_a_longer_run(name, tmp_path):
+    found = check(
+        CATALOGUE[name], per_s=PER_S.get(name, 30.0), lasts_s=LONG_S, state=tmp_path / "state"
+    )
+    assert found.exact, str(found)
+    assert found.expected + found.rows > 0
