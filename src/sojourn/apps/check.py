@@ -79,6 +79,7 @@ def check(
     )
     topology = first_topology(app, dict.fromkeys(app.sources, rate))
     allocation = {operator.name: operator.min_processors for operator in topology.operators}
+    state.mkdir(parents=True, exist_ok=True)
     database = database or str(state / "database.sqlite")
     if entry.stored is not None and any(entry.stored(database).values()):
         raise BadInput("the database has rows of the application; name one that is empty")

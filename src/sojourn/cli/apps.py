@@ -14,7 +14,7 @@ from sojourn.cli.options.output import JsonOption
 from sojourn.errors import BadInput, EngineError
 from sojourn.measure.duration import read_positive_s
 from sojourn.report.json.output import print_json
-from sojourn.report.terminal.console import TABLE_WIDTH, say, wide_console
+from sojourn.report.terminal.console import TABLE_WIDTH, say, table, wide_console
 from sojourn.report.terminal.progress import working
 
 __all__ = ["apps"]
@@ -78,11 +78,11 @@ def _described(name: str) -> dict[str, object]:
 
 
 def _table() -> Table:
-    table = Table("application", "paper", "operators", "data", "shows", show_lines=True)
+    listed = table("application", "paper", "operators", "data", "shows", wrapped=("operators",))
     for name, made in CATALOGUE.items():
         operators = ", ".join(made.app.operators)
-        table.add_row(name, made.paper, operators, made.data, made.shows)
-    return table
+        listed.add_row(name, made.paper, operators, made.data, made.shows)
+    return listed
 
 
 def _check(name: str, per_s: float, lasts_s: float, database: str, *, as_json: bool) -> None:
