@@ -18,7 +18,7 @@ from sojourn.apps.logstream.samples import samples
 from sojourn.apps.logstream.tables import COUNT, ENTRY, SCHEMA, TERM
 from sojourn.apps.logstream.terms import terms
 
-__all__ = ["app", "counter", "indexer", "rules", "store_counts", "store_index"]
+__all__ = ["app", "counter", "indexer", "open_tables", "rules", "store_counts", "store_index"]
 
 ENTRY_COLUMNS = "time string, level string, component string, message string, rule string"
 COUNT_COLUMNS = "kind string, value string, hour string"

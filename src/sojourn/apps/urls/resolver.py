@@ -13,7 +13,7 @@ from sojourn.apps.urls.service import HOST, described
 from sojourn.apps.urls.settings import Settings
 from sojourn.errors import EngineError
 
-__all__ = ["Resolved", "Resolver"]
+__all__ = ["Resolved", "Resolver", "connect"]
 
 Resolved: TypeAlias = tuple[str | None, str | None]
 """Where a link leads, or why it leads nowhere."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sojourn.apps.vld.features import Extractor
     from sojourn.apps.vld.matching import Matcher
 
-__all__ = ["aggregate", "app", "extract", "extractor", "match", "matcher"]
+__all__ = ["aggregate", "app", "extract", "extractor", "match", "matcher", "sample_frames"]
 
 _BOX = "struct<left: int, top: int, width: int, height: int>"
 

@@ -14,7 +14,7 @@ from sojourn.apps.wordcount.samples import samples
 from sojourn.apps.wordcount.table import LARGER_WINS, SCHEMA
 from sojourn.apps.wordcount.words import words
 
-__all__ = ["app", "count", "split", "store"]
+__all__ = ["app", "count", "open_table", "split", "store"]
 
 app = sj.App("wordcount-db")
 lines = app.source("lines", schema="line string not null", samples=samples)
