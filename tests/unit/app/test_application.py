@@ -114,6 +114,14 @@ def test_a_source_has_samples_if_they_are_given(app):
         assert problem in message
 
 
+def test_a_sink_has_the_topic_of_its_stream_unless_it_is_deduplicated(app, lines):
+    words = app.operator(reads=lines, emits="word string", name="cut")(split)
+    app.sink(words, name="plain")
+    app.sink(words, name="once", deduplicate=True)
+    assert app.topic("plain") == app.topic("cut")
+    assert app.topic("once") == f"{app.name}.once"
+
+
 def test_an_error_policy_may_be_a_word(app, lines):
     words = app.operator(reads=lines, emits="word string", on_error="dead_letter")(split)
     assert words.on_error == sj.OnError(then="dead_letter")
