@@ -79,4 +79,5 @@ def test_what_cannot_be_sent_is_refused(servers, options, said):
 def test_without_brokers_the_application_must_run():
     done = CliRunner().invoke(cli, ["feed", ADDRESS, "--rate", "few=3"])
     assert done.exit_code == 3
-    assert "start it with `sojourn run`" in done.stderr
+    assert "sampled" in done.stderr
+    assert "add --bootstrap-servers HOST:PORT" in done.stderr

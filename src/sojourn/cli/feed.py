@@ -17,9 +17,8 @@ from sojourn.errors import BadInput, BadWorkload, EngineError
 from sojourn.measure.duration import read_positive_s
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.progress import working
-from sojourn.service.client import ask
-from sojourn.service.entry import find
 from sojourn.service.interrupts import Interrupts
+from sojourn.service.kafka import kafka_of
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Rates
 from sojourn.topology.check import shown
@@ -101,7 +100,8 @@ def feed(
     lasts_s = None if changing is None else changing.points[-1][0]
     if lasts is not None:
         lasts_s = read_positive_s(lasts, "--for")
-    clients = _clients(app, bootstrap_servers) | kafka
+    _, reached = kafka_of(app.name, bootstrap_servers, None)
+    clients = {**reached, **kafka}
     try:
         from sojourn.spark.offered_load import Load  # noqa: PLC0415 - optional
         from sojourn.spark.samples import load_sources  # noqa: PLC0415
@@ -167,16 +167,3 @@ def _rates(
         return {name: ((0.0, rate),) for name, rate in per_s.items()}
     whole = sum(per_s.values())
     return {name: trace.times(rate / whole).points for name, rate in per_s.items()}
-
-
-def _clients(app: App, servers: str | None) -> dict[str, str]:
-    """Return the settings of Kafka's clients."""
-    if servers is not None:
-        return {"bootstrap.servers": servers}
-    try:
-        folder, entry = find(app.name)
-    except EngineError as error:
-        raise EngineError(
-            f"{error}; start it with `sojourn run`, or name brokers with --bootstrap-servers"
-        ) from error
-    return dict(ask(folder, entry, {"ask": "kafka"})["clients"])
