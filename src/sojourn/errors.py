@@ -35,6 +35,7 @@ SojournError
     ├── BoundTooLow              max_processors below what is needed to keep up
     ├── TargetBelowFloor         no number of processors reaches the target
     ├── TargetOutOfReach         the allowed processors do not reach the target
+    ├── TargetTooStrict          more processors are needed than are tried
     ├── EndlessLoop              a branching loop whose gain is too close to 1
     └── Extrapolated             a calibration used outside the range it was fitted to
 
@@ -51,8 +52,8 @@ __all__ = [
     "BadTarget", "BadTopic", "BadTopology", "BadWorkload", "BoundTooLow", "BrokerAway",
     "BrokerFailed", "CannotBeDone", "EndlessLoop", "EngineError", "Extrapolated", "HotKey",
     "JarsMissing", "NoArrivals", "NoJava", "SojournError", "TargetBelowFloor",
-    "TargetOutOfReach", "TooFewCores", "TooFewProcessors", "UnknownName", "UnknownOperator",
-    "UnstableLoop", "UnstableStation", "WrongType",
+    "TargetOutOfReach", "TargetTooStrict", "TooFewCores", "TooFewProcessors", "UnknownName",
+    "UnknownOperator", "UnstableLoop", "UnstableStation", "WrongType",
 ]  # fmt: skip
 
 
@@ -347,6 +348,21 @@ class TargetOutOfReach(CannotBeDone):
         return (
             f"{self.processors} processors do not reach {self.target}: their best use gives "
             f"{self.reached_s:.6g} s; {needs}"
+        )
+
+
+class TargetTooStrict(CannotBeDone):
+    """So many processors do not reach the target, and no more are tried."""
+
+    def __init__(self, target: str, reached_s: float, processors: int) -> None:
+        super().__init__(target, reached_s, processors)
+        self.target, self.reached_s, self.processors = target, reached_s, processors
+
+    def __str__(self) -> str:
+        return (
+            f"more than {self.processors} processors are needed to reach {self.target}: the "
+            f"best use of {self.processors} gives {self.reached_s:.6g} s; choose a target "
+            "above that"
         )
 
 

@@ -161,6 +161,7 @@ async def fed(app, words, *, batch=0, first=0, stream="in"):
                     offset=number,
                     root=f"id-{number}",
                     traced=int(number == 7),
+                    place=f"{stream}/0/{number}",
                 )
                 writer.write(framed(Records([record])))
                 credit -= 1
@@ -280,7 +281,7 @@ def test_a_function_that_raises_stops_the_feed_or_makes_a_dead_letter(tmp_path):
             answers = await fed(app, ["fine", "raise", "fine"])
             if then == "stop":
                 stopped = await app.hears(lambda m: isinstance(m, Stopped))
-                assert stopped.identity == "id-1"
+                assert stopped.place == "in/0/1"
                 assert stopped.reason.splitlines()[0] == "ValueError: a bad word"
             return answers
 
@@ -366,7 +367,7 @@ def test_the_log_tells_each_error_once_with_where_it_was_raised_and_every_line_t
 
     text = run(work())
     assert text.count("Traceback") == 1
-    assert "record id-1: ValueError: a bad word" in text
+    assert "record in/0/1: ValueError: a bad word" in text
     stamped = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ")
     assert all(stamped.match(line) for line in text.splitlines())
     assert any(line.endswith("Z xxx") for line in text.splitlines())

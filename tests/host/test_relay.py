@@ -55,6 +55,45 @@ def test_what_came_with_a_record_is_passed_on(host):
     assert (told["sojourn-root"], told["sojourn-birth"]) == (b"root-1", b"12.5")
 
 
+CHILD = [
+    {"key": "sojourn-id", "value": b"root-1.parse.0"},
+    {"key": "sojourn-root", "value": b"root-1"},
+]
+
+
+def began(path, *values, **fields):
+    rows = results(path, *values, **fields)
+    return [json.loads(row["value"])["began"] for row in rows]
+
+
+def test_what_an_operator_repeats_is_not_processed_again_by_the_next(host):
+    path = host(argument=APP.replace("split", "timed"))
+    (first,) = began(path, b'{"line": "a"}', headers=CHILD)
+    at_other_offsets = began(path, *[b'{"line": "b"}'] * 2, b'{"line": "a"}', headers=CHILD)
+    assert first in at_other_offsets
+    assert len({first, *at_other_offsets}) > 1
+
+
+def test_what_is_put_back_in_is_processed_again(host):
+    path = host(argument=APP.replace("split", "timed"))
+    route = replace(ROUTE, operator="timed")
+    told = [*CHILD, {"key": "sojourn-for", "value": b"dead-topic/timed"}]
+    first, again = began(path, *[b'{"line": "a"}'] * 2, headers=told, route=route)
+    assert first < again
+
+
+def test_a_function_that_asks_for_it_gets_the_same_id_wherever_its_record_stands(host):
+    path = host(argument=APP.replace("split", "named"))
+    route = replace(ROUTE, writes={"named": "words-topic"})
+    lines = [b'{"line": "a"}', b'{"line": "b"}']
+    told = [
+        json.loads(row["value"]) for row in results(path, *lines, route=route, headers=CHILD)
+    ]
+    assert {row["id"] for row in told} == {"<root-1.parse.0>"}
+    roots = [json.loads(row["value"]) for row in results(path, *lines, route=route)]
+    assert {row["id"] for row in roots} == {"<lines/3/0>", "<lines/3/1>"}
+
+
 def test_records_of_a_key_are_served_one_after_the_other_by_all_processors(host):
     route = replace(ROUTE, keys={"lines": ("line",)})
     lines = [json.dumps({"line": f"{n % 5}"}).encode() for n in range(60)]

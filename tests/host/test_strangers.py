@@ -110,8 +110,9 @@ def test_an_id_that_is_no_text_is_the_position(path, told):
     assert headers_of(row)["sojourn-id"].startswith(b"lines/3/")
 
 
-def test_records_of_one_id_are_not_taken_for_each_other(path):
-    told = [header("sojourn-id", b"the-same")]
+@pytest.mark.parametrize("root", [b"the-same", b"another"])
+def test_records_of_one_id_are_not_taken_for_each_other(path, root):
+    told = [header("sojourn-id", b"the-same"), header("sojourn-root", root)]
     words = [
         json.loads(answered(path, json.dumps({"line": word}), headers=told)[0]["value"])["word"]
         for word in ("one", "two")

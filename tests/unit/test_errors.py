@@ -48,6 +48,7 @@ RAISED = [
     errors.BoundTooLow("match", 3, 8),
     errors.TargetBelowFloor("mean 1 s", 1.07),
     errors.TargetOutOfReach("mean 1.2 s", 1.4, 20, 23),
+    errors.TargetTooStrict("mean 1.2 s", 1.21, 20),
     errors.EndlessLoop("no"),
     errors.Extrapolated(5.0, 1.0, 2.0),
 ]
@@ -139,6 +140,8 @@ no number of processors reaches a mean of 1 s: without any waiting it is still 1
 20 processors do not reach a mean of 1 s: their best use gives 1.4 s; 23 are needed
 20 processors do not reach a mean of 1 s: their best use gives 1.4 s;
   raise max_processors: every operator is at its maximum
+more than 20 processors are needed to reach a mean of 1 s: the best use of 20 gives 1.01 s;
+  choose a target above that
 the calibration was fitted to estimates from 1 s to 2 s, which does not include 5 s;
   measure there and fit again, or leave the calibration out
 """
@@ -155,6 +158,7 @@ def test_errors_read_as_sentences_with_their_numbers():
         errors.TargetBelowFloor("a mean of 1 s", 1.07),
         errors.TargetOutOfReach("a mean of 1 s", 1.4, 20, 23),
         errors.TargetOutOfReach("a mean of 1 s", 1.4, 20),
+        errors.TargetTooStrict("a mean of 1 s", 1.01, 20),
         errors.Extrapolated(5.0, 1.0, 2.0),
     ]
     assert [str(error) for error in raised] == SAID.replace("\n  ", " ").split("\n")[1:-1]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from sojourn.act.ration import ration
 from sojourn.decide.assign import assign
+from sojourn.decide.effort import QUICK
 from sojourn.decide.minimise import minimise
 from sojourn.decide.nodes import Nodes
 from sojourn.decide.target import Target
@@ -19,6 +20,7 @@ from sojourn.errors import (
     HotKey,
     TargetBelowFloor,
     TargetOutOfReach,
+    TargetTooStrict,
     TooFewCores,
     TooFewProcessors,
 )
@@ -28,10 +30,6 @@ __all__ = ["Aim", "Goal", "aim"]
 
 # Where no number of processors meets the target, this multiple of the best is aimed at.
 _NEAR = 1.1
-
-# A plan is made at every turn, so the search for a percentile is short. Its start is rarely a
-# processor too many, and most of the time goes into the proof of that.
-_LOOKS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +128,7 @@ def _planned(topology: Topology, goal: Goal) -> dict[str, int]:
             model=goal.model,
             most=goal.most,
             nodes=goal.nodes,
-            looks=_LOOKS,
+            effort=QUICK,
         )
     return dict(plan.allocation)
 
@@ -149,7 +147,11 @@ def _closest(
             return ration(topology, needed, error.processors)
         case TargetOutOfReach(needed=int()):
             goal = replace(goal, target=None)
-        case TargetOutOfReach(reached_s=best_s) | TargetBelowFloor(floor_s=best_s):
+        case (
+            TargetOutOfReach(reached_s=best_s)
+            | TargetTooStrict(reached_s=best_s)
+            | TargetBelowFloor(floor_s=best_s)
+        ):
             goal = replace(goal, target=replace(target, seconds=best_s * _NEAR))
         case TooFewCores():
             topology = replace(topology, cores=None)
@@ -189,5 +191,9 @@ def _note(error: CannotBeDone, target: Target | None, asked: Target | None) -> s
             return (
                 f"{error.processors} processors do not {reliably}reach {asked}; "
                 f"{error.needed} are needed"
+            )
+        case TargetTooStrict():
+            return (
+                f"more than {error.processors} processors are needed to {reliably}reach {asked}"
             )
     return str(error)

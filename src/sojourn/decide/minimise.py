@@ -1,12 +1,13 @@
 """DRS Algorithm 2: the fewest processors that meet a latency target."""
 
 from sojourn.decide.assign import assign
+from sojourn.decide.effort import THOROUGH, Effort
 from sojourn.decide.gains import Gains, least_allocation
 from sojourn.decide.nodes import Nodes
-from sojourn.decide.percentile import LOOKS, Fewest, fewest_for_percentile
+from sojourn.decide.percentile import Fewest, fewest_for_percentile
 from sojourn.decide.solution import Solution, settled
-from sojourn.decide.target import MOST_PROCESSORS, Target, check_processors
-from sojourn.errors import TargetBelowFloor, TargetOutOfReach
+from sojourn.decide.target import Target, check_processors
+from sojourn.errors import TargetBelowFloor, TargetOutOfReach, TargetTooStrict
 from sojourn.model.network import mean_floor_s, mean_s, predict, stations
 from sojourn.topology import Topology
 
@@ -24,20 +25,21 @@ def minimise(
     model: str = "gigk",
     most: int | None = None,
     nodes: Nodes | None = None,
-    looks: int = LOOKS,
+    effort: Effort = THOROUGH,
 ) -> Solution:
     """Return the fewest processors, at most *most*, that meet *target*.
 
-    With *nodes*, the fewest whole machines, with all their processors handed out. A solution
-    for a percentile is searched for with so many *looks* at operators at most.
+    With *nodes*, the fewest whole machines, with all their processors handed out. *effort*
+    limits the search.
 
     Raise `TargetBelowFloor` if no number of processors meets it, `TargetOutOfReach` if
-    those allowed do not, `TooFewCores` if no number of them keeps up.
+    those allowed do not, `TargetTooStrict` if it takes more than the search tries,
+    `TooFewCores` if no number of them keeps up.
     """
     if most is not None:
         check_processors(most)
     return settled(
-        topology, lambda shared: _minimised(shared, target, model, most, nodes, looks)
+        topology, lambda shared: _minimised(shared, target, model, most, nodes, effort)
     )
 
 
@@ -47,9 +49,9 @@ def _minimised(
     model: str,
     most: int | None,
     nodes: Nodes | None,
-    looks: int,
+    effort: Effort,
 ) -> Solution:
-    found = _fewest(topology, target, model, looks)
+    found = _fewest(topology, target, model, effort)
     allocation, whole = found.allocation, None
     if nodes is not None:
         whole = nodes.holding(sum(allocation.values()))
@@ -72,17 +74,20 @@ def _minimised(
     )
 
 
-def _fewest(topology: Topology, target: Target, model: str, looks: int) -> Fewest:
+def _fewest(topology: Topology, target: Target, model: str, effort: Effort) -> Fewest:
     if target.statistic != "mean":
-        return fewest_for_percentile(topology, target, model=model, looks=looks)
+        return fewest_for_percentile(topology, target, model=model, effort=effort)
     gains = Gains(topology, stations(topology, model))
     wait_s = target.seconds - mean_floor_s(topology)
     if wait_s < 0 or wait_s == 0 < gains.wait_s:
         raise TargetBelowFloor(str(target), mean_floor_s(topology))
     enough_s = wait_s + _DRIFT * target.seconds
-    gains.hand_out(MOST_PROCESSORS - gains.processors, until_wait_s=enough_s)
+    most = effort.most_processors(gains.processors)
+    gains.hand_out(most - gains.processors, until_wait_s=enough_s)
     while (reached_s := mean_s(topology, gains.allocation, model=model)) > target.seconds:
-        if gains.processors >= MOST_PROCESSORS or not gains.hand_out(1, until_wait_s=0.0):
+        if gains.processors >= most:
+            raise TargetTooStrict(str(target), reached_s, gains.processors)
+        if not gains.hand_out(1, until_wait_s=0.0):
             raise TargetOutOfReach(str(target), reached_s, gains.processors)
     return Fewest(gains.allocation, gains.processors)
 

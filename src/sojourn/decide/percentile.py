@@ -14,15 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sojourn.decide.effort import THOROUGH, Effort
 from sojourn.decide.gains import Gains, least_allocation
 from sojourn.decide.target import MOST_PROCESSORS, Target
-from sojourn.errors import TargetBelowFloor, TargetOutOfReach
+from sojourn.errors import TargetBelowFloor, TargetOutOfReach, TargetTooStrict
 from sojourn.model.completion import Completion
 from sojourn.model.lattice import Lattice
 from sojourn.model.network import PERCENTILES, predict, stations
 from sojourn.topology import Topology
 
-__all__ = ["LOOKS", "Fewest", "fewest_for_percentile"]
+__all__ = ["Fewest", "fewest_for_percentile"]
 
 # The search works out how many roots are late, on a lattice that ends just after the target.
 _POINTS = 1024
@@ -31,9 +32,6 @@ _POINTS = 1024
 _CLOSE = 0.01
 # Masses that add up to exactly what is allowed may round to more.
 _ROUNDING = 1e-9
-
-LOOKS = 30_000
-"""How many operators a search may look at: some three seconds' work."""
 
 _Counts = tuple[int, ...]
 
@@ -47,17 +45,16 @@ class Fewest:
 
 
 def fewest_for_percentile(
-    topology: Topology, target: Target, *, model: str, looks: int = LOOKS
+    topology: Topology, target: Target, *, model: str, effort: Effort = THOROUGH
 ) -> Fewest:
     """Return the fewest processors that meet a percentile *target*.
 
-    The search for fewer than handing out by gain takes stops after so many *looks*.
-
-    Raise `TargetBelowFloor` or `TargetOutOfReach` if none do.
+    Raise `TargetBelowFloor` or `TargetOutOfReach` if none do, `TargetTooStrict` if none do that
+    are tried.
     """
     search = _Search(topology, target, model)
-    best = search.by_gain()
-    search.left = looks
+    best = search.by_gain(effort)
+    search.left = effort.looks
     try:
         while search.tighten(sum(best) - 1):
             fewer = search.step_down(best) or search.any_of(sum(best) - 1)
@@ -135,20 +132,21 @@ class _Search:
         predicted = predict(self._topology, self.named(counts), model=self._model)
         return predicted.percentiles_s[self._target.statistic]
 
-    def by_gain(self) -> _Counts:
+    def by_gain(self, effort: Effort) -> _Counts:
         """Return the first to meet the target as processors are handed out by gain."""
         self._check_floor()
         self.left = MOST_PROCESSORS * len(self._names)  # a start is needed, whatever it takes
         gains = Gains(self._topology, self._stations)
         start, given = tuple(gains.allocation.values()), list[int]()
-        ahead = 1
+        ahead, most = 1, effort.most_processors(gains.processors)
         while not self.meets(tuple(gains.allocation.values())):
-            allowed = min(ahead, MOST_PROCESSORS - gains.processors)
-            more = gains.hand_out(allowed, until_wait_s=0.0)
+            more = gains.hand_out(min(ahead, most - gains.processors), until_wait_s=0.0)
             if not more:
                 reached_s = self._reached_s(tuple(gains.allocation.values()))
                 if gains.wait_s == 0:  # the floor, on the finer lattice
                     raise TargetBelowFloor(str(self._target), reached_s)
+                if gains.processors >= most:
+                    raise TargetTooStrict(str(self._target), reached_s, gains.processors)
                 raise TargetOutOfReach(str(self._target), reached_s, gains.processors)
             given += more
             ahead *= 2

@@ -264,8 +264,8 @@ class Controller:
             case Report(name, tally):
                 with self._lock:
                     self._tallies.setdefault(name, []).append(tally)
-            case Stopped(name, identity, reason):
-                self._stopped[name] = f"record {identity}: {reason}"
+            case Stopped(name, place, reason):
+                self._stopped[name] = f"record {place}: {reason}"
             case Broken(_, reason):
                 host.broken = reason
 

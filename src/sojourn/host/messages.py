@@ -44,9 +44,9 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
     *number* is the feed's own, *identity* the same when the record comes again after a
     failure, and no other's; *name* is what it is called in the tree of its root. *blobs* are
     binary columns, *written_s* is when it was written to its stream. *traced* is the number of
-    roots that its own, born at *birth_s*, stands for; 0 of one that is not followed.
-    *partition* and *offset* are its place in its topic. What it sends on has *room* for so
-    many bytes; 0 where that is not known.
+    roots that its own, born at *birth_s*, stands for; 0 of one that is not followed. *place*
+    is its topic, *partition* and *offset*, as people are told. What it sends on has *room* for
+    so many bytes; 0 where that is not known.
     """
 
     number: int
@@ -64,6 +64,7 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
     offset: int = -1
     room: int = 0
     name: str = ""
+    place: str = ""
 
     @property
     def size_bytes(self) -> int:

@@ -53,7 +53,7 @@ class OperatorJob:
         if self._operator.names_input:
             arguments = (record.stream, values)
         if self._operator.record_id:
-            arguments = (record.identity, *arguments)
+            arguments = (record.name or record.identity, *arguments)
         yielded = cast(
             "Iterable[object] | None", self._operator.function(*self._before, *arguments)
         )

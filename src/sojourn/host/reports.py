@@ -45,10 +45,10 @@ class Report(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Stopped(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A record stops the application."""
+    """The record at a *place* of a topic stops the application."""
 
     name: str
-    identity: str
+    place: str
     reason: str
 
 

@@ -326,11 +326,7 @@ class Host:
         late = number in self._late
         self._late.discard(number)
         given = self._given.pop(number, [])
-        _log(
-            self._errors.seen(
-                f"a processor {reason}", "", given[0][0].identity if given else ""
-            )
-        )
+        _log(self._errors.seen(f"a processor {reason}", "", given[0][0].place if given else ""))
         self._do(
             self._desk.processor_died(number, f"its processor {reason}", monotonic(), late=late)
         )
@@ -347,7 +343,7 @@ class Host:
         self._given[number] = given[len(results) :]
         for (record, waited_s), result in zip(given, results, strict=False):
             if result.error:
-                _log(self._errors.seen(result.error, result.traceback, record.identity))
+                _log(self._errors.seen(result.error, result.traceback, record.place))
             if self._measures and waited_s is not None and not result.skipped:
                 self._counters.served(
                     self._called(number),
@@ -388,7 +384,7 @@ class Host:
                 self._keep(record)
             case NotKept(record, reason):
                 told = f"processors that start later will not get this record: {reason}"
-                _log(self._errors.seen(told, "", record.identity))
+                _log(self._errors.seen(told, "", record.place))
             case StartProcessor(processor):
                 self._processes.start(processor)
             case KillProcessor(processor):
@@ -399,7 +395,7 @@ class Host:
             case Fail(feed, record, reason, traceback):
                 told = self._why_it_stops(reason, traceback)
                 self._say(feed, Failed(record.number, told))
-                self._tell(Stopped(self._settings.name, record.identity, told))
+                self._tell(Stopped(self._settings.name, record.place, told))
 
     def _say(self, feed: int, message: msgspec.Struct) -> None:
         if (writer := self._feeds.get(feed)) is not None and not writer.is_closing():
@@ -419,7 +415,7 @@ class Host:
         except OSError as error:  # a full disk: as long as this host lives, it has them
             _log(
                 self._errors.seen(
-                    f"a restarted host will not have this record: {error}", "", record.identity
+                    f"a restarted host will not have this record: {error}", "", record.place
                 )
             )
 

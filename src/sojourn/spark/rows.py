@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 
@@ -18,6 +19,7 @@ from sojourn.spark.headers import (
     Lineage,
     child_headers,
     is_for_another,
+    is_retry,
     lineage_of,
 )
 from sojourn.spark.letters import dead_letter
@@ -98,7 +100,7 @@ class Rows:
         payload = row["value"] or b""
         record = Record(
             0,
-            lineage.place,  # two records of strangers may have the same id
+            _identity(lineage, payload, retried=is_retry(row["headers"])),
             payload,
             stream=self._route.reads[row["topic"]],
             blobs=lineage.blobs,
@@ -112,6 +114,7 @@ class Rows:
             offset=row["offset"],
             room=self._room(lineage),
             name=lineage.identity,
+            place=lineage.place,
         )
         return lineage, record
 
@@ -152,6 +155,21 @@ def _key(payload: bytes, columns: tuple[str, ...]) -> str | None:
         return json.dumps([named.get(column) for column in columns])
     except (ValueError, AttributeError, RecursionError):  # deeply nested, too
         return None
+
+
+def _identity(lineage: Lineage, payload: bytes, *, retried: bool) -> str:
+    """Return what is the same of a record that comes again, and of no other.
+
+    An operator that repeats a batch writes the records of an inner stream again, at other
+    offsets. Strangers may give different records the same id. What was put back in is tried
+    again, whatever became of it before.
+    """
+    if retried or lineage.identity == lineage.root:
+        return lineage.place
+    checksum = crc32(payload)
+    for name, blob in lineage.blobs.items():
+        checksum = crc32(blob, crc32(name.encode(), checksum))
+    return f"{lineage.identity} {checksum:08x}"
 
 
 def _beside_bytes(operator: str) -> int:

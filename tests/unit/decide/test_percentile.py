@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sojourn.decide.effort import Effort
 from sojourn.decide.gains import least_allocation
 from sojourn.decide.minimise import minimise
 from sojourn.decide.percentile import fewest_for_percentile
@@ -182,7 +183,7 @@ def test_a_search_cut_short_anywhere_says_how_far_it_proved(topology, statistic,
     proved, unproved = minimise(topology, target), 0
     assert proved.least == proved.processors
     for looks in range(0, 120, 2):
-        plan = minimise(topology, target, looks=looks)
+        plan = minimise(topology, target, effort=Effort(looks=looks))
         assert sum(least_allocation(topology).values()) <= plan.least <= proved.processors
         assert proved.processors <= plan.processors
         assert reached_s(topology, plan.allocation, statistic) <= seconds
