@@ -78,7 +78,7 @@ def report(turns, asked, mine):
     held, changes = [], []
     for phase in mine:
         here = [turn for turn in turns if phase.since_s <= turn.decision.at_s < phase.until_s]
-        held.append(sum(sum(turn.running.values()) for turn in here))
+        held.append(sum(turn.running.processors for turn in here))
         # the second half: the step itself is no steady load
         late = [t for t in here if t.decision.at_s > phase.since_s + asked.phase / 2]
         changed = sum(t.cost is not None and bool(t.cost.changed) for t in late)
@@ -88,7 +88,7 @@ def report(turns, asked, mine):
 
 def told(episode):
     """Say how far it is, and why."""
-    per_s, processors = episode.observation.arrivals_per_s, tuple(episode.running.values())
+    per_s, processors = episode.observation.arrivals_per_s, tuple(episode.running.allocation.values())
     print(
         f"{episode.decision.at_s:5.0f} s  {per_s:5.1f} per s  {processors}  "
         f"{episode.decision.reason}",

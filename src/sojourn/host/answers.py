@@ -9,19 +9,12 @@ __all__ = ["AnswerMemory"]
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The answer to a record of a *partition* in *batch*."""
+    """The answer to a record of a *partition*, which will not come again after batch *last*."""
 
     partition: tuple[str, int]
     batch: int
+    last: int
     answer: Answer
-    orphaned: bool
-
-    def committed(self, batch: int) -> bool:
-        """Tell whether it will not come again once *batch* has begun.
-
-        What a batch leaves behind when it ends comes with the next.
-        """
-        return self.batch + self.orphaned < batch
 
 
 @dataclass(slots=True)
@@ -47,11 +40,11 @@ class AnswerMemory:
         *,
         partition: tuple[str, int],
         batch: int,
-        orphaned: bool,
+        more_batches: int,
     ) -> None:
-        """Keep an answer; *orphaned*, if the feed of the record had left by then."""
+        """Keep an answer that may be wanted in so many *more_batches* after its own."""
         self._forget(identity)
-        self._known[identity] = _Known(partition, batch, answer, orphaned)
+        self._known[identity] = _Known(partition, batch, batch + more_batches, answer)
         self._bytes += _size_bytes(answer)
         while self._bytes > self.most_bytes:
             self._forget(next(iter(self._known)))
@@ -59,7 +52,7 @@ class AnswerMemory:
     def begun(self, partition: tuple[str, int], batch: int) -> None:
         """Forget what is committed, now that *batch* has begun."""
         for identity, known in list(self._known.items()):
-            if known.partition == partition and known.committed(batch):
+            if known.partition == partition and known.last < batch:
                 self._forget(identity)
 
     def _forget(self, identity: str) -> None:

@@ -466,7 +466,9 @@ class Desk:
             answer,
             partition=feed.partition,
             batch=feed.batch,
-            orphaned=feed.left,
+            # what a feed leaves behind comes with the next batch; what another operator sent
+            # may be sent again by a batch of that one, which began before this one
+            more_batches=feed.left + job.record.is_child,
         )
         reply = Reply(feed.number, answer, job.record)
         if feed.left:

@@ -71,6 +71,11 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
         """What it carries."""
         return len(self.payload) + sum(map(len, self.blobs.values()))
 
+    @property
+    def is_child(self) -> bool:
+        """Whether an operator made it of another record."""
+        return self.name not in ("", self.root)
+
 
 class OutputRecord(msgspec.Struct, array_like=True, frozen=True):
     """A record that an operator sends to a stream."""

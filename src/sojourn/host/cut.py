@@ -1,0 +1,66 @@
+"""A cut: all that is open in a part at the end of a batch, as it is kept on disk."""
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+__all__ = ["Cut", "CutId", "Leaving", "OpenRecord", "Partition", "Root", "floors"]
+
+Partition = tuple[str, int]
+"""A topic and the number of a partition of it."""
+
+
+class CutId(NamedTuple):
+    """The cut of a batch by one attempt at it."""
+
+    batch: int
+    attempt: int
+
+
+class Root(NamedTuple):
+    """The record of a source that others come of, by its place in Kafka."""
+
+    partition: Partition
+    offset: int
+
+
+class OpenRecord(msgspec.Struct, array_like=True, frozen=True):
+    """A record that *operator* has to do, or is at."""
+
+    root: Root
+    operator: str
+    record: Any
+
+
+class Leaving(msgspec.Struct, array_like=True, frozen=True):
+    """A result that leaves the part."""
+
+    root: Root
+    result: Any
+
+
+class Cut(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
+    """The records that are open, in order of arrival, and the next offsets to take.
+
+    Results need no place in it: what was given to a relay by then is written before Spark
+    commits the batch, and what comes later is of records that are open here.
+    """
+
+    id: CutId
+    taken: dict[Partition, int]
+    open: tuple[OpenRecord, ...] = ()
+
+
+def floors(cut: Cut) -> dict[Partition, int]:
+    """Return the offset, by partition, below which all roots were done, and had left.
+
+    >>> lines = ("lines", 0)
+    >>> split = OpenRecord(Root(lines, 7), "split", None)
+    >>> floors(Cut(id=CutId(3, 1), taken={lines: 9, ("lines", 1): 4}, open=(split,)))
+    {('lines', 0): 7, ('lines', 1): 4}
+    """
+    lowest = dict(cut.taken)
+    for record in cut.open:
+        partition, offset = record.root
+        lowest[partition] = min(lowest[partition], offset)
+    return lowest

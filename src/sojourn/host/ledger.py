@@ -1,0 +1,238 @@
+"""What a part took from Spark and gave back: the part's side of Spark's batches.
+
+Spark runs a batch with one relay for each partition. When all relays have handed over all
+that Spark read, the ledger makes a cut of what is open, and no relay ends before that is on
+disk: so Spark commits a batch only with its cut, and a batch waits for no record.
+
+A batch that fails is run again, by a new attempt, with other ends. What was taken since the
+last committed cut is not taken again; what was given back since then may not have been
+written, so it is given back again, whether or not its root comes again. A ledger whose memory
+does not come of the committed cut is restored from it.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from sojourn.host.cut import Cut, CutId, Leaving, OpenRecord, Partition, Root, floors
+
+__all__ = [
+    "Arrival",
+    "CutInstruction",
+    "CutStore",
+    "FinishRelay",
+    "HandOver",
+    "Ledger",
+    "RefuseRelay",
+    "Restore",
+    "SaveCut",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """A relay begins: which partition, in which batch and attempt, and how many there are."""
+
+    attempt: int
+    batch: int
+    partition: Partition
+    relays: int
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """Give a result to a relay.
+
+    All roots of its partition below *floor* have left for good: what comes of one later is a
+    repetition.
+    """
+
+    relay: int
+    leaving: Leaving
+    floor: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaveCut:
+    """Write a cut to disk, and tell the ledger that it is there."""
+
+    cut: Cut
+
+
+@dataclass(frozen=True, slots=True)
+class FinishRelay:
+    """Let a relay end: the cut of its batch is on disk."""
+
+    relay: int
+
+
+@dataclass(frozen=True, slots=True)
+class RefuseRelay:
+    """End a relay of a batch or an attempt that is over."""
+
+    relay: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Forget all records, and go on with those of a cut, which are open again."""
+
+    cut: Cut
+
+
+CutInstruction = HandOver | SaveCut | FinishRelay | RefuseRelay | Restore
+
+
+class CutStore(Protocol):
+    """Cuts on disk."""
+
+    def last(self, batch: int) -> CutId:
+        """Return the cut of a batch that is committed: that of the last attempt at it."""
+        ...
+
+    def load(self, cut: CutId) -> Cut:
+        """Return a cut; that of the batch before the first has nothing in it."""
+        ...
+
+
+class Ledger:
+    """Roots taken, records open and results that leave, between the batches of Spark."""
+
+    def __init__(self, store: CutStore) -> None:
+        self._store = store
+        self._attempt, self._batch = -1, -1
+        # the cuts that all of this comes of, and below which offsets all had left by then
+        self._memory: dict[CutId, dict[Partition, int]] = {}
+        self._relays: dict[int, Arrival] = {}
+        self._ended: set[int] = set()
+        self._cutting: Cut | None = None
+        self._taken: dict[Partition, int] = {}
+        self._place = 0
+        self._open: dict[int, OpenRecord] = {}
+        self._leaving: deque[Leaving] = deque()
+        self._handed_over: list[Leaving] = []
+        self._floors: dict[Partition, int] = {}
+
+    @property
+    def open(self) -> dict[int, OpenRecord]:
+        """Records that are not done, by their place in the order of arrival."""
+        return self._open
+
+    # -- relays ---------------------------------------------------------------------------
+
+    def relay_came(self, relay: int, arrival: Arrival) -> list[CutInstruction]:
+        """Return what to do when a relay begins; the first of a batch ends those before."""
+        now = arrival.attempt, arrival.batch
+        if now != (self._attempt, self._batch):
+            if arrival.attempt < self._attempt or arrival.batch < self._batch:
+                return [RefuseRelay(relay, f"a later attempt or batch than {now} has begun")]
+            begun = self._begun(arrival)
+        else:
+            begun = []
+        self._relays[relay] = arrival
+        self._taken.setdefault(arrival.partition, 0)
+        return [*begun, *self._handed()]
+
+    def _begun(self, arrival: Arrival) -> list[CutInstruction]:
+        """Begin a batch: the one before is committed, or was this one and is run again."""
+        over = [RefuseRelay(relay, "its batch is over") for relay in self._relays]
+        self._relays, self._ended, self._cutting = {}, set(), None
+        base = self._store.last(arrival.batch - 1)
+        restored: list[CutInstruction] = []
+        if base not in self._memory:
+            cut = self._store.load(base)
+            self._restore(cut)
+            restored = [Restore(cut)]
+        elif arrival.batch == self._batch:
+            self._leaving.extendleft(reversed(self._handed_over))
+        self._handed_over = []
+        self._memory = {base: self._memory[base]}
+        self._floors = self._memory[base]
+        self._attempt, self._batch = arrival.attempt, arrival.batch
+        return [*over, *restored]
+
+    def _restore(self, cut: Cut) -> None:
+        self._taken = dict(cut.taken)
+        self._open = {}
+        for record in cut.open:
+            self._opened(record)
+        self._leaving.clear()
+        self._memory = {cut.id: floors(cut)}
+
+    def takes(self, relay: int, offset: int) -> Root | None:
+        """Return the root at *offset* of the relay's partition; None if it was taken before."""
+        arrival = self._relays.get(relay)
+        if arrival is None or offset < self._taken[arrival.partition]:
+            return None
+        self._taken[arrival.partition] = offset + 1
+        return Root(arrival.partition, offset)
+
+    def relay_ended(self, relay: int) -> list[CutInstruction]:
+        """Return what to do when a relay has handed over all that Spark has read."""
+        if relay in self._relays:
+            self._ended.add(relay)
+        return self._cut()
+
+    def relay_left(self, relay: int) -> None:
+        """Do without a relay: it is finished, or the batch will be run again."""
+        self._relays.pop(relay, None)
+        self._ended.discard(relay)
+
+    # -- cuts -----------------------------------------------------------------------------
+
+    def _cut(self) -> list[CutInstruction]:
+        every = {arrival.relays for arrival in self._relays.values()}
+        if self._cutting is not None or every != {len(self._ended)}:
+            return []
+        self._cutting = Cut(
+            id=CutId(self._batch, self._attempt),
+            taken=dict(self._taken),
+            open=tuple(self._open.values()),
+        )
+        return [SaveCut(self._cutting)]
+
+    def saved(self, cut: CutId) -> list[CutInstruction]:
+        """Return what to do when a cut is on disk."""
+        if self._cutting is None or cut != self._cutting.id:
+            return []  # another attempt has begun
+        self._memory[cut] = floors(self._cutting)
+        return [FinishRelay(relay) for relay in self._relays]
+
+    # -- records --------------------------------------------------------------------------
+
+    def entered(self, record: OpenRecord) -> int:
+        """Return the place of a record that was taken."""
+        return self._opened(record)
+
+    def done(
+        self, place: int, records: Iterable[OpenRecord], results: Iterable[Leaving]
+    ) -> tuple[list[int], list[CutInstruction]]:
+        """Return the places of what a record sends on, and what to do with its results."""
+        del self._open[place]
+        self._leaving.extend(results)
+        return [self._opened(record) for record in records], self._handed()
+
+    def _opened(self, record: OpenRecord) -> int:
+        self._place += 1
+        self._open[self._place] = record
+        return self._place
+
+    def _handed(self) -> list[CutInstruction]:
+        """Give results to relays, unless what leaves now is in the cut already."""
+        if self._cutting is not None or not self._relays:
+            return []
+        relays = {arrival.partition: relay for relay, arrival in self._relays.items()}
+        any_relay = next(iter(self._relays))
+        handed = list(self._leaving)
+        self._leaving.clear()
+        self._handed_over += handed
+        return [
+            HandOver(
+                relays.get(leaving.root.partition, any_relay),
+                leaving,
+                self._floors.get(leaving.root.partition, 0),
+            )
+            for leaving in handed
+        ]

@@ -1,0 +1,56 @@
+"""The ledger in any history of failures: nothing is lost, counted twice or waited for."""
+
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unit.host.spark_stand_in import PARTITIONS, World, expected
+
+EVENTS = ["produce", "start", "kill_worker", "kill_host", "kill_driver"]
+_histories = st.lists(
+    st.tuples(st.sampled_from(EVENTS), st.integers(0, 11), st.integers(0, 60)), max_size=40
+)
+
+
+class Reader:
+    """Reads a sink and leaves out what comes twice, with no more memory than it needs."""
+
+    def __init__(self):
+        self.floors, self.known, self.read = dict.fromkeys(PARTITIONS, 0), {}, []
+
+    def take(self, leaving, floor):
+        partition, offset = leaving.root
+        if floor > self.floors[partition]:
+            self.floors[partition] = floor
+            self.known = {
+                name: root
+                for name, root in self.known.items()
+                if root.offset >= self.floors[root.partition]
+            }
+        if offset >= self.floors[partition] and leaving.result not in self.known:
+            self.known[leaving.result] = leaving.root
+            self.read.append(leaving.result)
+
+
+@settings(max_examples=300)
+@given(history=_histories, seed=st.integers(0, 2**32))
+def test_whatever_fails_between_any_two_steps(history, seed):
+    """After each event so many steps happen, in an order that the seed says."""
+    world, random = World(), Random(seed)
+    for number in range(6):
+        world.produce(number)
+    for event, number, then in history:
+        getattr(world, event)(number)
+        world.run(then, random)
+    world.settle(random)
+    roots = [(p[0], name) for p, names in world.topics.items() for name in names]
+    records, results = expected(roots)
+    assert {leaving.result for leaving, _ in world.sink} == set(results)
+    state = world.disk.states[world.disk.last(world.disk.committed)]
+    assert sorted(state) == records
+    assert set(state.values()) <= {1}
+    reader = Reader()
+    for leaving, floor in world.sink:
+        reader.take(leaving, floor)
+    assert sorted(reader.read) == results
