@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import count
 
 import pytest
@@ -156,22 +157,19 @@ def test_a_lost_connection_is_opened_again(server):
 def test_the_larger_count_of_a_word_wins(address, monkeypatch):
     """Updates may come again and out of order."""
     monkeypatch.setenv(DATABASE, address)
-    database = wordcount.open_table()
-    for n in (1, 3, 2, 3, 10, 9):
-        wordcount.store(database, "whale", n)
-    database.close()
+    with contextmanager(wordcount.open_table)() as database:
+        for n in (1, 3, 2, 3, 10, 9):
+            wordcount.store(database, "whale", n)
     assert entry("wordcount").stored(address) == {"words": {("whale", 10)}}
 
 
 def test_log_records_that_come_again_change_nothing(address, monkeypatch):
     monkeypatch.setenv(DATABASE, address)
-    database = logstream.open_tables()
     indexed = ("06-09 06:06:20", "", "kernel", "Out of Memory", "out-of-memory")
-    for _ in range(2):
-        for identity in ("lines/0/1.rules.0", "lines/0/2.rules.0"):
+    with contextmanager(logstream.open_tables)() as database:
+        for identity in ("lines/0/1.rules.0", "lines/0/2.rules.0") * 2:
             logstream.store_index(database, identity, *indexed, ["memory", "out"])
             logstream.store_counts(database, identity, "rule", "out-of-memory", "06-09 06")
-    database.close()
     assert entry("logstream").stored(address) == {
         "entries": {(*indexed, 2)},
         "terms": {("memory", 2), ("out", 2)},
@@ -182,9 +180,8 @@ def test_log_records_that_come_again_change_nothing(address, monkeypatch):
 def test_the_default_is_a_file_of_the_application_for_its_owner(tmp_path, monkeypatch):
     monkeypatch.delenv(DATABASE, raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    database = wordcount.open_table()
-    wordcount.store(database, "whale", 1)
-    database.close()
+    with contextmanager(wordcount.open_table)() as database:
+        wordcount.store(database, "whale", 1)
     (file,) = (tmp_path / "sojourn" / "databases").glob("*.sqlite")
     assert file.stem == wordcount.app.name
     assert file.parent.stat().st_mode & 0o077 == 0

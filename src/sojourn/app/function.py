@@ -33,9 +33,6 @@ def check_function(
 def check_set_up(place: str, set_up: object) -> None:
     """Raise `BadApplication` unless *set_up* can be called without arguments."""
     _check_plain(place, set_up, "give the function itself, not what it returns")
-    if inspect.isgeneratorfunction(set_up):
-        way_out = "return the value instead of yielding it"
-        raise BadApplication(place, "it is a generator function", way_out)
     _check_arguments(place, set_up, ())
 
 

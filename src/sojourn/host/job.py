@@ -14,11 +14,16 @@ class Job(Protocol):
     """The work of one operator.
 
     `set_up` is called once in each processor, before its first record; a call then gets one
-    record and returns what it sends on. Either may raise anything.
+    record and returns what it sends on; `tear_down` is called when the processor ends in
+    order. All of them may raise anything.
     """
 
     def set_up(self) -> None:
         """Prepare this processor: load a model, open a connection."""
+        ...
+
+    def tear_down(self) -> None:
+        """Release what `set_up` has opened."""
         ...
 
     def __call__(self, record: Record, /) -> Sequence[OutputRecord]:

@@ -1,6 +1,8 @@
 """An operator of an application as the job of a host."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from inspect import isgeneratorfunction
 from typing import Any, cast
 
 from sojourn.app.loading import load
@@ -40,11 +42,22 @@ class OperatorJob:
         self._read = {s.name: Codec(s.schema, s.name) for s in operator.reads if s.schema}
         self._written = {s.name: Codec(s.schema, s.name) for s in operator.emits if s.schema}
         self._before: tuple[object, ...] = ()
+        self._opened = ExitStack()
 
     def set_up(self) -> None:
-        """Call the operator's own set-up, whose result the function then gets first."""
-        if self._operator.set_up is not None:
-            self._before = (self._operator.set_up(),)
+        """Call the operator's own set-up; the function then gets first what that returns.
+
+        One that yields it goes on when the processor ends.
+        """
+        set_up = self._operator.set_up
+        if set_up is not None and isgeneratorfunction(set_up):
+            self._before = (self._opened.enter_context(contextmanager(set_up)()),)
+        elif set_up is not None:
+            self._before = (set_up(),)
+
+    def tear_down(self) -> None:
+        """Let a set-up that yielded go on."""
+        self._opened.close()
 
     def __call__(self, record: Record, /) -> Iterator[OutputRecord]:
         """Yield what the function does."""

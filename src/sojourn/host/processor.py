@@ -43,6 +43,7 @@ def run(host: socket.socket, job: Job) -> None:
     while some := host.recv(_CHUNK):
         for body in frames.fed(some):
             _serve(host, job, _decode(body).records)
+    job.tear_down()
 
 
 def _serve(host: socket.socket, job: Job, records: Sequence[Record]) -> None:

@@ -269,7 +269,6 @@ def test_a_function_that_does_not_tell_its_arguments_is_taken(app, lines):
     ("set_up", "problem"),
     [
         (7, "7 is not a function"),
-        (split, "it is a generator function"),
         (slow, "it is async"),
         (store, "it takes (line), but is called with (nothing)"),
     ],

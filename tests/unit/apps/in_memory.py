@@ -1,6 +1,8 @@
 """An application run in memory: no Kafka, no Spark, one record after the other."""
 
 from collections import Counter, deque
+from contextlib import ExitStack, contextmanager
+from inspect import isgeneratorfunction
 
 from sojourn.app.operator import PythonOperator
 from sojourn.app.output import output_of
@@ -17,7 +19,8 @@ class InMemory:
     def __init__(self, app):
         self.app, self.dead_letters = app, []
         self._operators = [o for o in app.operators.values() if isinstance(o, PythonOperator)]
-        self.set_up = {o.name: o.set_up() for o in self._operators if o.set_up}
+        self._opened = ExitStack()
+        self.set_up = {o.name: self._set_up(o.set_up) for o in self._operators if o.set_up}
         self._checked = {o.name: output_of(o) for o in self._operators}
         self._sent = 0
 
@@ -42,6 +45,11 @@ class InMemory:
     def _through_kafka(self, stream, record):
         codec = Codec(self.app.streams[stream].schema, stream)
         return codec.decode(*codec.encode(record))
+
+    def _set_up(self, set_up):
+        if isgeneratorfunction(set_up):
+            return self._opened.enter_context(contextmanager(set_up)())
+        return set_up()
 
     def _yielded(self, operator, stream, record, identity):
         arguments = (stream, record) if operator.names_input else record

@@ -1,4 +1,5 @@
 import os
+from contextlib import contextmanager
 
 import pytest
 
@@ -13,9 +14,8 @@ def test_a_database_with_rows_is_refused_before_anything_starts(tmp_path, monkey
     """Its rows would be compared with those of this run."""
     address = str(tmp_path / "words.sqlite")
     monkeypatch.setenv(DATABASE, address)
-    database = open_table()
-    store(database, "whale", 1)
-    database.close()
+    with contextmanager(open_table)() as database:
+        store(database, "whale", 1)
     with pytest.raises(BadInput, match="name one that is empty"):
         check(entry("wordcount"), per_s=1, lasts_s=1, state=tmp_path, database=address)
     assert os.environ[DATABASE] == address

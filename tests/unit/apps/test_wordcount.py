@@ -1,4 +1,5 @@
 from collections import Counter
+from contextlib import contextmanager
 from itertools import islice
 
 import pytest
@@ -64,11 +65,11 @@ def test_made_up_words_follow_zipfs_law():
 def test_the_whole_application_in_memory_stores_the_counts(tmp_path, monkeypatch):
     monkeypatch.setenv(DATABASE, str(tmp_path / "words.sqlite"))
     lines = [line for (line,) in islice(samples(7), 200)]
-    database, counts = open_table(), Counter()
-    for word in (word for line in lines for (word,) in split(line)):
-        counts[word] += 1  # what Spark does
-        store(database, word, counts[word])
-    database.close()
+    counts = Counter()
+    with contextmanager(open_table)() as database:
+        for word in (word for line in lines for (word,) in split(line)):
+            counts[word] += 1  # what Spark does
+            store(database, word, counts[word])
     assert offline.stored(str(tmp_path / "words.sqlite")) == expected(lines)
 
 

@@ -20,6 +20,21 @@ def split(form, line):
         yield (form.format(word),)
 
 
+TORN_DOWN = []
+
+
+def opened():
+    try:
+        yield len(TORN_DOWN)
+    finally:
+        TORN_DOWN.append(os.getpid())
+
+
+@app.operator(reads=lines, emits="line string, before int", set_up=opened)
+def cleaned_up(before, line):
+    yield (line, before)
+
+
 @app.operator(reads=lines, emits="id string, line string", set_up=brackets, record_id=True)
 def named(form, record_id, line):
     yield (form.format(record_id), line)
@@ -68,5 +83,6 @@ app.sink(timed)
 app.sink(first_raises)
 app.sink(split)
 app.sink(named)
+app.sink(cleaned_up)
 app.sink(who)
 app.sink(slowly)

@@ -21,6 +21,9 @@ class Shout:
             time.sleep(600)
         self._ready = True
 
+    def tear_down(self):
+        self._ready = False
+
     def __call__(self, record):
         assert self._ready
         word = record.payload.decode()

@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,19 @@ def test_a_function_that_asks_for_it_gets_the_id_of_the_record():
     job.set_up()
     (sent,) = job(Record(0, "lines/0/7", b'{"line":"a"}', stream="lines"))
     assert json.loads(sent.payload) == {"id": "<lines/0/7>", "line": "a"}
+
+
+def test_a_set_up_that_yields_cleans_up_at_the_end():
+    from unit.host.application import TORN_DOWN  # noqa: PLC0415 - the job imports it too
+
+    before = len(TORN_DOWN)
+    job = of_application("unit.host.application:app cleaned_up")
+    job.set_up()
+    (sent,) = job(Record(0, "lines/0/7", b'{"line":"a"}', stream="lines"))
+    assert json.loads(sent.payload) == {"line": "a", "before": before}
+    assert len(TORN_DOWN) == before
+    job.tear_down()
+    assert TORN_DOWN[before:] == [os.getpid()]
 
 
 def test_an_operator_that_is_not_named_is_asked_for():

@@ -33,6 +33,9 @@ class Job:
         if not self._ready:
             raise SystemExit("no licence")
 
+    def tear_down(self):
+        self.served.append("torn down")
+
     def __call__(self, record):
         self.served.append(record.number)
         match record.payload:
@@ -86,7 +89,7 @@ def test_those_behind_one_of_their_key_that_failed_are_left():
         (False, True, 0),
         (False, False, 1),
     ]
-    assert job.served == [0, 1, 3]
+    assert job.served == [0, 1, 3, "torn down"]
 
 
 def test_what_failed_before_holds_up_nothing_that_is_given_later():

@@ -9,6 +9,7 @@ of Apache and syslogs of Linux, real or made up.
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import sojourn as sj
 from sojourn.apps.database import Database, connect
@@ -58,9 +59,10 @@ def counter(
     yield "component", component, hour
 
 
-def open_tables() -> Database:
-    """Return a connection to the database with index and counts."""
-    return connect(app.name, SCHEMA)
+def open_tables() -> Iterator[Database]:
+    """Yield a connection to the database with index and counts, and close it at the end."""
+    with closing(connect(app.name, SCHEMA)) as database:
+        yield database
 
 
 @app.operator(

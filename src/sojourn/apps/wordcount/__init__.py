@@ -7,6 +7,7 @@ its count has grown. The lines are those of a novel, or made-up words as frequen
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import sojourn as sj
 from sojourn.apps.database import Database, connect
@@ -39,9 +40,10 @@ count = app.aggregate(
 )
 
 
-def open_table() -> Database:
-    """Return a connection to the database with the counts."""
-    return connect(app.name, SCHEMA)
+def open_table() -> Iterator[Database]:
+    """Yield a connection to the database with the counts, and close it at the end."""
+    with closing(connect(app.name, SCHEMA)) as database:
+        yield database
 
 
 @app.operator(reads=count, set_up=open_table, on_error=sj.OnError(retries=3), service_s=40e-6)
