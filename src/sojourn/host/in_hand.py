@@ -29,14 +29,13 @@ class FeedInHand:
 
 @dataclass(slots=True, eq=False)
 class RecordInHand:
-    """A record in hand: whose, and tried how often.
+    """A record in hand, and how often it was tried.
 
     One that was with others when their processor died or hung is given *alone* from then on.
     One that stops the application is *held*: if it comes again it is tried again, and until
     then none behind it.
     """
 
-    feed: FeedInHand
     record: Record
     place: int = 0
     tries: int = 0

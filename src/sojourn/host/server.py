@@ -202,16 +202,16 @@ class Host:
             return  # nothing is lost: it is all in the next one
         desk = self._desk
         state = HostState(
-            wanted=desk.wanted,
-            running=desk.running,
-            waiting=desk.waiting,
+            wanted=desk.operator.wanted,
+            running=desk.operator.running,
+            waiting=desk.operator.waiting,
             replayed=desk.replayed,
-            retried=desk.retried,
-            dead=desk.dead,
+            retried=desk.operator.retried,
+            dead=desk.operator.dead,
             feeds=desk.feeds,
             drained=desk.drained,
             batches=desk.batches,
-            missing=desk.missing,
+            missing=desk.operator.missing,
         )
         tally = self._counters.taken(monotonic(), state, memory=self._memory())
         self._tell(Report(self._settings.name, tally))
@@ -244,11 +244,11 @@ class Host:
         while True:
             await asyncio.sleep(min(_LOOK_S, settings.limit_s / 4))
             now_s = monotonic()
-            for number in self._desk.late(now_s, settings.limit_s):
+            for number in self._desk.operator.late(now_s, settings.limit_s):
                 self._late.add(number)
                 limit = f"took longer than {settings.limit_s:g} s for one record"
                 self._processes.kill(number, limit)
-            for number in self._desk.unready(now_s, settings.set_up_limit_s):
+            for number in self._desk.operator.unready(now_s, settings.set_up_limit_s):
                 limit = f"took longer than {settings.set_up_limit_s:g} s for its set_up"
                 self._processes.kill(number, limit)
             self._do(self._desk.time_passed(now_s))
@@ -280,7 +280,7 @@ class Host:
                 if self._desk.draining:
                     self._say(feed, Stay())
             case Records():
-                idle = not self._desk.waiting
+                idle = not self._desk.operator.waiting
                 new = [r for r in message.records if not self._desk.knows(r)]
                 instructions = self._desk.records_came(feed, message.records, now_s)
                 if self._measures:
@@ -319,7 +319,7 @@ class Host:
 
     def lost(self, number: int) -> None:
         """Give a processor that is gone nothing more."""
-        self._desk.processor_lost(number)
+        self._desk.operator.processor_lost(number)
 
     def died(self, number: int, reason: str) -> None:
         """Let the desk decide what to do about a processor that is gone."""
@@ -330,8 +330,8 @@ class Host:
         self._do(
             self._desk.processor_died(number, f"its processor {reason}", monotonic(), late=late)
         )
-        if self._desk.hopeless:
-            failures = self._desk.failures
+        if self._desk.operator.hopeless:
+            failures = self._desk.operator.failures
             self._break(f"{failures} processors in a row did not start; the last {reason}")
 
     def template_ended(self) -> None:
@@ -369,7 +369,7 @@ class Host:
                     self._carry_out(instruction)
         for feed, some in answers.items():
             self._say(feed, Answers(some))
-        reached = self._desk.running, self._desk.missing
+        reached = self._desk.operator.running, self._desk.operator.missing
         if reached != self._reached:
             self._reached = reached
             self._tell(Reached(self._settings.name, *reached))

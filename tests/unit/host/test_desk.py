@@ -77,7 +77,7 @@ def test_records_go_to_idle_processors_and_the_rest_waits():
     made, _ = desk(k=2)
     given_out = of(Give, made.records_came(1, [record(i) for i in range(4)], 0.0))
     assert [(g.processor, g.records[0].number) for g in given_out] == [(1, 0), (2, 1)]
-    assert made.waiting == 2
+    assert made.operator.waiting == 2
 
 
 def test_an_answer_brings_the_next_record_and_credit():
@@ -108,9 +108,9 @@ def test_a_feed_without_records_is_finished_at_once():
 def test_more_processors_count_once_they_are_ready():
     made, _ = desk(k=1)
     started = of(StartProcessor, made.scaled(3, 0.0))
-    assert (made.wanted, made.running, len(started)) == (3, 1, 2)
+    assert (made.operator.wanted, made.operator.running, len(started)) == (3, 1, 2)
     granted = made.processor_ready(started[0].processor, 0.0)
-    assert made.running == 2
+    assert made.operator.running == 2
     assert of(Grant, granted) == [Grant(1, 1)]
 
 
@@ -118,7 +118,7 @@ def test_fewer_processors_idle_ones_go_first():
     made, _ = desk(k=3)
     made.records_came(1, [record(0)], 0.0)
     assert of(KillProcessor, made.scaled(1, 0.0)) == [KillProcessor(3), KillProcessor(2)]
-    assert made.running == 1
+    assert made.operator.running == 1
 
 
 def test_one_that_works_goes_when_it_is_done():
@@ -155,7 +155,7 @@ def test_or_makes_a_dead_letter_after_some_retries():
         assert [g.records[0].number for g in of(Give, again)] == [7]
     (reply,) = of(Reply, made.processor_done(1, [Result([], "ValueError: no")], 1.0))
     assert reply.answer.dead == "ValueError: no"
-    assert made.retried == 2
+    assert made.operator.retried == 2
 
 
 def test_the_record_of_a_dead_processor_is_tried_elsewhere():
@@ -185,8 +185,8 @@ def test_one_that_was_ended_for_taking_too_long_follows_the_policy_at_once():
 def test_a_processor_that_takes_too_long_is_seen():
     made, _ = desk(k=2)
     made.records_came(1, [record(0)], 10.0)
-    assert made.late(300.0, 300.0) == []
-    assert made.late(311.0, 300.0) == [1]
+    assert made.operator.late(300.0, 300.0) == []
+    assert made.operator.late(311.0, 300.0) == [1]
 
 
 def test_what_is_in_hand_when_a_feed_leaves_goes_on_and_meets_its_record_again():
@@ -325,12 +325,12 @@ def test_light_records_are_fetched_well_ahead():
 
 def test_an_idle_processor_that_is_gone_gets_nothing_while_it_is_asked_why():
     made, _ = desk(k=2)
-    made.processor_lost(1)
+    made.operator.processor_lost(1)
     given_out = of(Give, made.records_came(1, [record(0), record(1)], 0.0))
     assert [(g.processor, g.records[0].number) for g in given_out] == [(2, 0)]
-    assert made.running == 1
+    assert made.operator.running == 1
     assert len(of(StartProcessor, made.processor_died(1, "killed by signal 9", 1.0))) == 1
-    made.processor_lost(1)  # it may be told twice
+    made.operator.processor_lost(1)  # it may be told twice
 
 
 def test_those_of_a_processor_that_died_are_tried_again_one_by_one():
@@ -529,7 +529,7 @@ def test_one_that_fails_at_some_is_answered_once_with_what_the_others_made_of_it
     told = reply.answer
     assert (told.dead, told.traceback, told.tries) == ("ValueError: first", "at 1", 2)
     assert list(told.outputs) == out("b")
-    assert made.dead == 1
+    assert made.operator.dead == 1
 
 
 def test_one_that_nobody_did_because_all_are_gone_waits_for_the_next():
@@ -573,7 +573,8 @@ def told_to_a_new_one(made, name=None):
     """Return the records that a processor that starts now gets before its first."""
     if name is None:
         (name,) = (
-            start.processor for start in of(StartProcessor, made.scaled(made.wanted + 1, 9.0))
+            start.processor
+            for start in of(StartProcessor, made.scaled(made.operator.wanted + 1, 9.0))
         )
     told, instructions = [], made.processor_ready(name, 9.0)
     while lessons := [give for give in of(Give, instructions) if give.processor == name]:
@@ -594,7 +595,7 @@ def test_one_that_starts_later_gets_the_latest_of_each_key_before_its_first_reco
     made.records_came(1, [record(3, everyone=True)], 2.0)  # without a key nothing is kept
     made.processor_done(1, [Result([])], 2.0)
     assert told_to_a_new_one(made) == [1, 2]
-    assert made.running == 2
+    assert made.operator.running == 2
 
 
 def test_one_that_starts_while_a_rule_is_under_way_gets_it_too():
@@ -611,10 +612,10 @@ def test_it_counts_as_running_once_it_knows_all():
     made.processor_done(1, [Result([])], 1.0)
     (start,) = of(StartProcessor, made.scaled(2, 2.0))
     (give,) = of(Give, made.processor_ready(start.processor, 3.0))
-    assert (give.new, made.running) == (False, 1)
-    assert made.late(9.0, 5.0) == [start.processor]
+    assert (give.new, made.operator.running) == (False, 1)
+    assert made.operator.late(9.0, 5.0) == [start.processor]
     made.processor_done(start.processor, [Result([], "ValueError")], 4.0)
-    assert made.running == 2
+    assert made.operator.running == 2
 
 
 def test_what_it_has_to_know_is_told_in_portions():
@@ -627,7 +628,7 @@ def test_what_it_has_to_know_is_told_in_portions():
     assert len(give.records) == 100
     some = made.processor_done(start.processor, [Result([])] * 99, 8.0)
     assert of(Give, some) == []
-    assert made.late(9.0, 5.0) == []  # each has its own time
+    assert made.operator.late(9.0, 5.0) == []  # each has its own time
     (give,) = of(Give, made.processor_done(start.processor, [Result([])], 9.0))
     assert [r.number for r in give.records] == list(range(100, 150))
 

@@ -50,7 +50,7 @@ def test_every_record_is_answered_once_and_keys_stay_in_order_whatever_happens(
     assert not any(feed.open for feed in world.feeds.values())
     assert sorted(world.finished) == sorted(feed.name for feed in world.feeds.values())
     assert sorted(world.done) == sorted(f"id-{n}" for n in range(world.sent))
-    assert (world.desk.waiting, world.desk.hopeless) == (0, False)
+    assert (world.desk.operator.waiting, world.desk.operator.hopeless) == (0, False)
     if policy.then == "dead_letter":
         world.check_rules()
 

@@ -1,7 +1,7 @@
 """Starts that fail: told, tried again later each time, and given up where none is there."""
 
-from sojourn.host.desk import Desk
 from sojourn.host.instructions import StartProcessor
+from sojourn.host.operator_desk import OperatorDesk
 
 
 def starts(instructions):
@@ -9,7 +9,7 @@ def starts(instructions):
 
 
 def test_what_cannot_be_started_is_missing_until_it_can():
-    desk = Desk()
+    desk = OperatorDesk()
     first, second = starts(desk.scaled(2, 0.0))
     desk.processor_ready(first, 0.0)
     assert starts(desk.processor_died(second, "no room", 1.0)) == []
@@ -23,7 +23,7 @@ def test_what_cannot_be_started_is_missing_until_it_can():
 
 
 def test_it_is_tried_later_each_time():
-    desk = Desk()
+    desk = OperatorDesk()
     keeps, name = starts(desk.scaled(2, 0.0))
     desk.processor_ready(keeps, 0.0)
     now_s, gaps = 0.0, []
@@ -40,7 +40,7 @@ def test_it_is_tried_later_each_time():
 
 
 def test_it_is_hopeless_only_if_none_is_there():
-    desk = Desk()
+    desk = OperatorDesk()
     names = starts(desk.scaled(8, 0.0))
     for name in names[1:]:
         desk.processor_died(name, "no room", 0.0)
@@ -50,7 +50,7 @@ def test_it_is_hopeless_only_if_none_is_there():
 
 
 def test_processors_that_were_ready_and_died_are_not_starts_that_failed():
-    desk = Desk()
+    desk = OperatorDesk()
     for name in (names := starts(desk.scaled(6, 0.0))):
         desk.processor_ready(name, 0.0)
     again = [
@@ -61,7 +61,7 @@ def test_processors_that_were_ready_and_died_are_not_starts_that_failed():
 
 
 def test_a_set_up_without_end_is_seen():
-    desk = Desk()
+    desk = OperatorDesk()
     (name,) = starts(desk.scaled(1, 5.0))
     assert desk.unready(305.0, 300.0) == []
     assert desk.unready(305.1, 300.0) == [name]

@@ -1,0 +1,494 @@
+"""The records of one operator and its processors: who gets which record.
+
+Events go in, instructions come out; another part carries them out. There is one queue for
+all processors, so a record never waits while one is idle. Only a record with a key waits for
+those of its key, and one for everyone for all processors.
+"""
+
+from bisect import insort
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from sojourn.app.operator import OnError
+from sojourn.host.in_hand import Processor, RecordInHand, Round
+from sojourn.host.instructions import (
+    Give,
+    Keep,
+    KillProcessor,
+    NotKept,
+    StartProcessor,
+)
+from sojourn.host.keyed_queue import KeyedQueue
+from sojourn.host.latest import Latest
+from sojourn.host.messages import Answer, Record, Result
+from sojourn.host.starts import Starts
+
+__all__ = ["Completed", "OperatorDesk", "OperatorInstruction", "Stopping"]
+
+# What comes in hand ahead of processors, and what one is given at once, is at most so much
+# work: enough to bridge the way to the feed and to a processor, too little to be noticed.
+_AHEAD_S = 0.005
+_AT_ONCE_S = 0.001
+_MOST_AHEAD = 500
+# Records that wait for their key keep no processor busy, so others are fetched in their
+# place: enough that one frequent key starves nobody, and not the whole stream.
+_MOST_BEHIND, _MOST_BEHIND_EACH = 100, 10
+# What a new processor has to know is given in portions.
+_MOST_LESSONS, _LESSON_BYTES = 100, 1 << 20
+# Of the mean service time, what the latest record counts for.
+_NEWEST = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A record is done."""
+
+    job: RecordInHand
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """A record stops the application: it is held, and none behind it of its key is served."""
+
+    job: RecordInHand
+    reason: str
+    traceback: str = ""
+
+
+OperatorInstruction = (
+    Give | StartProcessor | KillProcessor | Keep | NotKept | Completed | Stopping
+)
+
+
+class OperatorDesk:
+    """The records in hand of one operator, and its processors.
+
+    *ahead* is how many records more than processors are in hand, or more if they take no
+    time. The *latest* of each key, of what is for everyone, is told to processors that start
+    later.
+    """
+
+    def __init__(
+        self, *, on_error: OnError | None = None, ahead: int = 2, latest: Latest | None = None
+    ) -> None:
+        self._on_error, self._ahead = on_error or OnError(), ahead
+        self._wanted = self._number = 0
+        self._pace_s: float | None = None
+        self._queue: KeyedQueue[RecordInHand] = KeyedQueue()
+        self._homeless: list[RecordInHand] = []
+        self._processors: dict[int, Processor] = {}
+        self._here: set[int] = set()
+        self._idle: list[int] = []
+        self._in_service = self._in_lanes = 0
+        self._arrived = 0
+        self._rounds: dict[int, RecordInHand] = {}
+        self._latest = latest or Latest()
+        self._one_lesson_at_a_time = False
+        self._starts = Starts()
+        self.retried = self.dead = 0
+
+    # -- what can be asked ----------------------------------------------------------------
+
+    @property
+    def wanted(self) -> int:
+        """Processors that there should be."""
+        return self._wanted
+
+    @property
+    def running(self) -> int:
+        """Processors that can take a record."""
+        return len(self._here)
+
+    @property
+    def missing(self) -> str:
+        """Why fewer processors run than are wanted, if some cannot be started."""
+        return self._starts.why if self.running < self._wanted else ""
+
+    @property
+    def failures(self) -> int:
+        """Starts that failed since one succeeded."""
+        return self._starts.failures
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether there is no processor, and none can be started."""
+        return self._starts.hopeless and not self._staying()
+
+    @property
+    def waiting(self) -> int:
+        """Records in hand that no processor works on."""
+        return len(self._queue) + len(self._homeless) + self._in_lanes
+
+    @property
+    def room(self) -> int:
+        """Records that are wanted in hand, so that processors have work and little more."""
+        running = self.running
+        ahead = self._ahead
+        if self._pace_s:
+            ahead = max(ahead, min(_MOST_AHEAD, int(running * _AHEAD_S / self._pace_s)))
+        behind = min(self._queue.behind, _MOST_BEHIND + _MOST_BEHIND_EACH * running)
+        return running + ahead - (self.waiting - behind + self._in_service)
+
+    def late(self, now_s: float, limit_s: float) -> list[int]:
+        """Return the processors that have worked on one record for longer than *limit_s*."""
+        return [
+            name
+            for name, p in self._processors.items()
+            if (p.jobs or p.learning) and now_s - p.since_s > limit_s
+        ]
+
+    def unready(self, now_s: float, limit_s: float) -> list[int]:
+        """Return the processors that have been starting for longer than *limit_s*."""
+        return [
+            name
+            for name, p in self._processors.items()
+            if not p.ready and now_s - p.since_s > limit_s
+        ]
+
+    # -- records --------------------------------------------------------------------------
+
+    def put(self, record: Record) -> RecordInHand:
+        """Take a record in hand; `turn` gives it to a processor."""
+        self._arrived += 1
+        job = RecordInHand(record, self._arrived)
+        if record.everyone:
+            self._for_everyone(job)
+        else:
+            self._queue.put(job)
+        return job
+
+    def put_back(self, job: RecordInHand) -> None:
+        """Try a record that was held once more, where it was."""
+        job.held, job.tries, job.deaths = False, 0, 0
+        if job.record.everyone:
+            self._for_everyone(job)
+        else:
+            self._queue.give_back([job])
+
+    def drop(self, job: RecordInHand) -> None:
+        """Let go of a record that is held."""
+        self._release(job)
+
+    # -- processors -----------------------------------------------------------------------
+
+    def scaled(self, wanted: int, now_s: float) -> list[OperatorInstruction]:
+        """Return what to do to have *wanted* processors."""
+        self._wanted = wanted
+        staying = self._staying()
+        done = self._started(now_s)
+        # those that idle go first, and of those that work the ones that came last
+        by_use = sorted(staying, key=lambda n: (bool(self._processors[n].jobs), -n))
+        for name in by_use[: max(0, len(staying) - wanted)]:
+            done += self._let_go(name)
+        return [*done, *self.turn(now_s)]
+
+    def time_passed(self, now_s: float) -> list[OperatorInstruction]:
+        """Return what to do by now: start again what could not be started before."""
+        return [*self._started(now_s), *self.turn(now_s)]
+
+    def processor_ready(self, name: int, now_s: float) -> list[OperatorInstruction]:
+        """Return what to do when a processor can take its first record."""
+        processor = self._processors.get(name)
+        if processor is None:
+            return [KillProcessor(name)]
+        self._starts.succeeded()
+        processor.ready = True
+        processor.to_know = deque(self._latest.records)
+        homeless, self._homeless = self._homeless, []
+        for job in sorted({*homeless, *self._rounds.values()}, key=lambda job: job.place):
+            if job.round is None or not job.round.left:
+                self._for_everyone(job)
+            elif not self._latest.has_newer(job.place, job.record):
+                # the others have it under way
+                job.round.left += 1
+                processor.lane.append(job)
+                self._in_lanes += 1
+        return [*self._taught(name, processor, now_s), *self.turn(now_s)]
+
+    def processor_done(
+        self, name: int, results: Sequence[Result], now_s: float
+    ) -> list[OperatorInstruction]:
+        """Return what to do when a processor is done with the first of what it was given."""
+        processor = self._processors[name]
+        number = len(results)
+        if processor.learning:
+            del processor.learning[:number]
+            return [*self._taught(name, processor, now_s), *self.turn(now_s)]
+        jobs, processor.jobs = processor.jobs[:number], processor.jobs[number:]
+        processor.since_s = now_s
+        self._in_service -= number
+        done: list[OperatorInstruction] = []
+        back: list[RecordInHand] = []
+        for job, result in zip(jobs, results, strict=True):
+            if result.skipped:
+                back.append(job)
+                continue
+            self._paced(result.took_s)
+            if job.round is not None:
+                done += self._did_its_part(processor, job, job.round, result)
+            elif not result.error:
+                done += self._answered(job, Answer(job.record.number, result.outputs))
+            elif self._may_retry(job):
+                back.append(job)
+            else:
+                done += self._condemned(job, result.error, result.traceback)
+        self._queue.give_back(back)
+        if not processor.jobs:
+            done += self._gone(name) if processor.going else []
+            heappush(self._idle, name)
+        return [*done, *self.turn(now_s)]
+
+    def processor_lost(self, name: int) -> None:
+        """Give a processor that is gone nothing more, while it is asked what it died of."""
+        if (processor := self._processors.get(name)) is not None:
+            processor.lost = True
+            self._here.discard(name)
+
+    def processor_died(
+        self, name: int, reason: str, now_s: float, *, late: bool = False
+    ) -> list[OperatorInstruction]:
+        """Return what to do when a processor is gone, whatever it was doing.
+
+        Of several records nobody knows which it died of: each is tried again alone. One that
+        was alone is tried once more; if its processor was ended because it was *late*, it had
+        its chance.
+        """
+        processor = self._processors.pop(name, None)
+        if processor is None:
+            return []
+        self._here.discard(name)
+        if not processor.ready:
+            self._starts.failed(reason, now_s)
+        done = self._learnt_nothing(processor, reason)
+        jobs, processor.jobs = processor.jobs, []
+        self._in_service -= len(jobs)
+        back: list[RecordInHand] = []
+        for job in jobs:
+            job.deaths += not late
+            if job.round is not None:
+                done += self._missed(job, job.round, reason, late=late)
+            elif len(jobs) > 1 or (job.deaths == 1 and not late):
+                self.retried += 1
+                job.alone = True
+                back.append(job)
+            elif self._may_retry(job):
+                back.append(job)
+            else:
+                done += self._condemned(job, reason)
+        self._queue.give_back(back)
+        done += self._left_lane(processor)
+        return [*done, *self._started(now_s), *self.turn(now_s)]
+
+    # -- inside: records ------------------------------------------------------------------
+
+    def _release(self, job: RecordInHand) -> None:
+        if job.round is None:
+            self._queue.release(job)
+
+    def _may_retry(self, job: RecordInHand) -> bool:
+        job.tries += 1
+        again = job.tries <= self._on_error.retries
+        job.alone = True
+        self.retried += again
+        return again
+
+    def _condemned(
+        self, job: RecordInHand, reason: str, traceback: str = ""
+    ) -> list[OperatorInstruction]:
+        """Do with a record that failed what the operator's policy says."""
+        if self._on_error.then == "dead_letter":
+            self.dead += 1
+            outputs = job.round.outputs if job.round is not None else ()
+            tries = max(1, job.tries)
+            return self._answered(
+                job, Answer(job.record.number, outputs, reason, traceback, tries)
+            )
+        job.held = True
+        return [Stopping(job, reason, traceback)]
+
+    def _answered(self, job: RecordInHand, answer: Answer) -> list[OperatorInstruction]:
+        self._release(job)
+        return [Completed(job, answer)]
+
+    # -- inside: processors ---------------------------------------------------------------
+
+    def _staying(self) -> list[int]:
+        return [name for name, p in self._processors.items() if not p.going]
+
+    def _started(self, now_s: float) -> list[OperatorInstruction]:
+        """Start what is wanted, unless that failed a moment ago."""
+        missing = self._wanted - len(self._staying())
+        if missing <= 0 or self._starts.waits(now_s):
+            return []
+        names = range(self._number + 1, self._number + 1 + missing)
+        self._number += missing
+        self._processors |= {name: Processor(now_s) for name in names}
+        return [StartProcessor(name) for name in names]
+
+    def _let_go(self, name: int) -> list[OperatorInstruction]:
+        processor = self._processors[name]
+        processor.going = True
+        self._here.discard(name)
+        done = self._left_lane(processor)
+        return done if processor.jobs else [*done, *self._gone(name)]
+
+    def _left_lane(self, processor: Processor) -> list[OperatorInstruction]:
+        """Let records for everyone do without a processor that goes."""
+        lane, processor.lane = processor.lane, deque()
+        self._in_lanes -= len(lane)
+        done: list[OperatorInstruction] = []
+        for job in lane:
+            if job.round is not None:
+                done += self._missed(job, job.round)
+        return done
+
+    def _gone(self, name: int) -> list[OperatorInstruction]:
+        del self._processors[name]
+        return [KillProcessor(name)]
+
+    def _taught(
+        self, name: int, processor: Processor, now_s: float
+    ) -> list[OperatorInstruction]:
+        """Tell a processor the next that it has to know; when it knows all, it counts."""
+        if processor.learning:
+            processor.since_s = now_s
+            return []
+        size_bytes = 0
+        while processor.to_know and size_bytes < _LESSON_BYTES:
+            record = processor.to_know.popleft()
+            processor.learning.append(record)
+            size_bytes += record.size_bytes
+            if self._one_lesson_at_a_time or len(processor.learning) >= _MOST_LESSONS:
+                break
+        if processor.learning:
+            processor.since_s = now_s
+            return [Give(name, tuple(processor.learning), new=False)]
+        self._here.add(name)
+        heappush(self._idle, name)
+        if self.running >= self._wanted:
+            self._starts.why = ""
+        return []
+
+    def _learnt_nothing(self, processor: Processor, reason: str) -> list[OperatorInstruction]:
+        """Find out which record a processor died of while it was told what it has to know."""
+        if not processor.learning:
+            return []
+        if len(processor.learning) > 1:
+            self._one_lesson_at_a_time = True
+            return []
+        (record,) = processor.learning
+        self._latest.drop(record)
+        return [NotKept(record, reason)]
+
+    # -- inside: records for everyone -------------------------------------------------------
+
+    def _for_everyone(self, job: RecordInHand) -> None:
+        """Let a record wait for each processor there is, or for the first that comes."""
+        here = [processor for processor in self._processors.values() if processor.here]
+        job.round = Round(len(here))
+        if job.key is not None:
+            self._rounds[job.place] = job
+        for processor in here:  # one that comes here again was before those that wait
+            insort(processor.lane, job, key=lambda other: other.place)
+        self._in_lanes += len(here)
+        if not here:
+            self._homeless.append(job)
+
+    def _did_its_part(
+        self, processor: Processor, job: RecordInHand, here: Round, result: Result
+    ) -> list[OperatorInstruction]:
+        """Take note of what a record for everyone came to at one processor."""
+        if result.error:
+            processor.tried += 1
+            if processor.tried <= self._on_error.retries:
+                if not processor.here:
+                    return self._missed(job, here)
+                self.retried += 1
+                self._in_lanes += 1
+                processor.lane.appendleft(job)  # only there it is not done yet
+                return []
+            if not here.error:
+                here.error, here.traceback = result.error, result.traceback
+                job.tries = processor.tried
+        else:
+            here.did += 1
+            here.outputs += result.outputs
+        processor.tried = 0
+        here.left -= 1
+        return self._rounded_off(job, here)
+
+    def _missed(
+        self, job: RecordInHand, here: Round, reason: str = "", *, late: bool = False
+    ) -> list[OperatorInstruction]:
+        """Do without a processor that is gone: the others have the record."""
+        here.died = here.died or reason
+        if late:
+            here.error = here.error or reason
+        here.left -= 1
+        return self._rounded_off(job, here)
+
+    def _rounded_off(self, job: RecordInHand, here: Round) -> list[OperatorInstruction]:
+        """Answer a record for everyone, once, when nobody has it to do any more."""
+        if here.left:
+            return []
+        self._rounds.pop(job.place, None)
+        kept = self._kept(job) if here.did else []
+        if here.error:
+            return [*kept, *self._condemned(job, here.error, here.traceback)]
+        if here.did:
+            return [*kept, *self._answered(job, Answer(job.record.number, here.outputs))]
+        if job.deaths > 1 and not self._may_retry(job):
+            return self._condemned(job, here.died)
+        self._for_everyone(job)  # all that had it are gone, and nobody has done it
+        return []
+
+    def _kept(self, job: RecordInHand) -> list[OperatorInstruction]:
+        """Keep a record for processors that start later, if it has a key and is the latest."""
+        if job.key is None or self._latest.has_newer(job.place, job.record):
+            return []
+        reason = self._latest.keep(job.place, job.record)
+        return [NotKept(job.record, reason) if reason else Keep(job.record)]
+
+    # -- inside: work ---------------------------------------------------------------------
+
+    def turn(self, now_s: float) -> list[OperatorInstruction]:
+        """Give idle processors work."""
+        done: list[OperatorInstruction] = []
+        passed_by: list[int] = []
+        queued = len(self._queue) > 0
+        while self._idle and (queued or self._in_lanes):
+            name = heappop(self._idle)
+            processor = self._processors.get(name)
+            if processor is None or processor.jobs or name not in self._here:
+                continue
+            if processor.lane:
+                self._in_lanes -= 1
+                processor.jobs = [processor.lane.popleft()]
+            elif queued:
+                processor.jobs = self._queue.take(self._share())
+                queued = bool(processor.jobs)
+            if processor.jobs:
+                processor.since_s = now_s
+                self._in_service += len(processor.jobs)
+                done.append(Give(name, tuple(job.record for job in processor.jobs)))
+            else:
+                passed_by.append(name)
+        for name in passed_by:
+            heappush(self._idle, name)
+        return done
+
+    def _share(self) -> int:
+        """Return how many records a processor is given: several where they take no time.
+
+        Not more than its share, so that all have work.
+        """
+        most = 1 if not self._pace_s else int(_AT_ONCE_S / self._pace_s)
+        share = -(-(len(self._queue) - 1) // max(1, self.running))
+        return max(1, min(most, share))
+
+    def _paced(self, took_s: float) -> None:
+        before = took_s if self._pace_s is None else self._pace_s
+        self._pace_s = before + _NEWEST * (took_s - before)
