@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from sojourn.host.messages import Record
+
 __all__ = ["Cut", "CutId", "Leaving", "OpenRecord", "Partition", "Root", "floors"]
 
 Partition = tuple[str, int]
@@ -29,7 +31,7 @@ class OpenRecord(msgspec.Struct, array_like=True, frozen=True):
 
     root: Root
     operator: str
-    record: Any
+    record: Record
 
 
 class Leaving(msgspec.Struct, array_like=True, frozen=True):
@@ -55,7 +57,7 @@ def floors(cut: Cut) -> dict[Partition, int]:
     """Return the offset, by partition, below which all roots were done, and had left.
 
     >>> lines = ("lines", 0)
-    >>> split = OpenRecord(Root(lines, 7), "split", None)
+    >>> split = OpenRecord(Root(lines, 7), "split", Record(0, "lines/0/7", b"{}"))
     >>> floors(Cut(id=CutId(3, 1), taken={lines: 9, ("lines", 1): 4}, open=(split,)))
     {('lines', 0): 7, ('lines', 1): 4}
     """

@@ -33,7 +33,7 @@ class RecordInHand:
 
     One that was with others when their processor died or hung is given *alone* from then on.
     One that stops the application is *held*: if it comes again it is tried again, and until
-    then none behind it.
+    then none behind it. What comes of a *forgotten* one is nobody's.
     """
 
     record: Record
@@ -42,6 +42,7 @@ class RecordInHand:
     deaths: int = 0
     alone: bool = False
     held: bool = False
+    forgotten: bool = False
     round: "Round | None" = None
 
     @property

@@ -122,6 +122,10 @@ class Ledger:
 
     # -- relays ---------------------------------------------------------------------------
 
+    def knows(self, relay: int) -> bool:
+        """Tell whether a relay is of the batch that runs."""
+        return relay in self._relays
+
     def relay_came(self, relay: int, arrival: Arrival) -> list[CutInstruction]:
         """Return what to do when a relay begins; the first of a batch ends those before."""
         now = arrival.attempt, arrival.batch

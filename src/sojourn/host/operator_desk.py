@@ -172,6 +172,15 @@ class OperatorDesk:
         """Let go of a record that is held."""
         self._release(job)
 
+    def forget(self) -> None:
+        """Forget all records; processors go on with those that they are at, for nobody."""
+        self._queue, self._homeless, self._rounds = KeyedQueue(), [], {}
+        self._in_lanes = 0
+        for processor in self._processors.values():
+            processor.lane.clear()
+            for job in processor.jobs:
+                job.forgotten = True
+
     # -- processors -----------------------------------------------------------------------
 
     def scaled(self, wanted: int, now_s: float) -> list[OperatorInstruction]:
@@ -223,6 +232,8 @@ class OperatorDesk:
         done: list[OperatorInstruction] = []
         back: list[RecordInHand] = []
         for job, result in zip(jobs, results, strict=True):
+            if job.forgotten:
+                continue
             if result.skipped:
                 back.append(job)
                 continue
@@ -267,6 +278,8 @@ class OperatorDesk:
         self._in_service -= len(jobs)
         back: list[RecordInHand] = []
         for job in jobs:
+            if job.forgotten:
+                continue
             job.deaths += not late
             if job.round is not None:
                 done += self._missed(job, job.round, reason, late=late)

@@ -1,4 +1,4 @@
-"""A world around a ledger that can fail between any two steps: Spark, relays, a host, a disk.
+"""A world around a part that can fail between any two steps: Spark, relays, a host, a disk.
 
 Every step of a history is one method of `World`; none does two things that could be torn
 apart by a crash.
@@ -8,7 +8,9 @@ from collections import deque
 from itertools import count
 from zlib import crc32
 
-from sojourn.host.cut import Cut, CutId, Leaving, OpenRecord
+from sojourn.app.operator import OnError
+from sojourn.host.cut import Cut, CutId
+from sojourn.host.instructions import Give, KillProcessor, StartProcessor
 from sojourn.host.ledger import (
     Arrival,
     FinishRelay,
@@ -18,35 +20,65 @@ from sojourn.host.ledger import (
     Restore,
     SaveCut,
 )
+from sojourn.host.messages import OutputRecord, Record, Result
+from sojourn.host.operator_desk import OperatorDesk
+from sojourn.host.part_desk import AtOperator, DeadLetter, GrantRelay, PartDesk, PartGraph
 
 PARTITIONS = [("lines", 0), ("lines", 1), ("prices", 0)]
-ENTRY = {"lines": ("split",), "prices": ("merge",)}
+GRAPH = PartGraph(
+    readers={
+        "lines": ("split",),
+        "prices": ("merge", "learn"),
+        "words": ("merge",),
+        "again": ("split",),
+        "scored": ("score",),
+    },
+    leaving=frozenset(["words", "scores"]),
+    everyone=frozenset([("learn", "prices")]),
+)
+OPERATORS = ("split", "merge", "score", "learn")
 
 
 def work(operator, name):
-    """Return what a record sends on, as operator and name, and its results: a loop, a split."""
+    """Return the streams to which a record sends others: a split, a loop, a stream that leaves.
+
+    None if the function raises.
+    """
     drawn, depth = crc32(f"{name} {operator}".encode()), name.count(".")
-    children = {
-        "split": [("merge", n) for n in range(drawn % 3)] + [("score", 3)],
-        "merge": [("split", 0)] if drawn % 2 and depth < 4 else [],
-        "score": [],
+    if drawn % 11 == 0:
+        return None
+    return {
+        "split": ["words"] * (drawn % 3) + ["scored"],
+        "merge": ["again"] if drawn % 2 and depth < 6 else [],
+        "score": ["scores"] * (drawn % 3),
+        "learn": [],
     }[operator]
-    number = {"split": 0, "merge": 1, "score": drawn % 3}[operator]
-    sent = [(to, f"{name}.{operator}{place}") for to, place in children]
-    return sent, [f"{name}.{operator}!{place}" for place in range(number)]
 
 
 def expected(roots):
-    """Return all records and all results of *roots*, by what each is called."""
-    left = [(to, name) for topic, name in roots for to in ENTRY[topic]]
+    """Return all records that operators have to do, and all results, of *roots*."""
+    left = [(reader, name) for stream, name in roots for reader in GRAPH.readers[stream]]
     records, results = [], []
     while left:
         operator, name = left.pop()
         records.append(f"{name} at {operator}")
-        sent, made = work(operator, name)
-        left += sent
-        results += made
+        streams = work(operator, name)
+        if streams is None:
+            results.append(f"{name} at {operator}: dead")
+        for place, stream in enumerate(streams or ()):
+            child = f"{name}.{operator}.{place}"
+            left += [(reader, child) for reader in GRAPH.readers.get(stream, ())]
+            results += [child] if stream in GRAPH.leaving else []
     return sorted(records), sorted(results)
+
+
+def called(leaving):
+    """Return what a result is called."""
+    match leaving.result:
+        case DeadLetter(operator, record):
+            return f"{record.name} at {operator}: dead"
+        case record:
+            return record.name
 
 
 class Disk:
@@ -68,51 +100,105 @@ class Disk:
         return self.cuts[cut]
 
 
-class Host:
-    """A life of the host: its ledger, its state, and what is on its way to the disk."""
+class CountingLedger(Ledger):
+    """A ledger that counts how often each record was done: the state of all operators."""
 
     def __init__(self, disk):
-        self.disk, self.ledger, self.state = disk, Ledger(disk), {}
+        super().__init__(disk)
+        self.state = {}
+
+    def done(self, place, records, results):
+        done = self.open[place]
+        name = f"{done.record.name} at {done.operator}"
+        self.state[name] = self.state.get(name, 0) + 1
+        return super().done(place, records, results)
+
+
+class Host:
+    """A life of the host: operators, their processors, and what is on its way to the disk."""
+
+    def __init__(self, disk):
+        self.disk, self.ledger = disk, CountingLedger(disk)
+        on_error = OnError(retries=1, then="dead_letter")
+        desks = {name: OperatorDesk(on_error=on_error) for name in OPERATORS}
+        self.part = PartDesk(GRAPH, desks, self.ledger, most=8)
         self.relays, self.saving, self.on_disk = {}, deque(), deque()
+        self.starting, self.busy, self.now_s = [], {}, 0.0
+        for name in OPERATORS:
+            self.do(self.part.scaled(name, 2, 0.0))
 
     def do(self, instructions):
         for instruction in instructions:
             match instruction:
                 case HandOver(relay, leaving, floor):
-                    assert leaving.result not in self.disk.final
-                    self.relays[relay].handed.append(leaving.result)
+                    assert called(leaving) not in self.disk.final
+                    self.relays[relay].handed.append(called(leaving))
                     self.relays[relay].inbox.append(("result", leaving, floor))
                 case SaveCut(cut):
-                    self.saving.append((cut, dict(self.state)))
+                    self.saving.append((cut, dict(self.ledger.state)))
                 case FinishRelay(relay):
                     self.relays[relay].inbox.append(("finish",))
                 case RefuseRelay(relay):
                     self.relays[relay].inbox.append(("refuse",))
+                case GrantRelay(relay, number):
+                    self.relays[relay].inbox.append(("credit", number))
                 case Restore(cut):
-                    self.state = dict(self.disk.states[cut.id])
+                    self.ledger.state = dict(self.disk.states[cut.id])
+                case AtOperator(operator, then):
+                    self.do_at(operator, then)
+
+    def do_at(self, operator, instruction):
+        match instruction:
+            case StartProcessor(number):
+                self.starting.append((operator, number))
+            case Give(number, records):
+                assert (operator, number) not in self.busy
+                self.busy[operator, number] = list(records)
+            case KillProcessor(number):
+                self.busy.pop((operator, number), None)
 
     def heard(self, relay, message):
         match message:
             case ("hello", arrival):
                 self.relays[relay.number] = relay
-                self.do(self.ledger.relay_came(relay.number, arrival))
+                stream = arrival.partition[0]
+                self.do(self.part.relay_came(relay.number, arrival, stream, self.now_s))
             case ("row", offset, name):
-                root = self.ledger.takes(relay.number, offset)
-                for operator in ENTRY[root.partition[0]] if root else ():
-                    self.ledger.entered(OpenRecord(root, operator, name))
+                row = Record(0, name, b"", relay.partition[0], root=name, name=name)
+                self.do(self.part.rows_came(relay.number, [(offset, row)], self.now_s))
             case ("end",):
-                self.do(self.ledger.relay_ended(relay.number))
+                self.do(self.part.relay_ended(relay.number))
+
+    def ready(self, number):
+        """Let a processor be ready."""
+        operator, processor = self.starting.pop(number)
+        self.do(self.part.processor_ready(operator, processor, self.now_s))
 
     def work(self, number):
-        """Do one of the records that are open: which one is for the history to say."""
-        place = list(self.ledger.open)[number]
-        record = self.ledger.open[place]
-        done = f"{record.record} at {record.operator}"
-        self.state[done] = self.state.get(done, 0) + 1
-        sent, results = work(record.operator, record.record)
-        records = [OpenRecord(record.root, to, name) for to, name in sent]
-        _, then = self.ledger.done(place, records, [Leaving(record.root, r) for r in results])
-        self.do(then)
+        """Let a processor do the next of what it was given."""
+        operator, processor = list(self.busy)[number]
+        record = self.busy[operator, processor].pop(0)
+        if not self.busy[operator, processor]:
+            del self.busy[operator, processor]
+        streams = work(operator, record.name)
+        error = "ValueError: no" if streams is None else ""
+        outputs = [OutputRecord(stream, b"") for stream in streams or ()]
+        result = Result(outputs, error, took_s=1.0)
+        self.do(self.part.processor_done(operator, processor, [result], self.now_s))
+
+    def kill_processor(self, number):
+        if self.busy:
+            operator, processor = list(self.busy)[number % len(self.busy)]
+            del self.busy[operator, processor]
+            self.do(self.part.processor_died(operator, processor, "was killed", self.now_s))
+
+    def rescale(self, number):
+        operator = OPERATORS[number % len(OPERATORS)]
+        self.do(self.part.scaled(operator, 1 + number % 3, self.now_s))
+
+    def time_passes(self, _number=0):
+        self.now_s += 100.0
+        self.do(self.part.time_passed(self.now_s))
 
 
 class Relay:
@@ -124,7 +210,7 @@ class Relay:
         self.number, self.host, self.position = next(self.numbers), None, position
         self.partition, self.state = arrival.partition, "reads"
         self.outbox, self.inbox = deque([("hello", arrival)]), deque()
-        self.handed, self.unwritten = [], deque()
+        self.handed, self.unwritten, self.credit = [], deque(), 0
 
 
 class World:
@@ -135,6 +221,7 @@ class World:
         self.sink, self.names = [], count()
         self.host, self.attempt, self.batch, self.relays = None, 0, 0, []
         self.fixed_ends, self.zombies, self.late = None, [], deque()
+        self.cut_off = None
 
     # -- what happens outside ----------------------------------------------------------------
 
@@ -170,22 +257,28 @@ class World:
     def may_read(self, relay):
         rows = self.topics[relay.partition]
         end = self.fixed_ends[relay.partition] if self.fixed_ends else len(rows)
-        return relay.state == "reads" and relay.position < end
+        return relay.state == "reads" and relay.position < end and relay.credit > 0
 
     def read(self, number):
         relay = self.any_relay(number)
         row = self.topics[relay.partition][relay.position]
         relay.outbox.append(("row", relay.position, row))
         relay.position += 1
+        relay.credit -= 1
 
     def may_end(self, relay):
-        """Tell whether the input of a relay may end: it has read what it must."""
-        return relay.state == "reads" and (
-            self.fixed_ends is None or relay.position >= self.fixed_ends[relay.partition]
-        )
+        return relay.state == "reads"
 
     def end(self, number):
+        """End the input of a relay; what Spark has read by then comes without credit."""
         relay = self.any_relay(number)
+        rows = self.topics[relay.partition]
+        end = min(len(rows), relay.position + number % 3)
+        if self.fixed_ends is not None:
+            end = self.fixed_ends[relay.partition]
+        for position in range(relay.position, end):
+            relay.outbox.append(("row", position, rows[position]))
+        relay.position = max(relay.position, end)
         relay.state = "ended"
         relay.outbox.append(("end",))
 
@@ -222,6 +315,8 @@ class World:
         """Let a relay hear the next of what its host says."""
         relay = self.any_relay(number)
         match relay.inbox.popleft():
+            case ("credit", number):
+                relay.credit += number
             case ("result", leaving, floor):
                 relay.unwritten.append((leaving, floor))
             case ("finish",):
@@ -234,7 +329,7 @@ class World:
 
     def host_loses(self, relay):
         if self.host is not None and relay.host is self.host:
-            self.host.ledger.relay_left(relay.number)
+            self.host.part.relay_left(relay.number)
 
     def fail(self, relay):
         """Fail a task: Spark ends the run, and the other tasks a moment later."""
@@ -251,9 +346,6 @@ class World:
     def launch(self, _number=0):
         self.host = Host(self.disk)
 
-    def work(self, number):
-        self.host.work(number)
-
     def save(self, _number=0):
         cut, state = self.host.saving.popleft()
         self.disk.save(cut, state)
@@ -269,8 +361,27 @@ class World:
         if relay is not None:
             self.fail(relay)
 
+    def kill_processor(self, number):
+        if self.host is not None:
+            self.host.kill_processor(number)
+
+    def rescale(self, number):
+        if self.host is not None:
+            self.host.rescale(number)
+
+    def time_passes(self, number=0):
+        if self.host is not None:
+            self.host.time_passes(number)
+
     def kill_host(self, _number=0):
         self.host = None
+
+    def swap_host(self, _number=0):
+        """Cut the host off, and go on with another one; it may come back with an old memory."""
+        if self.host is not None:
+            for relay in list(self.host.relays):
+                self.host.part.relay_left(relay)
+        self.host, self.cut_off = self.cut_off, self.host
 
     def kill_driver(self, number):
         """Kill everything; what the host was writing may still get to the disk, much later."""
@@ -294,7 +405,8 @@ class World:
         if self.host is None:
             able.append((self.launch, 0))
         else:
-            able += [(self.work, place) for place in range(len(self.host.ledger.open))]
+            able += [(self.host.ready, n) for n in range(len(self.host.starting))]
+            able += [(self.host.work, n) for n in range(len(self.host.busy))]
             able += [(self.save, 0)] * bool(self.host.saving)
             able += [(self.saved, 0)] * bool(self.host.on_disk)
         able += [(self.save_late, 0)] * bool(self.late)
@@ -326,6 +438,7 @@ class World:
             if self.is_quiet():
                 return
             self.run(1, random)
+            self.time_passes()
         raise AssertionError("something waits for ever")
 
     def is_quiet(self):

@@ -1,13 +1,16 @@
-"""The ledger in any history of failures: nothing is lost, counted twice or waited for."""
+"""A part in any history of failures: nothing is lost, counted twice or waited for."""
 
 from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unit.host.spark_stand_in import PARTITIONS, World, expected
+from unit.host.spark_stand_in import PARTITIONS, World, called, expected
 
-EVENTS = ["produce", "start", "kill_worker", "kill_host", "kill_driver"]
+EVENTS = [
+    *["produce", "start", "rescale", "time_passes"],
+    *["kill_processor", "kill_worker", "kill_host", "swap_host", "kill_driver"],
+]
 _histories = st.lists(
     st.tuples(st.sampled_from(EVENTS), st.integers(0, 11), st.integers(0, 60)), max_size=40
 )
@@ -28,9 +31,10 @@ class Reader:
                 for name, root in self.known.items()
                 if root.offset >= self.floors[root.partition]
             }
-        if offset >= self.floors[partition] and leaving.result not in self.known:
-            self.known[leaving.result] = leaving.root
-            self.read.append(leaving.result)
+        name = called(leaving)
+        if offset >= self.floors[partition] and name not in self.known:
+            self.known[name] = leaving.root
+            self.read.append(name)
 
 
 @settings(max_examples=300)
@@ -46,7 +50,7 @@ def test_whatever_fails_between_any_two_steps(history, seed):
     world.settle(random)
     roots = [(p[0], name) for p, names in world.topics.items() for name in names]
     records, results = expected(roots)
-    assert {leaving.result for leaving, _ in world.sink} == set(results)
+    assert {called(leaving) for leaving, _ in world.sink} == set(results)
     state = world.disk.states[world.disk.last(world.disk.committed)]
     assert sorted(state) == records
     assert set(state.values()) <= {1}

@@ -1,0 +1,91 @@
+"""Cuts and attempts on disk, in a folder of their part.
+
+An attempt is a run of the part's query. Its number is taken by creating a file that nobody
+else has created, so a later run has a higher one, whatever died in between.
+"""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import msgspec
+
+from sojourn.durable_file import sync_folder, write_durably
+from sojourn.errors import BadFile, EngineError
+from sojourn.host.cut import Cut, CutId
+
+__all__ = ["CutFiles"]
+
+_NOTHING = Cut(id=CutId(-1, 0), taken={})
+_WAY_OUT = "restore it, or start without this state (--fresh)"
+_decode = msgspec.msgpack.Decoder(Cut).decode
+
+
+@dataclass(frozen=True, slots=True)
+class CutFiles:
+    """The files in *folder*: `cuts/BATCH-ATTEMPT`, and `attempts/NUMBER` with the run's id."""
+
+    folder: Path
+
+    def attempt(self, run: str) -> int:
+        """Return the number of a run, a new one if it has none."""
+        folder = self.folder / "attempts"
+        folder.mkdir(parents=True, exist_ok=True)
+        while True:
+            numbers = sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())
+            for number in numbers:
+                # the lowest, where two have taken one for the same run at the same moment
+                if (folder / str(number)).read_text() == run:
+                    return number
+            # linked when it is complete: whoever sees the number sees whose it is
+            new = folder / f"{uuid4().hex}.new"
+            write_durably(new, run.encode())
+            with suppress(FileExistsError):  # another run has it
+                os.link(new, folder / str((numbers or [0])[-1] + 1))
+            new.unlink()
+            sync_folder(folder)
+
+    def last(self, batch: int) -> CutId:
+        """Return the cut of a batch that is committed: that of the last attempt at it."""
+        if batch < 0:
+            return _NOTHING.id
+        cuts = [cut for cut in self._all() if cut.batch == batch]
+        if not cuts:
+            raise EngineError(
+                f"{self.folder} has no cut of batch {batch}, which Spark has committed; "
+                f"{_WAY_OUT}"
+            )
+        return max(cuts)
+
+    def load(self, cut: CutId) -> Cut:
+        """Return a cut; that of the batch before the first has nothing in it."""
+        if cut == _NOTHING.id:
+            return _NOTHING
+        path = self._path(cut)
+        try:
+            return _decode(path.read_bytes())
+        except (OSError, msgspec.MsgspecError) as error:
+            raise BadFile(str(path), f"cannot be read: {error}", _WAY_OUT) from error
+
+    def save(self, cut: Cut) -> None:
+        """Keep a cut; it is on the disk when this returns."""
+        write_durably(self._path(cut.id), msgspec.msgpack.encode(cut))
+
+    def drop_before(self, batch: int) -> None:
+        """Remove what nothing goes on from any more, once *batch* is committed."""
+        for cut in self._all():
+            if cut.batch < batch:
+                self._path(cut).unlink(missing_ok=True)
+
+    def _all(self) -> list[CutId]:
+        found = []
+        for path in (self.folder / "cuts").glob("*-*"):
+            batch, _, attempt = path.name.partition("-")
+            if batch.isdigit() and attempt.isdigit():
+                found.append(CutId(int(batch), int(attempt)))
+        return found
+
+    def _path(self, cut: CutId) -> Path:
+        return self.folder / "cuts" / f"{cut.batch}-{cut.attempt}"
