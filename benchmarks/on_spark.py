@@ -52,18 +52,24 @@ class Sink:
 
     def _read(self):
         while not self._ended.is_set():
-            for message in self._consumer.consume(500, _POLL_S if not self.arrived else 0.005):
-                if message.error() is None and self._is_new(message):
-                    told = dict(message.headers() or [])
-                    self.arrived.append(
-                        Arrived(
-                            told["sojourn-id"].decode(),
-                            told["sojourn-root"].decode(),
-                            float(told["sojourn-birth"]),
-                            time.time(),
-                        )
-                    )
-                    self._roots.add(self.arrived[-1].root)
+            # one at a time: to ask for several is to wait for them
+            message = self._consumer.poll(_POLL_S)
+            if message is not None and message.error() is None:
+                self._keep(message)
+
+    def _keep(self, message):
+        if not self._is_new(message):
+            return
+        told = dict(message.headers() or [])
+        self.arrived.append(
+            Arrived(
+                told["sojourn-id"].decode(),
+                told["sojourn-root"].decode(),
+                float(told["sojourn-birth"]),
+                time.time(),
+            )
+        )
+        self._roots.add(self.arrived[-1].root)
 
     def _is_new(self, message):
         """Return whether it was not read before: a broker that comes back begins earlier."""

@@ -106,12 +106,8 @@ def theirs(servers, asked, folder):
 class Plain(Sink):
     """Reads numbers without headers."""
 
-    def _read(self):
-        while not self._ended.is_set():
-            for message in self._consumer.consume(500, 0.005):
-                if message.error() is None:
-                    number = int(message.value().split()[0])
-                    self.arrived.append((number, time.time()))
+    def _keep(self, message):
+        self.arrived.append((int(message.value().split()[0]), time.time()))
 
     def __init__(self, servers, topic):
         super().__init__(servers, [topic])

@@ -42,12 +42,9 @@ class Worked(Sink):
         self._parse = parse
         super().__init__(servers, [topic])
 
-    def _read(self):
-        while not self._ended.is_set():
-            for message in self._consumer.consume(500, 0.005):
-                if message.error() is None:
-                    number, pid, began_s = self._parse(message.value())
-                    self.arrived.append((time.time(), number, pid, began_s))
+    def _keep(self, message):
+        number, pid, began_s = self._parse(message.value())
+        self.arrived.append((time.time(), number, pid, began_s))
 
 
 def of_json(value):

@@ -88,7 +88,8 @@ def report(turns, asked, mine):
 
 def told(episode):
     """Say how far it is, and why."""
-    per_s, processors = episode.observation.arrivals_per_s, tuple(episode.running.allocation.values())
+    per_s, running = episode.observation.arrivals_per_s, episode.running.allocation
+    processors = tuple(running.values())
     print(
         f"{episode.decision.at_s:5.0f} s  {per_s:5.1f} per s  {processors}  "
         f"{episode.decision.reason}",
