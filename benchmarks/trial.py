@@ -59,7 +59,10 @@ class Trial:
         self._stack.close()
 
     def sending(self, stream, payloads, per_s):
-        """Return the thread that writes *payloads* to a source, so many in a second."""
+        """Return the thread that writes *payloads* to a source, so many in a second.
+
+        A payload is the value of a message, or its value and its headers.
+        """
         producer = Producer(
             {"bootstrap.servers": self.servers, "enable.idempotence": True, "log_level": 0}
         )
@@ -68,7 +71,8 @@ class Trial:
             began_s = time.monotonic()
             for number, payload in enumerate(payloads):
                 time.sleep(max(0.0, began_s + number / per_s - time.monotonic()))
-                producer.produce(self.app.topic(stream), payload)
+                value, headers = payload if isinstance(payload, tuple) else (payload, {})
+                producer.produce(self.app.topic(stream), value, headers=headers)
                 producer.poll(0)
             producer.flush()
 

@@ -1,4 +1,6 @@
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +28,13 @@ def jars():
     except NoJava as error:
         pytest.skip(f"planning and simulating need no Java, and there is none: {error}")
     return resolve_jars()
+
+
+@pytest.fixture
+def short_folder():
+    """Return a folder in which names of sockets are as short as they must be."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 def pytest_configure():

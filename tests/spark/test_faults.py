@@ -1,6 +1,5 @@
 """Whatever is killed, all results arrive; what is refused is refused before anything starts."""
 
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -38,13 +37,6 @@ ALL_BUT_SLOW = ("processor", "template", "host", "worker", "daemon", "driver")
 def loaded(jars, tmp_path_factory):
     with quiet_broker(CHAIN, jars, tmp_path_factory.mktemp("loaded")) as made:
         yield made
-
-
-@pytest.fixture
-def short_folder():
-    """Return a folder in which names of sockets are as short as they must be."""
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)
 
 
 @pytest.mark.timeout(600)

@@ -2,13 +2,14 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from time import monotonic
 
+from sojourn.app.application import App
 from sojourn.app.payload import Codec
 from sojourn.apps.catalogue import Answers, Entry, Record
 from sojourn.apps.database import DATABASE
@@ -20,7 +21,7 @@ from sojourn.service.first_plan import first_topology
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 
-__all__ = ["Verdict", "check", "compared"]
+__all__ = ["Verdict", "check", "compared", "comparison", "read_stream", "writes_to"]
 
 _EVERY_S = 1.0
 # Results that are missing are waited for until so long after the last that came.
@@ -32,8 +33,9 @@ class Verdict:
     """How results differ from those worked out offline.
 
     A result belongs to the source record that it is of. *repeated* results came more than once,
-    with the same id: an application may process records again after a failure. *rows* are those
-    that a database should have, and *tables* those that differ.
+    with the same id and value: an application may process records again after a failure. With
+    the same id and another value they are *wrong*. *rows* are those that a database should
+    have, and *tables* those that differ.
     """
 
     sent: int
@@ -83,29 +85,24 @@ def check(
     database = database or str(state / "database.sqlite")
     if entry.stored is not None and any(entry.stored(database).values()):
         raise BadInput("the database has rows of the application; name one that is empty")
-    answers = _remembered(entry.answers)
-    with _writes_to(database), SparkEngine(app, entry.address, settings, progress) as engine:
+    compare = comparison(entry, database)
+    with writes_to(database), SparkEngine(app, entry.address, settings, progress) as engine:
         engine.start(topology, Plan.here(allocation))
         found, came_s = Verdict(sent=0, expected=0), monotonic()
         while monotonic() < came_s + _PATIENCE_S:
             engine.observe(engine.now_s + _EVERY_S)
-            before, found = found, _found(entry, answers, engine.clients, database)
+            before, found = found, compare(engine.clients)
             progress(str(found))
             if engine.now_s > lasts_s and found.exact:
                 break
             if found != before:
                 came_s = monotonic()
         engine.drain()
-        return _found(entry, answers, engine.clients, database)
-
-
-def _remembered(answers: Answers) -> Answers:
-    """Return *answers* that are worked out once: all records are compared again and again."""
-    return cache(lambda source, record: tuple(answers(source, record)))
+        return compare(engine.clients)
 
 
 @contextmanager
-def _writes_to(database: str) -> Iterator[None]:
+def writes_to(database: str) -> Iterator[None]:
     """Let processors that start meanwhile write to *database*."""
     before = os.environ.get(DATABASE)
     os.environ[DATABASE] = database
@@ -117,30 +114,44 @@ def _writes_to(database: str) -> Iterator[None]:
             os.environ[DATABASE] = before
 
 
-def _found(
-    entry: Entry, answers: Answers, clients: Mapping[str, str], database: str
-) -> Verdict:
-    app = entry.app
+def comparison(entry: Entry, database: str) -> Callable[[Mapping[str, str]], Verdict]:
+    """Return what compares the results of now with those of all records sent until now.
 
-    def read(name: str, stream: str) -> list[TopicRecord]:
-        schema = app.streams[stream].schema
-        assert schema is not None  # noqa: S101 - an application here gives all types
-        return list(topic_records(clients, app.topic(name), Codec(schema, stream)))
+    It takes the settings of a Kafka client. The answer to a record is worked out once, however
+    often it is called.
+    """
+    answers: Answers = cache(lambda source, record: tuple(entry.answers(source, record)))
 
-    sent = {
-        source: {each.root: each.record for each in read(source, source)}
-        for source in app.sources
-    }
-    results = {name: read(name, sink.stream.name) for name, sink in app.sinks.items()}
-    verdict = compared(answers, sent, results)
-    if entry.rows is None or entry.stored is None:
-        return verdict
-    due, stored = entry.rows(_pairs(sent)), entry.stored(database)
-    return replace(
-        verdict,
-        rows=sum(map(len, due.values())),
-        tables=tuple(name for name in due if due[name] != stored.get(name)),
-    )
+    def compare(clients: Mapping[str, str]) -> Verdict:
+        app = entry.app
+        sent = {
+            source: {each.root: each.record for each in read_stream(clients, app, source)}
+            for source in app.sources
+        }
+        results = {
+            name: read_stream(clients, app, sink.stream.name, topic=app.topic(name))
+            for name, sink in app.sinks.items()
+        }
+        verdict = compared(answers, sent, results)
+        if entry.rows is None or entry.stored is None:
+            return verdict
+        due, stored = entry.rows(_pairs(sent)), entry.stored(database)
+        return replace(
+            verdict,
+            rows=sum(map(len, due.values())),
+            tables=tuple(name for name in due if due[name] != stored.get(name)),
+        )
+
+    return compare
+
+
+def read_stream(
+    clients: Mapping[str, str], app: App, stream: str, *, topic: str | None = None
+) -> list[TopicRecord]:
+    """Return the records of a stream that are in its topic, or in another *topic*, now."""
+    schema = app.streams[stream].schema
+    assert schema is not None  # noqa: S101 - an application here gives all types
+    return list(topic_records(clients, topic or app.topic(stream), Codec(schema, stream)))
 
 
 def _pairs(sent: Mapping[str, Mapping[str, Record]]) -> Iterator[tuple[str, Record]]:
@@ -163,8 +174,12 @@ def compared(
         for root, record in records.items():
             due.update((root, sink, repr(result)) for sink, result in answers(source, record))
     sinks = {sink for _, sink, _ in due}
-    once = {(sink, each.identity): each for sink in sinks for each in results[sink]}
-    came = Counter((each.root, sink, repr(each.record)) for (sink, _), each in once.items())
+    once = {
+        (each.root, sink, repr(each.record), each.identity)
+        for sink in sinks
+        for each in results[sink]
+    }
+    came = Counter((root, sink, result) for root, sink, result, _ in once)
     return Verdict(
         sent=sum(map(len, sent.values())),
         expected=due.total(),

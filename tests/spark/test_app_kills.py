@@ -1,0 +1,44 @@
+"""Hosts and drivers of the applications of the papers are killed: results are exact."""
+
+import pytest
+
+from kills import drawn
+from sojourn.apps.catalogue import CATALOGUE
+from sojourn.spark.ports import free_ports
+from spark_app_kills import KILLED, ran
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+SEED = 1
+REPEAT_NOTHING = ("processor", "template", "host")
+
+
+@pytest.fixture(autouse=True)
+def _own_port(monkeypatch):
+    """Let the service of the URL converter be that of this test."""
+    monkeypatch.setenv("SOJOURN_URLS_PORT", str(free_ports(None)[0]))
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_results_are_exact_after_hosts_and_the_driver_were_killed(
+    jars, short_folder, name, record_property
+):
+    """Two of each. What came again has the id and the value that it had before.
+
+    Spark's aggregation counts words that come again: see `spark_app_kills`.
+    """
+    kills = drawn(SEED, kills=4, within_s=30.0, targets=KILLED)
+    ended = ran(short_folder, name, kills, seed=SEED, jars=jars)
+    record_property("ended", str(ended))
+    assert ended.exact, str(ended)
+    assert ended.verdict.expected + ended.verdict.rows > 0
+
+
+def test_words_are_counted_once_whatever_of_their_hosts_is_killed(
+    jars, short_folder, record_property
+):
+    kills = drawn(SEED, kills=6, within_s=30.0, targets=REPEAT_NOTHING)
+    ended = ran(short_folder, "wordcount", kills, seed=SEED, jars=jars)
+    record_property("ended", str(ended))
+    assert ended.exact, str(ended)
+    assert not any(ended.again.values()), str(ended)
+    assert ended.verdict.rows > 0
