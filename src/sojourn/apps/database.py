@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from sojourn.errors import BadInput, EngineError
+from sojourn.optional import optional
 from sojourn.service.folders import database_folder, private_folder
 
 if TYPE_CHECKING:  # psycopg is optional
@@ -151,12 +152,8 @@ class PostgresDatabase:
         return self._connection
 
     def _open(self) -> "psycopg.Connection[Row]":
-        try:
-            import psycopg  # noqa: PLC0415 - optional
-        except ImportError as error:
-            raise EngineError(
-                "PostgreSQL needs psycopg, which is not installed; install sojourn[databases]"
-            ) from error
+        with optional("PostgreSQL needs", "databases"):
+            import psycopg  # noqa: PLC0415
         try:
             return psycopg.connect(self._address, autocommit=True, connect_timeout=_CONNECT_S)
         except psycopg.Error as error:  # its text has the host, but no password

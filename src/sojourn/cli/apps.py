@@ -11,8 +11,9 @@ from typer import Argument, Option
 
 from sojourn.apps.catalogue import CATALOGUE, entry
 from sojourn.cli.options.output import JsonOption
-from sojourn.errors import BadInput, EngineError
+from sojourn.errors import BadInput
 from sojourn.measure.duration import read_positive_s
+from sojourn.optional import optional
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.console import TABLE_WIDTH, say, table, wide_console
 from sojourn.report.terminal.progress import working
@@ -87,15 +88,10 @@ def _table() -> Table:
 
 def _check(name: str, per_s: float, lasts_s: float, database: str, *, as_json: bool) -> None:
     made = entry(name)
-    try:
-        from sojourn.apps.check import check  # noqa: PLC0415 - Spark is optional
+    with optional("the check needs", ",".join(filter(None, ("spark", made.extra)))):
+        from sojourn.apps.check import check  # noqa: PLC0415
 
         made.load_offline()
-    except ImportError as error:
-        extras = ",".join(filter(None, ("spark", made.extra)))
-        raise EngineError(
-            f"the check needs {error.name}, which is not installed; install sojourn[{extras}]"
-        ) from error
     with (
         tempfile.TemporaryDirectory(prefix="sojourn-") as folder,
         working(f"checking {name}") as progress,

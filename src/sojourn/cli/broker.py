@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from sojourn.errors import BadTopic, EngineError
+from sojourn.errors import BadTopic
+from sojourn.optional import optional
 
 if TYPE_CHECKING:  # Kafka's client is optional
     from sojourn.spark.broker import Broker
@@ -95,13 +96,9 @@ def read_topics(texts: list[str]) -> Mapping[str, int]:
 def _broker(
     port: int | None, data: Path | None, ivy_settings: Path | None, *, secured: bool
 ) -> "Broker":
-    try:
-        from sojourn.spark.broker import Broker  # noqa: PLC0415 - optional
+    with optional("the broker needs", "spark"):
+        from sojourn.spark.broker import Broker  # noqa: PLC0415
         from sojourn.spark.jars import resolve_jars  # noqa: PLC0415
-    except ImportError as error:
-        raise EngineError(
-            "the broker needs confluent-kafka, which is not installed; install sojourn[spark]"
-        ) from error
     jars = resolve_jars(
         settings=ivy_settings, tell=lambda what: typer.echo(f"{what} …", err=True)
     )

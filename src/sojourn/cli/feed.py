@@ -13,8 +13,9 @@ from sojourn.cli.options.address import read_rate_options
 from sojourn.cli.options.kafka import KafkaOptions
 from sojourn.cli.options.output import JsonOption
 from sojourn.cli.options.stage import FasterOption, TimesOption
-from sojourn.errors import BadInput, BadWorkload, EngineError
+from sojourn.errors import BadInput, BadWorkload
 from sojourn.measure.duration import read_positive_s
+from sojourn.optional import optional
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.progress import working
 from sojourn.service.interrupts import Interrupts
@@ -102,14 +103,10 @@ def feed(
         lasts_s = read_positive_s(lasts, "--for")
     _, reached = kafka_of(app.name, bootstrap_servers, None)
     clients = {**reached, **kafka}
-    try:
-        from sojourn.spark.offered_load import Load  # noqa: PLC0415 - optional
+    with optional("feed needs", "spark"):
+        from sojourn.spark.offered_load import Load  # noqa: PLC0415
         from sojourn.spark.samples import load_sources  # noqa: PLC0415
         from sojourn.spark.sender import Sender  # noqa: PLC0415
-    except ImportError as error:
-        raise EngineError(
-            f"feed needs {error.name}, which is not installed; install sojourn[spark]"
-        ) from error
     sender = Sender(
         Load(
             servers=clients.pop("bootstrap.servers"),

@@ -10,10 +10,11 @@ from rich.console import Console
 from typer import Argument, Option
 
 from sojourn.cli.options.output import JsonOption
-from sojourn.errors import BadInput, EngineError
+from sojourn.errors import BadInput
 from sojourn.experiments import names
 from sojourn.experiments.verdicts import listing, verdicts
 from sojourn.measure.duration import read_duration_s
+from sojourn.optional import optional
 from sojourn.report.json.output import print_json
 from sojourn.report.plot.panels import draw_panels, figure
 from sojourn.report.terminal.experiments import show_listing, show_verdicts
@@ -136,13 +137,8 @@ def _on_spark(
     from sojourn.experiments.runner import write_page  # noqa: PLC0415
 
     paces = Pace.chosen(chosen, faster=faster, within_s=within_s)
-    try:
-        from sojourn.experiments.on_spark import spark_bench  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise EngineError(
-            f"running on Spark needs {error.name}, which is not installed; "
-            "install sojourn[spark]"
-        ) from error
+    with optional("running on Spark needs", "spark"):
+        from sojourn.experiments.on_spark import spark_bench  # noqa: PLC0415
     done: list[Reproduced] = []
     errors = Console(stderr=True)
     draw = _drawing(errors)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn.errors import BadFile, BadInput
+from sojourn.optional import optional
 
 if TYPE_CHECKING:  # importing the simulator takes a second
     from sojourn.simulate.run import Portion
@@ -25,13 +26,9 @@ def roots_to_parquet(path: Path | None) -> Iterator["Portion"]:
     if path is None:
         yield lambda _part, _roots: None
         return
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - optional, and slow to import
+    with optional("exporting needs", "parquet", BadInput):
+        import pyarrow as pa  # noqa: PLC0415 - slow to import
         from pyarrow import parquet  # noqa: PLC0415
-    except ImportError as error:
-        raise BadInput(
-            "exporting needs pyarrow, which is not installed; install sojourn[parquet]"
-        ) from error
     columns = ("birth_s", "completion_s", "sum_s")
     schema = pa.schema([(name, pa.float64()) for name in columns])
     try:

@@ -7,15 +7,16 @@ from typing import Protocol, cast
 
 from sojourn.app.application import App
 from sojourn.engine import Engine, Progress
-from sojourn.errors import BadInput, EngineError
+from sojourn.errors import BadInput
+from sojourn.optional import optional
 from sojourn.registry import find_outside
 
 __all__ = ["Launch", "launcher", "names"]
 
 # the module that has `launch`, and the extra that it needs
 _OURS = {
-    "spark": ("sojourn.spark.launch", "sojourn[spark]"),
-    "simulator": ("sojourn.simulate.launch", "sojourn[simulate]"),
+    "spark": ("sojourn.spark.launch", "spark"),
+    "simulator": ("sojourn.simulate.launch", "simulate"),
 }
 
 
@@ -57,10 +58,6 @@ def launcher(name: str) -> Launch:
 
 
 def _ours(name: str) -> ModuleType:
-    module, install = _OURS[name]
-    try:
+    module, extra = _OURS[name]
+    with optional(f"running on {name} needs", extra):
         return import_module(module)
-    except ImportError as error:
-        raise EngineError(
-            f"running on {name} needs {error.name}, which is not installed; install {install}"
-        ) from error

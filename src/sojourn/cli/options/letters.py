@@ -11,8 +11,9 @@ from typer import Option
 from sojourn.cli.options.application import AppOption
 from sojourn.cli.options.group import Group
 from sojourn.cli.options.kafka import KafkaOptions
-from sojourn.errors import BadInput, BadTarget, EngineError
+from sojourn.errors import BadInput, BadTarget
 from sojourn.measure.duration import read_duration_s
+from sojourn.optional import optional
 from sojourn.service.kafka import kafka_of
 from sojourn.spark.settings import read_starting
 
@@ -35,13 +36,8 @@ class Letters:
     def opened(self) -> "DeadLetters":
         """Return the dead letters of a running application, or of *app* on *servers*."""
         name, clients = kafka_of(self.app, self.servers, self.state)
-        try:
-            from sojourn.spark.dead_letters import DeadLetters  # noqa: PLC0415 - optional
-        except ImportError as error:
-            raise EngineError(
-                "dead letters need confluent-kafka, which is not installed; "
-                "install sojourn[spark]"
-            ) from error
+        with optional("dead letters need", "spark"):
+            from sojourn.spark.dead_letters import DeadLetters  # noqa: PLC0415
         return DeadLetters(name, {**clients, **self.kafka})
 
 

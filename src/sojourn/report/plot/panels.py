@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.errors import BadFile, BadInput
+from sojourn.optional import optional
 from sojourn.report.panel import Panel, Series
 
 __all__ = ["colour", "draw_panels", "draw_rows", "figure", "save"]
@@ -42,12 +43,8 @@ def figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib has
 
     Raise `BadInput` if matplotlib is missing.
     """
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - optional, and slow to import
-    except ImportError as error:
-        raise BadInput(
-            "plots need matplotlib, which is not installed; install sojourn[plot]"
-        ) from error
+    with optional("plots need", "plot", BadInput):
+        from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
     return Figure(figsize=(width, height), layout="constrained")
 
 

@@ -9,6 +9,7 @@ from time import monotonic
 import typer
 
 from sojourn.errors import BadInput
+from sojourn.optional import optional
 
 __all__ = ["loading_simulator", "working"]
 
@@ -51,10 +52,6 @@ def working(text: str) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def loading_simulator() -> Iterator[None]:
     """Show that the simulator is loaded, and say what to install if numba is missing."""
-    try:
-        with working("loading the simulator"):
-            yield
-    except ImportError as error:
-        raise BadInput(
-            "the simulator needs numba, which is not installed; install sojourn[simulate]"
-        ) from error
+    needs = optional("the simulator needs", "simulate", BadInput)
+    with needs, working("loading the simulator"):
+        yield
