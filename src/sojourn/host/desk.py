@@ -7,11 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from sojourn.app.operator import OnError
 from sojourn.host.answers import AnswerMemory
 from sojourn.host.in_hand import FeedInHand, RecordInHand
 from sojourn.host.instructions import Fail, Finish, Grant, Instruction, Reply
-from sojourn.host.latest import Latest
 from sojourn.host.messages import Answer, Hello, Record, Result
 from sojourn.host.operator_desk import Completed, OperatorDesk, OperatorInstruction, Stopping
 
@@ -19,24 +17,14 @@ __all__ = ["Desk"]
 
 
 class Desk:
-    """An operator with its feeds.
+    """An *operator* with its feeds.
 
-    *ahead* is how many records more than processors are in hand, or more if they take no
-    time: enough to bridge the way to the feed and back, and few, because what is not in hand
-    waits where it can be seen. *remembered_bytes* of answers are kept, for records that come
-    again after a feed failed, or left them to the next. The *latest* of each key, of what is
-    for everyone, is told to processors that start later.
+    *remembered_bytes* of answers are kept, for records that come again after a feed failed,
+    or left them to the next.
     """
 
-    def __init__(
-        self,
-        *,
-        on_error: OnError | None = None,
-        ahead: int = 2,
-        remembered_bytes: int = 64 << 20,
-        latest: Latest | None = None,
-    ) -> None:
-        self._operator = OperatorDesk(on_error=on_error, ahead=ahead, latest=latest)
+    def __init__(self, operator: OperatorDesk, *, remembered_bytes: int = 64 << 20) -> None:
+        self.operator = operator
         self._feeds: dict[int, FeedInHand] = {}
         self._feed_of: dict[RecordInHand, FeedInHand] = {}
         self._batches: dict[tuple[str, int], int] = {}
@@ -47,11 +35,6 @@ class Desk:
         self.replayed = self.batches = 0
 
     # -- what can be asked ----------------------------------------------------------------
-
-    @property
-    def operator(self) -> OperatorDesk:
-        """Its queue and its processors."""
-        return self._operator
 
     @property
     def feeds(self) -> int:
@@ -104,7 +87,7 @@ class Desk:
                 done.append(Reply(feed, replace(answer, number=record.number)))
                 continue
             here.open[record.number] = self._taken(here, record)
-        return [*done, *self._with_grants(self._operator.turn(now_s))]
+        return [*done, *self._with_grants(self.operator.turn(now_s))]
 
     def feed_ended(self, feed: int) -> list[Instruction]:
         """Return what to do when a feed has no more records."""
@@ -115,7 +98,7 @@ class Desk:
             if job.held and self._feed_of[job].partition == here.partition:
                 self._disown(job)
                 del self._feed_of[job]
-                self._operator.drop(job)
+                self.operator.drop(job)
         return self._finished(feed)
 
     def drain(self) -> None:
@@ -143,27 +126,27 @@ class Desk:
 
     def scaled(self, wanted: int, now_s: float) -> list[Instruction]:
         """Return what to do to have *wanted* processors."""
-        return self._with_grants(self._operator.scaled(wanted, now_s))
+        return self._with_grants(self.operator.scaled(wanted, now_s))
 
     def time_passed(self, now_s: float) -> list[Instruction]:
         """Return what to do by now: start again what could not be started before."""
-        return self._with_grants(self._operator.time_passed(now_s))
+        return self._with_grants(self.operator.time_passed(now_s))
 
     def processor_ready(self, name: int, now_s: float) -> list[Instruction]:
         """Return what to do when a processor can take its first record."""
-        return self._with_grants(self._operator.processor_ready(name, now_s))
+        return self._with_grants(self.operator.processor_ready(name, now_s))
 
     def processor_done(
         self, name: int, results: Sequence[Result], now_s: float
     ) -> list[Instruction]:
         """Return what to do when a processor is done with the first of what it was given."""
-        return self._with_grants(self._operator.processor_done(name, results, now_s))
+        return self._with_grants(self.operator.processor_done(name, results, now_s))
 
     def processor_died(
         self, name: int, reason: str, now_s: float, *, late: bool = False
     ) -> list[Instruction]:
         """Return what to do when a processor is gone, whatever it was doing."""
-        return self._with_grants(self._operator.processor_died(name, reason, now_s, late=late))
+        return self._with_grants(self.operator.processor_died(name, reason, now_s, late=late))
 
     # -- inside: records ------------------------------------------------------------------
 
@@ -171,13 +154,13 @@ class Desk:
         """Return a record as a job, which may be under way if it comes again."""
         orphans = self._orphans.get(record.identity)
         if not orphans:
-            job = self._operator.put(record)
+            job = self.operator.put(record)
         else:
             job = orphans[0]
             self._disown(job)
             job.record = record
             if job.held:
-                self._operator.put_back(job)
+                self.operator.put_back(job)
         self._feed_of[job] = feed
         return job
 
@@ -239,7 +222,7 @@ class Desk:
         }
         if not feeds:
             return []
-        share = -(-self._operator.room // len(feeds))
+        share = -(-self.operator.room // len(feeds))
         granted = {name: share - feed.credit for name, feed in feeds.items()}
         granted = {name: number for name, number in granted.items() if number > 0}
         for name, number in granted.items():

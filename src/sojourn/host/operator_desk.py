@@ -67,8 +67,9 @@ class OperatorDesk:
     """The records in hand of one operator, and its processors.
 
     *ahead* is how many records more than processors are in hand, or more if they take no
-    time. The *latest* of each key, of what is for everyone, is told to processors that start
-    later.
+    time: enough to bridge the way here, and few, because what is not in hand waits where it
+    can be seen. The *latest* of each key, of what is for everyone, is told to processors that
+    start later.
     """
 
     def __init__(

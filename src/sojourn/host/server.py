@@ -7,57 +7,42 @@ in hand. When the controller is gone the host ends, and with it template and pro
 import asyncio
 import os
 import shutil
-import sys
 from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic, time
+from time import monotonic
 
 import msgspec
 
 from sojourn.app.operator import OnError
 from sojourn.errors import EngineError
-from sojourn.host.counting import Counters, HostState
+from sojourn.host.counting import HostState
 from sojourn.host.desk import Desk
-from sojourn.host.error_log import ErrorLog
 from sojourn.host.instructions import (
     Fail,
     Finish,
-    Give,
     Grant,
     Instruction,
-    Keep,
-    KillProcessor,
-    NotKept,
     Reply,
-    StartProcessor,
 )
-from sojourn.host.latest_file import LatestFile
-from sojourn.host.log_lines import stamp
 from sojourn.host.messages import (
     Answer,
     Answers,
     Credit,
-    Done,
     End,
     Failed,
     Finished,
     Frames,
     FromFeed,
-    FromProcessor,
     Hello,
     Leave,
-    NotReady,
     PassedBy,
-    Ready,
-    Record,
     Records,
     Result,
     Stay,
     framed,
 )
-from sojourn.host.processes import Processes
 from sojourn.host.reports import (
     Ask,
     Broken,
@@ -71,7 +56,7 @@ from sojourn.host.reports import (
     ScaleProcessors,
     Stopped,
 )
-from sojourn.host.tracing import Trace, child_identity
+from sojourn.host.station import Station
 
 __all__ = ["TOKEN", "Host", "HostSettings"]
 
@@ -119,16 +104,19 @@ class Host:
 
     def __init__(self, settings: HostSettings) -> None:
         self._settings = settings
-        self._latest_file = LatestFile(settings.folder / "latest")
-        self._latest = self._latest_file.read()
-        self._desk = Desk(on_error=settings.on_error, latest=self._latest)
-        self._counters = Counters(since_s=monotonic())
-        self._errors = ErrorLog()
-        self._processes = Processes(settings.job, settings.argument, self)
+        self._station = Station(
+            settings.name,
+            self,
+            job=settings.job,
+            argument=settings.argument,
+            folder=settings.folder,
+            on_error=settings.on_error,
+            limit_s=settings.limit_s,
+            set_up_limit_s=settings.set_up_limit_s,
+        )
+        self._desk = Desk(self._station.desk)
         self._feeds: dict[int, asyncio.StreamWriter] = {}
-        self._given: dict[int, list[tuple[Record, float | None]]] = {}
-        self._reached, self._measures, self._forsaken = (0, ""), True, False
-        self._late: set[int] = set()
+        self._reached, self._forsaken = (0, ""), False
         self._number = 0
         self._ending = asyncio.Event()
         self._controller: asyncio.StreamWriter | None = None
@@ -148,7 +136,7 @@ class Host:
         feeds = self._settings.folder / "feed.sock"
         reader, self._controller = await asyncio.open_unix_connection(self._settings.controller)
         try:
-            await self._processes.open()
+            await self._station.open()
             server = await asyncio.start_unix_server(self._feed, feeds)
             self._tell(Here(self._settings.name, os.getpid(), str(feeds), _token()))
             self._do(self._desk.scaled(self._settings.processors, monotonic()))
@@ -157,7 +145,7 @@ class Host:
             await self._ending.wait()
             server.close()
         except (EngineError, OSError) as error:
-            self._break(str(error))
+            self.broken(str(error))
             raise EngineError(f"{self._settings.name}: {error}") from error
         finally:
             await self._end()
@@ -187,7 +175,7 @@ class Host:
                     case Drain():
                         self._drain()
                     case Measure(on):
-                        self._measures = on
+                        self._station.measures = on
                     case Bye():
                         return True
         return False
@@ -200,60 +188,35 @@ class Host:
     def _report(self) -> None:
         if self._controller is None or self._unread() > _MOST_UNREAD_BYTES:
             return  # nothing is lost: it is all in the next one
-        desk = self._desk
+        desk, operator = self._desk, self._station.desk
         state = HostState(
-            wanted=desk.operator.wanted,
-            running=desk.operator.running,
-            waiting=desk.operator.waiting,
+            wanted=operator.wanted,
+            running=operator.running,
+            waiting=operator.waiting,
             replayed=desk.replayed,
-            retried=desk.operator.retried,
-            dead=desk.operator.dead,
+            retried=operator.retried,
+            dead=operator.dead,
             feeds=desk.feeds,
             drained=desk.drained,
             batches=desk.batches,
-            missing=desk.operator.missing,
+            missing=operator.missing,
         )
-        tally = self._counters.taken(monotonic(), state, memory=self._memory())
-        self._tell(Report(self._settings.name, tally))
-        if self._counters.untold:
-            _log(f"{self._counters.untold} traces dropped: the driver did not ask in time")
-            self._counters.untold = 0
+        self._tell(Report(self._settings.name, self._station.tally(state)))
 
     def _unread(self) -> int:
         return self._controller.transport.get_write_buffer_size() if self._controller else 0
-
-    def _memory(self) -> dict[str, int]:
-        memory = self._processes.memory()
-        return {self._called(number): used for number, used in memory.items()}
-
-    def _called(self, number: int) -> str:
-        return f"{self._settings.name}-{number}"
 
     def _tell(self, message: msgspec.Struct) -> None:
         if self._controller is not None and not self._controller.is_closing():
             self._controller.write(framed(message))
 
-    def _break(self, reason: str) -> None:
-        """Say that the host cannot go on, and end it."""
-        self._tell(Broken(self._settings.name, reason, _token()))
-        self._ending.set()
-
     async def _watch(self) -> None:
         """Look after what nobody tells: time limits, and starts that failed."""
-        settings = self._settings
         while True:
-            await asyncio.sleep(min(_LOOK_S, settings.limit_s / 4))
+            await asyncio.sleep(min(_LOOK_S, self._settings.limit_s / 4))
             now_s = monotonic()
-            for number in self._desk.operator.late(now_s, settings.limit_s):
-                self._late.add(number)
-                limit = f"took longer than {settings.limit_s:g} s for one record"
-                self._processes.kill(number, limit)
-            for number in self._desk.operator.unready(now_s, settings.set_up_limit_s):
-                limit = f"took longer than {settings.set_up_limit_s:g} s for its set_up"
-                self._processes.kill(number, limit)
+            self._station.watch(now_s)
             self._do(self._desk.time_passed(now_s))
-            for line in self._errors.repeated(now_s):
-                _log(line)
 
     # -- feeds ----------------------------------------------------------------------------
 
@@ -279,78 +242,37 @@ class Host:
                 self._do(self._desk.feed_came(feed, message))
                 if self._desk.draining:
                     self._say(feed, Stay())
-            case Records():
-                idle = not self._desk.operator.waiting
-                new = [r for r in message.records if not self._desk.knows(r)]
-                instructions = self._desk.records_came(feed, message.records, now_s)
-                if self._measures:
-                    self._arrived(new, instructions if idle else ())
+            case Records(records):
+                idle = not self._station.desk.waiting
+                new = [record for record in records if not self._desk.knows(record)]
+                instructions = self._desk.records_came(feed, records, now_s)
+                self._station.arrived(new, instructions if idle else ())
                 self._do(instructions)
             case PassedBy(stream, partition, offset):
-                self._counters.passed_by(stream, partition, offset)
+                self._station.counters.passed_by(stream, partition, offset)
             case End():
                 self._do(self._desk.feed_ended(feed))
             case Leave():
                 self._do(self._desk.feed_leaves(feed))
 
-    def _arrived(self, records: Iterable[Record], at_once: Iterable[Instruction]) -> None:
-        """Count records that came, and of those given to a processor *at_once* their way."""
-        now_s = time()
-        for record in records:
-            self._counters.arrived(record)
-        for instruction in at_once:
-            if isinstance(instruction, Give) and instruction.new:
-                for record in instruction.records:
-                    self._counters.transferred(max(0.0, now_s - record.written_s))
-
     # -- processors -------------------------------------------------------------------------
 
-    def said(self, number: int, message: FromProcessor) -> None:
-        """Hear what a processor says."""
-        now_s = monotonic()
-        match message:
-            case Ready():
-                self._do(self._desk.processor_ready(number, now_s))
-            case NotReady(error, traceback):
-                _log(self._errors.seen(f"set_up raised {error}", traceback, ""))
-            case Done(results):
-                self._count(number, results)
-                self._do(self._desk.processor_done(number, results, now_s))
+    def processor_ready(self, number: int) -> None:
+        """Decide what a processor does first."""
+        self._do(self._desk.processor_ready(number, monotonic()))
 
-    def lost(self, number: int) -> None:
-        """Give a processor that is gone nothing more."""
-        self._desk.operator.processor_lost(number)
+    def processor_done(self, number: int, results: list[Result]) -> None:
+        """Decide what becomes of what a processor has done."""
+        self._do(self._desk.processor_done(number, results, monotonic()))
 
-    def died(self, number: int, reason: str) -> None:
-        """Let the desk decide what to do about a processor that is gone."""
-        late = number in self._late
-        self._late.discard(number)
-        given = self._given.pop(number, [])
-        _log(self._errors.seen(f"a processor {reason}", "", given[0][0].place if given else ""))
-        self._do(
-            self._desk.processor_died(number, f"its processor {reason}", monotonic(), late=late)
-        )
-        if self._desk.operator.hopeless:
-            failures = self._desk.operator.failures
-            self._break(f"{failures} processors in a row did not start; the last {reason}")
+    def processor_died(self, number: int, reason: str, *, late: bool) -> None:
+        """Decide what becomes of the records of a processor that is gone."""
+        self._do(self._desk.processor_died(number, reason, monotonic(), late=late))
 
-    def template_ended(self) -> None:
-        """End: no processor could be started any more."""
-        self._break("the template process, which starts processors, ended")
-
-    def _count(self, number: int, results: list[Result]) -> None:
-        given = self._given[number]
-        self._given[number] = given[len(results) :]
-        for (record, waited_s), result in zip(given, results, strict=False):
-            if result.error:
-                _log(self._errors.seen(result.error, result.traceback, record.place))
-            if self._measures and waited_s is not None and not result.skipped:
-                self._counters.served(
-                    self._called(number),
-                    service_s=result.took_s,
-                    wait_s=waited_s,
-                    cpu_s=result.cpu_s,
-                )
+    def broken(self, reason: str) -> None:
+        """Say that the host cannot go on, and end it."""
+        self._tell(Broken(self._settings.name, reason, _token()))
+        self._ending.set()
 
     # -- what the desk decided ----------------------------------------------------------------
 
@@ -360,42 +282,25 @@ class Host:
             match instruction:
                 case Reply(feed, answer, record):
                     answers.setdefault(feed, []).append(answer)
-                    if record is not None and self._measures:
-                        self._answered(record, answer)
+                    if record is not None:
+                        self._station.answered(record, answer)
                 case Finish(feed):
                     self._say(feed, Answers(answers.pop(feed, [])))
                     self._say(feed, Finished())
+                case Grant(feed, number):
+                    self._say(feed, Credit(number))
+                case Fail(feed, record, reason, traceback):
+                    told = self._why_it_stops(reason, traceback)
+                    self._say(feed, Failed(record.number, told))
+                    self._tell(Stopped(self._settings.name, record.place, told))
                 case _:
-                    self._carry_out(instruction)
+                    self._station.do(instruction)
         for feed, some in answers.items():
             self._say(feed, Answers(some))
-        reached = self._desk.operator.running, self._desk.operator.missing
+        reached = self._station.desk.running, self._station.desk.missing
         if reached != self._reached:
             self._reached = reached
             self._tell(Reached(self._settings.name, *reached))
-
-    def _carry_out(
-        self, instruction: Give | StartProcessor | KillProcessor | Grant | Fail | Keep | NotKept
-    ) -> None:
-        match instruction:
-            case Give():
-                self._give(instruction)
-            case Keep(record):
-                self._keep(record)
-            case NotKept(record, reason):
-                told = f"processors that start later will not get this record: {reason}"
-                _log(self._errors.seen(told, "", record.place))
-            case StartProcessor(processor):
-                self._processes.start(processor)
-            case KillProcessor(processor):
-                self._given.pop(processor, None)
-                self._processes.let_go(processor)
-            case Grant(feed, number):
-                self._say(feed, Credit(number))
-            case Fail(feed, record, reason, traceback):
-                told = self._why_it_stops(reason, traceback)
-                self._say(feed, Failed(record.number, told))
-                self._tell(Stopped(self._settings.name, record.place, told))
 
     def _say(self, feed: int, message: msgspec.Struct) -> None:
         if (writer := self._feeds.get(feed)) is not None and not writer.is_closing():
@@ -409,49 +314,6 @@ class Host:
         )
         return "\n".join(part for part in (reason, traceback, way_out) if part)
 
-    def _keep(self, record: Record) -> None:
-        try:
-            self._latest_file.add(record, self._latest)
-        except OSError as error:  # a full disk: as long as this host lives, it has them
-            _log(
-                self._errors.seen(
-                    f"a restarted host will not have this record: {error}", "", record.place
-                )
-            )
-
-    def _give(self, given: Give) -> None:
-        now_s = time()
-        self._given[given.processor] = [
-            (record, _waited_s(record, now_s) if given.new else None)
-            for record in given.records
-        ]
-        self._processes.give(given.processor, given.records)
-
-    def _answered(self, record: Record, answer: Answer) -> None:
-        for output in answer.outputs:
-            self._counters.passed(output.stream, output.size_bytes)
-        if not record.traced:
-            return
-        done_s, name = time(), record.name or record.identity
-        children = [
-            (
-                output.stream,
-                child_identity(name, self._settings.name, place, root=record.root),
-            )
-            for place, output in enumerate(answer.outputs)
-        ]
-        self._counters.traced(
-            Trace(
-                root=record.root,
-                identity=name,
-                birth_s=record.birth_s,
-                done_s=done_s,
-                sojourn_s=max(0.0, done_s - record.written_s),
-                weight=record.traced,
-                children=children,
-            )
-        )
-
     # -- the end ------------------------------------------------------------------------------
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
@@ -464,7 +326,7 @@ class Host:
             task.cancel()
         for writer in self._feeds.values():
             writer.close()
-        await self._processes.close()
+        await self._station.close()
         if self._controller is not None:
             self._controller.close()
 
@@ -492,15 +354,3 @@ async def _removed(folder: Path) -> None:
 
 def _token() -> str:
     return os.environ.get(TOKEN, "")
-
-
-def _waited_s(record: Record, now_s: float) -> float:
-    return max(0.0, now_s - record.written_s) if record.written_s else 0.0
-
-
-def _log(text: str) -> None:
-    """Write to the log of the operator; one that cannot be written harms nobody."""
-    if text:
-        with suppress(OSError):
-            sys.stderr.write(stamp(text, time()))
-            sys.stderr.flush()

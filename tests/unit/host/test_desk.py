@@ -18,6 +18,7 @@ from sojourn.host.instructions import (
 )
 from sojourn.host.latest import Latest
 from sojourn.host.messages import Hello, OutputRecord, Record, Result
+from sojourn.host.operator_desk import OperatorDesk
 
 
 def record(number, **fields):
@@ -28,9 +29,9 @@ def of(kind, instructions):
     return [instruction for instruction in instructions if isinstance(instruction, kind)]
 
 
-def desk(k=2, **fields):
+def desk(k=2, remembered_bytes=64 << 20, **fields):
     """Return a desk with *k* processors that are ready, and one feed."""
-    made = Desk(**fields)
+    made = Desk(OperatorDesk(**fields), remembered_bytes=remembered_bytes)
     for started in of(StartProcessor, made.scaled(k, 0.0)):
         made.processor_ready(started.processor, 0.0)
     granted = of(Grant, made.feed_came(1, Hello("q", 0, 0)))
@@ -47,7 +48,7 @@ def test_a_feed_gets_credit_for_processors_and_a_few_more():
 
 
 def test_feeds_share_the_credit():
-    made = Desk(ahead=3)
+    made = Desk(OperatorDesk(ahead=3))
     for started in of(StartProcessor, made.scaled(3, 0.0)):
         made.processor_ready(started.processor, 0.0)
     first = of(Grant, made.feed_came(1, Hello("q", 0, 0)))
@@ -314,7 +315,7 @@ def test_light_records_are_given_several_at_once_and_shared():
 
 
 def test_light_records_are_fetched_well_ahead():
-    made = Desk(ahead=2)
+    made = Desk(OperatorDesk(ahead=2))
     for started in of(StartProcessor, made.scaled(1, 0.0)):
         made.processor_ready(started.processor, 0.0)
     made.feed_came(1, Hello("q", 0, 0))
@@ -371,7 +372,7 @@ def test_a_batch_that_fails_amid_a_drain_is_done_again():
 
 
 def test_a_host_started_again_amid_a_drain_finishes_the_batch():
-    made = Desk()
+    made = Desk(OperatorDesk())
     made.drain()
     made.scaled(1, 0.0)
     made.processor_ready(1, 0.0)

@@ -17,6 +17,7 @@ from sojourn.host.instructions import (
     StartProcessor,
 )
 from sojourn.host.messages import Hello, Record, Result
+from sojourn.host.operator_desk import OperatorDesk
 
 EVENTS = [
     *["send", "key", "everyone", "rule", "done", "partly", "raise", "die", "late"],
@@ -68,7 +69,7 @@ class World:
 
     def __init__(self, policy, service_s):
         self.policy, self.service_s, self.now_s = policy, service_s, 0.0
-        self.desk = Desk(on_error=policy, ahead=3)
+        self.desk = Desk(OperatorDesk(on_error=policy, ahead=3))
         self.sent = self.names = self.number = 0
         self.starting, self.busy = [], {}
         self.feeds, self.finished, self.done = {}, [], []
