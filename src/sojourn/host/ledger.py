@@ -161,7 +161,7 @@ class Ledger:
         self._taken = dict(cut.taken)
         self._open = {}
         for record in cut.open:
-            self._opened(record)
+            self.entered(record)
         self._leaving.clear()
         self._memory = {cut.id: floors(cut)}
 
@@ -207,8 +207,10 @@ class Ledger:
     # -- records --------------------------------------------------------------------------
 
     def entered(self, record: OpenRecord) -> int:
-        """Return the place of a record that was taken."""
-        return self._opened(record)
+        """Return the place of a record that is open from now on."""
+        self._place += 1
+        self._open[self._place] = record
+        return self._place
 
     def done(
         self, place: int, records: Iterable[OpenRecord], results: Iterable[Leaving]
@@ -216,12 +218,7 @@ class Ledger:
         """Return the places of what a record sends on, and what to do with its results."""
         del self._open[place]
         self._leaving.extend(results)
-        return [self._opened(record) for record in records], self._handed()
-
-    def _opened(self, record: OpenRecord) -> int:
-        self._place += 1
-        self._open[self._place] = record
-        return self._place
+        return [self.entered(record) for record in records], self._handed()
 
     def _handed(self) -> list[CutInstruction]:
         """Give results to relays, unless what leaves now is in the cut already."""

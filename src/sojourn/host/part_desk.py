@@ -270,7 +270,7 @@ class PartDesk:
             readers = self._graph.readers.get(stream, ())
             room = min((self._operators[name].room for name in readers), default=1)
             sharing = sum(other == stream for other in self._streams.values())
-            share = max(min(-(-room // sharing), left), not self.inside)
+            share = min(-(-room // sharing), left)
             if (number := share - self._credit[relay]) > 0:
                 self._credit[relay] += number
                 granted.append(GrantRelay(relay, number))

@@ -81,6 +81,9 @@ def called(leaving):
             return record.name
 
 
+_NOWHERE = object()  # where a connection leads that was cut off
+
+
 class Disk:
     """What outlives everything: cuts with the state they go with, and Spark's own logs."""
 
@@ -378,9 +381,10 @@ class World:
 
     def swap_host(self, _number=0):
         """Cut the host off, and go on with another one; it may come back with an old memory."""
-        if self.host is not None:
-            for relay in list(self.host.relays):
-                self.host.part.relay_left(relay)
+        for relay in (*self.relays, *self.zombies):
+            if relay.host is not None:
+                self.host_loses(relay)
+                relay.host = _NOWHERE
         self.host, self.cut_off = self.cut_off, self.host
 
     def kill_driver(self, number):

@@ -79,7 +79,7 @@ def test_everything_said_of_an_operator_adds_up():
 
 
 @given(topology=topologies(max_operators=3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_where_nothing_branches_both_means_are_one(topology):
     assume(not topology.branches)
     predicted = predict(topology, least_allocation(topology))
@@ -87,7 +87,7 @@ def test_where_nothing_branches_both_means_are_one(topology):
 
 
 @given(topology=topologies(max_operators=3, loops=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_last_record_is_done_no_later_than_all_one_after_another(topology):
     predicted = predict(topology, least_allocation(topology))
     # times that differ ten thousandfold share a lattice, and are rounded to its points
@@ -95,7 +95,7 @@ def test_the_last_record_is_done_no_later_than_all_one_after_another(topology):
 
 
 @given(topology=topologies(max_operators=3, loops=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_percentiles_rise_and_fall_with_further_processors(topology):
     least = least_allocation(topology)
     fewer = predict(topology, least).percentiles_s
@@ -108,7 +108,7 @@ def test_percentiles_rise_and_fall_with_further_processors(topology):
 
 
 @given(topology=topologies(max_operators=4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_mean_alone_is_the_mean_predicted_and_above_the_floor(topology):
     least = least_allocation(topology)
     for model in names():
