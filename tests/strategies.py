@@ -1,7 +1,6 @@
 """Loads and topologies drawn at random, for every test that wants any of them."""
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from sojourn.topology import Arrival, Operator, Topology
@@ -9,10 +8,6 @@ from sojourn.topology.load import StationLoad
 from sojourn.topology.traffic import rates
 
 __all__ = ["loads", "topologies"]
-
-# A test that holds on an idle machine holds on a busy one.
-settings.register_profile("unhurried", settings(), deadline=None)
-settings.load_profile("unhurried")
 
 _NAMES = "abcdefghijklmnopqrstuvwxyz"
 _MOST_GAIN = 0.9
