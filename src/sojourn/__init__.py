@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sojourn.act.policy import Policy, policy
     from sojourn.app.application import App
+    from sojourn.app.format import Avro
     from sojourn.app.operator import Hints, OnError
     from sojourn.app.schema import Schema, parse_schema
     from sojourn.decide.assign import assign
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from sojourn.topology.load import StationLoad
 
 __all__ = [
-    "App", "Arrival", "Calibration", "Engine", "Explanation", "Headroom", "Hints",
+    "App", "Arrival", "Avro", "Calibration", "Engine", "Explanation", "Headroom", "Hints",
     "HistoryFile", "Knowledge", "Loop", "Neighbour", "Nodes", "OnError", "Operator", "Pair",
     "Plan", "Policy", "Prediction", "Rates", "Rehearsal", "Schema", "Score", "Simulator",
     "SojournError", "Solution", "Stage", "StationLoad", "Target", "Topology", "Workload",
@@ -61,6 +62,7 @@ __all__ = [
 _HOMES = {
     "sojourn.act.policy": ("Policy", "policy"),
     "sojourn.app.application": ("App",),
+    "sojourn.app.format": ("Avro",),
     "sojourn.app.operator": ("Hints", "OnError"),
     "sojourn.app.schema": ("Schema", "parse_schema"),
     "sojourn.decide.assign": ("assign",),

@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
+from sojourn.app.schema import parse_schema
+from sojourn.app.stream import Stream
 from sojourn.spark.relay import relay
 from sojourn.spark.rows import Route
 
@@ -42,6 +44,7 @@ def batches(*values, **fields):
         yield batch_of(offset, value, **fields)
 
 
+LINES = Stream(name="lines", columns=("line",), schema=parse_schema("line string"))
 ROUTE = Route(
     operator="split",
     reads={"lines": "lines"},

@@ -11,7 +11,7 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
-from host.relaying import BORN, ROUTE, ROW, batches, headers_of, results
+from host.relaying import BORN, LINES, ROUTE, ROW, batches, headers_of, results
 from sojourn.app.operator import OnError
 from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.host.job import load
@@ -95,7 +95,7 @@ def test_a_function_that_asks_for_it_gets_the_same_id_wherever_its_record_stands
 
 
 def test_records_of_a_key_are_served_one_after_the_other_by_all_processors(host):
-    route = replace(ROUTE, keys={"lines": ("line",)})
+    route = replace(ROUTE, keyed={"lines": LINES.by("line")})
     lines = [json.dumps({"line": f"{n % 5}"}).encode() for n in range(60)]
     path = host(processors=3, argument=APP.replace("split", "timed"))
     rows = results(path, *lines, route=route)
@@ -115,7 +115,7 @@ def test_records_of_a_key_are_served_one_after_the_other_by_all_processors(host)
 def test_a_processor_that_starts_later_learns_the_latest_of_each_key(
     host, controller, monkeypatch
 ):
-    route = replace(ROUTE, everyone=frozenset(["lines"]), keys={"lines": ("line",)})
+    route = replace(ROUTE, everyone=frozenset(["lines"]), keyed={"lines": LINES.by("line")})
     path = host(argument=APP.replace("split", "learn"))
     first = results(path, b'{"line": "a"}', b'{"line": "b"}', b'{"line": "a"}', route=route)
     assert len(first) == 3

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from host.relaying import BORN, ROUTE, batch_of, headers_of
+from host.relaying import BORN, LINES, ROUTE, batch_of, headers_of
 from sojourn.app.operator import OnError
 from sojourn.host.controller import Controller
 from sojourn.host.server import HostSettings
@@ -135,9 +135,9 @@ def test_records_of_one_id_are_not_taken_for_each_other(path, root):
         b"\xff\xfe",
     ],
 )
-@pytest.mark.parametrize("keys", [(), ("line",)])
-def test_what_does_not_fit_is_one_dead_letter(path, value, keys):
-    route = replace(ROUTE, keys={"lines": keys})
+@pytest.mark.parametrize("keyed", [{}, {"lines": LINES.by("line")}])
+def test_what_does_not_fit_is_one_dead_letter(path, value, keyed):
+    route = replace(ROUTE, keyed=keyed)
     (row,) = answered(path, value, route=route)
     assert row["topic"] == "dead-topic"
     assert row["value"] == (value or None)
@@ -279,7 +279,7 @@ TIMES = st.none() | st.integers(-(1 << 63), (1 << 63) - 1)
 ROWS = st.lists(st.tuples(VALUES, HEADERS, KEYS, TIMES), min_size=1, max_size=8)
 ROUTES = [
     ROUTE,
-    replace(ROUTE, keys={"lines": ("line",)}),
+    replace(ROUTE, keyed={"lines": LINES.by("line")}),
     replace(ROUTE, everyone=frozenset(["lines"])),
 ]
 

@@ -2,11 +2,16 @@
 
 import json
 import time
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
 
+import fastavro
 import pytest
 from confluent_kafka import Consumer, Producer
 
 import sojourn as sj
+from schema_registry import schema_registry
 from sojourn.app.operator import Hints
 from sojourn.errors import BadInput, EngineError
 from sojourn.plan import Plan
@@ -132,6 +137,37 @@ def test_an_application_does_what_it_says(servers, shop, tmp_path):
         said = []
         running.drain(said.append)
         assert said[-1] == "drained"
+
+
+def test_avro_is_read_and_written(servers, monkeypatch, tmp_path):
+    with schema_registry() as registry:
+        monkeypatch.setenv("SCHEMA_REGISTRY", registry.url)
+        from spark import clicks  # noqa: PLC0415 - hosts import it by this name
+
+        told = SparkSettings(servers=servers, batch_s=10.0, state=tmp_path / "state")
+        with SparkEngine(clicks.app, "spark.clicks:app", told) as running:
+            running.start(clicks.app.topology({"clicks": 10}), Plan.here({"visits": 2}))
+            assert list(registry.subjects) == ["visits-value"]
+            click = fastavro.schema.load_schema(Path(__file__).with_name("clicks.avsc"))
+            producer = Producer({"bootstrap.servers": servers})
+            for number in range(20):
+                body = BytesIO()
+                record = {"user": f"u{number % 3}", "session": "s", "page": "p" * number}
+                record |= {"at": datetime(2024, 12, 31, tzinfo=UTC), "photo": bytes([number])}
+                fastavro.schemaless_writer(body, click, record)
+                producer.produce("clicks.clicks", body.getvalue())
+            producer.produce("clicks.clicks", b'{"user": "not Avro"}')
+            producer.flush()
+            found = consumed(servers, "clicks.visits", lambda found: len(found) >= 20)
+            dead = consumed(servers, "clicks.dead-letters", lambda found: len(found) >= 1)
+        ids = {int.from_bytes(body[1:5], "big") for body, _ in found}
+        visit = fastavro.parse_schema(json.loads(registry.schemas[ids.pop() - 1]))
+        assert not ids
+        visits = [fastavro.schemaless_reader(BytesIO(body[5:]), visit) for body, _ in found]
+        assert {(v["user"], v["n"], v["photo"], v["source"]) for v in visits} == {
+            (f"u{n % 3}", 2024 + n, bytes([n]), "sojourn") for n in range(20)
+        }
+        assert [body for body, _ in dead] == [b'{"user": "not Avro"}']
 
 
 def test_too_few_slots_are_refused_with_the_number_needed(servers, shop):

@@ -3,8 +3,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from sojourn.app.codec import codec_of
 from sojourn.app.loading import load
-from sojourn.app.payload import Codec
 from sojourn.apps.topic_records import topic_records
 from sojourn.cli import app as cli
 from sojourn.spark.broker import Broker
@@ -27,7 +27,7 @@ def fed(servers, *options):
 
 def records(servers, source):
     stream = load(ADDRESS).sources[source]
-    codec = Codec(stream.schema, source)
+    codec = codec_of(stream)
     clients = {"bootstrap.servers": servers}
     return [each.record for each in topic_records(clients, f"sampled.{source}", codec)]
 

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from sojourn.app.application import App
-from sojourn.app.payload import decode, encode
+from sojourn.app.codec.json import decode, encode
 from sojourn.app.schema import parse_schema
 from sojourn.errors import BadApplication, BadSchema
 from sojourn.spark.broker import Broker

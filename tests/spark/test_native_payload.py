@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sojourn.app.codec.json import decode, encode
 from sojourn.app.datatype import Struct
-from sojourn.app.payload import decode, encode
 from sojourn.app.schema import parse_schema
 from sojourn.spark.native.frame import own_session
 from sojourn.spark.native.payload import at, from_payload, misfit, read, to_payload

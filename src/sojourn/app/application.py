@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack
 
+from sojourn.app.codec import codec_of
+from sojourn.app.format import Avro
 from sojourn.app.function import check_function, check_samples, check_set_up
 from sojourn.app.graph import check_graph
 from sojourn.app.names import check_name
@@ -108,14 +110,16 @@ class App:
         topic: str | None = None,
         create: bool = False,
         samples: Samples | None = None,
+        format: Avro | None = None,  # noqa: A002 - the word for it
     ) -> Stream:
         """Add a stream that enters from outside, and return it.
 
         Its records come from the Kafka *topic*, which must exist unless *create* is True. The
         default topic is `application.stream`, which is created. *samples* is called with a seed
-        and returns records to try the application with, which `sojourn feed` sends.
+        and returns records to try the application with, which `sojourn feed` sends. Without a
+        *format* records are JSON.
         """
-        stream = self._streams.new("sources", name, schema)
+        stream = self._streams.new("sources", name, schema, format)
         if topic is not None:
             check_name(f"sources.{name}.topic", topic)
             self._topics[name] = topic
@@ -127,9 +131,16 @@ class App:
         self._streams.named[name] = self._streams.sources[name] = stream
         return stream
 
-    def stream(self, name: str, *, schema: Columns) -> Stream:
+    def stream(
+        self,
+        name: str,
+        *,
+        schema: Columns,
+        format: Avro | None = None,  # noqa: A002 - the word for it
+    ) -> Stream:
         """Add a stream before the operators that write it, and return it: needed for loops."""
-        self._streams.named[name] = stream = self._streams.new("streams", name, schema)
+        stream = self._streams.new("streams", name, schema, format)
+        self._streams.named[name] = stream
         return stream
 
     def sink(
@@ -170,6 +181,7 @@ class App:
         emits: Columns | Stream | Mapping[str, Columns | Stream] | None = None,
         name: str | None = None,
         set_up: Function | None = None,
+        format: Avro | None = None,  # noqa: A002 - the word for it
         **settings: Unpack[PythonSettings],
     ) -> Callable[[Function], PythonOperator]:
         """Return a decorator that adds a function as an operator.
@@ -179,7 +191,8 @@ class App:
         yields records of a stream with the operator's name; if it maps names to streams, pairs
         of name and record. *set_up* is called once per processor, and its result is passed as
         the first argument. With `record_id=True` the id of the record comes before its columns:
-        the same when it is processed again after a failure, and no other record's.
+        the same when it is processed again after a failure, and no other record's. *format* is
+        that of the stream whose columns *emits* is.
         """
 
         def add(function: Function) -> PythonOperator:
@@ -194,7 +207,7 @@ class App:
                 check_set_up(f"{place}.set_up", set_up)
                 arguments = ("set_up", *arguments)
             check_function(place, function, arguments, emits=emits is not None)
-            written = self._streams.written(f"{place}.emits", called, emits)
+            written = self._streams.written(f"{place}.emits", called, emits, format)
             return self._add(
                 PythonOperator(
                     name=called,
@@ -244,6 +257,20 @@ class App:
         return self._add(native_operator(name, read, columns, emits, settings, by))
 
     def check(self) -> None:
+        """Raise `BadApplication` if the application cannot be started.
+
+        That is if `check_graph` does, or the columns of a stream do not fit its format. A
+        schema registry is asked.
+        """
+        self.check_graph()
+        for name, stream in self._streams.named.items():
+            lacking = () if stream.schema is None else codec_of(stream).lacking
+            if lacking and name not in self._streams.sources:
+                problem = f"its Avro schema requires {', '.join(lacking)}, which no column is"
+                way_out = "add the columns, or give these fields of the schema a default"
+                raise BadApplication(f"streams.{name}", problem, way_out)
+
+    def check_graph(self) -> None:
         """Raise `BadApplication` if a stream is unused, or no source leads to an operator."""
         check_graph(self._streams, self._operators)
 
@@ -258,7 +285,7 @@ class App:
         # it imports numpy, which a host does not need
         from sojourn.app.as_topology import as_topology  # noqa: PLC0415
 
-        self.check()
+        self.check_graph()
         return as_topology(self, rates, measured or {})
 
     def _new_operator(self, name: object) -> tuple[str, str]:
@@ -271,7 +298,12 @@ class App:
     def _native(self, name: str, reads: Readable) -> Stream:
         _, place = self._new_operator(name)
         self._streams.check_free(place, name)
-        return self._streams.known(f"{place}.reads", reads)
+        stream = self._streams.known(f"{place}.reads", reads)
+        if stream.format is not None:
+            problem = f"stream {stream.name} is in Avro, and Spark SQL operators read JSON"
+            way_out = "read it with a function, @app.operator, that emits the columns as JSON"
+            raise BadApplication(f"{place}.reads", problem, way_out)
+        return stream
 
     def _add(self, operator: Added) -> Added:
         """Register *operator* and the streams it writes, after all checks have passed."""

@@ -49,7 +49,7 @@ def load(address: str) -> App:
     if not isinstance(app, App):
         problem = f"{name} is {shown(app)}" if app is not None else f"the module has no {name}"
         raise BadApplication(address, problem, f"write {name} = sj.App(…) in the module")
-    app.check()
+    app.check_graph()
     check_loadable(app)
     return app
 

@@ -113,7 +113,7 @@ def stand_in(topology: "Topology", *, seed: int = 1) -> App:
             writes[operator.name].append((done, 1.0))
     for operator in topology.operators:
         _add(app, operator, reads[operator.name], writes[operator.name], seed)
-    app.check()
+    app.check_graph()
     return app
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from sojourn.app.format import Avro
 from sojourn.app.schema import Schema
 from sojourn.errors import BadApplication
 from sojourn.topology.check import shown
@@ -19,7 +20,8 @@ class Stream:
     """A flow of records, as an operator reads it.
 
     *schema* is None if only Spark knows the types: a Spark SQL operator writes the stream, and
-    its `emits` were not given. *grouping* belongs to the reader: each reader has its own.
+    its `emits` were not given. Without a *format* records are JSON. *grouping* belongs to the
+    reader: each reader has its own.
 
     >>> from sojourn.app.schema import parse_schema
     >>> words = Stream(name="words", columns=("word",), schema=parse_schema("word string"))
@@ -30,6 +32,7 @@ class Stream:
     name: str
     columns: tuple[str, ...]
     schema: Schema | None
+    format: Avro | None = None
     grouping: Grouping = "shuffle"
     key: tuple[str, ...] = ()
 

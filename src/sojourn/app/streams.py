@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sojourn.app.format import Avro
 from sojourn.app.names import check_name
 from sojourn.app.operator import AppOperator
 from sojourn.app.schema import Schema, parse_schema
@@ -11,6 +12,9 @@ from sojourn.errors import BadApplication
 from sojourn.topology.check import shown
 
 __all__ = ["Streams"]
+
+# What may be in emits= that has, or whose streams have, formats of their own.
+_OWN_FORMAT = (Stream, AppOperator, Mapping)
 
 
 @dataclass(slots=True)
@@ -21,12 +25,16 @@ class Streams:
     named: dict[str, Stream] = field(default_factory=dict)
     sources: dict[str, Stream] = field(default_factory=dict)
 
-    def new(self, place: str, name: str, schema: object) -> Stream:
+    def new(self, place: str, name: str, schema: object, form: object = None) -> Stream:
         """Return a new stream, without adding it."""
         self.check_free(place, name)
+        if form is not None and not isinstance(form, Avro):
+            problem = f"{shown(form)} is not a format"
+            way_out = "write sj.Avro(…), or leave it out for JSON"
+            raise BadApplication(f"{place}.{name}.format", problem, way_out)
         if not isinstance(schema, Schema):
             schema = parse_schema(schema, place=f"{place}.{name}")
-        return Stream(name=name, columns=schema.names, schema=schema)
+        return Stream(name=name, columns=schema.names, schema=schema, format=form)
 
     def check_free(self, place: str, name: str) -> None:
         """Raise `BadApplication` unless *name* is valid and not taken."""
@@ -55,14 +63,20 @@ class Streams:
             raise BadApplication(place, problem, "name each stream once, and at least one")
         return streams
 
-    def written(self, place: str, operator: str, emits: object) -> tuple[Stream, ...]:
+    def written(
+        self, place: str, operator: str, emits: object, form: object = None
+    ) -> tuple[Stream, ...]:
         """Return the streams that a function writes, new or existing."""
+        if form is not None and (emits is None or isinstance(emits, _OWN_FORMAT)):
+            problem = "format= is for the one stream that emits= gives the columns of"
+            way_out = "give it to app.stream instead, and name that stream in emits="
+            raise BadApplication(place, problem, way_out)
         if emits is None:
             return ()
         if isinstance(emits, Stream | AppOperator):
             return (self._writable(place, self._typed(place, emits)),)
         if not isinstance(emits, Mapping):
-            return (self.new(place, operator, emits),)
+            return (self.new(place, operator, emits, form),)
         if not emits:
             raise BadApplication(place, "it has no streams", "add one, or leave it out")
         return tuple(self._named(place, name, given) for name, given in emits.items())

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 from sojourn.app.application import App
-from sojourn.app.payload import Codec
+from sojourn.app.codec import codec_of
 from sojourn.apps.catalogue import Answers, Entry, Record
 from sojourn.apps.database import DATABASE
 from sojourn.apps.topic_records import TopicRecord, topic_records
@@ -149,9 +149,8 @@ def read_stream(
     clients: Mapping[str, str], app: App, stream: str, *, topic: str | None = None
 ) -> list[TopicRecord]:
     """Return the records of a stream that are in its topic, or in another *topic*, now."""
-    schema = app.streams[stream].schema
-    assert schema is not None  # noqa: S101 - an application here gives all types
-    return list(topic_records(clients, topic or app.topic(stream), Codec(schema, stream)))
+    codec = codec_of(app.streams[stream])  # an application here gives all types
+    return list(topic_records(clients, topic or app.topic(stream), codec))
 
 
 def _pairs(sent: Mapping[str, Mapping[str, Record]]) -> Iterator[tuple[str, Record]]:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from sojourn.app.payload import Codec
+from sojourn.app.codec.base import Codec
 from sojourn.spark.headers import lineage_of
 
 __all__ = ["TopicRecord", "topic_records"]

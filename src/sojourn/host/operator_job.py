@@ -5,10 +5,10 @@ from contextlib import ExitStack, contextmanager
 from inspect import isgeneratorfunction
 from typing import Any, cast
 
+from sojourn.app.codec import codec_of
 from sojourn.app.loading import load
 from sojourn.app.operator import PythonOperator
 from sojourn.app.output import output_of
-from sojourn.app.payload import Codec
 from sojourn.errors import BadInput, BadRecord
 from sojourn.host.messages import OutputRecord, Record
 from sojourn.host.sizes import blobs_bytes
@@ -39,8 +39,8 @@ class OperatorJob:
     def __init__(self, operator: PythonOperator) -> None:
         self._operator, self._checked = operator, output_of(operator)
         # native streams have no schema, and no function reads or writes them
-        self._read = {s.name: Codec(s.schema, s.name) for s in operator.reads if s.schema}
-        self._written = {s.name: Codec(s.schema, s.name) for s in operator.emits if s.schema}
+        self._read = {s.name: codec_of(s) for s in operator.reads if s.schema}
+        self._written = {s.name: codec_of(s) for s in operator.emits if s.schema}
         self._before: tuple[object, ...] = ()
         self._opened = ExitStack()
 

@@ -104,7 +104,7 @@ class Layout:
             reads=self.reads(operator),
             writes=self.writes(operator),
             dead_letters=self.dead_letters,
-            keys={topic(s.name): s.key for s in read if s.key},
+            keyed={topic(s.name): s for s in read if s.key},
             everyone=frozenset(topic(s.name) for s in read if s.grouping == "broadcast"),
             trace_per_s=trace_per_s,
             most_bytes=most_bytes,

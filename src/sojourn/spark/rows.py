@@ -1,6 +1,5 @@
 """Kafka's rows as the records of a host, and what a host answers as rows for Kafka."""
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,6 +8,8 @@ from zlib import crc32
 
 import pyarrow as pa
 
+from sojourn.app.codec import codec_of
+from sojourn.app.stream import Stream
 from sojourn.host.messages import Answer, Record
 from sojourn.host.sizes import MOST_BYTES, message_bytes
 from sojourn.spark.carry_over import PassedRecord
@@ -53,8 +54,8 @@ class Route:
     """Where an operator's records come from and go to.
 
     *reads* are streams by the name of the topic, *writes* topics by that of the stream.
-    *keys* are the columns by which records of a topic are dealt out, and *everyone* the topics
-    whose records all processors get. About *trace_per_s* roots in a second are followed. No
+    *keyed* are the streams that are read by key, by topic, and *everyone* the topics whose
+    records all processors get. About *trace_per_s* roots in a second are followed. No
     message is larger than *most_bytes*. Ids of roots carry *marks*, by topic.
     """
 
@@ -63,7 +64,7 @@ class Route:
     writes: Mapping[str, str]
     dead_letters: str
     trace_per_s: float = 100.0
-    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    keyed: Mapping[str, Stream] = field(default_factory=dict)
     everyone: frozenset[str] = frozenset()
     most_bytes: int = MOST_BYTES
     marks: Mapping[str, str] = field(default_factory=dict)
@@ -74,6 +75,7 @@ class Rows:
 
     def __init__(self, route: Route) -> None:
         self._route = route
+        self._keys = {t: (codec_of(s), s.key) for t, s in route.keyed.items()}
         self._sampling = Sampling(route.trace_per_s)
         self._room_bytes = route.most_bytes - _beside_bytes(route.operator)
 
@@ -104,7 +106,7 @@ class Rows:
             payload,
             stream=self._route.reads[row["topic"]],
             blobs=lineage.blobs,
-            key=_key(payload, self._route.keys.get(row["topic"], ())),
+            key=self._key(row["topic"], payload),
             written_s=lineage.written_s,
             everyone=row["topic"] in self._route.everyone,
             root=lineage.root,
@@ -117,6 +119,16 @@ class Rows:
             place=lineage.place,
         )
         return lineage, record
+
+    def _key(self, topic: str, payload: bytes) -> str | None:
+        """Return what decides on the processor; None where any will do.
+
+        A record that cannot be read fits no processor better than another.
+        """
+        if topic not in self._keys:
+            return None
+        codec, columns = self._keys[topic]
+        return codec.key(payload, columns)
 
     def _room(self, lineage: Lineage) -> int:
         """Return how many bytes a child may have, beside the key and headers that it gets."""
@@ -140,21 +152,6 @@ class Rows:
                 most_bytes=self._route.most_bytes,
             )
             yield _row(self._route.dead_letters, letter.key, letter.value, letter.headers)
-
-
-def _key(payload: bytes, columns: tuple[str, ...]) -> str | None:
-    """Return what decides on the processor; None where any will do.
-
-    A record that has no such columns fits no processor better than another; that it does not
-    fit the schema is said when it is read.
-    """
-    if not columns:
-        return None
-    try:
-        named = json.loads(payload)
-        return json.dumps([named.get(column) for column in columns])
-    except (ValueError, AttributeError, RecursionError):  # deeply nested, too
-        return None
 
 
 def _identity(lineage: Lineage, payload: bytes, *, retried: bool) -> str:

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from sojourn.app.application import App
+from sojourn.app.codec import codec_of
 from sojourn.app.loading import is_address, load
-from sojourn.app.payload import Codec
-from sojourn.app.schema import Schema
 from sojourn.errors import BadApplication, SojournError
 from sojourn.spark.headers import BLOB
 from sojourn.spark.offered_load import Gaps, Source
@@ -58,7 +57,7 @@ def messages(place: str, seed: int) -> Iterator[Message]:
     """
     address, _, name = place.rpartition(" ")
     app = load(address)
-    encode = Codec(_schema(app, name), name).encode
+    encode = codec_of(app.sources[name]).encode
     try:
         for record in app.samples[name](seed):
             payload, blobs = encode(record)
@@ -68,9 +67,3 @@ def messages(place: str, seed: int) -> Iterator[Message]:
     except Exception as error:
         problem = f"making samples failed: {type(error).__name__}: {error}"
         raise BadApplication(f"sources.{name}.samples", problem, "correct it") from error
-
-
-def _schema(app: App, name: str) -> Schema:
-    schema = app.sources[name].schema
-    assert schema is not None  # noqa: S101 - that of a source is always known
-    return schema

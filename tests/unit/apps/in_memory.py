@@ -4,9 +4,9 @@ from collections import Counter, deque
 from contextlib import ExitStack, contextmanager
 from inspect import isgeneratorfunction
 
+from sojourn.app.codec import codec_of
 from sojourn.app.operator import PythonOperator
 from sojourn.app.output import output_of
-from sojourn.app.payload import Codec
 
 
 class InMemory:
@@ -43,7 +43,7 @@ class InMemory:
         return found
 
     def _through_kafka(self, stream, record):
-        codec = Codec(self.app.streams[stream].schema, stream)
+        codec = codec_of(self.app.streams[stream])
         return codec.decode(*codec.encode(record))
 
     def _set_up(self, set_up):

@@ -1,4 +1,4 @@
-"""Records as JSON, read and written by Spark as `sojourn.app.payload` does in Python."""
+"""Records as JSON, read and written by Spark as `sojourn.app.codec.json` does in Python."""
 
 from dataclasses import replace
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.app.payload import Codec, decode, encode
+from sojourn.app.codec.json import JsonCodec, decode, encode
 from sojourn.app.schema import parse_schema
 from sojourn.errors import BadRecord
 from sojourn.topology.check import shown
@@ -167,7 +167,7 @@ def test_a_number_with_a_name_is_a_number():
 )
 def test_what_does_not_fit_is_not_sent(ddl, value, place, problem):
     with pytest.raises(BadRecord) as caught:
-        Codec(parse_schema(ddl), "words").encode((value,))
+        JsonCodec(parse_schema(ddl), "words").encode((value,))
     assert caught.value.place == f"words{place}"
     assert problem in caught.value.problem
 
@@ -242,7 +242,7 @@ def test_a_time_at_the_end_of_the_calendar_is_refused_where_utc_has_none():
 )
 def test_what_cannot_be_read_is_refused_with_the_reason(ddl, body, place, problem):
     with pytest.raises(BadRecord) as caught:
-        Codec(parse_schema(ddl), "words").decode(body)
+        JsonCodec(parse_schema(ddl), "words").decode(body)
     assert caught.value.place == f"words{place}"
     assert problem in caught.value.problem
     assert len(str(caught.value)) < 300

@@ -1,4 +1,4 @@
-"""Records in Kafka: JSON that any client can write and read.
+"""Records as JSON, which any client can write and read.
 
 Binary columns are not in the JSON, where base64 would make them a third larger, but in Kafka
 headers with the name of the column.
@@ -8,10 +8,10 @@ import json
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from sojourn.app import datatype
+from sojourn.app.codec.base import NO_BINARIES, Payload
 from sojourn.app.datatype import Atom, Struct, nested
 from sojourn.app.fit import check_record
 from sojourn.app.reading import as_is, read_field
@@ -20,16 +20,14 @@ from sojourn.app.writing import Writer, writer
 from sojourn.errors import BadRecord
 from sojourn.topology.check import shown
 
-__all__ = ["Codec", "Payload", "decode", "encode"]
+__all__ = ["HALF_A_LETTER", "JsonCodec", "decode", "encode", "is_text"]
 
-Payload: TypeAlias = tuple[bytes, dict[str, bytes]]
-"""The JSON of a record, and its binary columns by name."""
+HALF_A_LETTER = "has half a surrogate pair, which is not valid UTF-8; replace it"
+"""What is wrong with text that is not UTF-8."""
 
 Writers: TypeAlias = tuple[tuple[str, Writer], ...]
 """The columns whose values must be converted for JSON."""
 
-_HALF_A_LETTER = "has half a surrogate pair, which is not valid UTF-8; replace it"
-_NOTHING: Mapping[str, bytes] = MappingProxyType({})
 _json = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
 ).encode
@@ -46,7 +44,7 @@ def encode(schema: Schema, record: tuple[object, ...]) -> Payload:
 
 
 def decode(
-    schema: Schema, body: bytes, binaries: Mapping[str, bytes] = _NOTHING
+    schema: Schema, body: bytes, binaries: Mapping[str, bytes] = NO_BINARIES
 ) -> tuple[Any, ...]:
     """Return the record that was encoded, or raise a `BadRecord` that says what is wrong.
 
@@ -59,8 +57,10 @@ def decode(
     return _codec(schema).decode(body, binaries)
 
 
-class Codec:
-    """Encodes and decodes the records of one stream, whose name comes first in errors."""
+class JsonCodec:
+    """The codec of a stream in JSON."""
+
+    lacking = ()
 
     def __init__(self, schema: Schema, stream: str = "record") -> None:
         self._stream, self._names, self._binaries = stream, schema.names, schema.binaries
@@ -89,8 +89,8 @@ class Codec:
         except BadRecord as error:
             raise self._bad(error.place, error.problem) from error.__cause__
         except UnicodeEncodeError as error:
-            column = next(name for name in named if not _is_text(named[name]))
-            raise self._bad(f".{column}", _HALF_A_LETTER) from error
+            column = next(name for name in named if not is_text(named[name]))
+            raise self._bad(f".{column}", HALF_A_LETTER) from error
 
     def _body(self, named: dict[str, Any]) -> str:
         try:
@@ -98,7 +98,9 @@ class Codec:
         except ValueError:  # a number that is NaN or infinite
             return _json(_written(named, self._odd_writers))
 
-    def decode(self, body: bytes, binaries: Mapping[str, bytes] = _NOTHING) -> tuple[Any, ...]:
+    def decode(
+        self, body: bytes, binaries: Mapping[str, bytes] = NO_BINARIES
+    ) -> tuple[Any, ...]:
         """Return the record that was encoded, or raise a `BadRecord` that says why not."""
         try:
             named = self._parse(str(body, "utf-8"))
@@ -109,8 +111,8 @@ class Codec:
         if not isinstance(named, dict):
             problem = f'{shown(named)} is not a JSON object; write {{"column": value}}'
             raise self._bad("", problem)
-        if b"\\u" in body and not _is_text(named):
-            raise self._bad("", _HALF_A_LETTER)
+        if b"\\u" in body and not is_text(named):
+            raise self._bad("", HALF_A_LETTER)
         for name in self._binaries:
             if name in binaries:
                 named[name] = binaries[name]
@@ -123,11 +125,19 @@ class Codec:
         except BadRecord as error:
             raise self._bad(error.place, error.problem) from error.__cause__
 
+    def key(self, body: bytes, columns: tuple[str, ...]) -> str | None:
+        """Return the values of *columns* as JSON; None if *body* is not a JSON object."""
+        try:
+            named = json.loads(body)
+            return json.dumps([named.get(column) for column in columns])
+        except (ValueError, AttributeError, RecursionError):  # deeply nested, too
+            return None
+
     def _bad(self, place: str, problem: str) -> BadRecord:
         return BadRecord(f"{self._stream}{place}", problem)
 
 
-_codec = lru_cache(maxsize=1024)(Codec)
+_codec = lru_cache(maxsize=1024)(JsonCodec)
 
 
 def _writers(schema: Schema, *, odd: bool) -> Writers:
@@ -155,7 +165,7 @@ def _parser(schema: Schema) -> json.JSONDecoder:
     return json.JSONDecoder(parse_float=Decimal if exact else None)
 
 
-def _is_text(value: object) -> bool:
+def is_text(value: object) -> bool:
     """Tell whether all text in *value* is UTF-8: half a surrogate pair is not."""
     left = [value]
     while left:  # no recursion: a record from outside may be nested deeply

@@ -1,0 +1,169 @@
+"""Records in Avro's binary encoding, with the schema of a file or of a schema registry.
+
+All columns are in the body, binary ones too. With a registry a message begins with a zero byte
+and the id of the schema it was written with, in four bytes: Confluent's wire format.
+"""
+
+import json
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from fastavro import parse_schema, schemaless_reader, schemaless_writer
+
+from sojourn.app.codec.avro_type import LOGICAL, AvroType, field_writers, is_required, reader
+from sojourn.app.codec.base import NO_BINARIES, Payload
+from sojourn.app.codec.json import HALF_A_LETTER, is_text
+from sojourn.app.codec.registry import Registry
+from sojourn.app.datatype import Struct
+from sojourn.app.fit import check_record
+from sojourn.app.format import Avro
+from sojourn.app.schema import Schema
+from sojourn.errors import BadRecord, BadSchema
+from sojourn.topology.check import shown
+
+__all__ = ["AvroCodec"]
+
+_MAGIC, _HEAD_BYTES = 0, 5
+
+
+class AvroCodec:
+    """The codec of a stream in Avro. Raise `BadSchema` if the columns do not fit."""
+
+    def __init__(self, schema: Schema, stream: str, form: Avro) -> None:
+        self._stream, self._names, self._check = stream, schema.names, check_record(schema)
+        self._registry = Registry(form.registry) if form.registry else None
+        place = f"streams.{stream}"
+        number, text = self._found(place, form)
+        named: dict[str, Any] = {}
+        try:
+            self._avro = _parsed(text, named)
+        except ValueError as error:
+            way_out = f"correct {form.file or form.subject}"
+            raise BadSchema(place, f"{shown(text)} is not Avro's: {error}", way_out) from error
+        if not isinstance(self._avro, dict) or self._avro["type"] != "record":
+            problem = f"the Avro schema is {shown(text)}, and not a record"
+            raise BadSchema(place, problem, "make it a record with a field for each column")
+        self._writers = field_writers(place, schema.fields, self._avro, named)
+        self._tuple = reader(Struct(schema.fields)) or tuple
+        self._head = b"" if number is None else bytes([_MAGIC]) + number.to_bytes(4, "big")
+        self._written = {} if number is None else {number: self._avro}
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The fields of the schema that are required, and that no column is."""
+        required = (field["name"] for field in self._avro["fields"] if is_required(field))
+        return tuple(name for name in required if name not in self._names)
+
+    def encode(self, record: tuple[object, ...]) -> Payload:
+        """Return *record* as it is in Kafka, or raise a `BadRecord` that names the column."""
+        named: dict[str, Any] = {}
+        body = BytesIO()
+        body.write(self._head)
+        try:
+            self._check(record)
+            for (name, write), value in zip(self._writers.items(), record, strict=True):
+                named[name] = write(value)
+            schemaless_writer(body, self._avro, named, disable_tuple_notation=True)
+        except BadRecord as error:
+            raise self._bad(error.place, error.problem) from error.__cause__
+        except UnicodeEncodeError as error:
+            column = next(name for name in named if not is_text(named[name]))
+            raise self._bad(f".{column}", HALF_A_LETTER) from error
+        except Exception as error:  # of a required field that no column is: anything
+            reason = f"{type(error).__name__}: {error}"
+            raise self._bad("", f"does not fit its Avro schema: {reason}") from error
+        return body.getvalue(), {}
+
+    def decode(
+        self, body: bytes, binaries: Mapping[str, bytes] = NO_BINARIES
+    ) -> tuple[Any, ...]:
+        """Return the record that was encoded, or raise a `BadRecord` that says why not."""
+        del binaries
+        written = self._avro if self._registry is None else self._writers_schema(body)
+        content = BytesIO(body[len(self._head) :])
+        named: Any
+        try:
+            named = schemaless_reader(
+                content, written, None if written is self._avro else self._avro
+            )
+        except Exception as error:  # bytes from outside: anything
+            reason = f"{type(error).__name__}: {error}"
+            problem = f"{shown(body)} does not fit its Avro schema: {reason}"
+            raise self._bad("", problem) from error
+        if rest := content.read():
+            problem = f"{shown(body)} has {len(rest)} bytes more than its Avro schema says"
+            raise self._bad("", problem)
+        try:
+            record: tuple[Any, ...] = self._tuple(named)
+            self._check(record)
+        except BadRecord as error:
+            raise self._bad(error.place, error.problem) from error.__cause__
+        return record
+
+    def key(self, body: bytes, columns: tuple[str, ...]) -> str | None:
+        """Return the values of *columns* as text; None if *body* cannot be read."""
+        try:
+            named = dict(zip(self._names, self.decode(body), strict=True))
+        except BadRecord:
+            return None
+        return repr([named[column] for column in columns])
+
+    def _found(self, place: str, form: Avro) -> tuple[int | None, str]:
+        """Return the id, if there is a registry, and the text of the schema."""
+        if form.file:
+            try:
+                text = Path(form.file).read_text(encoding="utf-8")
+            except (OSError, ValueError) as error:
+                problem = f"the Avro schema {form.file} cannot be read: {error}"
+                raise BadSchema(place, problem, "check the path") from error
+            if self._registry is None:
+                return None, text
+            return self._registry.register(form.subject, text), text
+        assert self._registry is not None  # noqa: S101 - there is a file, or a registry
+        found = self._registry.latest(form.subject)
+        if found is None:
+            problem = f"the schema registry has no subject {form.subject}"
+            way_out = "check the name; a schema from a file, Avro(file, …), is registered"
+            raise BadSchema(place, problem, way_out)
+        return found
+
+    def _writers_schema(self, body: bytes) -> AvroType:
+        """Return the schema that a message of a registry was written with."""
+        if len(body) < _HEAD_BYTES or body[0] != _MAGIC:
+            problem = f"{shown(body)} does not begin with a zero byte and the id of a schema"
+            raise self._bad("", problem)
+        number = int.from_bytes(body[1:_HEAD_BYTES], "big")
+        if number not in self._written:
+            assert self._registry is not None  # noqa: S101 - the caller has looked
+            text = self._registry.schema(number)
+            if text is None:
+                raise self._bad("", f"the schema registry has no schema with the id {number}")
+            try:
+                self._written[number] = _parsed(text, {})
+            except ValueError as error:
+                problem = f"the schema with the id {number} is not Avro's: {error}"
+                raise self._bad("", problem) from error
+        return self._written[number]
+
+    def _bad(self, place: str, problem: str) -> BadRecord:
+        return BadRecord(f"{self._stream}{place}", problem)
+
+
+def _parsed(text: str, named: dict[str, Any]) -> AvroType:
+    """Return a schema as `fastavro` reads and writes with it, or raise a `ValueError`.
+
+    Its types that have names are added to *named*.
+    """
+    try:
+        return parse_schema(json.loads(text, object_hook=_plain), named)
+    except Exception as error:  # it raises KeyError, TypeError and its own, among others
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+
+
+def _plain(part: dict[str, Any]) -> dict[str, Any]:
+    """Return a part of a schema without a logical type that no column has."""
+    if part.get("logicalType", "decimal") not in LOGICAL:
+        del part["logicalType"]
+    return part
