@@ -1,0 +1,137 @@
+"""A part by hand: who gets what, what is forgotten, and how much is taken."""
+
+from sojourn.app.operator import OnError
+from sojourn.host.cut import Cut, CutId, OpenRecord, Root
+from sojourn.host.instructions import Give, StartProcessor
+from sojourn.host.ledger import Arrival, HandOver, Ledger, RefuseRelay, Restore
+from sojourn.host.messages import OutputRecord, Record, Result
+from sojourn.host.operator_desk import OperatorDesk
+from sojourn.host.part_desk import (
+    AtOperator,
+    DeadLetter,
+    GrantRelay,
+    PartDesk,
+    PartGraph,
+    StopPart,
+)
+
+LINES = ("lines-topic", 0)
+GRAPH = PartGraph(
+    readers={"lines": ("split", "log"), "words": ("count",)}, leaving=frozenset(["words"])
+)
+
+
+class Store:
+    """Cuts, by what they are called."""
+
+    def __init__(self):
+        self.cuts = {CutId(-1, 0): Cut(id=CutId(-1, 0), taken={})}
+
+    def last(self, batch):
+        return max(cut for cut in self.cuts if cut.batch == batch)
+
+    def load(self, cut):
+        return self.cuts[cut]
+
+
+def part(store=None, then="stop", **settings):
+    """Return a part whose operators have one processor each that is ready, and one relay."""
+    on_error = OnError(retries=0, then=then)
+    desks = {name: OperatorDesk(on_error=on_error) for name in ("split", "log", "count")}
+    made = PartDesk(GRAPH, desks, Ledger(store or Store()), **settings)
+    for name in desks:
+        for started in of(StartProcessor, made.scaled(name, 1, 0.0)):
+            made.processor_ready(name, started.processor, 0.0)
+    return made
+
+
+def came(made, relay, batch=0, attempt=1):
+    arrival = Arrival(attempt=attempt, batch=batch, partition=LINES, relays=1)
+    return made.relay_came(relay, arrival, "lines", 0.0)
+
+
+def line(number):
+    name = f"lines/0/{number}"
+    return number, Record(0, name, b"{}", "lines", root=name, name=name)
+
+
+def of(kind, instructions):
+    at = [i.instruction if isinstance(i, AtOperator) else i for i in instructions]
+    return [instruction for instruction in at if isinstance(instruction, kind)]
+
+
+def given(instructions):
+    """Return who is given which records."""
+    return {
+        i.operator: [record.name for record in i.instruction.records]
+        for i in instructions
+        if isinstance(i, AtOperator) and isinstance(i.instruction, Give)
+    }
+
+
+def test_a_record_goes_to_all_who_read_it_and_what_they_send_to_the_next_and_out():
+    made = part()
+    came(made, 7)
+    assert given(made.rows_came(7, [line(0)], 0.0)) == {
+        "split": ["lines/0/0"],
+        "log": ["lines/0/0"],
+    }
+    made.processor_done("log", 1, [Result([])], 1.0)
+    done = made.processor_done("split", 1, [Result([OutputRecord("words", b"w")] * 2)], 2.0)
+    assert given(done) == {"count": ["lines/0/0.split.0"]}  # it has one processor
+    results = [(i.relay, i.leaving.root, i.leaving.result.name) for i in of(HandOver, done)]
+    assert results == [(7, Root(LINES, 0), f"lines/0/0.split.{n}") for n in range(2)]
+    assert made.inside == 2
+
+
+def test_a_record_that_fails_is_a_dead_letter_that_leaves_or_stops_the_part():
+    made = part(then="dead_letter")
+    came(made, 7)
+    made.rows_came(7, [line(0)], 0.0)
+    (handed,) = of(HandOver, made.processor_done("split", 1, [Result([], "ValueError")], 1.0))
+    assert isinstance(handed.leaving.result, DeadLetter)
+    assert handed.leaving.result.operator == "split"
+    made = part()
+    came(made, 7)
+    made.rows_came(7, [line(0)], 0.0)
+    (stop,) = of(StopPart, made.processor_done("split", 1, [Result([], "ValueError")], 1.0))
+    assert (stop.operator, stop.record.name, stop.reason) == (
+        "split",
+        "lines/0/0",
+        "ValueError",
+    )
+    assert made.inside == 2  # it stays open, and so in the next cut
+
+
+def test_no_more_is_taken_than_there_is_room_for():
+    made = part(most=4)
+    (grant,) = of(GrantRelay, came(made, 7))
+    assert grant.number == 3  # a processor, and two records ahead of it
+    assert of(GrantRelay, made.rows_came(7, [line(0), line(1)], 0.0)) == []
+    assert made.inside == 4
+    made.processor_done("log", 1, [Result([])], 1.0)
+    assert of(GrantRelay, made.processor_done("split", 1, [Result([])], 1.0)) == [
+        GrantRelay(7, 1)
+    ]
+
+
+def test_a_restored_part_forgets_what_processors_are_at():
+    store = Store()
+    made = part(store)
+    came(made, 7)
+    made.rows_came(7, [line(0)], 0.0)
+    _, kept = line(5)
+    cut = Cut(id=CutId(0, 2), taken={LINES: 6}, open=(OpenRecord(Root(LINES, 5), "log", kept),))
+    store.cuts[cut.id] = cut
+    instructions = came(made, 8, batch=1, attempt=3)
+    assert of(RefuseRelay, instructions)[0].relay == 7
+    assert of(Restore, instructions) == [Restore(cut)]
+    assert made.inside == 1
+    # what came of them is nobody's, and the processors are free for what was restored
+    assert given(made.processor_died("split", 1, "was killed", 1.0)) == {}
+    assert given(made.processor_done("log", 1, [Result([])], 1.0)) == {"log": ["lines/0/5"]}
+    made.processor_done("log", 1, [Result([])], 2.0)
+    assert made.inside == 0
+    made.rows_came(7, [line(9)], 2.0)  # of a relay that was refused
+    made.rows_came(8, [line(5)], 2.0)  # taken before the cut
+    assert made.inside == 0
