@@ -13,6 +13,7 @@ variability and cores as measured over all. The default run takes ten minutes fo
 import argparse
 import os
 import sys
+from dataclasses import replace
 from itertools import product
 
 from blocks import interval, observation_of
@@ -25,6 +26,7 @@ from sojourn.plan import Plan
 from sojourn.service.first_plan import first_topology
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
+from sojourn.topology import Arrival
 
 _BATCH_S = 3600.0
 _TRACE_PER_S = 1e6
@@ -41,6 +43,26 @@ def allocations(app, most):
         if sum(k - 1 for k in some) <= cores:
             allocation = native | dict(zip(python, some, strict=True))
             yield {name: allocation[name] for name in app.operators}
+
+
+def followed(topology, app):
+    """Return the topology without operators inside Spark, as roots are followed.
+
+    A root is followed up to such an operator, and what that sends are roots of their own.
+    """
+    native = {name for name, operator in app.operators.items() if operator.native}
+    arrivals = [arrival for arrival in topology.arrivals if arrival.into not in native]
+    for name in native:
+        arrivals += [
+            Arrival(name=f"{name} to {to}", per_s=topology.rates[name] * each, into=to)
+            for to, each in topology.operator[name].emits.items()
+        ]
+    operators = [
+        replace(o, emits={to: each for to, each in o.emits.items() if to not in native})
+        for o in topology.operators
+        if o.name not in native
+    ]
+    return replace(topology, arrivals=tuple(arrivals), operators=tuple(operators))
 
 
 def measured(engine, some, asked):
@@ -87,13 +109,14 @@ def main():
             f"{operator.service_scv:.2f}, {1e3 * (operator.cpu_s or 0):.2f} ms computing, "
             f"{1e3 * operator.transfer_s:.1f} ms on the way to it"
         )
+    model = followed(seen, app)
     print(f"{'allocation':<14}{'roots':>7}{'measured, ms':>20}{'predicted':>11}{'off':>8}")
     for one in some:
         pulls = blocks[allocation_text(one)]
         numbers = [pull.roots.sums.number for pull in pulls]
         mean = interval([pull.roots.sums.mean_s for pull in pulls], numbers)
         try:
-            predicted_s = mean_s(seen, one)
+            predicted_s = mean_s(model, {o.name: one[o.name] for o in model.operators})
             off = f"{1e3 * predicted_s:11.1f}{predicted_s / mean.value - 1:+8.1%}"
         except SojournError as error:
             off = f"  {error}"
