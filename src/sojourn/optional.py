@@ -21,5 +21,5 @@ def optional(what: str, extra: str, raised: type[SojournError] = EngineError) ->
         yield
     except ImportError as error:
         raise raised(
-            f"{what} {error.name}, which is not installed; install sojourn[{extra}]"
+            f"{what} {error.name or error}, which is not installed; install sojourn[{extra}]"
         ) from error

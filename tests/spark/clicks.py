@@ -6,6 +6,7 @@ from pathlib import Path
 import sojourn as sj
 
 HERE = Path(__file__).parent
+REGISTRY = os.environ.get("SCHEMA_REGISTRY", "http://localhost:8081")
 
 app = sj.App("clicks")
 clicks = app.source(
@@ -18,9 +19,7 @@ clicks = app.source(
 @app.operator(
     reads=clicks.by("user"),
     emits="user string, n int, photo binary",
-    format=sj.Avro(
-        HERE / "visits.avsc", registry=os.environ["SCHEMA_REGISTRY"], subject="visits-value"
-    ),
+    format=sj.Avro(HERE / "visits.avsc", registry=REGISTRY, subject="visits-value"),
     on_error="dead_letter",
     service_s=0.001,
 )

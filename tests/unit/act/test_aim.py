@@ -53,17 +53,6 @@ def test_a_target_below_the_floor_is_come_near_to():
     assert 7 < sum(found.allocation.values()) < 30
 
 
-def test_a_target_that_takes_more_processors_than_are_tried_is_come_near_to():
-    """With a queue for each processor waiting shortens slowly."""
-    goal = Goal(target=Target("mean", 0.60001), model="round_robin")
-    found = aim(PAIR, goal)
-    assert "more than 1028 processors are needed to reach mean ≤ 0.60001 s" in found.note
-    assert 7 < sum(found.allocation.values()) < 1028
-    few = aim(PAIR, replace(goal, most=20))
-    assert few.note == found.note
-    assert sum(few.allocation.values()) == 20
-
-
 def test_a_bound_that_forbids_keeping_up_is_kept():
     found = aim(bounds(PAIR, a=2), Goal(target=Target("mean", 0.8)))
     assert found.allocation["a"] == 2

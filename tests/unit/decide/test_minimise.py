@@ -6,6 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sojourn.decide.assign import assign
+from sojourn.decide.effort import QUICK, Effort
 from sojourn.decide.gains import least_allocation
 from sojourn.decide.minimise import minimise
 from sojourn.decide.nodes import Nodes
@@ -15,6 +16,7 @@ from sojourn.errors import (
     BoundTooLow,
     TargetBelowFloor,
     TargetOutOfReach,
+    TargetTooStrict,
     TooFewProcessors,
 )
 from sojourn.model.network import mean_floor_s, mean_s, predict
@@ -161,6 +163,20 @@ def test_an_idle_operator_without_bound_does_not_take_what_cannot_help():
     with pytest.raises(TargetOutOfReach) as no:
         minimise(stuck, Target("mean", 1.1))
     assert no.value.processors == 28
+
+
+@pytest.mark.parametrize(("statistic", "seconds"), [("mean", 1.01), ("p95", 3.1)])
+def test_a_search_ends_where_its_effort_does(statistic, seconds):
+    busy = Topology(
+        name="busy",
+        arrivals=(Arrival(name="in", per_s=2000, into="a"),),
+        operators=(Operator(name="a", service_s=1.0),),
+    )
+    target = Target(statistic, seconds)
+    with pytest.raises(TargetTooStrict, match="more than 2001 processors are needed") as no:
+        minimise(busy, target, effort=Effort(looks=10, times=0))
+    assert no.value.reached_s > seconds
+    assert 2001 < minimise(busy, target, effort=QUICK).processors < 2500
 
 
 def test_a_bound_below_what_keeping_up_takes_is_named():
