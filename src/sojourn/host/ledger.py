@@ -222,7 +222,7 @@ class Ledger:
 
     def _handed(self) -> list[CutInstruction]:
         """Give results to relays, unless what leaves now is in the cut already."""
-        if self._cutting is not None or not self._relays:
+        if not self._leaving or self._cutting is not None or not self._relays:
             return []
         relays = {arrival.partition: relay for relay, arrival in self._relays.items()}
         any_relay = next(iter(self._relays))

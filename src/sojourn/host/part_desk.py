@@ -33,7 +33,7 @@ class PartGraph:
     """Who reads what.
 
     *readers* are the operators that read a stream, *leaving* the streams that are written to
-    topics. Of *everyone* are the streams that all processors of an operator get.
+    topics, *everyone* the operators with the streams that all their processors get.
     """
 
     readers: Mapping[str, tuple[str, ...]]

@@ -10,21 +10,9 @@ from sojourn.host.ledger import (
     Restore,
     SaveCut,
 )
+from unit.host.spark_stand_in import Disk
 
 LINES = ("lines", 0)
-
-
-class Store:
-    """Cuts, by what they are called."""
-
-    def __init__(self):
-        self.cuts = {CutId(-1, 0): Cut(id=CutId(-1, 0), taken={})}
-
-    def last(self, batch):
-        return max(cut for cut in self.cuts if cut.batch == batch)
-
-    def load(self, cut):
-        return self.cuts[cut]
 
 
 def arrival(batch, attempt=1, relays=1):
@@ -46,7 +34,7 @@ def entered(ledger, relay, offset):
 
 
 def test_a_batch_ends_when_its_cut_is_on_disk_and_waits_for_no_record():
-    store = Store()
+    store = Disk()
     ledger = Ledger(store)
     assert kinds(ledger.relay_came(1, arrival(0))) == [Restore]
     entered(ledger, 1, 7)
@@ -60,7 +48,7 @@ def test_a_batch_ends_when_its_cut_is_on_disk_and_waits_for_no_record():
 
 
 def test_a_cut_waits_for_all_relays():
-    ledger = Ledger(Store())
+    ledger = Ledger(Disk())
     ledger.relay_came(1, arrival(0, relays=2))
     assert ledger.relay_ended(1) == []
     ledger.relay_came(2, arrival(0, relays=2))
@@ -71,7 +59,7 @@ def test_a_cut_waits_for_all_relays():
 
 
 def test_results_after_a_cut_wait_for_the_next_batch():
-    store, result = Store(), Leaving(Root(LINES, 0), "word")
+    store, result = Disk(), Leaving(Root(LINES, 0), "word")
     ledger = Ledger(store)
     ledger.relay_came(1, arrival(0))
     place = entered(ledger, 1, 0)
@@ -83,7 +71,7 @@ def test_results_after_a_cut_wait_for_the_next_batch():
 
 
 def test_a_batch_that_runs_again_takes_nothing_twice_and_gives_all_results_again():
-    store, result = Store(), Leaving(Root(LINES, 0), "word")
+    store, result = Disk(), Leaving(Root(LINES, 0), "word")
     ledger = Ledger(store)
     ledger.relay_came(1, arrival(0))
     place = entered(ledger, 1, 0)
@@ -96,7 +84,7 @@ def test_a_batch_that_runs_again_takes_nothing_twice_and_gives_all_results_again
 
 
 def test_what_is_committed_is_not_given_again():
-    store, result = Store(), Leaving(Root(LINES, 0), "word")
+    store, result = Disk(), Leaving(Root(LINES, 0), "word")
     ledger = Ledger(store)
     ledger.relay_came(1, arrival(0))
     ledger.done(entered(ledger, 1, 0), [], [result])
@@ -105,7 +93,7 @@ def test_what_is_committed_is_not_given_again():
 
 
 def test_late_relays_of_attempts_and_batches_that_are_over_change_nothing():
-    store = Store()
+    store = Disk()
     ledger = Ledger(store)
     ledger.relay_came(1, arrival(0, attempt=2))
     ledger.saved(cut_of(ledger, 1, store).id)
@@ -116,7 +104,7 @@ def test_late_relays_of_attempts_and_batches_that_are_over_change_nothing():
 
 
 def test_memory_that_does_not_come_of_the_committed_cut_is_replaced():
-    store = Store()
+    store = Disk()
     ledger = Ledger(store)
     ledger.relay_came(1, arrival(0))
     entered(ledger, 1, 0)

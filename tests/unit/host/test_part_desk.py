@@ -14,6 +14,7 @@ from sojourn.host.part_desk import (
     PartGraph,
     StopPart,
 )
+from unit.host.spark_stand_in import Disk
 
 LINES = ("lines-topic", 0)
 GRAPH = PartGraph(
@@ -21,24 +22,11 @@ GRAPH = PartGraph(
 )
 
 
-class Store:
-    """Cuts, by what they are called."""
-
-    def __init__(self):
-        self.cuts = {CutId(-1, 0): Cut(id=CutId(-1, 0), taken={})}
-
-    def last(self, batch):
-        return max(cut for cut in self.cuts if cut.batch == batch)
-
-    def load(self, cut):
-        return self.cuts[cut]
-
-
 def part(store=None, then="stop", **settings):
     """Return a part whose operators have one processor each that is ready, and one relay."""
     on_error = OnError(retries=0, then=then)
     desks = {name: OperatorDesk(on_error=on_error) for name in ("split", "log", "count")}
-    made = PartDesk(GRAPH, desks, Ledger(store or Store()), **settings)
+    made = PartDesk(GRAPH, desks, Ledger(store or Disk()), **settings)
     for name in desks:
         for started in of(StartProcessor, made.scaled(name, 1, 0.0)):
             made.processor_ready(name, started.processor, 0.0)
@@ -116,7 +104,7 @@ def test_no_more_is_taken_than_there_is_room_for():
 
 
 def test_a_restored_part_forgets_what_processors_are_at():
-    store = Store()
+    store = Disk()
     made = part(store)
     came(made, 7)
     made.rows_came(7, [line(0)], 0.0)
