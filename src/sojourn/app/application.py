@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, Unpack
 
 from sojourn.app.codec import codec_of
 from sojourn.app.format import Avro
@@ -52,9 +52,19 @@ class App:
     {'split': 100.0, 'count': 850.0}
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self, name: str, *, streams: Literal["in_memory", "durable"] = "in_memory"
+    ) -> None:
+        """Begin an application.
+
+        Records pass from function to function in memory, unless *streams* are "durable":
+        then all go through Kafka, where others can read them, and operators recover apart.
+        """
         check_name("name", name)
-        self.name = name
+        if streams not in ("in_memory", "durable"):
+            problem = f"{shown(streams)} is not known"
+            raise BadApplication("streams", problem, 'write "in_memory" or "durable"')
+        self.name, self.durable_streams = name, streams == "durable"
         self._streams = Streams(name)
         self._operators: dict[str, AppOperator] = {}
         self._sinks: dict[str, Sink] = {}
@@ -137,9 +147,14 @@ class App:
         *,
         schema: Columns,
         format: Avro | None = None,  # noqa: A002 - the word for it
+        durable: bool = False,
     ) -> Stream:
-        """Add a stream before the operators that write it, and return it: needed for loops."""
-        stream = self._streams.new("streams", name, schema, format)
+        """Add a stream before the operators that write it, and return it: needed for loops.
+
+        A *durable* one goes through Kafka: what is in it is kept there, others can read it, and
+        the operators before and after it recover independently of each other.
+        """
+        stream = self._streams.new("streams", name, schema, format, durable=durable)
         self._streams.named[name] = stream
         return stream
 
@@ -182,6 +197,7 @@ class App:
         name: str | None = None,
         set_up: Function | None = None,
         format: Avro | None = None,  # noqa: A002 - the word for it
+        durable: bool = False,
         **settings: Unpack[PythonSettings],
     ) -> Callable[[Function], PythonOperator]:
         """Return a decorator that adds a function as an operator.
@@ -192,7 +208,7 @@ class App:
         of name and record. *set_up* is called once per processor, and its result is passed as
         the first argument. With `record_id=True` the id of the record comes before its columns:
         the same when it is processed again after a failure, and no other record's. *format* is
-        that of the stream whose columns *emits* is.
+        that of the stream whose columns *emits* is; if *durable*, it goes through Kafka.
         """
 
         def add(function: Function) -> PythonOperator:
@@ -207,7 +223,9 @@ class App:
                 check_set_up(f"{place}.set_up", set_up)
                 arguments = ("set_up", *arguments)
             check_function(place, function, arguments, emits=emits is not None)
-            written = self._streams.written(f"{place}.emits", called, emits, format)
+            written = self._streams.written(
+                f"{place}.emits", called, emits, format, durable=durable
+            )
             return self._add(
                 PythonOperator(
                     name=called,

@@ -20,8 +20,8 @@ class Stream:
     """A flow of records, as an operator reads it.
 
     *schema* is None if only Spark knows the types: a Spark SQL operator writes the stream, and
-    its `emits` were not given. Without a *format* records are JSON. *grouping* belongs to the
-    reader: each reader has its own.
+    its `emits` were not given. Without a *format* records are JSON. A *durable* one is written
+    to Kafka between operators, too. *grouping* belongs to the reader: each reader has its own.
 
     >>> from sojourn.app.schema import parse_schema
     >>> words = Stream(name="words", columns=("word",), schema=parse_schema("word string"))
@@ -33,6 +33,7 @@ class Stream:
     columns: tuple[str, ...]
     schema: Schema | None
     format: Avro | None = None
+    durable: bool = False
     grouping: Grouping = "shuffle"
     key: tuple[str, ...] = ()
 

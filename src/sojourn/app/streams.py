@@ -25,16 +25,29 @@ class Streams:
     named: dict[str, Stream] = field(default_factory=dict)
     sources: dict[str, Stream] = field(default_factory=dict)
 
-    def new(self, place: str, name: str, schema: object, form: object = None) -> Stream:
+    def new(
+        self,
+        place: str,
+        name: str,
+        schema: object,
+        form: object = None,
+        *,
+        durable: object = False,
+    ) -> Stream:
         """Return a new stream, without adding it."""
         self.check_free(place, name)
+        if not isinstance(durable, bool):
+            problem = f"{shown(durable)} is neither True nor False"
+            raise BadApplication(f"{place}.{name}.durable", problem, "write True or False")
         if form is not None and not isinstance(form, Avro):
             problem = f"{shown(form)} is not a format"
             way_out = "write sj.Avro(…), or leave it out for JSON"
             raise BadApplication(f"{place}.{name}.format", problem, way_out)
         if not isinstance(schema, Schema):
             schema = parse_schema(schema, place=f"{place}.{name}")
-        return Stream(name=name, columns=schema.names, schema=schema, format=form)
+        return Stream(
+            name=name, columns=schema.names, schema=schema, format=form, durable=durable
+        )
 
     def check_free(self, place: str, name: str) -> None:
         """Raise `BadApplication` unless *name* is valid and not taken."""
@@ -64,9 +77,19 @@ class Streams:
         return streams
 
     def written(
-        self, place: str, operator: str, emits: object, form: object = None
+        self,
+        place: str,
+        operator: str,
+        emits: object,
+        form: object = None,
+        *,
+        durable: object = False,
     ) -> tuple[Stream, ...]:
         """Return the streams that a function writes, new or existing."""
+        if durable is not False and (emits is None or isinstance(emits, _OWN_FORMAT)):
+            problem = "durable= is for the one stream that emits= gives the columns of"
+            way_out = "give it to app.stream instead, and name that stream in emits="
+            raise BadApplication(place, problem, way_out)
         if form is not None and (emits is None or isinstance(emits, _OWN_FORMAT)):
             problem = "format= is for the one stream that emits= gives the columns of"
             way_out = "give it to app.stream instead, and name that stream in emits="
@@ -76,7 +99,7 @@ class Streams:
         if isinstance(emits, Stream | AppOperator):
             return (self._writable(place, self._typed(place, emits)),)
         if not isinstance(emits, Mapping):
-            return (self.new(place, operator, emits, form),)
+            return (self.new(place, operator, emits, form, durable=durable),)
         if not emits:
             raise BadApplication(place, "it has no streams", "add one, or leave it out")
         return tuple(self._named(place, name, given) for name, given in emits.items())

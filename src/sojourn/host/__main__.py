@@ -1,4 +1,4 @@
-"""`python -m sojourn.host SETTINGS`: one operator; settings are JSON."""
+"""`python -m sojourn.host SETTINGS`: the host of a part; settings are JSON."""
 
 import asyncio
 import sys

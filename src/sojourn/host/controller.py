@@ -11,9 +11,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Self
 
@@ -21,10 +21,11 @@ import msgspec
 
 from sojourn.app.loading import import_path
 from sojourn.errors import EngineError
-from sojourn.host.counting import HostTally
+from sojourn.host.counting import PartTally
 from sojourn.host.messages import Frames, framed
 from sojourn.host.reports import (
     Ask,
+    AskTasks,
     Broken,
     Bye,
     Drain,
@@ -35,6 +36,7 @@ from sojourn.host.reports import (
     Report,
     ScaleProcessors,
     Stopped,
+    TasksAre,
 )
 from sojourn.host.server import TOKEN, HostSettings
 
@@ -42,8 +44,19 @@ __all__ = ["Controller"]
 
 _CHUNK = 1 << 16
 _LOOK_S = 0.002
+# How long Spark is asked about a stage that it may not have heard of yet, and how often.
+_TASKS_WITHIN_S, _ASK_AGAIN_S = 10.0, 0.05
 _GRACE_S = 10.0
 _decode = msgspec.msgpack.Decoder(FromHost).decode
+
+
+@dataclass(slots=True)
+class _Operator:
+    """What is known of one operator: processors that run, why not more, and how many should."""
+
+    running: int = 0
+    missing: str = ""
+    wanted: int | None = None
 
 
 @dataclass(slots=True)
@@ -54,28 +67,34 @@ class _Host:
     token: str
     here: Here | None = None
     writer: asyncio.StreamWriter | None = None
-    running: int = 0
-    missing: str = ""
-    wanted: int | None = None
+    operators: dict[str, _Operator] = field(default_factory=dict)
     broken: str = ""
 
 
 class Controller:
     """The hosts of one application, in a *folder* of its own. Leaving it ends them all.
 
-    What user code prints goes to a file for each host in the folder *logs*, if there is one.
+    What they print goes to a file in the folder *logs*, if there is one. *tasks* tells how many
+    tasks a stage of Spark has.
     """
 
-    def __init__(self, folder: Path, *, logs: Path | None = None) -> None:
-        self._folder, self._logs = folder, logs
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        logs: Path | None = None,
+        tasks: Callable[[int], int | None] = lambda _stage: None,
+    ) -> None:
+        self._folder, self._logs, self.tasks = folder, logs, tasks
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._lock = threading.Lock()
         self._hosts: dict[str, _Host] = {}
-        self._tallies: dict[str, list[HostTally]] = {}
+        self._tallies: dict[str, list[PartTally]] = {}
         self._stopped: dict[str, str] = {}
         self._server: asyncio.AbstractServer | None = None
         self._draining = False
+        self._asked: set[asyncio.Future[None]] = set()
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -118,7 +137,7 @@ class Controller:
             # a host finds the modules that we find
             "PYTHONPATH": import_path(),
         }
-        with nullcontext() if self._logs is None else _log_of(self._logs, told.name) as log:
+        with nullcontext() if self._logs is None else _log_of(self._logs) as log:
             process = subprocess.Popen(  # noqa: S603 - our own program
                 command,
                 env=environment,
@@ -126,24 +145,24 @@ class Controller:
                 stderr=log,
                 start_new_session=True,  # Ctrl-C is for the application to handle
             )
-        self._hosts[told.name] = _Host(process, token)
+        operators = {name: _Operator() for name in told.operators}
+        self._hosts[told.name] = _Host(process, token, operators=operators)
 
     def start(self, settings: HostSettings, *, patience_s: float = 60.0) -> Path:
-        """Start a host, and return where feeds reach it once a processor is ready.
+        """Start a host, and return where relays reach it once its operators have a processor.
 
         Raise `EngineError` if it breaks.
         """
         self.launch(settings)
-        self.await_running(settings.name, 1, patience_s=patience_s)
+        for operator in settings.operators:
+            self.await_running(operator, 1, patience_s=patience_s)
         here = self._hosts[settings.name].here
         return Path(here.socket if here is not None else "")
 
-    def scale(self, name: str, processors: int) -> None:
-        """Tell a host how many processors it should have, or once it has come."""
-        host = self._hosts.get(name)
-        if host is None:
-            raise EngineError(f"{name} has no host")
-        host.wanted = processors
+    def scale(self, operator: str, processors: int) -> None:
+        """Tell a host how many processors an operator should have, or once it has come."""
+        host = self._host_of(operator)
+        host.operators[operator].wanted = processors
         self._loop.call_soon_threadsafe(self._tell_wanted, host)
 
     def ask(self) -> list[str]:
@@ -151,7 +170,7 @@ class Controller:
         return self._tell_all(framed(Ask()))
 
     def drain(self) -> None:
-        """Let hosts take nothing of batches that begin from now on."""
+        """Let hosts end their batches when nothing is open any more."""
         self._draining = True
         self._tell_all(framed(Drain()))
 
@@ -159,34 +178,37 @@ class Controller:
         """Let hosts measure, or not: to see what measuring costs."""
         self._tell_all(framed(Measure(on)))
 
-    def await_running(self, name: str, processors: int, *, patience_s: float = 60.0) -> None:
-        """Return when a host has said that so many processors, or more, can take records.
+    def await_running(
+        self, operator: str, processors: int, *, patience_s: float = 60.0
+    ) -> None:
+        """Return when so many processors of an operator, or more, can take records.
 
-        Or fewer, if it cannot start the others: it goes on trying.
+        Or fewer, if its host cannot start the others: it goes on trying.
         """
-        host = self._hosts[name]
+        host = self._host_of(operator)
+        here = host.operators[operator]
         until_s = time.monotonic() + patience_s
-        while host.here is None or host.running < (1 if host.missing else processors):
+        while host.here is None or here.running < (1 if here.missing else processors):
             if host.broken:
-                raise EngineError(f"{name}: {host.broken}")
+                raise EngineError(host.broken)
             status = host.process.poll()
             if status is not None:
-                raise EngineError(f"{name}: its host exited with status {status}")
+                raise EngineError(f"{operator}: its host exited with status {status}")
             if time.monotonic() > until_s:
-                why = f": {host.missing}" if host.missing else ""
+                why = f": {here.missing}" if here.missing else ""
                 raise EngineError(
-                    f"{name}: {host.running} of {processors} processors are ready after "
+                    f"{operator}: {here.running} of {processors} processors are ready after "
                     f"{patience_s:g} s{why}"
                 )
             time.sleep(_LOOK_S)
 
-    def running(self, name: str) -> int:
-        """Return how many processors of a host can take records."""
-        return self._hosts[name].running
+    def running(self, operator: str) -> int:
+        """Return how many processors of an operator can take records."""
+        return self._host_of(operator).operators[operator].running
 
-    def pid(self, name: str) -> int:
-        """Return the process of a host."""
-        return self._hosts[name].process.pid
+    def pid(self, operator: str) -> int:
+        """Return the process of the host of an operator."""
+        return self._host_of(operator).process.pid
 
     def ended(self) -> dict[str, str]:
         """Return the hosts that run no more, and why."""
@@ -200,7 +222,7 @@ class Controller:
         """Return the operators at which a record stops the application, and why."""
         return dict(self._stopped)
 
-    def tallies(self) -> dict[str, list[HostTally]]:
+    def tallies(self) -> dict[str, list[PartTally]]:
         """Return what hosts reported since this was last asked."""
         with self._lock:
             taken, self._tallies = self._tallies, {}
@@ -210,6 +232,12 @@ class Controller:
         """Return the hosts of which there are reports that were not taken yet."""
         with self._lock:
             return set(self._tallies)
+
+    def _host_of(self, operator: str) -> _Host:
+        for host in self._hosts.values():
+            if operator in host.operators:
+                return host
+        raise EngineError(f"{operator} has no host")
 
     @property
     def _socket(self) -> Path:
@@ -226,8 +254,10 @@ class Controller:
         return list(there)
 
     def _tell_wanted(self, host: _Host) -> None:
-        if host.writer is not None and host.wanted is not None:
-            host.writer.write(framed(ScaleProcessors(host.wanted)))
+        if host.writer is not None:
+            for name, operator in host.operators.items():
+                if operator.wanted is not None:
+                    host.writer.write(framed(ScaleProcessors(name, operator.wanted)))
 
     async def _heard(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         frames, known = Frames(), False
@@ -259,15 +289,30 @@ class Controller:
                 self._tell_wanted(host)
                 if self._draining:
                     writer.write(framed(Drain()))
-            case Reached(_, processors, missing):
-                host.running, host.missing = processors, missing
+            case Reached(_, operator, processors, missing):
+                here = host.operators[operator]
+                here.running, here.missing = processors, missing
+            case AskTasks(_, stage):
+                asked = self._loop.run_in_executor(None, self._told_tasks, stage, writer)
+                self._asked.add(asked)
+                asked.add_done_callback(self._asked.discard)
             case Report(name, tally):
                 with self._lock:
                     self._tallies.setdefault(name, []).append(tally)
-            case Stopped(name, place, reason):
-                self._stopped[name] = f"record {place}: {reason}"
+            case Stopped(_, operator, place, reason):
+                self._stopped[operator] = f"record {place}: {reason}"
             case Broken(_, reason):
                 host.broken = reason
+
+    def _told_tasks(self, stage: int, writer: asyncio.StreamWriter) -> None:
+        """Tell a host how many tasks a stage has, once Spark knows."""
+        until_s = time.monotonic() + _TASKS_WITHIN_S
+        while (number := self.tasks(stage)) is None and time.monotonic() < until_s:
+            time.sleep(_ASK_AGAIN_S)
+        if number is not None and not self._loop.is_closed():
+            frame = framed(TasksAre(stage, number))
+            with suppress(RuntimeError):  # all is stopped
+                self._loop.call_soon_threadsafe(writer.write, frame)
 
     async def _close(self) -> None:
         if self._server is not None:
@@ -285,7 +330,7 @@ class Controller:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _log_of(folder: Path, name: str) -> BinaryIO:
-    """Return the open file that a host writes to."""
+def _log_of(folder: Path) -> BinaryIO:
+    """Return the open file that hosts write to; those of operators are beside it."""
     folder.mkdir(parents=True, exist_ok=True)
-    return (folder / f"{name}.log").open("ab")
+    return (folder / "hosts.log").open("ab")

@@ -8,7 +8,19 @@ from sojourn.host.hot_key import HotKeyCounter
 from sojourn.host.messages import Record
 from sojourn.host.tracing import Trace
 
-__all__ = ["Counters", "HostState", "HostTally", "ProcessorCounts"]
+__all__ = [
+    "BIN_S",
+    "Counters",
+    "OperatorState",
+    "OperatorTally",
+    "PartState",
+    "PartTally",
+    "ProcessorCounts",
+]
+
+BIN_S = 0.2
+"""In which arrivals are counted."""
+
 
 # While nobody asks for them: some 100 a second come, and the loop asks every few seconds.
 _MOST_TRACES = 20_000
@@ -27,43 +39,63 @@ class ProcessorCounts(msgspec.Struct, array_like=True, frozen=True):
     memory_bytes: int = 0
 
 
-class HostState(msgspec.Struct, array_like=True, frozen=True):
-    """How a host is at the moment. What is replayed, retried and dead counts from its start.
+class OperatorState(msgspec.Struct, array_like=True, frozen=True):
+    """How an operator is at the moment. What is retried and dead counts from the host's start.
 
-    So do *batches*: how often a feed has begun one. *missing* says why fewer processors run
-    than are wanted, if some cannot be started.
+    *missing* says why fewer processors run than are wanted, if some cannot be started.
     """
 
     wanted: int = 0
     running: int = 0
     waiting: int = 0
-    replayed: int = 0
     retried: int = 0
     dead: int = 0
-    feeds: int = 0
-    drained: bool = False
-    batches: int = 0
     missing: str = ""
 
 
-class HostTally(msgspec.Struct, array_like=True, frozen=True):
+class OperatorTally(msgspec.Struct, array_like=True, frozen=True):
     """What happened at an operator until *at_s* of the machine's clock.
 
-    *positions* are the offsets that come next, by stream and partition. *bytes* went through
-    it, by stream. *transfers* are the number and the sum of the times on the way here of
-    records that found a processor waiting for them. *hottest* is the part of the records read
-    by key that have the most frequent key.
+    *arrivals* from other operators of the part are counted in bins of `BIN_S`, by the number
+    of the bin on that clock. *bytes* went through it, by stream. *transfers* are the number
+    and the sum of the times on the way here of records that found a processor waiting for
+    them. *hottest* is the part of the records read by key that have the most frequent key.
     """
 
     since_s: float
     at_s: float
-    state: HostState
+    state: OperatorState
     processors: list[ProcessorCounts]
-    positions: dict[str, dict[int, int]]
+    arrivals: dict[int, int]
     bytes: dict[str, int]
     transfers: tuple[int, float]
     traces: list[Trace]
     hottest: float = 0.0
+
+
+class PartState(msgspec.Struct, array_like=True, frozen=True):
+    """How a part is at the moment; what is *repeated* counts from the host's start.
+
+    *batch* is Spark's, of which there are so many *relays*; *drained* the one in whose cut
+    nothing was open. *positions* are the offsets that come next, by topic and partition, and
+    *visits* the records of a root that come to each operator, by the topic of the root.
+    """
+
+    batch: int = -1
+    attempt: int = -1
+    relays: int = 0
+    open: int = 0
+    repeated: int = 0
+    drained: int | None = None
+    positions: dict[str, dict[int, int]] = {}
+    visits: dict[str, dict[str, float]] = {}
+
+
+class PartTally(msgspec.Struct, array_like=True, frozen=True):
+    """What happened in a part, by operator."""
+
+    state: PartState
+    operators: dict[str, OperatorTally]
 
 
 @dataclass(slots=True)
@@ -81,33 +113,30 @@ class Counters:
     """Counts from *since_s* on. Traces that there was no room for are *untold*.
 
     >>> counters = Counters(since_s=100.0)
-    >>> counters.arrived(Record(0, "lines/0/7", b"four", "lines", offset=7))
+    >>> counters.arrived(Record("lines/0/7.split.0", b"four", "words"), 100.5, inner=True)
     >>> counters.served("a-1", service_s=0.3, wait_s=0.1, cpu_s=0.0)
-    >>> tally = counters.taken(101.5, HostState(), memory={"a-1": 1024, "a-2": 2048})
-    >>> tally.positions, tally.bytes, [counts.served for counts in tally.processors]
-    ({'lines': {0: 8}}, {'lines': 4}, [1, 0])
+    >>> tally = counters.taken(101.5, OperatorState(), memory={"a-1": 1024, "a-2": 2048})
+    >>> tally.arrivals, tally.bytes, [counts.served for counts in tally.processors]
+    ({502: 1}, {'words': 4}, [1, 0])
     """
 
     since_s: float
     untold: int = 0
     _sums: dict[str, _Sums] = field(default_factory=dict)
-    _positions: dict[str, dict[int, int]] = field(default_factory=dict)
+    _arrivals: dict[int, int] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
     _transfers: tuple[int, float] = (0, 0.0)
     _traces: list[Trace] = field(default_factory=list)
     _hot_key: HotKeyCounter = field(default_factory=HotKeyCounter)
 
-    def arrived(self, record: Record) -> None:
-        """Count a record that a feed brought."""
-        self._positions.setdefault(record.stream, {})[record.partition] = record.offset + 1
+    def arrived(self, record: Record, at_s: float, *, inner: bool) -> None:
+        """Count a record that came; *inner* if from another operator of the part."""
+        if inner:
+            number = int(at_s / BIN_S)
+            self._arrivals[number] = self._arrivals.get(number, 0) + 1
         self.passed(record.stream, record.size_bytes)
         if record.key is not None and not record.everyone:
             self._hot_key.count(record.key)
-
-    def passed_by(self, stream: str, partition: int, offset: int) -> None:
-        """Take note of a record that a feed read and did not bring."""
-        positions = self._positions.setdefault(stream, {})
-        positions[partition] = max(positions.get(partition, 0), offset + 1)
 
     def passed(self, stream: str, size_bytes: int) -> None:
         """Count what came from a stream, or went to it."""
@@ -137,10 +166,12 @@ class Counters:
         else:
             self.untold += 1
 
-    def taken(self, at_s: float, state: HostState, *, memory: dict[str, int]) -> HostTally:
+    def taken(
+        self, at_s: float, state: OperatorState, *, memory: dict[str, int]
+    ) -> OperatorTally:
         """Return what was counted, and begin anew; *memory* is that of processors there are."""
         names = dict.fromkeys((*self._sums, *memory))
-        tally = HostTally(
+        tally = OperatorTally(
             since_s=self.since_s,
             at_s=at_s,
             state=state,
@@ -148,13 +179,14 @@ class Counters:
                 _counts(name, self._sums.get(name, _Sums()), memory.get(name, 0))
                 for name in names
             ],
-            positions={stream: dict(next_) for stream, next_ in self._positions.items()},
+            arrivals=self._arrivals,
             bytes=self._bytes,
             transfers=self._transfers,
             traces=self._traces,
             hottest=self._hot_key.part,
         )
         self.since_s, self._sums, self._bytes, self._traces = at_s, {}, {}, []
+        self._arrivals = {}
         self._transfers, self._hot_key = (0, 0.0), HotKeyCounter()
         return tally
 

@@ -44,6 +44,8 @@ class Leaving(msgspec.Struct, array_like=True, frozen=True):
 class Cut(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     """The records that are open, in order of arrival, and the next offsets to take.
 
+    *latest* are the records that operators tell to processors that start later.
+
     Results need no place in it: what was given to a relay by then is written before Spark
     commits the batch, and what comes later is of records that are open here.
     """
@@ -51,13 +53,14 @@ class Cut(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     id: CutId
     taken: dict[Partition, int]
     open: tuple[OpenRecord, ...] = ()
+    latest: dict[str, tuple[Record, ...]] = {}
 
 
 def floors(cut: Cut) -> dict[Partition, int]:
     """Return the offset, by partition, below which all roots were done, and had left.
 
     >>> lines = ("lines", 0)
-    >>> split = OpenRecord(Root(lines, 7), "split", Record(0, "lines/0/7", b"{}"))
+    >>> split = OpenRecord(Root(lines, 7), "split", Record("lines/0/7", b"{}"))
     >>> floors(Cut(id=CutId(3, 1), taken={lines: 9, ("lines", 1): 4}, open=(split,)))
     {('lines', 0): 7, ('lines', 1): 4}
     """

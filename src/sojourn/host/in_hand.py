@@ -1,30 +1,11 @@
-"""What a desk has in hand: feeds, their records, and processors."""
+"""What the desk of an operator has in hand: records and processors."""
 
 from collections import deque
 from dataclasses import dataclass, field
 
 from sojourn.host.messages import OutputRecord, Record
 
-__all__ = ["FeedInHand", "Processor", "RecordInHand", "Round"]
-
-
-@dataclass(slots=True, eq=False)
-class FeedInHand:
-    """Records that it may still send, and those not answered yet, by number.
-
-    One that came too late is *shut*: it gets nothing. One that has *left* will bring its
-    records again. So many as it still *brings* were passed on before, and need no credit.
-    """
-
-    number: int
-    partition: tuple[str, int]
-    batch: int
-    brings: int = 0
-    shut: bool = False
-    left: bool = False
-    credit: int = 0
-    open: "dict[int, RecordInHand]" = field(default_factory=dict)
-    ended: bool = False
+__all__ = ["Processor", "RecordInHand", "Round"]
 
 
 @dataclass(slots=True, eq=False)
@@ -32,8 +13,7 @@ class RecordInHand:
     """A record in hand, and how often it was tried.
 
     One that was with others when their processor died or hung is given *alone* from then on.
-    One that stops the application is *held*: if it comes again it is tried again, and until
-    then none behind it. What comes of a *forgotten* one is nobody's.
+    What comes of a *forgotten* one is nobody's.
     """
 
     record: Record
@@ -41,7 +21,6 @@ class RecordInHand:
     tries: int = 0
     deaths: int = 0
     alone: bool = False
-    held: bool = False
     forgotten: bool = False
     round: "Round | None" = None
 

@@ -32,12 +32,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """A relay begins: which partition, in which batch and attempt, and how many there are."""
+    """A relay begins, in a batch and an attempt at it."""
 
     attempt: int
     batch: int
-    partition: Partition
-    relays: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,11 @@ class CutStore(Protocol):
 
 
 class Ledger:
-    """Roots taken, records open and results that leave, between the batches of Spark."""
+    """Roots taken, records open and results that leave, between the batches of Spark.
+
+    So many were *repeated*: Spark brought them again. Once it has *drained*, that is the batch
+    in whose cut nothing was open.
+    """
 
     def __init__(self, store: CutStore) -> None:
         self._store = store
@@ -106,14 +108,50 @@ class Ledger:
         # the cuts that all of this comes of, and below which offsets all had left by then
         self._memory: dict[CutId, dict[Partition, int]] = {}
         self._relays: dict[int, Arrival] = {}
+        self._relay_of: dict[Partition, int] = {}
+        self._expected: int | None = None
         self._ended: set[int] = set()
         self._cutting: Cut | None = None
+        self._draining = False
         self._taken: dict[Partition, int] = {}
         self._place = 0
         self._open: dict[int, OpenRecord] = {}
         self._leaving: deque[Leaving] = deque()
         self._handed_over: list[Leaving] = []
         self._floors: dict[Partition, int] = {}
+        self.repeated = 0
+        self.drained: int | None = None
+
+    @property
+    def taken(self) -> dict[Partition, int]:
+        """The offset that comes next, by partition."""
+        return self._taken
+
+    @property
+    def batch(self) -> int:
+        """The batch that runs, or ran last; -1 before the first."""
+        return self._batch
+
+    @property
+    def attempt(self) -> int:
+        """The attempt at it."""
+        return self._attempt
+
+    @property
+    def relays(self) -> int:
+        """How many relays of the batch there are."""
+        return len(self._relays)
+
+    @property
+    def missing(self) -> str:
+        """What a cut waits for, of relays that have ended; empty if for nothing."""
+        if not self._ended or self._cutting is not None:
+            return ""
+        if self._expected is None:
+            return "the number of tasks of the batch is not known"
+        if len(self._relays) < self._expected:
+            return f"{len(self._relays)} of {self._expected} tasks of the batch have begun"
+        return ""
 
     @property
     def open(self) -> dict[int, OpenRecord]:
@@ -136,13 +174,20 @@ class Ledger:
         else:
             begun = []
         self._relays[relay] = arrival
-        self._taken.setdefault(arrival.partition, 0)
         return [*begun, *self._handed()]
+
+    def relays_are(self, attempt: int, batch: int, number: int) -> list[CutInstruction]:
+        """Return what to do when it is known how many relays a batch has."""
+        if (attempt, batch) != (self._attempt, self._batch):
+            return []
+        self._expected = number
+        return self._cut()
 
     def _begun(self, arrival: Arrival) -> list[CutInstruction]:
         """Begin a batch: the one before is committed, or was this one and is run again."""
         over = [RefuseRelay(relay, "its batch is over") for relay in self._relays]
-        self._relays, self._ended, self._cutting = {}, set(), None
+        self._relays, self._relay_of, self._expected = {}, {}, None
+        self._ended, self._cutting = set(), None
         base = self._store.last(arrival.batch - 1)
         restored: list[CutInstruction] = []
         if base not in self._memory:
@@ -165,13 +210,16 @@ class Ledger:
         self._leaving.clear()
         self._memory = {cut.id: floors(cut)}
 
-    def takes(self, relay: int, offset: int) -> Root | None:
-        """Return the root at *offset* of the relay's partition; None if it was taken before."""
-        arrival = self._relays.get(relay)
-        if arrival is None or offset < self._taken[arrival.partition]:
-            return None
-        self._taken[arrival.partition] = offset + 1
-        return Root(arrival.partition, offset)
+    def takes(self, relay: int, root: Root) -> bool:
+        """Return whether a root is to be taken: it was not before."""
+        if relay not in self._relays:
+            return False
+        self._relay_of[root.partition] = relay
+        if root.offset < self._taken.get(root.partition, 0):
+            self.repeated += 1
+            return False
+        self._taken[root.partition] = root.offset + 1
+        return True
 
     def relay_ended(self, relay: int) -> list[CutInstruction]:
         """Return what to do when a relay has handed over all that Spark has read."""
@@ -183,12 +231,19 @@ class Ledger:
         """Do without a relay: it is finished, or the batch will be run again."""
         self._relays.pop(relay, None)
         self._ended.discard(relay)
+        self._relay_of = {p: other for p, other in self._relay_of.items() if other != relay}
+
+    def drain(self) -> list[CutInstruction]:
+        """Return what to do to end in order: from now on a cut waits for all that is open."""
+        self._draining = True
+        return self._cut()
 
     # -- cuts -----------------------------------------------------------------------------
 
     def _cut(self) -> list[CutInstruction]:
-        every = {arrival.relays for arrival in self._relays.values()}
-        if self._cutting is not None or every != {len(self._ended)}:
+        if self._cutting is not None or len(self._ended) != self._expected:
+            return []
+        if self._draining and self._open:
             return []
         self._cutting = Cut(
             id=CutId(self._batch, self._attempt),
@@ -202,6 +257,8 @@ class Ledger:
         if self._cutting is None or cut != self._cutting.id:
             return []  # another attempt has begun
         self._memory[cut] = floors(self._cutting)
+        if self._draining and not self._cutting.open:
+            self.drained = cut.batch
         return [FinishRelay(relay) for relay in self._relays]
 
     # -- records --------------------------------------------------------------------------
@@ -218,20 +275,21 @@ class Ledger:
         """Return the places of what a record sends on, and what to do with its results."""
         del self._open[place]
         self._leaving.extend(results)
-        return [self.entered(record) for record in records], self._handed()
+        places = [self.entered(record) for record in records]
+        handed = self._handed()
+        return places, [*handed, *self._cut()] if self._draining else handed
 
     def _handed(self) -> list[CutInstruction]:
         """Give results to relays, unless what leaves now is in the cut already."""
         if not self._leaving or self._cutting is not None or not self._relays:
             return []
-        relays = {arrival.partition: relay for relay, arrival in self._relays.items()}
         any_relay = next(iter(self._relays))
         handed = list(self._leaving)
         self._leaving.clear()
         self._handed_over += handed
         return [
             HandOver(
-                relays.get(leaving.root.partition, any_relay),
+                self._relay_of.get(leaving.root.partition, any_relay),
                 leaving,
                 self._floors.get(leaving.root.partition, 0),
             )

@@ -1,4 +1,4 @@
-"""What feeds, the host and its processors say to each other.
+"""What the host and its processors say to each other.
 
 Frames are a length and a message in MessagePack. All of it stays on one machine.
 """
@@ -10,27 +10,15 @@ import msgspec
 
 __all__ = [
     "Answer",
-    "Answers",
     "Assignment",
-    "Credit",
     "Done",
-    "End",
-    "Failed",
-    "Finished",
     "Frames",
-    "FromFeed",
     "FromProcessor",
-    "Hello",
-    "Leave",
     "NotReady",
     "OutputRecord",
-    "PassedBy",
     "Ready",
     "Record",
-    "Records",
     "Result",
-    "Stay",
-    "ToFeed",
     "framed",
 ]
 
@@ -41,16 +29,16 @@ _encoder = msgspec.msgpack.Encoder()
 class Record(msgspec.Struct, array_like=True, frozen=True):
     """A record on its way to a processor.
 
-    *number* is the feed's own, *identity* the same when the record comes again after a
-    failure, and no other's; *name* is what it is called in the tree of its root. *blobs* are
-    binary columns, *written_s* is when it was written to its stream. *traced* is the number of
-    roots that its own, born at *birth_s*, stands for; 0 of one that is not followed. *place*
-    is its topic, *partition* and *offset*, as people are told. What it sends on has *room* for
-    so many bytes; 0 where that is not known.
+    *name* is its id: the same when it is worked on again after a failure, and no other's.
+    *blobs* are binary columns, *key* is what it is served in order with, *written_s* is when
+    it was written to its stream. *traced* is the number of roots that its own, born at
+    *birth_s*, stands for; 0 of one that is not followed. *place* is the topic, partition and
+    offset that it, or the record that it came of, was read from. Of the message that was read
+    there are its key, which what comes of it has too, and the headers of *others*. What it
+    sends to Kafka has *room* for so many bytes; 0 where that is not known.
     """
 
-    number: int
-    identity: str
+    name: str
     payload: bytes
     stream: str = ""
     blobs: dict[str, bytes] = {}
@@ -60,29 +48,27 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
     root: str = ""
     birth_s: float = 0.0
     traced: int = 0
-    partition: int = 0
-    offset: int = -1
     room: int = 0
-    name: str = ""
     place: str = ""
+    message_key: bytes | None = None
+    others: tuple[tuple[str, bytes], ...] = ()
 
     @property
     def size_bytes(self) -> int:
         """What it carries."""
         return len(self.payload) + sum(map(len, self.blobs.values()))
 
-    @property
-    def is_child(self) -> bool:
-        """Whether an operator made it of another record."""
-        return self.name not in ("", self.root)
-
 
 class OutputRecord(msgspec.Struct, array_like=True, frozen=True):
-    """A record that an operator sends to a stream."""
+    """A record that an operator sends to a stream.
+
+    *keys* are those by which operators of the same part read it, by their names.
+    """
 
     stream: str
     payload: bytes
     blobs: dict[str, bytes] = {}
+    keys: dict[str, str | None] = {}
 
     @property
     def size_bytes(self) -> int:
@@ -96,73 +82,10 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
     Of a dead letter *traceback* is where the function raised, and *tries* how often.
     """
 
-    number: int
     outputs: Sequence[OutputRecord] = ()
     dead: str = ""
     traceback: str = ""
     tries: int = 0
-
-
-class Hello(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A feed begins: which partition, in which batch of its query.
-
-    One that goes on *brings* records that were passed on before, to a host that is gone or in
-    the batch before, and needs no credit for them; one that begins anew brings None.
-    """
-
-    query: str
-    partition: int
-    batch: int
-    brings: int | None = None
-
-
-class Records(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Records of a feed, no more than it has credit for."""
-
-    records: list[Record]
-
-
-class PassedBy(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A record was read and is none of this operator's: nothing is to be done about it."""
-
-    stream: str
-    partition: int
-    offset: int
-
-
-class End(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The feed has no more records in this batch."""
-
-
-class Leave(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The feed ends, and brings what is not answered in its next batch again."""
-
-
-class Stay(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The feed should wait until everything is answered: there is no next batch."""
-
-
-class Credit(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The feed may send so many records more."""
-
-    number: int
-
-
-class Answers(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """What became of some records, in any order."""
-
-    answers: list[Answer]
-
-
-class Failed(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A record stops the application."""
-
-    number: int
-    reason: str
-
-
-class Finished(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Every record of the feed is answered, or it leaves."""
 
 
 class Ready(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -204,8 +127,6 @@ class Done(msgspec.Struct, tag=True, array_like=True, frozen=True):
     results: list[Result]
 
 
-FromFeed = Hello | Records | PassedBy | End | Leave
-ToFeed = Credit | Answers | Failed | Finished | Stay
 FromProcessor = Ready | NotReady | Done
 
 
@@ -219,9 +140,9 @@ class Frames:
     """Bytes as they come in, cut into frames.
 
     >>> frames = Frames()
-    >>> one = framed(Credit(3))
+    >>> one = framed(Ready(3))
     >>> list(frames.fed(one[:3])), [len(body) for body in frames.fed(one[3:] + one)]
-    ([], [9, 9])
+    ([], [8, 8])
     """
 
     def __init__(self) -> None:

@@ -13,13 +13,7 @@ from heapq import heappop, heappush
 
 from sojourn.app.operator import OnError
 from sojourn.host.in_hand import Processor, RecordInHand, Round
-from sojourn.host.instructions import (
-    Give,
-    Keep,
-    KillProcessor,
-    NotKept,
-    StartProcessor,
-)
+from sojourn.host.instructions import Give, KillProcessor, NotKept, StartProcessor
 from sojourn.host.keyed_queue import KeyedQueue
 from sojourn.host.latest import Latest
 from sojourn.host.messages import Answer, Record, Result
@@ -58,9 +52,7 @@ class Stopping:
     traceback: str = ""
 
 
-OperatorInstruction = (
-    Give | StartProcessor | KillProcessor | Keep | NotKept | Completed | Stopping
-)
+OperatorInstruction = Give | StartProcessor | KillProcessor | NotKept | Completed | Stopping
 
 
 class OperatorDesk:
@@ -72,9 +64,7 @@ class OperatorDesk:
     start later.
     """
 
-    def __init__(
-        self, *, on_error: OnError | None = None, ahead: int = 2, latest: Latest | None = None
-    ) -> None:
+    def __init__(self, *, on_error: OnError | None = None, ahead: int = 2) -> None:
         self._on_error, self._ahead = on_error or OnError(), ahead
         self._wanted = self._number = 0
         self._pace_s: float | None = None
@@ -86,7 +76,7 @@ class OperatorDesk:
         self._in_service = self._in_lanes = 0
         self._arrived = 0
         self._rounds: dict[int, RecordInHand] = {}
-        self._latest = latest or Latest()
+        self._latest = Latest()
         self._one_lesson_at_a_time = False
         self._starts = Starts()
         self.retried = self.dead = 0
@@ -133,6 +123,11 @@ class OperatorDesk:
         behind = min(self._queue.behind, _MOST_BEHIND + _MOST_BEHIND_EACH * running)
         return running + ahead - (self.waiting - behind + self._in_service)
 
+    @property
+    def latest(self) -> list[Record]:
+        """What processors that start later are told first."""
+        return self._latest.records
+
     def late(self, now_s: float, limit_s: float) -> list[int]:
         """Return the processors that have worked on one record for longer than *limit_s*."""
         return [
@@ -161,20 +156,14 @@ class OperatorDesk:
             self._queue.put(job)
         return job
 
-    def put_back(self, job: RecordInHand) -> None:
-        """Try a record that was held once more, where it was."""
-        job.held, job.tries, job.deaths = False, 0, 0
-        if job.record.everyone:
-            self._for_everyone(job)
-        else:
-            self._queue.give_back([job])
+    def forget(self, latest: Sequence[Record] = ()) -> None:
+        """Forget all records but the *latest* of each key, of what is for everyone.
 
-    def drop(self, job: RecordInHand) -> None:
-        """Let go of a record that is held."""
-        self._release(job)
-
-    def forget(self) -> None:
-        """Forget all records; processors go on with those that they are at, for nobody."""
+        Processors go on with those that they are at, for nobody.
+        """
+        self._latest = Latest()
+        for record in latest:
+            self._latest.keep(0, record)
         self._queue, self._homeless, self._rounds = KeyedQueue(), [], {}
         self._in_lanes = 0
         for processor in self._processors.values():
@@ -242,7 +231,7 @@ class OperatorDesk:
             if job.round is not None:
                 done += self._did_its_part(processor, job, job.round, result)
             elif not result.error:
-                done += self._answered(job, Answer(job.record.number, result.outputs))
+                done += self._answered(job, Answer(result.outputs))
             elif self._may_retry(job):
                 back.append(job)
             else:
@@ -317,10 +306,7 @@ class OperatorDesk:
             self.dead += 1
             outputs = job.round.outputs if job.round is not None else ()
             tries = max(1, job.tries)
-            return self._answered(
-                job, Answer(job.record.number, outputs, reason, traceback, tries)
-            )
-        job.held = True
+            return self._answered(job, Answer(outputs, reason, traceback, tries))
         return [Stopping(job, reason, traceback)]
 
     def _answered(self, job: RecordInHand, answer: Answer) -> list[OperatorInstruction]:
@@ -453,7 +439,7 @@ class OperatorDesk:
         if here.error:
             return [*kept, *self._condemned(job, here.error, here.traceback)]
         if here.did:
-            return [*kept, *self._answered(job, Answer(job.record.number, here.outputs))]
+            return [*kept, *self._answered(job, Answer(here.outputs))]
         if job.deaths > 1 and not self._may_retry(job):
             return self._condemned(job, here.died)
         self._for_everyone(job)  # all that had it are gone, and nobody has done it
@@ -464,7 +450,7 @@ class OperatorDesk:
         if job.key is None or self._latest.has_newer(job.place, job.record):
             return []
         reason = self._latest.keep(job.place, job.record)
-        return [NotKept(job.record, reason) if reason else Keep(job.record)]
+        return [NotKept(job.record, reason)] if reason else []
 
     # -- inside: work ---------------------------------------------------------------------
 

@@ -1,14 +1,16 @@
 """An operator of an application as the job of a host."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from inspect import isgeneratorfunction
 from typing import Any, cast
 
 from sojourn.app.codec import codec_of
 from sojourn.app.loading import load
-from sojourn.app.operator import PythonOperator
+from sojourn.app.operator import AppOperator, PythonOperator
 from sojourn.app.output import output_of
+from sojourn.app.parts import parts_of
+from sojourn.app.stream import Stream
 from sojourn.errors import BadInput, BadRecord
 from sojourn.host.messages import OutputRecord, Record
 from sojourn.host.sizes import blobs_bytes
@@ -24,23 +26,45 @@ def of_application(argument: str) -> "OperatorJob":
     address, _, name = argument.rpartition(" ")
     if not address:
         raise BadInput(f"{argument!r} has no operator; write package.module:app operator")
-    operator = load(address).operators.get(name)
+    app = load(address)
+    operator = app.operators.get(name)
     if not isinstance(operator, PythonOperator):
         raise BadInput(
             f"{address} has no Python operator {name!r}; check the name: native operators run "
             "in Spark"
         )
-    return OperatorJob(operator)
+    part = next(part for part in parts_of(app) if name in part.operators)
+    inner = [read for o in part.operators for read in _keyed(app.operators[o], part.inner)]
+    return OperatorJob(operator, keyed=inner, in_memory=set(part.inner) - set(part.writes))
+
+
+def _keyed(reader: AppOperator, inner: Collection[str]) -> list[tuple[str, Stream]]:
+    """Return the streams that an operator reads by key, of those that are not in Kafka."""
+    return [(reader.name, s) for s in reader.reads if s.key and s.name in inner]
 
 
 class OperatorJob:
-    """Calls the function of *operator* with the columns of each record."""
+    """Calls the function of *operator* with the columns of each record.
 
-    def __init__(self, operator: PythonOperator) -> None:
+    What it sends to streams that are *keyed*, each with the operator that reads it so, gets
+    those keys. What stays *in_memory* may be of any size.
+    """
+
+    def __init__(
+        self,
+        operator: PythonOperator,
+        *,
+        keyed: Iterable[tuple[str, Stream]] = (),
+        in_memory: Collection[str] = (),
+    ) -> None:
         self._operator, self._checked = operator, output_of(operator)
         # native streams have no schema, and no function reads or writes them
         self._read = {s.name: codec_of(s) for s in operator.reads if s.schema}
         self._written = {s.name: codec_of(s) for s in operator.emits if s.schema}
+        self._keys: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+        for reader, stream in keyed:
+            self._keys.setdefault(stream.name, []).append((reader, stream.key))
+        self._in_memory = in_memory
         self._before: tuple[object, ...] = ()
         self._opened = ExitStack()
 
@@ -66,19 +90,26 @@ class OperatorJob:
         if self._operator.names_input:
             arguments = (record.stream, values)
         if self._operator.record_id:
-            arguments = (record.name or record.identity, *arguments)
+            arguments = (record.name, *arguments)
         yielded = cast(
             "Iterable[object] | None", self._operator.function(*self._before, *arguments)
         )
         for output in yielded or ():
             stream, values = self._checked(output)
             payload, blobs = self._written[stream].encode(values)
-            size = len(payload) + blobs_bytes(blobs)
-            if 0 < record.room < size:
-                raise BadRecord(
-                    f"operators.{self._operator.name}.emits.{stream}",
-                    f"a record of {size} bytes is too large: Kafka takes {record.room} beside "
-                    "key and headers; send less, or raise max.request.size of the application "
-                    "and max.message.bytes of the topic",
-                )
-            yield OutputRecord(stream, payload, dict(blobs))
+            if record.room and stream not in self._in_memory:
+                self._check_size(stream, len(payload) + blobs_bytes(blobs), record.room)
+            keys = {
+                reader: self._written[stream].key(payload, columns)
+                for reader, columns in self._keys.get(stream, ())
+            }
+            yield OutputRecord(stream, payload, blobs, keys)
+
+    def _check_size(self, stream: str, size: int, room: int) -> None:
+        if size > room:
+            raise BadRecord(
+                f"operators.{self._operator.name}.emits.{stream}",
+                f"a record of {size} bytes is too large: Kafka takes {room} beside "
+                "key and headers; send less, or raise max.request.size of the application "
+                "and max.message.bytes of the topic",
+            )

@@ -4,28 +4,43 @@ Records enter from Spark through relays and leave through them; in between they 
 processor of one operator into the queue of the next. Events go in, instructions come out.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import time
 
 import msgspec
 
-from sojourn.host.cut import Leaving, OpenRecord, Root
+from sojourn.host.cut import Cut, Leaving, OpenRecord, Root
 from sojourn.host.in_hand import RecordInHand
-from sojourn.host.instructions import Give, Keep, KillProcessor, NotKept, StartProcessor
-from sojourn.host.ledger import Arrival, CutInstruction, Ledger, RefuseRelay, Restore
+from sojourn.host.instructions import Give, KillProcessor, NotKept, StartProcessor
+from sojourn.host.ledger import (
+    Arrival,
+    CutInstruction,
+    Ledger,
+    RefuseRelay,
+    Restore,
+    SaveCut,
+)
 from sojourn.host.messages import Answer, OutputRecord, Record, Result
 from sojourn.host.operator_desk import Completed, OperatorDesk, OperatorInstruction, Stopping
+from sojourn.host.relay_messages import DeadLetter, Row
 from sojourn.host.tracing import child_identity
+from sojourn.host.visits import Visits
 
 __all__ = [
+    "Arrived",
     "AtOperator",
-    "DeadLetter",
     "GrantRelay",
     "PartDesk",
     "PartGraph",
     "PartInstruction",
+    "Sent",
     "StopPart",
 ]
+
+# What is inside at most, in bytes; one record is, whatever its size.
+_MOST_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,22 +48,14 @@ class PartGraph:
     """Who reads what.
 
     *readers* are the operators that read a stream, *leaving* the streams that are written to
-    topics, *everyone* the operators with the streams that all their processors get.
+    topics, *everyone* the operators with the streams that all their processors get. *inner*
+    streams never were in a topic when they are read.
     """
 
     readers: Mapping[str, tuple[str, ...]]
     leaving: frozenset[str] = frozenset()
     everyone: frozenset[tuple[str, str]] = field(default=frozenset())
-
-
-class DeadLetter(msgspec.Struct, array_like=True, frozen=True, tag=True):
-    """A record that *operator* could not do, and why."""
-
-    operator: str
-    record: Record
-    error: str
-    traceback: str
-    tries: int
+    inner: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,24 @@ class AtOperator:
     """Do something at an operator."""
 
     operator: str
-    instruction: Give | StartProcessor | KillProcessor | Keep | NotKept
+    instruction: Give | StartProcessor | KillProcessor | NotKept
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Take note of a record that came to an operator."""
+
+    operator: str
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Take note of what an operator made of a record."""
+
+    operator: str
+    record: Record
+    children: tuple[Record, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +101,14 @@ class StopPart:
     traceback: str
 
 
-PartInstruction = CutInstruction | AtOperator | GrantRelay | StopPart
+PartInstruction = CutInstruction | AtOperator | Arrived | Sent | GrantRelay | StopPart
 
 
 class PartDesk:
     """The operators of a part by name, and the ledger of what is open in it.
 
     No more than *most* records are inside at the same time, unless those that were taken send
-    on more: then none is taken until there is room.
+    on more: then none is taken until there is room. What a root makes is learned (*visits*).
     """
 
     def __init__(
@@ -93,13 +117,15 @@ class PartDesk:
         operators: Mapping[str, OperatorDesk],
         ledger: Ledger,
         *,
-        most: int = 10_000,
+        most: int = 100_000,
+        clock: Callable[[], float] = time,
     ) -> None:
         self._graph, self._operators, self._ledger = graph, operators, ledger
-        self._most = most
+        self._most, self._clock = most, clock
         self._places: dict[RecordInHand, int] = {}
-        self._streams: dict[int, str] = {}
-        self._credit: dict[int, int] = {}
+        self._inside_bytes = 0
+        self._relays: dict[int, _Relay] = {}
+        self.visits = Visits()
 
     @property
     def inside(self) -> int:
@@ -108,48 +134,71 @@ class PartDesk:
 
     # -- relays ---------------------------------------------------------------------------
 
-    def relay_came(
-        self, relay: int, arrival: Arrival, stream: str, now_s: float
-    ) -> list[PartInstruction]:
-        """Return what to do when a relay begins to bring records of *stream*."""
+    def relay_came(self, relay: int, arrival: Arrival, now_s: float) -> list[PartInstruction]:
+        """Return what to do when a relay begins."""
         done: list[PartInstruction] = []
         for instruction in self._ledger.relay_came(relay, arrival):
             match instruction:
-                case Restore():
-                    self._restored()
+                case Restore(cut):
+                    self._restored(cut)
                 case RefuseRelay(other):
-                    self._forget(other)
+                    self._relays.pop(other, None)
             done.append(instruction)
         if self._ledger.knows(relay):
-            self._streams[relay], self._credit[relay] = stream, 0
+            self._relays[relay] = _Relay()
         return [*done, *self._turned(self._operators, now_s)]
 
-    def rows_came(
-        self, relay: int, rows: Iterable[tuple[int, Record]], now_s: float
-    ) -> list[PartInstruction]:
-        """Return what to do with rows, by their offsets."""
+    def relays_are(self, attempt: int, batch: int, number: int) -> list[PartInstruction]:
+        """Return what to do when it is known how many relays a batch has."""
+        return self._with_latest(self._ledger.relays_are(attempt, batch, number))
+
+    def rows_came(self, relay: int, rows: Iterable[Row], now_s: float) -> list[PartInstruction]:
+        """Return what to do with rows."""
+        came: list[PartInstruction] = []
         into: set[str] = set()
-        for offset, record in rows:
-            self._credit[relay] = max(0, self._credit.get(relay, 0) - 1)
-            root = self._ledger.takes(relay, offset)
-            if root is not None:
-                for read in self._read(root, record):
-                    self._put(self._ledger.entered(read), read)
-                    into.add(read.operator)
-        return self._turned(into, now_s)
+        here = self._relays.get(relay)
+        for row in rows:
+            root, record = Root(row.partition, row.offset), row.record
+            if here is not None:
+                here.credit = max(0, here.credit - 1)
+                here.stream, here.topic = record.stream, row.partition[0]
+            if not self._ledger.takes(relay, root):
+                continue
+            self.visits.entered(row.partition[0])
+            for read in self._read(root, record, row.keys, row.only):
+                self._put(self._ledger.entered(read), read)
+                into.add(read.operator)
+                came.append(Arrived(read.operator, read.record))
+        return [*came, *self._turned(into, now_s)]
 
     def relay_ended(self, relay: int) -> list[PartInstruction]:
         """Return what to do when a relay has handed over all that Spark has read."""
-        return [*self._ledger.relay_ended(relay)]
+        return self._with_latest(self._ledger.relay_ended(relay))
 
     def relay_left(self, relay: int) -> None:
         """Do without a relay."""
         self._ledger.relay_left(relay)
-        self._forget(relay)
+        self._relays.pop(relay, None)
 
-    def _forget(self, relay: int) -> None:
-        self._streams.pop(relay, None)
-        self._credit.pop(relay, None)
+    def drain(self) -> list[PartInstruction]:
+        """Return what to do to end in order, with nothing open."""
+        return self._with_latest(self._ledger.drain())
+
+    def _with_latest(self, instructions: Iterable[CutInstruction]) -> list[PartInstruction]:
+        """Return instructions with what operators keep of broadcasts in their cuts."""
+        return [
+            SaveCut(msgspec.structs.replace(instruction.cut, latest=self._latest()))
+            if isinstance(instruction, SaveCut)
+            else instruction
+            for instruction in instructions
+        ]
+
+    def _latest(self) -> dict[str, tuple[Record, ...]]:
+        return {
+            name: tuple(latest)
+            for name, desk in self._operators.items()
+            if (latest := desk.latest)
+        }
 
     # -- processors -------------------------------------------------------------------------
 
@@ -186,27 +235,40 @@ class PartDesk:
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _restored(self) -> None:
+    def _restored(self, cut: Cut) -> None:
         """Go on with what the ledger has restored."""
-        for desk in self._operators.values():
-            desk.forget()
-        self._places = {}
+        for name, desk in self._operators.items():
+            desk.forget(cut.latest.get(name, ()))
+        self._places, self._inside_bytes = {}, 0
         for place, record in self._ledger.open.items():
             self._put(place, record)
 
     def _put(self, place: int, record: OpenRecord) -> None:
+        self._inside_bytes += record.record.size_bytes
         self._places[self._operators[record.operator].put(record.record)] = place
 
-    def _read(self, root: Root, record: Record) -> list[OpenRecord]:
-        """Return a record for each operator that reads its stream."""
-        return [
-            OpenRecord(root, reader, self._as_read(reader, record))
-            for reader in self._graph.readers.get(record.stream, ())
-        ]
+    def _read(
+        self,
+        root: Root,
+        record: Record,
+        keys: Mapping[str, str | None],
+        only: str | None = None,
+    ) -> list[OpenRecord]:
+        """Return a record for each operator that reads its stream, or for *only* one."""
+        readers = self._graph.readers.get(record.stream, ())
+        read = []
+        for reader in readers:
+            if only is None or reader == only:
+                self.visits.visited(root.partition[0], reader)
+                read.append(OpenRecord(root, reader, self._as_read(reader, record, keys)))
+        return read
 
-    def _as_read(self, reader: str, record: Record) -> Record:
+    def _as_read(self, reader: str, record: Record, keys: Mapping[str, str | None]) -> Record:
         everyone = (reader, record.stream) in self._graph.everyone
-        return msgspec.structs.replace(record, everyone=everyone) if everyone else record
+        key = keys.get(reader)
+        if not everyone and key is None:
+            return record
+        return msgspec.structs.replace(record, everyone=everyone, key=key)
 
     def _done(
         self, operator: str, instructions: Iterable[OperatorInstruction], now_s: float
@@ -217,9 +279,7 @@ class PartDesk:
         for instruction in instructions:
             match instruction:
                 case Completed(job, answer):
-                    sent, then = self._sent(operator, job, answer, now_s)
-                    into.update(record.operator for record in sent)
-                    done += then
+                    into.update(self._sent(operator, job, answer, done))
                 case Stopping(job, reason, traceback):
                     done.append(StopPart(operator, job.record, reason, traceback))
                 case _:
@@ -227,32 +287,40 @@ class PartDesk:
         return [*done, *self._turned(into, now_s)]
 
     def _sent(
-        self, operator: str, job: RecordInHand, answer: Answer, now_s: float
-    ) -> tuple[list[OpenRecord], list[CutInstruction]]:
-        """Pass on what came of a record: into queues, and out of the part."""
+        self, operator: str, job: RecordInHand, answer: Answer, done: list[PartInstruction]
+    ) -> Iterable[str]:
+        """Pass on what came of a record, out of the part and into queues; return whose."""
         place = self._places.pop(job)
-        root = self._ledger.open[place].root
+        root, parent = self._ledger.open[place].root, job.record
+        self._inside_bytes -= parent.size_bytes
+        written_s = self._clock()
+        children: list[Record] = []
         records: list[OpenRecord] = []
         results: list[Leaving] = []
         for number, output in enumerate(answer.outputs):
-            child = _child(job.record, operator, number, output, now_s)
-            records += self._read(root, child)
+            child = _child(parent, operator, number, output, written_s)
+            children.append(child)
+            records += self._read(root, child, output.keys)
             if output.stream in self._graph.leaving:
                 results.append(Leaving(root, child))
         if answer.dead:
+            inner = parent.stream in self._graph.inner
             letter = DeadLetter(
-                operator, job.record, answer.dead, answer.traceback, answer.tries
+                operator, parent, answer.dead, answer.traceback, answer.tries, inner
             )
             results.append(Leaving(root, letter))
         places, then = self._ledger.done(place, records, results)
         for place, record in zip(places, records, strict=True):
             self._put(place, record)
-        return records, then
+        done.append(Sent(operator, parent, tuple(children)))
+        done += [Arrived(record.operator, record.record) for record in records]
+        done += self._with_latest(then)
+        return {record.operator for record in records}
 
     def _turned(self, operators: Iterable[str], now_s: float) -> list[PartInstruction]:
-        """Give idle processors of *operators* work, and relays the credit for more."""
+        """Give idle processors of *operators* what just came, and relays credit for more."""
         given: list[PartInstruction] = [
-            AtOperator(name, instruction)
+            AtOperator(name, replace(instruction, at_once=True))
             for name in operators
             for instruction in self._operators[name].turn(now_s)
             if isinstance(instruction, Give)
@@ -262,35 +330,65 @@ class PartDesk:
     def _grants(self) -> list[GrantRelay]:
         """Return credit for relays: what the operators that read them want, within the bound.
 
-        Each relay has its share, whatever the others have not used.
+        Each relay has its share, whatever the others have not used: one that has nothing to
+        bring would otherwise keep another waiting. What a relay brings is not known before its
+        first row.
         """
-        left = self._most - self.inside
         granted: list[GrantRelay] = []
-        for relay, stream in self._streams.items():
-            readers = self._graph.readers.get(stream, ())
-            room = min((self._operators[name].room for name in readers), default=1)
-            sharing = sum(other == stream for other in self._streams.values())
-            share = min(-(-room // sharing), left)
-            if (number := share - self._credit[relay]) > 0:
-                self._credit[relay] += number
+        sharing = Counter(here.stream for here in self._relays.values())
+        for relay, here in self._relays.items():
+            if here.stream is None:
+                share = 1
+            else:
+                share = -(-self._room(here.stream) // sharing[here.stream])
+            share = min(share, self._bound(here.topic))
+            if (number := share - here.credit) > 0:
+                here.credit += number
                 granted.append(GrantRelay(relay, number))
         return granted
 
+    def _room(self, stream: str) -> int:
+        """Return how many records the operators that read a stream want in hand."""
+        readers = self._graph.readers.get(stream, ())
+        return min((self._operators[name].room for name in readers), default=1)
+
+    def _bound(self, topic: str | None) -> int:
+        """Return how many roots there is room for, with all that comes of them."""
+        if not self.inside:
+            return max(1, int(self._most / self._tree(topic)))
+        if self._inside_bytes >= _MOST_BYTES:
+            return 0
+        return int((self._most - self.inside) / self._tree(topic))
+
+    def _tree(self, topic: str | None) -> float:
+        return 1.0 if topic is None else self.visits.tree(topic)
+
+
+@dataclass(slots=True)
+class _Relay:
+    """A relay: rows that it may still hand over, and what the last that it did was of."""
+
+    credit: int = 0
+    stream: str | None = None
+    topic: str | None = None
+
 
 def _child(
-    parent: Record, operator: str, number: int, output: OutputRecord, now_s: float
+    parent: Record, operator: str, number: int, output: OutputRecord, written_s: float
 ) -> Record:
     """Return an output as the record that it is for the next operators."""
-    identity = child_identity(parent.name, operator, number, root=parent.root)
+    name = child_identity(parent.name, operator, number, root=parent.root)
     return Record(
-        0,
-        identity,
+        name,
         output.payload,
-        stream=output.stream,
-        blobs=output.blobs,
-        written_s=now_s,
+        output.stream,
+        output.blobs,
+        written_s=written_s,
         root=parent.root,
         birth_s=parent.birth_s,
         traced=parent.traced,
-        name=identity,
+        # of a message, ids take their part
+        room=max(1, parent.room + len(parent.name) - len(name)) if parent.room else 0,
+        place=parent.place,
+        message_key=parent.message_key,
     )

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 import msgspec
 import psutil
@@ -71,11 +71,15 @@ class _Process:
 
 @dataclass(slots=True)
 class Processes:
-    """The processes that run *job*, called with *argument*, for *watcher*."""
+    """The processes that run *job*, called with *argument*, for *watcher*.
+
+    What they print goes to *log*, or where the host prints.
+    """
 
     job: str
     argument: str
     watcher: Watcher
+    log: BinaryIO | None = None
     _template: socket.socket | None = None
     _child: asyncio.subprocess.Process | None = None
     _all: dict[int, _Process] = field(default_factory=dict)
@@ -98,6 +102,8 @@ class Processes:
                 self.job,
                 self.argument,
                 pass_fds=[theirs.fileno()],
+                stdout=self.log,
+                stderr=self.log,
             )
         reader, writer = await asyncio.open_connection(sock=ours.dup())
         loaded: asyncio.Future[str] = asyncio.get_running_loop().create_future()

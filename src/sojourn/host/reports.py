@@ -2,10 +2,11 @@
 
 import msgspec
 
-from sojourn.host.counting import HostTally
+from sojourn.host.counting import PartTally
 
 __all__ = [
     "Ask",
+    "AskTasks",
     "Broken",
     "Bye",
     "Drain",
@@ -17,6 +18,7 @@ __all__ = [
     "Report",
     "ScaleProcessors",
     "Stopped",
+    "TasksAre",
 ]
 
 
@@ -33,6 +35,7 @@ class Reached(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """So many processors can take records from now on; or why not as many as are wanted."""
 
     name: str
+    operator: str
     processors: int
     missing: str = ""
 
@@ -41,13 +44,14 @@ class Report(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """What happened since the last report."""
 
     name: str
-    tally: HostTally
+    tally: PartTally
 
 
 class Stopped(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The record at a *place* of a topic stops the application."""
+    """The record at a *place* of a topic stops the application, at an operator."""
 
     name: str
+    operator: str
     place: str
     reason: str
 
@@ -60,9 +64,24 @@ class Broken(msgspec.Struct, tag=True, array_like=True, frozen=True):
     token: str = ""
 
 
-class ScaleProcessors(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The controller wants so many processors."""
+class AskTasks(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The host wants to know how many tasks a stage of Spark has."""
 
+    name: str
+    stage: int
+
+
+class TasksAre(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A stage of Spark has so many tasks."""
+
+    stage: int
+    number: int
+
+
+class ScaleProcessors(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The controller wants so many processors of an operator."""
+
+    operator: str
     processors: int
 
 
@@ -71,7 +90,7 @@ class Ask(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Drain(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """Batches that have begun should end, and no other should be begun."""
+    """The batch should end when nothing is open any more."""
 
 
 class Measure(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -84,5 +103,5 @@ class Bye(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """The controller ends in order, and cleans up itself."""
 
 
-FromHost = Here | Reached | Report | Stopped | Broken
-FromController = ScaleProcessors | Ask | Drain | Measure | Bye
+FromHost = Here | Reached | Report | AskTasks | Stopped | Broken
+FromController = ScaleProcessors | TasksAre | Ask | Drain | Measure | Bye

@@ -1,13 +1,14 @@
-"""The host's sockets and processes: carries out what the desk decides.
+"""The host of a part: its sockets and processes carry out what the desk decides.
 
-One event loop, which nothing may block: writes are buffered, and bounded by the few records
-in hand. When the controller is gone the host ends, and with it template and processors.
+One event loop, which nothing may block: writes are buffered, and bounded by the records
+inside; cuts are written by a thread. When the controller is gone the host ends, and with it
+templates and processors.
 """
 
 import asyncio
 import os
 import shutil
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,36 +16,44 @@ from time import monotonic
 
 import msgspec
 
-from sojourn.app.operator import OnError
-from sojourn.errors import EngineError
-from sojourn.host.counting import HostState
-from sojourn.host.desk import Desk
-from sojourn.host.instructions import (
-    Fail,
-    Finish,
-    Grant,
-    Instruction,
-    Reply,
+from sojourn.errors import EngineError, SojournError
+from sojourn.host.counting import PartState, PartTally
+from sojourn.host.cut import Cut
+from sojourn.host.cut_store import CutFiles
+from sojourn.host.ledger import (
+    Arrival,
+    FinishRelay,
+    HandOver,
+    Ledger,
+    RefuseRelay,
+    Restore,
+    SaveCut,
 )
-from sojourn.host.messages import (
-    Answer,
-    Answers,
-    Credit,
-    End,
+from sojourn.host.messages import Frames, Result, framed
+from sojourn.host.part_desk import (
+    Arrived,
+    AtOperator,
+    GrantRelay,
+    PartDesk,
+    PartGraph,
+    PartInstruction,
+    Sent,
+    StopPart,
+)
+from sojourn.host.relay_messages import (
+    AllRead,
+    DeadLetter,
     Failed,
     Finished,
-    Frames,
-    FromFeed,
-    Hello,
-    Leave,
-    PassedBy,
-    Records,
-    Result,
-    Stay,
-    framed,
+    FromRelay,
+    Grant,
+    RelayHello,
+    Results,
+    Rows,
 )
 from sojourn.host.reports import (
     Ask,
+    AskTasks,
     Broken,
     Bye,
     Drain,
@@ -55,13 +64,16 @@ from sojourn.host.reports import (
     Report,
     ScaleProcessors,
     Stopped,
+    TasksAre,
 )
-from sojourn.host.station import Station
+from sojourn.host.station import OperatorSettings, Station
 
-__all__ = ["TOKEN", "Host", "HostSettings"]
+__all__ = ["SOCKET", "TOKEN", "Host", "HostSettings"]
 
 TOKEN = "SOJOURN_HOST_TOKEN"  # noqa: S105 - its name
 """The variable by which a host knows what to say to its controller."""
+SOCKET = "relay.sock"
+"""Where relays reach a host, in its folder."""
 
 _CHUNK = 1 << 16
 # Java needs a moment to notice that it is not wanted any more, and may write until then.
@@ -71,52 +83,95 @@ _GONE_WITHIN_S = 10.0
 _MOST_UNREAD_BYTES = 1 << 20
 # How often to look for what is late, and for what can be started again.
 _LOOK_S = 0.25
+# For so long a batch whose first tasks have ended waits for those that have not begun.
+_MISSING_S = 10.0
+# Credit of relays while the application ends in order: whatever Spark has read is taken.
+_ALL = 1 << 30
 
-_from_feed = msgspec.msgpack.Decoder(FromFeed).decode
+_from_relay = msgspec.msgpack.Decoder(FromRelay).decode
 _from_controller = msgspec.msgpack.Decoder(FromController).decode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSettings:
-    """What a host runs, and where it is reached.
+    """What the host of a part runs, and where it is reached.
 
-    *job* is `package.module:factory`, called with *argument*. Feeds connect to `feed.sock` in
-    *folder*, which only the owner may enter; the controller listens at *controller*. The
-    folder *temporary* is removed by hosts if the process that started them was killed.
-
-    A record may take *limit_s*; a set-up, which loads models, *set_up_limit_s*.
+    *readers*, *leaving*, *everyone* and *inner* are those of its graph. Relays connect to a
+    socket in *folder*, which only the owner may enter; the controller listens at *controller*.
+    Cuts are kept in the folder *cuts*, and what operators print in *logs*. The folder
+    *temporary* is removed by hosts if the process that started them was killed.
     """
 
     name: str
-    job: str
+    operators: Mapping[str, OperatorSettings]
+    readers: Mapping[str, tuple[str, ...]]
+    leaving: tuple[str, ...] = ()
+    everyone: tuple[tuple[str, str], ...] = ()
+    inner: tuple[str, ...] = ()
     folder: Path
+    cuts: Path
+    logs: Path | None = None
     controller: Path = Path()
-    argument: str = ""
-    processors: int = 1
-    on_error: OnError = field(default_factory=OnError)
-    limit_s: float = 300.0
-    set_up_limit_s: float = 300.0
     temporary: Path | None = None
 
 
+@dataclass(slots=True)
+class _Batch:
+    """The tasks of a batch: of which stage of Spark, and since when some have ended."""
+
+    arrival: Arrival
+    stage: int
+    ended_s: float | None = None
+
+
+@dataclass(slots=True)
+class _Out:
+    """What is said to relays together."""
+
+    results: dict[int, Results] = field(default_factory=dict)
+
+    def add(self, over: HandOver) -> None:
+        """Add a result to what its relay gets."""
+        results = self.results.get(over.relay)
+        if results is None:
+            results = self.results[over.relay] = Results([], [])
+        root, result = over.leaving.root, over.leaving.result
+        if isinstance(result, DeadLetter):
+            results.letters.append((result, root, over.floor))
+        else:
+            results.records.append((result, root, over.floor))
+
+
 class Host:
-    """One operator on one machine."""
+    """The operators of one part on one machine."""
 
     def __init__(self, settings: HostSettings) -> None:
         self._settings = settings
-        self._station = Station(
-            settings.name,
-            self,
-            job=settings.job,
-            argument=settings.argument,
-            folder=settings.folder,
-            on_error=settings.on_error,
-            limit_s=settings.limit_s,
-            set_up_limit_s=settings.set_up_limit_s,
+        logs = settings.logs
+        self._stations = {
+            name: Station(
+                name, self, operator, log=None if logs is None else logs / f"{name}.log"
+            )
+            for name, operator in settings.operators.items()
+        }
+        self._files = CutFiles(settings.cuts)
+        self._ledger = Ledger(self._files)
+        self._desk = PartDesk(
+            PartGraph(
+                readers=settings.readers,
+                leaving=frozenset(settings.leaving),
+                everyone=frozenset(settings.everyone),
+                inner=frozenset(settings.inner),
+            ),
+            {name: station.desk for name, station in self._stations.items()},
+            self._ledger,
         )
-        self._desk = Desk(self._station.desk)
-        self._feeds: dict[int, asyncio.StreamWriter] = {}
-        self._reached, self._forsaken = (0, ""), False
+        self._inner = frozenset(settings.inner)
+        self._relays: dict[int, asyncio.StreamWriter] = {}
+        self._batch: _Batch | None = None
+        self._draining = False
+        self._reached: dict[str, tuple[int, str]] = {}
+        self._forsaken = False
         self._number = 0
         self._ending = asyncio.Event()
         self._controller: asyncio.StreamWriter | None = None
@@ -133,13 +188,14 @@ class Host:
                 await _removed(temporary)
 
     async def _serve(self) -> None:
-        feeds = self._settings.folder / "feed.sock"
+        path = self._settings.folder / SOCKET
         reader, self._controller = await asyncio.open_unix_connection(self._settings.controller)
         try:
-            await self._station.open()
-            server = await asyncio.start_unix_server(self._feed, feeds)
-            self._tell(Here(self._settings.name, os.getpid(), str(feeds), _token()))
-            self._do(self._desk.scaled(self._settings.processors, monotonic()))
+            await asyncio.gather(*(station.open() for station in self._stations.values()))
+            server = await asyncio.start_unix_server(self._relay, path)
+            self._tell(Here(self._settings.name, os.getpid(), str(path), _token()))
+            for name, operator in self._settings.operators.items():
+                self._do(self._desk.scaled(name, operator.processors, monotonic()))
             self._spawn(self._obey(reader))
             self._spawn(self._watch())
             await self._ending.wait()
@@ -149,7 +205,7 @@ class Host:
             raise EngineError(f"{self._settings.name}: {error}") from error
         finally:
             await self._end()
-            feeds.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
 
     # -- controller -----------------------------------------------------------------------
 
@@ -168,40 +224,46 @@ class Host:
         while some := await reader.read(_CHUNK):
             for body in frames.fed(some):
                 match _from_controller(body):
-                    case ScaleProcessors(processors):
-                        self._do(self._desk.scaled(processors, monotonic()))
+                    case ScaleProcessors(operator, processors):
+                        self._do(self._desk.scaled(operator, processors, monotonic()))
+                    case TasksAre(stage, number):
+                        self._tasks_are(stage, number)
                     case Ask():
                         self._report()
                     case Drain():
                         self._drain()
                     case Measure(on):
-                        self._station.measures = on
+                        for station in self._stations.values():
+                            station.measures = on
                     case Bye():
                         return True
         return False
 
     def _drain(self) -> None:
-        self._desk.drain()
-        for feed in self._feeds:
-            self._say(feed, Stay())
+        self._draining = True
+        for relay in self._relays:
+            self._say(relay, Grant(_ALL))
+        self._do(self._desk.drain())
 
     def _report(self) -> None:
         if self._controller is None or self._unread() > _MOST_UNREAD_BYTES:
             return  # nothing is lost: it is all in the next one
-        desk, operator = self._desk, self._station.desk
-        state = HostState(
-            wanted=operator.wanted,
-            running=operator.running,
-            waiting=operator.waiting,
-            replayed=desk.replayed,
-            retried=operator.retried,
-            dead=operator.dead,
-            feeds=desk.feeds,
-            drained=desk.drained,
-            batches=desk.batches,
-            missing=operator.missing,
+        ledger = self._ledger
+        positions: dict[str, dict[int, int]] = {}
+        for (topic, partition), offset in ledger.taken.items():
+            positions.setdefault(topic, {})[partition] = offset
+        state = PartState(
+            batch=ledger.batch,
+            attempt=ledger.attempt,
+            relays=ledger.relays,
+            open=self._desk.inside,
+            repeated=ledger.repeated,
+            drained=ledger.drained,
+            positions=positions,
+            visits=self._desk.visits.of_all(),
         )
-        self._tell(Report(self._settings.name, self._station.tally(state)))
+        tallies = {name: station.tally() for name, station in self._stations.items()}
+        self._tell(Report(self._settings.name, PartTally(state, tallies)))
 
     def _unread(self) -> int:
         return self._controller.transport.get_write_buffer_size() if self._controller else 0
@@ -211,63 +273,89 @@ class Host:
             self._controller.write(framed(message))
 
     async def _watch(self) -> None:
-        """Look after what nobody tells: time limits, and starts that failed."""
+        """Look after what nobody tells: time limits, starts that failed, tasks that miss."""
+        limits_s = [operator.limit_s for operator in self._settings.operators.values()]
         while True:
-            await asyncio.sleep(min(_LOOK_S, self._settings.limit_s / 4))
+            await asyncio.sleep(min(_LOOK_S, min(limits_s) / 4))
             now_s = monotonic()
-            self._station.watch(now_s)
+            for station in self._stations.values():
+                station.watch(now_s)
             self._do(self._desk.time_passed(now_s))
+            self._watch_tasks(now_s)
 
-    # -- feeds ----------------------------------------------------------------------------
+    # -- relays -----------------------------------------------------------------------------
 
-    async def _feed(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._number += 1
-        feed, frames = self._number, Frames()
-        self._feeds[feed] = writer
+        relay, frames = self._number, Frames()
+        self._relays[relay] = writer
         try:
             while some := await reader.read(_CHUNK):
                 for body in frames.fed(some):
-                    self._heard(feed, _from_feed(body))
+                    self._heard(relay, _from_relay(body))
         except (ConnectionError, asyncio.CancelledError):
             pass
+        except (SojournError, OSError) as error:  # its files cannot be read, or written
+            self.broken(str(error))
         finally:  # else it would wait for ever
-            self._feeds.pop(feed, None)
+            self._relays.pop(relay, None)
             writer.close()
-            self._desk.feed_left(feed)
+            self._desk.relay_left(relay)
 
-    def _heard(self, feed: int, message: FromFeed) -> None:
-        now_s = monotonic()
+    def _heard(self, relay: int, message: FromRelay) -> None:
         match message:
-            case Hello():
-                self._do(self._desk.feed_came(feed, message))
-                if self._desk.draining:
-                    self._say(feed, Stay())
-            case Records(records):
-                idle = not self._station.desk.waiting
-                new = [record for record in records if not self._desk.knows(record)]
-                instructions = self._desk.records_came(feed, records, now_s)
-                self._station.arrived(new, instructions if idle else ())
-                self._do(instructions)
-            case PassedBy(stream, partition, offset):
-                self._station.counters.passed_by(stream, partition, offset)
-            case End():
-                self._do(self._desk.feed_ended(feed))
-            case Leave():
-                self._do(self._desk.feed_leaves(feed))
+            case RelayHello(run, batch, stage):
+                self._greeted(
+                    relay, Arrival(attempt=self._files.attempt(run), batch=batch), stage
+                )
+            case Rows(rows):
+                self._do(self._desk.rows_came(relay, rows, monotonic()))
+            case AllRead():
+                self._do(self._desk.relay_ended(relay))
+
+    def _greeted(self, relay: int, arrival: Arrival, stage: int) -> None:
+        self._do(self._desk.relay_came(relay, arrival, monotonic()))
+        if not self._ledger.knows(relay):
+            return
+        if self._batch is None or self._batch.arrival != arrival:
+            self._batch = _Batch(arrival, stage)
+            self._tell(AskTasks(self._settings.name, stage))
+        if self._draining:
+            self._say(relay, Grant(_ALL))
+
+    def _tasks_are(self, stage: int, number: int) -> None:
+        if self._batch is not None and self._batch.stage == stage:
+            arrival = self._batch.arrival
+            self._do(self._desk.relays_are(arrival.attempt, arrival.batch, number))
+
+    def _watch_tasks(self, now_s: float) -> None:
+        """Fail a batch some of whose tasks do not begin: it would never end."""
+        missing, batch = self._ledger.missing, self._batch
+        if batch is None or not missing:
+            if batch is not None:
+                batch.ended_s = None
+            return
+        if batch.ended_s is None:
+            batch.ended_s = now_s
+        elif now_s - batch.ended_s > _MISSING_S:
+            for relay in self._relays:
+                reason = f"{missing} after {_MISSING_S:g} s; Spark may have too few slots"
+                self._say(relay, Failed(reason))
 
     # -- processors -------------------------------------------------------------------------
 
-    def processor_ready(self, number: int) -> None:
+    def processor_ready(self, operator: str, number: int) -> None:
         """Decide what a processor does first."""
-        self._do(self._desk.processor_ready(number, monotonic()))
+        self._do(self._desk.processor_ready(operator, number, monotonic()))
 
-    def processor_done(self, number: int, results: list[Result]) -> None:
+    def processor_done(self, operator: str, number: int, results: list[Result]) -> None:
         """Decide what becomes of what a processor has done."""
-        self._do(self._desk.processor_done(number, results, monotonic()))
+        self._do(self._desk.processor_done(operator, number, results, monotonic()))
 
-    def processor_died(self, number: int, reason: str, *, late: bool) -> None:
+    def processor_died(self, operator: str, number: int, reason: str, *, late: bool) -> None:
         """Decide what becomes of the records of a processor that is gone."""
-        self._do(self._desk.processor_died(number, reason, monotonic(), late=late))
+        now_s = monotonic()
+        self._do(self._desk.processor_died(operator, number, reason, now_s, late=late))
 
     def broken(self, reason: str) -> None:
         """Say that the host cannot go on, and end it."""
@@ -276,43 +364,68 @@ class Host:
 
     # -- what the desk decided ----------------------------------------------------------------
 
-    def _do(self, instructions: Iterable[Instruction]) -> None:
-        answers: dict[int, list[Answer]] = {}
+    def _do(self, instructions: Iterable[PartInstruction]) -> None:
+        out = _Out()
         for instruction in instructions:
             match instruction:
-                case Reply(feed, answer, record):
-                    answers.setdefault(feed, []).append(answer)
-                    if record is not None:
-                        self._station.answered(record, answer)
-                case Finish(feed):
-                    self._say(feed, Answers(answers.pop(feed, [])))
-                    self._say(feed, Finished())
-                case Grant(feed, number):
-                    self._say(feed, Credit(number))
-                case Fail(feed, record, reason, traceback):
-                    told = self._why_it_stops(reason, traceback)
-                    self._say(feed, Failed(record.number, told))
-                    self._tell(Stopped(self._settings.name, record.place, told))
+                case AtOperator(operator, then):
+                    self._stations[operator].do(then)
+                case Arrived(operator, record):
+                    inner = record.stream in self._inner
+                    self._stations[operator].arrived(record, inner=inner)
+                case Sent(operator, record, children):
+                    self._stations[operator].sent(record, children)
+                case HandOver():
+                    out.add(instruction)
+                case GrantRelay(relay, number):
+                    self._say(relay, Grant(number))
+                case StopPart():
+                    self._stop(instruction)
                 case _:
-                    self._station.do(instruction)
-        for feed, some in answers.items():
-            self._say(feed, Answers(some))
-        reached = self._station.desk.running, self._station.desk.missing
-        if reached != self._reached:
-            self._reached = reached
-            self._tell(Reached(self._settings.name, *reached))
+                    self._do_batch(instruction, out)
+        self._hand_over(out)
+        for name, station in self._stations.items():
+            reached = station.desk.running, station.desk.missing
+            if reached != self._reached.get(name, (0, "")):
+                self._reached[name] = reached
+                self._tell(Reached(self._settings.name, name, *reached))
 
-    def _say(self, feed: int, message: msgspec.Struct) -> None:
-        if (writer := self._feeds.get(feed)) is not None and not writer.is_closing():
+    def _do_batch(
+        self, instruction: SaveCut | FinishRelay | RefuseRelay | Restore, out: _Out
+    ) -> None:
+        """Do what concerns a batch: results before it come first."""
+        self._hand_over(out)
+        match instruction:
+            case SaveCut(cut):
+                self._spawn(self._save(cut))
+            case FinishRelay(relay):
+                self._say(relay, Finished())
+            case RefuseRelay(relay, reason):
+                self._say(relay, Failed(reason))
+
+    def _hand_over(self, out: _Out) -> None:
+        for relay, results in out.results.items():
+            self._say(relay, results)
+        out.results.clear()
+
+    def _stop(self, stop: StopPart) -> None:
+        place, told = stop.record.place, _why_it_stops(stop)
+        self._tell(Stopped(self._settings.name, stop.operator, place, told))
+        for relay in self._relays:
+            self._say(relay, Failed(f"{stop.operator}: record {place}: {told}"))
+
+    async def _save(self, cut: Cut) -> None:
+        try:
+            await asyncio.to_thread(self._files.save, cut)
+        except OSError as error:
+            self.broken(f"its open records cannot be written: {error}; make room on the disk")
+            return
+        self._do(self._ledger.saved(cut.id))
+        self._files.drop_before(cut.id.batch - 1)
+
+    def _say(self, relay: int, message: msgspec.Struct) -> None:
+        if (writer := self._relays.get(relay)) is not None and not writer.is_closing():
             writer.write(framed(message))
-
-    def _why_it_stops(self, reason: str, traceback: str) -> str:
-        """Return the reason, first in short, with where it was raised and the way out."""
-        way_out = (
-            f"correct {self._settings.name} and start the application again: it continues with "
-            'this record; or set on_error="dead_letter" to put such records aside'
-        )
-        return "\n".join(part for part in (reason, traceback, way_out) if part)
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -324,11 +437,21 @@ class Host:
     async def _end(self) -> None:
         for task in list(self._tasks):
             task.cancel()
-        for writer in self._feeds.values():
+        for writer in self._relays.values():
             writer.close()
-        await self._station.close()
+        for station in self._stations.values():
+            await station.close()
         if self._controller is not None:
             self._controller.close()
+
+
+def _why_it_stops(stop: StopPart) -> str:
+    """Return the reason, first in short, with where it was raised and the way out."""
+    way_out = (
+        f"correct {stop.operator} and start the application again: it continues with "
+        'this record; or set on_error="dead_letter" to put such records aside'
+    )
+    return "\n".join(part for part in (stop.reason, stop.traceback, way_out) if part)
 
 
 async def _gone(parent: int) -> bool:

@@ -40,7 +40,7 @@ class Batches:
 
     def uncommitted(self) -> int:
         """Return how many records hosts have taken that Spark has not committed."""
-        return sum(map(self._uncommitted, self.layout.functions))
+        return sum(map(self._uncommitted, self.layout.parts))
 
     def drain(self, progress: Callable[[str], None], check: Callable[[], None]) -> None:
         """Return when all that was begun is committed.
@@ -62,7 +62,15 @@ class Batches:
             if left != told or now_s >= again_s:
                 told, again_s = left, now_s + _TELL_S
                 ends_s = (self.state.committed_s(name) or self.since_s for name in left)
-                operators = {self._of_spark.get(name, name) for name in left}
+                operators = {
+                    operator
+                    for name in left
+                    for operator in (
+                        self.layout.parts[name].operators
+                        if name in self.layout.parts
+                        else (self._of_spark[name],)
+                    )
+                }
                 progress(waits_for(operators, max(ends_s) + self.batch_s - time.time()))
 
     def locate(self) -> None:
@@ -82,8 +90,7 @@ class Batches:
         far they are: they may have taken all that there is.
         """
         self.locate()
-        functions = self.layout.functions
-        left = {n for n in functions if self._uncommitted(n) or self.state.left_over(n)}
+        left = {name for name in self.layout.parts if not self._drained(name)}
         under_way = {name for name, n in commits.items() if self.state.commits(name) <= n}
         if not under_way:
             return left
@@ -100,6 +107,12 @@ class Batches:
     def _of_spark(self) -> dict[str, str]:
         """The operators that Spark runs itself, by query."""
         return {name: name for name in self.layout.natives} | self.layout.misfits
+
+    def _drained(self, part: str) -> bool:
+        """Tell whether nothing of a part is open, and Spark has committed that."""
+        state = self.pulls.parts.get(part)
+        drained = None if state is None else state.drained
+        return drained is not None and self.state.commits(part) > drained
 
     def _uncommitted(self, name: str) -> int:
         return self._beyond(name, self.pulls.positions[name])

@@ -39,12 +39,12 @@ class Checkpoints:
         """Return where it is kept what a query has done."""
         return self.folder / "checkpoints" / query
 
-    def carry_over(self, query: str) -> Path:
-        """Return where records are that a batch of a query left to the next.
+    def cuts(self, part: str) -> Path:
+        """Return where it is kept what of a part is open.
 
-        Without the checkpoint they would be those of another batch, so they go with it.
+        Without the checkpoint it would be of another batch, so it goes with it.
         """
-        return self.checkpoint(query) / "carried"
+        return self.checkpoint(part) / "part"
 
     def check(self, app: App, cluster: str) -> bool:
         """Return whether there is anything to go on from.
@@ -85,10 +85,6 @@ class Checkpoints:
         """Return when a batch was last committed, in seconds since 1970."""
         last = self.checkpoint(query) / "commits" / str(self.commits(query) - 1)
         return last.stat().st_mtime if last.exists() else None
-
-    def left_over(self, query: str) -> bool:
-        """Tell whether the last batch that is committed has left records to the next."""
-        return any(self.carry_over(query).glob(f"*-{self.commits(query) - 1}"))
 
     def begin(self, query: str, positions: Positions, *, anew: bool = False) -> None:
         """Note where a query begins, unless that is known; of an application begun *anew* too.

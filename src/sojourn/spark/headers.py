@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from sojourn.host.tracing import child_identity
-
 __all__ = [
     "BIRTH",
     "BLOB",
     "ERROR",
     "FOR",
     "ID",
+    "INPUT",
     "LATEST_S",
     "MOST_ID_BYTES",
     "MOST_TRACED",
@@ -31,9 +30,7 @@ __all__ = [
     "Header",
     "Lineage",
     "addressee",
-    "child_headers",
     "identity_of",
-    "is_for_another",
     "is_retry",
     "lineage_of",
     "marked",
@@ -43,6 +40,8 @@ ID, ROOT, BIRTH = "sojourn-id", "sojourn-root", "sojourn-birth"
 """Which record it is, of which root, and when that was born."""
 WRITTEN, TRACE = "sojourn-written", "sojourn-trace"
 """When it was written to its stream, and for how many roots its own stands."""
+INPUT = "sojourn-input"
+"""Where what it came of entered the part, and the offset below which all had left there."""
 ERROR = "sojourn-error"
 """Why it is a dead letter."""
 FOR = "sojourn-for"
@@ -136,14 +135,6 @@ def addressee(dead_letters: str, operator: str) -> str:
     return f"{dead_letters}/{operator}"
 
 
-def is_for_another(
-    headers: Iterable[Mapping[str, Any]] | None, dead_letters: str, operator: str
-) -> bool:
-    """Tell whether a record, of which Spark has these headers, is not for this operator."""
-    told = [header["value"] for header in headers or () if header["key"] == FOR]
-    return bool(told) and told[-1] != addressee(dead_letters, operator).encode()
-
-
 def is_retry(headers: Iterable[Mapping[str, Any]] | None) -> bool:
     """Tell whether a record, of which Spark has these headers, is for one operator only."""
     return any(header["key"] == FOR for header in headers or ())
@@ -164,25 +155,6 @@ def identity_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
         if header["key"] == ID and header["value"]:
             return bytes(header["value"]).decode(errors="replace")
     return None
-
-
-def child_headers(
-    parent: Lineage, operator: str, place: int, written_s: float, blobs: dict[str, bytes]
-) -> list[Header]:
-    """Return the headers of the record at *place* among the outputs of *operator*.
-
-    >>> root = lineage_of([], topic="lines", partition=0, offset=7, timestamp_s=1.5)
-    >>> dict(child_headers(root, "split", 2, 2.0, {}))["sojourn-id"]
-    b'lines/0/7.split.2'
-    """
-    return [
-        (ID, child_identity(parent.identity, operator, place, root=parent.root).encode()),
-        (ROOT, parent.root.encode()),
-        (BIRTH, repr(parent.birth_s).encode()),
-        (WRITTEN, repr(written_s).encode()),
-        (TRACE, str(parent.traced or 0).encode()),
-        *((BLOB + name, value) for name, value in blobs.items()),
-    ]
 
 
 def _text(told: dict[str, bytes], name: str, otherwise: str) -> str:

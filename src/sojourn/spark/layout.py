@@ -2,14 +2,17 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sojourn.app.application import App
 from sojourn.app.graph import readers
 from sojourn.app.operator import NativeOperator, PythonOperator
+from sojourn.app.parts import Part, parts_of, streams_in_kafka
 from sojourn.errors import BadInput
-from sojourn.host.server import HostSettings
+from sojourn.host.server import SOCKET, HostSettings
+from sojourn.host.station import OperatorSettings
+from sojourn.spark.checkpoints import Checkpoints
 from sojourn.spark.offsets import Offsets
 from sojourn.spark.rows import Route
 from sojourn.topology import Topology
@@ -27,6 +30,14 @@ class Layout:
 
     app: App
     address: str
+    parts: Mapping[str, Part] = field(init=False)
+    part_of: Mapping[str, Part] = field(init=False)
+
+    def __post_init__(self) -> None:
+        parts = {part.name: part for part in parts_of(self.app)}
+        part_of = {name: part for part in parts.values() for name in part.operators}
+        object.__setattr__(self, "parts", parts)  # worked out once
+        object.__setattr__(self, "part_of", part_of)
 
     @property
     def functions(self) -> dict[str, PythonOperator]:
@@ -61,16 +72,29 @@ class Layout:
         return f"{self.app.name}.dead-letters"
 
     @property
+    def retries(self) -> str:
+        """The topic of records to be put back in that never were in another."""
+        return f"{self.app.name}.retries"
+
+    @property
+    def streams(self) -> list[str]:
+        """The streams that have a topic."""
+        written = {name for part in self.parts.values() for name in part.writes}
+        there = streams_in_kafka(self.app) | written
+        return [name for name in self.app.streams if name in there]
+
+    @property
     def topics(self) -> list[str]:
         """All topics."""
         once = [sink.name for sink in self.app.sinks.values() if sink.deduplicate]
-        return [*map(self.app.topic, (*self.app.streams, *once)), self.dead_letters]
+        retries = [self.retries] if any(part.inner for part in self.parts.values()) else []
+        return [*map(self.app.topic, (*self.streams, *once)), self.dead_letters, *retries]
 
     @property
     def inner_topics(self) -> list[str]:
         """The topics that nobody outside is meant to write or to read."""
         outside = {*self.app.sources, *(sink.stream.name for sink in self.app.sinks.values())}
-        return [self.app.topic(name) for name in self.app.streams if name not in outside]
+        return [self.app.topic(name) for name in self.streams if name not in outside]
 
     @property
     def required_topics(self) -> dict[str, str]:
@@ -78,65 +102,109 @@ class Layout:
         return {topic: f"source {source}" for source, topic in self.app.required_topics.items()}
 
     def reads(self, operator: str) -> dict[str, str]:
-        """Return the streams that an operator reads, by topic."""
-        return {self.app.topic(s.name): s.name for s in self.app.operators[operator].reads}
+        """Return the streams that an operator reads from Kafka, by topic."""
+        there = streams_in_kafka(self.app)
+        read = [s.name for s in self.app.operators[operator].reads if s.name in there]
+        return {self.app.topic(name): name for name in read}
 
     def writes(self, operator: str) -> dict[str, str]:
         """Return the topics that an operator writes, by stream."""
-        return {s.name: self.app.topic(s.name) for s in self.app.operators[operator].emits}
+        there = set(self.streams)
+        written = [s.name for s in self.app.operators[operator].emits if s.name in there]
+        return {name: self.app.topic(name) for name in written}
+
+    def query_reads(self, query: str) -> list[str]:
+        """Return the topics that the query of a part, or of Spark's own operator, reads."""
+        part = self.parts.get(query)
+        if part is None:
+            return list(self.reads(query))
+        retries = [self.retries] if part.inner else []
+        return [*map(self.app.topic, part.reads), *retries]
+
+    @property
+    def queries(self) -> list[str]:
+        """The queries of parts and of Spark's own operators, in the order of operators."""
+        names = (
+            self.part_of[name].name if name in self.part_of else name
+            for name in self.app.operators
+        )
+        return list(dict.fromkeys(names))
 
     def route(
-        self,
-        operator: str,
-        *,
-        trace_per_s: float,
-        most_bytes: int,
-        marks: Mapping[str, str],
+        self, part: str, *, trace_per_s: float, most_bytes: int, marks: Mapping[str, str]
     ) -> Route:
-        """Return where the records of a function come from and go to.
+        """Return where the records of a part come from and go to.
 
         Ids of roots carry *marks*, by topic.
         """
-        read = self.app.operators[operator].reads
-        topic = self.app.topic
+        here, topic = self.parts[part], self.app.topic
+        read = [(name, s) for name in here.operators for s in self.app.operators[name].reads]
         return Route(
-            operator=operator,
-            reads=self.reads(operator),
-            writes=self.writes(operator),
+            part=part,
+            operators=here.operators,
+            reads={topic(name): name for name in here.reads},
+            writes={name: topic(name) for name in here.writes},
             dead_letters=self.dead_letters,
-            keyed={topic(s.name): s for s in read if s.key},
-            everyone=frozenset(topic(s.name) for s in read if s.grouping == "broadcast"),
+            retries=self.retries if here.inner else "",
+            keyed={
+                stream: tuple((name, s) for name, s in read if s.name == stream and s.key)
+                for stream in (*here.reads, *here.inner)
+            },
             trace_per_s=trace_per_s,
             most_bytes=most_bytes,
             marks=marks,
         )
 
-    def host(self, operator: str, folder: Path, processors: int) -> HostSettings:
-        """Return what the host of a function runs."""
-        function = self.functions[operator]
+    def host(
+        self, part: str, folder: Path, state: Checkpoints, allocation: Mapping[str, int]
+    ) -> HostSettings:
+        """Return what the host of a part runs."""
+        here, operators = self.parts[part], self.app.operators
         return HostSettings(
-            name=operator,
-            job=_JOB,
-            argument=f"{self.address} {operator}",
-            folder=folder / operator,
-            processors=processors,
-            on_error=function.on_error,
-            limit_s=function.time_limit_s,
+            name=part,
+            operators={
+                name: OperatorSettings(
+                    job=_JOB,
+                    argument=f"{self.address} {name}",
+                    processors=allocation[name],
+                    on_error=function.on_error,
+                    limit_s=function.time_limit_s,
+                )
+                for name, function in self.functions.items()
+                if name in here.operators
+            },
+            readers={
+                stream: tuple(
+                    name for name in readers(stream, operators) if name in here.operators
+                )
+                for stream in (*here.reads, *here.inner)
+            },
+            leaving=here.writes,
+            everyone=tuple(
+                (name, s.name)
+                for name in here.operators
+                for s in operators[name].reads
+                if s.grouping == "broadcast"
+            ),
+            inner=here.inner,
+            folder=folder / part,
+            cuts=state.cuts(part),
+            logs=state.logs,
             temporary=folder,
         )
 
-    def socket(self, operator: str, folder: Path) -> Path:
-        """Return where the host of a function is reached."""
-        return folder / operator / "feed.sock"
+    def socket(self, part: str, folder: Path) -> Path:
+        """Return where the host of a part is reached."""
+        return folder / part / SOCKET
 
     def check_sockets(self, folder: Path) -> None:
         """Raise `BadInput` if the system has no room for the name of a socket in *folder*."""
-        for operator in self.functions:
-            path = str(self.socket(operator, folder))
+        for part in self.parts:
+            path = str(self.socket(part, folder))
             if len(path.encode()) > _LONGEST_SOCKET:
                 raise BadInput(
                     f"{path} is too long for a Unix socket (at most {_LONGEST_SOCKET} bytes); "
-                    f"set TMPDIR to a shorter folder, or give {operator} a shorter name"
+                    f"set TMPDIR to a shorter folder, or give {part} a shorter name"
                 )
 
     def followers(self) -> dict[str, list[str]]:
@@ -165,7 +233,7 @@ class Layout:
     def expected_rates(
         self, topology: Topology, offsets: Offsets, since_s: float
     ) -> Mapping[str, float]:
-        """Return the records per second that operators will get, as sources have it *since_s*.
+        """Return the records per second that queries will get, as sources have it *since_s*.
 
         As the topology declares it, where nothing came.
         """
@@ -175,18 +243,28 @@ class Layout:
             sum(offsets.arrivals([self.app.topic(source)], since_s, until_s, 1))
             for source in self.arrivals().values()
         )
-        if not came:
-            return topology.rates
-        per_s = came / (until_s - since_s)
-        return topology.scaled(per_s / topology.arrivals_per_s).rates
+        if came:
+            per_s = came / (until_s - since_s)
+            topology = topology.scaled(per_s / topology.arrivals_per_s)
+        rates = topology.rates
+        # of a part, what those get that read from Kafka, be it less
+        entries = {
+            part.name: [o for o in part.operators if self.reads(o)]
+            for part in self.parts.values()
+        }
+        return {
+            query: sum(rates[name] for name in entries.get(query, [query]))
+            for query in self.queries
+        }
 
     def slots(self, partitions: Mapping[str, int], state_partitions: int) -> dict[str, int]:
         """Return the tasks that each query holds for as long as it runs."""
         held = {
-            name: sum(partitions[topic] for topic in self.reads(name))
-            + (state_partitions if getattr(operator, "kind", "") == "aggregate" else 0)
-            for name, operator in self.app.operators.items()
+            query: sum(partitions[topic] for topic in self.query_reads(query))
+            for query in self.queries
         }
+        for name, operator in self.natives.items():
+            held[name] += state_partitions if operator.kind == "aggregate" else 0
         for query, name in self.misfits.items():
             held[query] = sum(partitions[topic] for topic in self.reads(name))
         for sink in self.app.sinks.values():

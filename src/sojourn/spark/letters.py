@@ -1,12 +1,12 @@
 """Dead letters: a record as it came, and as headers what happened to it.
 
 They have the id `RECORD.OPERATOR.dead`, which no output has. What Kafka would refuse is cut:
-the position tells where the whole record is.
+the position, of a record that came from Kafka, tells where the whole record is.
 """
 
 from dataclasses import dataclass
 
-from sojourn.host.messages import Answer, Record
+from sojourn.host.relay_messages import DeadLetter
 from sojourn.host.sizes import message_bytes
 from sojourn.host.tracing import child_identity
 from sojourn.spark.headers import (
@@ -17,7 +17,6 @@ from sojourn.spark.headers import (
     ROOT,
     WRITTEN,
     Header,
-    Lineage,
 )
 
 __all__ = [
@@ -56,35 +55,30 @@ class Letter:
     headers: list[Header]
 
 
-def dead_letter(
-    lineage: Lineage,
-    record: Record,
-    answer: Answer,
-    *,
-    operator: str,
-    now_s: float,
-    most_bytes: int,
-) -> Letter:
-    """Return the letter of a record that *operator* could not do, of at most *most_bytes*."""
+def dead_letter(letter: DeadLetter, *, now_s: float, most_bytes: int) -> Letter:
+    """Return a letter as Kafka takes it, of at most *most_bytes*."""
+    record, operator = letter.record, letter.operator
     told = [
-        (ID, child_identity(lineage.identity, operator, "dead", root=lineage.root).encode()),
-        (ROOT, lineage.root.encode()),
-        (BIRTH, repr(lineage.birth_s).encode()),
+        (ID, child_identity(record.name, operator, "dead", root=record.root).encode()),
+        (ROOT, record.root.encode()),
+        (BIRTH, repr(record.birth_s).encode()),
         (WRITTEN, repr(now_s).encode()),
-        (RECORD, lineage.identity.encode()),
+        (RECORD, record.name.encode()),
         (OPERATOR, operator.encode()),
         (STREAM, record.stream.encode()),
-        (POSITION, (lineage.place or lineage.identity).encode()),
-        (TRIES, str(max(1, answer.tries)).encode()),
-        (ERROR, _beginning(answer.dead, MOST_ERROR_BYTES)),
+        (TRIES, str(max(1, letter.tries)).encode()),
+        (ERROR, _beginning(letter.error, MOST_ERROR_BYTES)),
     ]
-    if answer.traceback:
-        told.append((TRACEBACK, _end(answer.traceback, MOST_TRACEBACK_BYTES)))
-    blobs = [(BLOB + name, content) for name, content in lineage.blobs.items()]
-    headers = [*lineage.others, *blobs, *told]
-    if message_bytes(lineage.key, record.payload, headers) <= most_bytes:
-        return Letter(lineage.key, record.payload or None, headers)
-    key = lineage.key if len(lineage.key or b"") <= _MOST_CUT_BYTES else None
+    if not letter.inner:
+        told.append((POSITION, record.place.encode()))
+    if letter.traceback:
+        told.append((TRACEBACK, _end(letter.traceback, MOST_TRACEBACK_BYTES)))
+    blobs = [(BLOB + name, content) for name, content in record.blobs.items()]
+    headers = [*record.others, *blobs, *told]
+    if message_bytes(record.message_key, record.payload, headers) <= most_bytes:
+        return Letter(record.message_key, record.payload or None, headers)
+    short = len(record.message_key or b"") <= _MOST_CUT_BYTES
+    key = record.message_key if short else None
     told.append((CUT, str(record.size_bytes).encode()))
     room = max(0, most_bytes - message_bytes(key, b"", told))
     return Letter(key, record.payload[: min(_MOST_CUT_BYTES, room)], told)

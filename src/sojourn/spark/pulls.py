@@ -3,7 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sojourn.host.counting import HostState, HostTally, ProcessorCounts
+from sojourn.host.counting import (
+    BIN_S,
+    OperatorState,
+    OperatorTally,
+    PartState,
+    PartTally,
+    ProcessorCounts,
+)
 from sojourn.host.tracing import Trace
 from sojourn.measure.clocks import ProducerClocks
 from sojourn.measure.report import (
@@ -21,8 +28,6 @@ from sojourn.spark.layout import Layout
 
 __all__ = ["Pulls"]
 
-# Bins in which arrivals are counted: as often as brokers are asked.
-_BIN_S = 0.2
 # Records come from their topic in less; offsets and hosts are not asked at the same moment.
 _ON_ITS_WAY_S = 0.2
 # For so long after a start hosts import and Java compiles, on the cores that records need.
@@ -34,9 +39,9 @@ class Pulls:
     """What was counted of an application, between one look and the next.
 
     *since_s* is the machine's steady clock at the last look, *positions* are the offsets that
-    come next, by operator, topic and partition, and *outputs* where Spark's own begin to write.
-    *untaken* records lay in an operator's topics at the last look, and it had so many *feeds*
-    at most.
+    come next, by query, topic and partition, and *outputs* where Spark's own begin to write.
+    *states* are those of operators, *parts* of parts. *untaken* records lay in an operator's
+    topics at the last look.
     """
 
     layout: Layout
@@ -44,9 +49,10 @@ class Pulls:
     positions: dict[str, dict[str, dict[int, int]]]
     outputs: dict[str, dict[str, dict[int, int]]]
     since_s: float
-    states: dict[str, HostState] = field(default_factory=dict)
+    states: dict[str, OperatorState] = field(default_factory=dict)
+    parts: dict[str, PartState] = field(default_factory=dict)
+    relays: dict[str, int] = field(default_factory=dict)
     untaken: dict[str, int] = field(default_factory=dict)
-    feeds: dict[str, int] = field(default_factory=dict)
     cpu_usage: CpuUsage = field(default_factory=CpuUsage)
     clocks: ProducerClocks = field(default_factory=ProducerClocks)
     trees: Trees = field(init=False)
@@ -58,7 +64,7 @@ class Pulls:
 
     def taken(
         self,
-        tallies: Mapping[str, Sequence[HostTally]],
+        tallies: Mapping[str, Sequence[PartTally]],
         ends: Mapping[str, Mapping[int, int]],
         *,
         wanted: Mapping[str, int],
@@ -71,11 +77,17 @@ class Pulls:
         *ends* are the offsets that come next, as they are now. An interval of which the most
         lies within the first seconds after the start is one of warming up.
         """
-        bins = max(1, round((until_s - self.since_s) / _BIN_S))
+        bins = max(1, round((until_s - self.since_s) / BIN_S))
         bin_s = (clock_s[1] - clock_s[0]) / bins
-        done = self.follow((name, tally) for name, some in tallies.items() for tally in some)
-        batches = {name: state.batches for name, state in self.states.items()}
+        done = self.follow(tally for some in tallies.values() for tally in some)
+        batches = {name: state.batch for name, state in self.parts.items()}
         before = dict(self.untaken)
+        told: dict[str, list[OperatorTally]] = {}
+        for part, some in tallies.items():
+            self.located(part, some)
+            for tally in some:
+                for name, each in tally.operators.items():
+                    told.setdefault(name, []).append(each)
         operators = tuple(
             self._operator(
                 OperatorReport(
@@ -83,11 +95,11 @@ class Pulls:
                     wanted=wanted[name],
                     running=running.get(name, wanted[name]),
                     processors=(),
-                    arrivals=tuple(self._arrivals(self.layout.reads(name), until_s, bins)),
+                    arrivals=self._all_arrivals(name, told.get(name, ()), until_s, bins),
                     bin_s=bin_s,
                     backlog=0,
                 ),
-                tallies.get(name, ()),
+                told.get(name, ()),
                 ends,
                 until_s,
             )
@@ -112,14 +124,14 @@ class Pulls:
     def _operator(
         self,
         report: OperatorReport,
-        tallies: Sequence[HostTally],
+        tallies: Sequence[OperatorTally],
         ends: Mapping[str, Mapping[int, int]],
         until_s: float,
     ) -> OperatorReport:
         """Return *report*, which has what arrived, with what was done with it."""
         name = report.name
-        backlog = self._backlog(name, tallies, ends)
-        state, behind_s = self.states.get(name, HostState()), self._behind_s(name)
+        backlog = self._backlog(name, ends)
+        state, behind_s = self.states.get(name, OperatorState()), self._behind_s(name)
         transfers = sum(tally.transfers[0] for tally in tallies)
         transfer_s = sum(tally.transfers[1] for tally in tallies)
         return replace(
@@ -136,19 +148,28 @@ class Pulls:
         )
 
     def _begun_since(self, batches: Mapping[str, int]) -> int:
-        """Return how many batches feeds have begun since, or ended without the next one yet.
-
-        A host that was started anew counts anew, and the first of its batches ended none.
-        """
+        """Return how many batches parts have begun since, or ended without the next one yet."""
         ended = 0
-        for name, state in self.states.items():
-            self.feeds[name] = max(state.feeds, self.feeds.get(name, 0))
-            between = self.feeds[name] - state.feeds
-            ended += max(0, state.batches - batches.get(name, state.batches)) or between
+        for name, state in self.parts.items():
+            self.relays[name] = max(state.relays, self.relays.get(name, 0))
+            between = self.relays[name] - state.relays
+            ended += max(0, state.batch - batches.get(name, state.batch)) or between
         return ended
 
     def _arrivals(self, topics: Iterable[str], until_s: float, bins: int) -> list[int]:
         return self.offsets.arrivals(list(topics), self.since_s, until_s, bins)
+
+    def _all_arrivals(
+        self, name: str, tallies: Sequence[OperatorTally], until_s: float, bins: int
+    ) -> tuple[int, ...]:
+        """Return what came to an operator in each bin: from Kafka, and from inside its part."""
+        total = self._arrivals(self.layout.reads(name), until_s, bins)
+        width_s = (until_s - self.since_s) / bins
+        for tally in tallies:
+            for number, came in tally.arrivals.items():
+                at = int(((number + 0.5) * BIN_S - self.since_s) / width_s)
+                total[min(max(at, 0), bins - 1)] += came
+        return tuple(total)
 
     def _from_outside(self, name: str, until_s: float) -> tuple[ProcessorReport, ...]:
         """Return what Spark's own operator did, by what it wrote."""
@@ -159,33 +180,47 @@ class Pulls:
             ),
         )
 
-    def _backlog(
-        self, name: str, tallies: Sequence[HostTally], ends: Mapping[str, Mapping[int, int]]
-    ) -> int:
-        """Return the records of an operator's topics that no processor has taken."""
-        begun, topics = self.positions[name], self.layout.reads(name)
+    def _backlog(self, name: str, ends: Mapping[str, Mapping[int, int]]) -> int:
+        """Return the records that wait for an operator, or will.
+
+        What lies before its part counts as often as a root comes to the operator: where the
+        queue stands does not tell who is slow.
+        """
         if name not in self.layout.functions:
+            begun, topics = self.positions[name], self.layout.reads(name)
             # one record makes one: as much as it has not written it has not done
             written = _beyond(ends, self.outputs[name], self.layout.writes(name).values())
             return max(0, _beyond(ends, begun, topics) - written)
-        self.located(name, tallies)
+        part = self.layout.part_of[name]
+        begun, visits = self.positions[part.name], self._visits(part.name)
+        read = self.layout.reads(name)
+        self.untaken[name] = _beyond(ends, begun, read)
+        ahead = sum(
+            visits.get(topic, {}).get(name, 1.0 if topic in read else 0.0)
+            * _beyond(ends, begun, [topic])
+            for topic in self.layout.query_reads(part.name)
+        )
         waiting = self.states[name].waiting if name in self.states else 0
-        self.untaken[name] = _beyond(ends, begun, topics)
-        return self.untaken[name] + waiting
+        return round(ahead) + waiting
 
-    def located(self, name: str, tallies: Iterable[HostTally]) -> None:
-        """Note how far a host is."""
-        named = {stream: topic for topic, stream in self.layout.reads(name).items()}
+    def _visits(self, part: str) -> Mapping[str, Mapping[str, float]]:
+        return self.parts[part].visits if part in self.parts else {}
+
+    def located(self, part: str, tallies: Iterable[PartTally]) -> None:
+        """Note how a part is, and how far."""
         for tally in tallies:
-            self.states[name] = tally.state
-            for stream, parts in tally.positions.items():
-                self.positions[name].setdefault(named[stream], {}).update(parts)
+            self.parts[part] = tally.state
+            for name, each in tally.operators.items():
+                self.states[name] = each.state
+            for topic, offsets in tally.state.positions.items():
+                self.positions[part].setdefault(topic, {}).update(offsets)
 
-    def follow(self, tallies: Iterable[tuple[str, HostTally]]) -> list[Completed]:
+    def follow(self, tallies: Iterable[PartTally]) -> list[Completed]:
         """Return the roots that are complete with what hosts tell of their records."""
         return [
             complete
-            for name, tally in tallies
+            for part in tallies
+            for name, tally in part.operators.items()
             for trace in tally.traces
             for birth_s, sojourn_s in (self._counted(trace),)
             if (
@@ -266,7 +301,7 @@ def _beyond(
     )
 
 
-def _processors(tallies: Sequence[HostTally]) -> tuple[ProcessorReport, ...]:
+def _processors(tallies: Sequence[OperatorTally]) -> tuple[ProcessorReport, ...]:
     merged: dict[str, ProcessorReport] = {}
     for tally in tallies:
         for counts in tally.processors:
@@ -290,7 +325,7 @@ def _report(counts: ProcessorCounts) -> ProcessorReport:
     )
 
 
-def _bytes(tallies: Iterable[HostTally]) -> dict[str, int]:
+def _bytes(tallies: Iterable[OperatorTally]) -> dict[str, int]:
     total: dict[str, int] = {}
     for tally in tallies:
         for stream, number in tally.bytes.items():

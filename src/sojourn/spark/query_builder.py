@@ -14,10 +14,10 @@ from sojourn.errors import BadInput
 from sojourn.spark.checkpoints import Checkpoints, Positions
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.deduplicate import Deduplication, start_deduplication
-from sojourn.spark.feed import Feed, start_feed
 from sojourn.spark.layout import Layout
 from sojourn.spark.native import NativeQuery, start_misfits, start_native
 from sojourn.spark.offsets import Offsets
+from sojourn.spark.part_query import PartQuery, start_part
 from sojourn.spark.settings import SparkSettings
 
 __all__ = ["STATE_PARTITIONS", "QueryBuilder", "StartQuery", "records_per_transfer"]
@@ -58,7 +58,7 @@ class QueryBuilder:
         begun, ends = offsets.partitions(self.settings.starting), offsets.partitions()
         sources = {app.topic(name) for name in app.sources}
         starting = {topic: (begun if topic in sources else ends)[topic] for topic in ends}
-        reads = {name: tuple(self.layout.reads(name)) for name in app.operators}
+        reads = {name: tuple(self.layout.query_reads(name)) for name in self.layout.queries}
         reads |= {_query(sink): (app.topic(sink.stream.name),) for sink in self._deduplicated}
         for query, topics in reads.items():
             begins = {topic: starting[topic] for topic in topics}
@@ -69,20 +69,26 @@ class QueryBuilder:
             self.state.begin(query, at, anew=not goes_on)
 
     def positions(self, offsets: Offsets) -> dict[str, dict[str, dict[int, int]]]:
-        """Return the offsets at which each operator goes on, or begins."""
+        """Return the offsets at which each query goes on, or begins."""
         earliest = offsets.partitions("earliest")
         return {
             name: self.state.positions(
-                name, {topic: earliest[topic] for topic in self.layout.reads(name)}
+                name, {topic: earliest[topic] for topic in self.layout.query_reads(name)}
             )
-            for name in self.layout.app.operators
+            for name in self.layout.queries
         }
 
-    def operator(self, name: str, starting: Positions, per_s: float) -> StartQuery:
-        """Return what starts the query of an operator that gets about *per_s* records."""
+    def query(self, name: str, starting: Positions, per_s: float) -> StartQuery:
+        """Return what starts the query of a part, or of Spark's own operator.
+
+        It gets about *per_s* records.
+        """
         layout, settings = self.layout, self.settings
-        if name in layout.functions:
-            feed = Feed(
+        if name in layout.parts:
+            told = [
+                layout.functions[o].records_per_transfer for o in layout.parts[name].operators
+            ]
+            part = PartQuery(
                 route=layout.route(
                     name,
                     trace_per_s=settings.trace_per_s,
@@ -94,11 +100,10 @@ class QueryBuilder:
                 checkpoint=self.state.checkpoint(name),
                 starting=_as_spark(starting),
                 batch_s=settings.batch_s,
-                records_per_transfer=layout.functions[name].records_per_transfer
+                records_per_transfer=min(filter(None, told), default=0)
                 or records_per_transfer(per_s),
-                carry_over=self.state.carry_over(name) if settings.carry_over else None,
             )
-            return partial(start_feed, self.session, feed)
+            return partial(start_part, self.session, part)
         return partial(start_native, self.session, self._native(name, name, starting))
 
     def misfits(self, starting: Mapping[str, Positions]) -> dict[str, StartQuery]:

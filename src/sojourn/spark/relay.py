@@ -1,15 +1,15 @@
-"""What runs in a Spark task: records to the host, and what it answers back to Spark.
+"""What runs in a Spark task: records to the host of a part, and what leaves it to Spark.
 
 One thread reads what Spark brings and passes on what the host gives credit for, while the
-other yields results as they come, in any order. The relay ends only when every record that
-it passed on is answered, or kept for the next batch, and only then Spark commits this one:
-nothing is lost.
+other yields results as they come. The relay ends when the host says so: then all that was
+passed on is done and has left, or is in a cut on disk; only then Spark commits the batch.
+A relay belongs to one life of the host, and fails with it: the batch is run again.
 """
 
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -17,26 +17,18 @@ import msgspec
 import pyarrow as pa
 
 from sojourn.errors import EngineError
-from sojourn.host.messages import (
-    Answer,
-    Answers,
-    Credit,
-    End,
+from sojourn.host.messages import Frames, framed
+from sojourn.host.relay_messages import (
+    AllRead,
     Failed,
     Finished,
-    Frames,
-    FromFeed,
-    Hello,
-    Leave,
-    PassedBy,
-    Record,
-    Records,
-    Stay,
-    ToFeed,
-    framed,
+    FromRelay,
+    Grant,
+    RelayHello,
+    Results,
+    ToRelay,
 )
-from sojourn.spark.carry_over import CarryOver, PassedRecord
-from sojourn.spark.headers import Lineage
+from sojourn.host.relay_messages import Rows as RowsMessage
 from sojourn.spark.rows import SCHEMA, Route, Rows
 
 __all__ = ["relay"]
@@ -44,35 +36,27 @@ __all__ = ["relay"]
 _CHUNK = 1 << 16
 _PATIENCE_S = 20.0
 _LOOK_S = 0.02
-# At the end of a batch: what takes no time is done by then.
-_LINGERS_S = 0.05
-_decode = msgspec.msgpack.Decoder(ToFeed).decode
+_decode = msgspec.msgpack.Decoder(ToRelay).decode
 
 Batches = Iterable[pa.RecordBatch]
 
 
 def relay(
-    path: str, route: Route, carry_over: CarryOver | None = None
+    path: str, route: Route, batch_s: float
 ) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """Return what `mapInArrow` runs: the relay to the host at *path*.
 
-    Without *carry_over*, a batch ends when all of it is done.
+    When a batch has lasted *batch_s*, all that Spark has read of it is passed on at once.
     """
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
-        hello = _hello()
-        if carry_over is None:
-            yield from _Relay(path, route, hello, stays=True).results(batches)
-            return
-        before = carry_over.load(hello)
-        passing = _Relay(path, route, hello, before)
-        yield from passing.results(batches)
-        carry_over.save(hello, passing.open)
+        with _connected(path, route.part) as host:
+            yield from _Relay(host, route, batch_s).results(batches)
 
     return run
 
 
-def _connected(path: str, operator: str) -> socket.socket:
+def _connected(path: str, part: str) -> socket.socket:
     """Return the connection to a host, which may have to be started again first."""
     until_s = time.monotonic() + _PATIENCE_S
     while True:
@@ -83,7 +67,7 @@ def _connected(path: str, operator: str) -> socket.socket:
             host.close()
             if time.monotonic() > until_s:
                 raise EngineError(
-                    f"{operator}: no connection to its host within {_PATIENCE_S:g} s"
+                    f"{part}: no connection to its host within {_PATIENCE_S:g} s"
                 ) from error
             time.sleep(_LOOK_S)
         else:
@@ -91,154 +75,77 @@ def _connected(path: str, operator: str) -> socket.socket:
 
 
 class _Relay:
-    """One batch of one partition, on its way through a host.
+    """One task of one batch, on its way through a host."""
 
-    It begins with what the batch *before* left. When the host dies, what it has not answered
-    goes to the one that is started in its place: if the task failed instead, Spark would repeat
-    all of the batch. At the end of the batch it leaves what is in service, unless it *stays*.
-    """
-
-    def __init__(
-        self,
-        path: str,
-        route: Route,
-        hello: Hello,
-        before: Iterable[PassedRecord] = (),
-        *,
-        stays: bool = False,
-    ) -> None:
-        self._path, self._route, self._hello = path, route, hello
-        self._rows = Rows(route)
-        self._number = 0
-        self._open: dict[int, PassedRecord] = {}
-        for lineage, record in before:
-            self._pass(lineage, record)
-        self._host: socket.socket | None = None
+    def __init__(self, host: socket.socket, route: Route, batch_s: float) -> None:
+        self._host, self._part, self._rows = host, route.part, Rows(route)
+        self._ends_s = time.monotonic() + batch_s
         self._credit, self._changed = 0, threading.Condition()
-        self._all_read, self._finished, self._stays = False, False, stays
+        self._ended = False
         self._failure: BaseException | None = None
 
-    @property
-    def open(self) -> list[PassedRecord]:
-        """What is not answered."""
-        return list(self._open.values())
-
     def results(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Yield what the host answers, until everything is answered, or it is left."""
-        threading.Thread(target=self._feed, args=(batches,), daemon=True).start()
+        """Yield what leaves, until the host lets this task end."""
+        _send(self._host, _hello())
+        threading.Thread(target=self._pass_on, args=(batches,), daemon=True).start()
         try:
-            while not self._finished:
-                with _connected(self._path, self._route.operator) as host:
-                    self._begin(host)
-                    yield from self._answered(host)
+            yield from self._left()
         finally:
             with self._changed:
-                self._finished = True  # for the other thread too, however it ends
+                self._ended = True  # for the other thread too, however it ends
                 self._changed.notify()
 
-    def _answered(self, host: socket.socket) -> Iterator[pa.RecordBatch]:
-        """Yield what one host answers, until it is finished or gone."""
-        for message in _messages(host):
+    def _left(self) -> Iterator[pa.RecordBatch]:
+        for message in _messages(self._host):
             match message:
-                case Credit(number):
+                case Grant(number):
                     with self._changed:
                         self._credit += number
                         self._changed.notify()
-                case Answers(answers):
-                    if (batch := self._batch(answers)) is not None:
-                        yield batch
-                case Failed(number, reason):
-                    lineage, _ = self._open[number]
-                    raise EngineError(f"{self._route.operator}: {lineage.identity}: {reason}")
-                case Stay():
-                    self._stays = True
+                case Results():
+                    yield pa.RecordBatch.from_pylist(self._rows.left(message), SCHEMA)
+                case Failed(reason):
+                    raise EngineError(f"{self._part}: {reason}")
                 case Finished():
-                    self._finished = True
                     return
+        if self._failure is not None:
+            raise self._failure
+        raise EngineError(f"{self._part}: its host is gone")
 
-    def _begin(self, host: socket.socket) -> None:
-        """Tell a host what is not answered yet."""
-        with self._changed:
-            if self._failure is not None:
-                raise self._failure
-            records = [record for _, record in self._open.values()]
-            goes_on = self._host is not None or bool(records)
-            brings = len(records) if goes_on else None
-            self._host, self._credit = host, 0
-            _send(host, msgspec.structs.replace(self._hello, brings=brings))
-            _send(host, Records(records))
-            if self._all_read:
-                _send(host, End())
-
-    def _feed(self, batches: Batches) -> None:
+    def _pass_on(self, batches: Batches) -> None:
         """Pass records on, as many as there is credit for."""
         try:
             for batch in batches:
                 # empty ones are the markers that let a record through at once
                 rows = [row for row in batch.column(0).to_pylist() if row is not None]
-                while rows and not self._finished:
+                while rows:
                     rows = rows[self._passed_on(rows) :]
-                if self._finished:  # the task has failed, and Spark brings all of it again
-                    return
+                    if self._ended:  # the task has failed, and Spark brings all of it again
+                        return
         except BaseException as error:  # noqa: BLE001 - the other thread raises it
-            with self._changed:
-                self._failure = error
-                if self._host is not None:
-                    with suppress(OSError):  # it is gone already
-                        self._host.shutdown(socket.SHUT_RDWR)
+            self._failure = error
+            with suppress(OSError):  # it is gone already
+                self._host.shutdown(socket.SHUT_RDWR)
         else:
-            self._end()
+            _send(self._host, AllRead())
 
-    def _end(self) -> None:
-        """Say that there is no more, and leave what is still in service after a moment."""
-        with self._changed:
-            self._all_read = True
-            if self._host is not None:
-                _send(self._host, End())
-        while not self._finished:
-            time.sleep(_LINGERS_S)
-            with self._changed:
-                if self._host is not None and not self._stays:
-                    _send(self._host, Leave())
+    def _passed_on(self, rows: list[dict[str, Any]]) -> int:
+        """Return how many were passed on, once it is one or more, or nobody waits for it.
 
-    def _passed_on(self, rows: Sequence[dict[str, Any]]) -> int:
-        """Return how many records were sent, once it is one or more, or nobody waits for it."""
+        At the end of a batch all are: Spark commits what its reader has returned.
+        """
         with self._changed:
-            self._changed.wait_for(lambda: self._credit > 0 or self._finished)
-            some = 0 if self._finished else min(self._credit, len(rows))
-            others, records = [], []
-            for row in rows[:some]:
-                if self._rows.is_for_another(row):
-                    others.append(row)
-                else:
-                    records.append(self._pass(*self._rows.record(row)))
-            # in one step with the records: whoever connects anew sends all that is open
-            self._credit -= len(records)
-            host = self._host
-        if host is not None:
-            _send(host, Records(records))
-            for row in others:
-                stream = self._route.reads[row["topic"]]
-                _send(host, PassedBy(stream, row["partition"], row["offset"]))
+            left_s = max(0.0, self._ends_s - time.monotonic())
+            self._changed.wait_for(lambda: self._credit > 0 or self._ended, timeout=left_s)
+            if self._ended:
+                return 0
+            some = min(self._credit, len(rows)) or len(rows)
+            self._credit = max(0, self._credit - some)
+        _send(self._host, RowsMessage([self._rows.came(row) for row in rows[:some]]))
         return some
 
-    def _pass(self, lineage: Lineage, record: Record) -> Record:
-        """Return a record with a number of ours, by which it is answered."""
-        self._number += 1
-        numbered = msgspec.structs.replace(record, number=self._number)
-        self._open[self._number] = lineage, numbered
-        return numbered
 
-    def _batch(self, answers: list[Answer]) -> pa.RecordBatch | None:
-        rows = [
-            row
-            for answer in answers
-            for row in self._rows.results(self._open.pop(answer.number), answer)
-        ]
-        return pa.RecordBatch.from_pylist(rows, SCHEMA) if rows else None
-
-
-def _messages(host: socket.socket) -> Iterator[ToFeed]:
+def _messages(host: socket.socket) -> Iterator[ToRelay]:
     """Yield what a host says, until it is gone."""
     frames = Frames()
     with suppress(ConnectionError):  # killed, before it had read all of what was sent
@@ -246,19 +153,19 @@ def _messages(host: socket.socket) -> Iterator[ToFeed]:
             yield from map(_decode, frames.fed(some))
 
 
-def _send(host: socket.socket, message: FromFeed) -> None:
+def _send(host: socket.socket, message: FromRelay) -> None:
     """Say something to a host; of one that is gone, the thread that reads takes note."""
     with suppress(OSError):
         host.sendall(framed(message))
 
 
-def _hello() -> Hello:
-    """Return which batch of which partition this task has, as Spark tells it."""
+def _hello() -> RelayHello:
+    """Return which batch of which run this task is of, as Spark tells it."""
     from pyspark import TaskContext  # noqa: PLC0415 - only a Spark task has one
 
     task = TaskContext.get()
     if task is None:
-        return Hello("", 0, 0)
-    query = task.getLocalProperty("sql.streaming.queryId") or ""
+        return RelayHello("", 0, 0)
+    run = task.getLocalProperty("spark.jobGroup.id") or ""
     batch = int(task.getLocalProperty("streaming.sql.batchId") or 0)
-    return Hello(query, task.partitionId(), batch)
+    return RelayHello(run, batch, task.stageId())

@@ -1,29 +1,37 @@
-"""Kafka's rows as the records of a host, and what a host answers as rows for Kafka."""
+"""Kafka's rows as records of a part, and what leaves a part as rows for Kafka."""
 
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
-from zlib import crc32
 
 import pyarrow as pa
 
 from sojourn.app.codec import codec_of
 from sojourn.app.stream import Stream
-from sojourn.host.messages import Answer, Record
+from sojourn.host.cut import Root
+from sojourn.host.messages import Record
+from sojourn.host.relay_messages import Results, Row
 from sojourn.host.sizes import MOST_BYTES, message_bytes
-from sojourn.spark.carry_over import PassedRecord
+from sojourn.host.tracing import child_identity
 from sojourn.spark.headers import (
+    BIRTH,
+    BLOB,
+    FOR,
+    ID,
+    INPUT,
     LATEST_S,
     MOST_TRACED,
+    ROOT,
+    TRACE,
+    WRITTEN,
     Header,
     Lineage,
-    child_headers,
-    is_for_another,
-    is_retry,
+    addressee,
     lineage_of,
+    marked,
 )
-from sojourn.spark.letters import dead_letter
+from sojourn.spark.letters import STREAM, dead_letter
 from sojourn.spark.sampling import Sampling
 
 __all__ = ["OUTPUT", "SCHEMA", "Route", "Rows"]
@@ -42,140 +50,157 @@ SCHEMA = pa.schema(
 )
 """The same, for Arrow."""
 
-# Numbers that are as long as any in the headers of a child.
+# Numbers that are as long as any in the headers of a child, and the longest place of a root.
 _MOST_OUTPUTS, _LONGEST = 10**9, 1 / 3e300
+_LONGEST_INPUT = 330
 
-Row = dict[str, Any]
+SparkRow = dict[str, Any]
 """The columns of a message, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Where an operator's records come from and go to.
+    """Where the records of a part come from and go to.
 
-    *reads* are streams by the name of the topic, *writes* topics by that of the stream.
-    *keyed* are the streams that are read by key, by topic, and *everyone* the topics whose
-    records all processors get. About *trace_per_s* roots in a second are followed. No
-    message is larger than *most_bytes*. Ids of roots carry *marks*, by topic.
+    *reads* are streams by the name of the topic, *writes* topics by that of the stream. What
+    *operators* of the part read by key is *keyed*: the operator with the stream, by its name.
+    Records that were never in a topic are put back in through *retries*. About *trace_per_s*
+    roots in a second are followed. No message is larger than *most_bytes*. Ids of roots carry
+    *marks*, by topic.
     """
 
-    operator: str
+    part: str
+    operators: tuple[str, ...]
     reads: Mapping[str, str]
     writes: Mapping[str, str]
     dead_letters: str
+    retries: str = ""
     trace_per_s: float = 100.0
-    keyed: Mapping[str, Stream] = field(default_factory=dict)
-    everyone: frozenset[str] = frozenset()
+    keyed: Mapping[str, tuple[tuple[str, Stream], ...]] = field(default_factory=dict)
     most_bytes: int = MOST_BYTES
     marks: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def topics(self) -> list[str]:
+        """All that is read."""
+        return [*self.reads, *([self.retries] if self.retries else [])]
+
 
 class Rows:
-    """Makes records of what Kafka brings for an operator, and rows of what becomes of them."""
+    """Makes records of what Kafka brings for a part, and rows of what comes of them."""
 
     def __init__(self, route: Route) -> None:
         self._route = route
-        self._keys = {t: (codec_of(s), s.key) for t, s in route.keyed.items()}
+        self._keys = {
+            name: [(reader, codec_of(stream), stream.key) for reader, stream in keyed]
+            for name, keyed in route.keyed.items()
+        }
+        self._addressees = {
+            addressee(route.dead_letters, name).encode(): name for name in route.operators
+        }
         self._sampling = Sampling(route.trace_per_s)
-        self._room_bytes = route.most_bytes - _beside_bytes(route.operator)
+        self._room_bytes = route.most_bytes - _beside_bytes(max(route.operators, key=len))
 
-    def is_for_another(self, row: Row) -> bool:
-        """Tell whether a row is not for this operator, but put back in for another."""
-        return is_for_another(row["headers"], self._route.dead_letters, self._route.operator)
+    def came(self, row: SparkRow) -> Row:
+        """Return a row as the host takes it.
 
-    def record(self, row: Row) -> PassedRecord:
-        """Return the record of a row, without a number, and where it comes from.
-
-        It raises at nothing: a stranger may have written the row.
+        It raises at nothing: a stranger may have written it.
         """
+        topic, headers = row["topic"], row["headers"] or ()
         lineage = lineage_of(
-            [(header["key"], header["value"]) for header in row["headers"] or ()],
-            topic=row["topic"],
+            [(header["key"], header["value"]) for header in headers],
+            topic=topic,
             partition=row["partition"],
             offset=row["offset"],
             timestamp_s=_moment_s(row["timestamp_us"]),
             key=row["key"],
-            mark=self._route.marks.get(row["topic"], ""),
+            mark=self._route.marks.get(topic, ""),
         )
-        if lineage.traced is None:
-            lineage = replace(lineage, traced=self._sampling.weight(time.monotonic()))
-        payload = row["value"] or b""
-        record = Record(
-            0,
-            _identity(lineage, payload, retried=is_retry(row["headers"])),
-            payload,
-            stream=self._route.reads[row["topic"]],
-            blobs=lineage.blobs,
-            key=self._key(row["topic"], payload),
-            written_s=lineage.written_s,
-            everyone=row["topic"] in self._route.everyone,
-            root=lineage.root,
-            birth_s=lineage.birth_s,
-            traced=lineage.traced or 0,
-            partition=row["partition"],
-            offset=row["offset"],
-            room=self._room(lineage),
-            name=lineage.identity,
-            place=lineage.place,
+        traced = lineage.traced
+        if traced is None:
+            traced = self._sampling.weight(time.monotonic())
+        payload, stream = row["value"] or b"", self._stream(topic, headers)
+        told_for = [header["value"] for header in headers if header["key"] == FOR]
+        return Row(
+            (topic, row["partition"]),
+            row["offset"],
+            Record(
+                lineage.identity,
+                payload,
+                stream,
+                lineage.blobs,
+                written_s=lineage.written_s,
+                root=lineage.root,
+                birth_s=lineage.birth_s,
+                traced=traced,
+                room=self._room(lineage),
+                place=lineage.place,
+                message_key=lineage.key,
+                others=lineage.others,
+            ),
+            {
+                reader: codec.key(payload, columns)
+                for reader, codec, columns in self._keys.get(stream, ())
+            },
+            self._addressees.get(told_for[-1] or b"", "") if told_for else None,
         )
-        return lineage, record
 
-    def _key(self, topic: str, payload: bytes) -> str | None:
-        """Return what decides on the processor; None where any will do.
-
-        A record that cannot be read fits no processor better than another.
-        """
-        if topic not in self._keys:
-            return None
-        codec, columns = self._keys[topic]
-        return codec.key(payload, columns)
+    def _stream(self, topic: str, headers: Iterable[SparkRow]) -> str:
+        """Return the stream of a row: that of its topic, or what is put back in tells it."""
+        if topic != self._route.retries:
+            return self._route.reads[topic]
+        told = [header["value"] for header in headers if header["key"] == STREAM]
+        return bytes(told[-1] or b"").decode(errors="replace") if told else ""
 
     def _room(self, lineage: Lineage) -> int:
         """Return how many bytes a child may have, beside the key and headers that it gets."""
         ids = len(lineage.identity.encode()) + len(lineage.root.encode())
         return max(1, self._room_bytes - ids - len(lineage.key or b""))
 
-    def results(self, passed: PassedRecord, answer: Answer) -> Iterator[Row]:
-        """Yield the rows of what became of a record."""
-        lineage, record = passed
-        now_s, operator = time.time(), self._route.operator
-        for place, output in enumerate(answer.outputs):
-            headers = child_headers(lineage, operator, place, now_s, output.blobs)
-            yield _row(self._route.writes[output.stream], lineage.key, output.payload, headers)
-        if answer.dead:
-            letter = dead_letter(
-                lineage,
-                record,
-                answer,
-                operator=operator,
-                now_s=now_s,
-                most_bytes=self._route.most_bytes,
+    def left(self, results: Results) -> list[SparkRow]:
+        """Return the rows of what leaves."""
+        rows = [
+            _row(
+                self._route.writes[record.stream],
+                record.message_key,
+                record.payload,
+                _headers(record, self._input(root, floor)),
             )
-            yield _row(self._route.dead_letters, letter.key, letter.value, letter.headers)
+            for record, root, floor in results.records
+        ]
+        for letter, root, floor in results.letters:
+            made = dead_letter(letter, now_s=time.time(), most_bytes=self._route.most_bytes)
+            headers = [*made.headers, self._input(root, floor)]
+            rows.append(_row(self._route.dead_letters, made.key, made.value, headers))
+        return rows
+
+    def _input(self, root: Root, floor: int) -> Header:
+        """Return what says where a result entered, and below which offset all is done."""
+        (topic, partition), offset = root
+        place = f"{marked(topic, self._route.marks.get(topic, ''))}/{partition}/{offset}"
+        return INPUT, f"{place} {floor}".encode()
 
 
-def _identity(lineage: Lineage, payload: bytes, *, retried: bool) -> str:
-    """Return what is the same of a record that comes again, and of no other.
-
-    An operator that repeats a batch writes the records of an inner stream again, at other
-    offsets. Strangers may give different records the same id. What was put back in is tried
-    again, whatever became of it before.
-    """
-    if retried or lineage.identity == lineage.root:
-        return lineage.place
-    checksum = crc32(payload)
-    for name, blob in lineage.blobs.items():
-        checksum = crc32(blob, crc32(name.encode(), checksum))
-    return f"{lineage.identity} {checksum:08x}"
+def _headers(record: Record, entered: Header) -> list[Header]:
+    """Return the headers of a record that leaves."""
+    return [
+        (ID, record.name.encode()),
+        (ROOT, record.root.encode()),
+        (BIRTH, repr(record.birth_s).encode()),
+        (WRITTEN, repr(record.written_s).encode()),
+        (TRACE, str(record.traced).encode()),
+        entered,
+        *((BLOB + name, value) for name, value in record.blobs.items()),
+    ]
 
 
 def _beside_bytes(operator: str) -> int:
     """Return what a message has at most beside payload, key and the ids of its parents."""
-    nobody = Lineage(
-        identity="", root="", birth_s=_LONGEST, written_s=0.0, blobs={}, traced=MOST_TRACED
+    name = child_identity("", operator, _MOST_OUTPUTS, root="")
+    nobody = Record(
+        name, b"", birth_s=_LONGEST, written_s=_LONGEST, traced=MOST_TRACED, root=""
     )
-    headers = child_headers(nobody, operator, _MOST_OUTPUTS, _LONGEST, {})
-    return message_bytes(None, b"", headers)
+    return message_bytes(None, b"", _headers(nobody, (INPUT, b"x" * _LONGEST_INPUT)))
 
 
 def _moment_s(timestamp_us: int | None) -> float:
@@ -185,8 +210,6 @@ def _moment_s(timestamp_us: int | None) -> float:
     return timestamp_us / 1e6
 
 
-def _row(
-    topic: str, key: bytes | None, value: bytes | None, headers: list[Header]
-) -> dict[str, object]:
+def _row(topic: str, key: bytes | None, value: bytes | None, headers: list[Header]) -> SparkRow:
     named = [{"key": name, "value": content} for name, content in headers]
     return {"topic": topic, "key": key, "value": value, "headers": named}

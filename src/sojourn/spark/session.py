@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from sojourn.errors import EngineError
 from sojourn.spark.jars import Jars
 
-__all__ = ["end_session", "new_session", "remove_with_java"]
+__all__ = ["end_session", "new_session", "remove_with_java", "tasks_of"]
 
 _GRACE_S = 20.0
 
@@ -49,9 +49,9 @@ def new_session(
 ) -> SparkSession:
     """Return a session on this machine with *slots* tasks at once.
 
-    Every feed holds a slot for as long as it runs. What Java and its Python workers print
-    goes to the file *log*, if there is one; then Java *inherits* these open files. Raise
-    `EngineError` if this process has a session.
+    Every task of a query holds a slot for as long as it runs. What Java and its Python
+    workers print goes to the file *log*, if there is one; then Java *inherits* these open
+    files. Raise `EngineError` if this process has a session.
     """
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - nothing else tells
         raise EngineError("this process already has a Spark session; stop it first")
@@ -93,6 +93,12 @@ def remove_with_java(session: SparkSession, folder: Path) -> None:
     jvm.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(
         jvm.java.io.File(str(folder))
     )
+
+
+def tasks_of(session: SparkSession, stage: int) -> int | None:
+    """Return how many tasks a stage has; None of one that Spark has not heard of yet."""
+    told = session.sparkContext.statusTracker().getStageInfo(stage)
+    return None if told is None else int(told.numTasks)
 
 
 def end_session(session: SparkSession) -> None:

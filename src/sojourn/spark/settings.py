@@ -28,8 +28,6 @@ class SparkSettings:
     - *starting*: where sources begin that were never read: earliest, latest, or a time in
       seconds since 1970
     - *batch_s*: the length of a batch, after which Spark commits its offsets
-    - *carry_over*: whether records in service at the end of a batch are finished in the next
-      one; if not, the next batch begins when they are done
     - *partitions*: of topics that are created; existing topics may have any number
     - *patience_s*: how long to wait while no broker answers before the application stops
     - *broker_port*: the port of the own broker; None chooses a free one
@@ -46,7 +44,6 @@ class SparkSettings:
     state: Path | None = None
     starting: str | float = "earliest"
     batch_s: float = 60.0
-    carry_over: bool = True
     partitions: int = 1
     patience_s: float = 900.0
     broker_port: int | None = None

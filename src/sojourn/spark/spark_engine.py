@@ -19,7 +19,7 @@ from sojourn.app.application import App
 from sojourn.engine import Cost, Health, KafkaAccess, Progress, check_plan
 from sojourn.errors import ApplicationStopped, BrokerAway, EngineError
 from sojourn.host.controller import Controller
-from sojourn.host.counting import HostTally
+from sojourn.host.counting import PartTally
 from sojourn.host.server import HostSettings
 from sojourn.last_allocation import keep_allocation
 from sojourn.measure.report import Pull
@@ -40,7 +40,7 @@ from sojourn.spark.pulls import Pulls
 from sojourn.spark.query_builder import STATE_PARTITIONS, QueryBuilder, StartQuery
 from sojourn.spark.root_marks import root_marks, state_epoch
 from sojourn.spark.samples import load_sources
-from sojourn.spark.session import end_session, new_session, remove_with_java
+from sojourn.spark.session import end_session, new_session, remove_with_java, tasks_of
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.state_lock import StateLock
 from sojourn.spark.supervisor import QuerySupervisor
@@ -167,7 +167,7 @@ class SparkEngine:
                 self._controller.tallies(),
                 ends,
                 wanted=self._plan.allocation,
-                running={name: self._controller.running(name) for name in self._hosts},
+                running=self._running_processors(),
                 clock_s=(self._looked_s, until_s),
                 until_s=time.monotonic(),
             )
@@ -181,7 +181,7 @@ class SparkEngine:
         check_plan(plan, topology, self.nodes)
         with self._lock:
             changed = self._plan.changes(plan)
-            fixed = [name for name in changed if name not in self._hosts]
+            fixed = [name for name in changed if name not in self._layout.functions]
             if fixed:
                 raise EngineError(
                     f"{fixed[0]} runs inside Spark, and its processors are fixed; leave it"
@@ -249,15 +249,14 @@ class SparkEngine:
     def health(self) -> Health:
         """Return what went wrong so far."""
         states = {} if self._stack is None else dict(self._pulls.states)
+        parts = {} if self._stack is None else dict(self._pulls.parts)
         inner, own = self._layout.inner_topics, self._own
         return Health(
             restarts={} if self._stack is None else self._restarts(),
-            replayed=sum(state.replayed for state in states.values()),
+            replayed=sum(state.repeated for state in parts.values()),
             retried=sum(state.retried for state in states.values()),
             dead_letters=sum(state.dead for state in states.values()),
-            running={}
-            if self._stack is None
-            else {name: self._controller.running(name) for name in self._hosts},
+            running={} if self._stack is None else self._running_processors(),
             trees_open=0 if self._stack is None else len(self._pulls.trees),
             trees_forgotten=0 if self._stack is None else self._pulls.trees.forgotten,
             unkept=self._unkept,
@@ -277,6 +276,9 @@ class SparkEngine:
         """Return the process that is the host of an operator."""
         self._running()
         return self._controller.pid(operator)
+
+    def _running_processors(self) -> dict[str, int]:
+        return {name: self._controller.running(name) for name in self._layout.functions}
 
     # -- inside ---------------------------------------------------------------------------
 
@@ -321,13 +323,15 @@ class SparkEngine:
             hosts=folder,
             marks=root_marks(self._cluster.client(), layout.topics, epoch),
         )
-        for name, host in self._hosts.items():
-            self._controller.await_running(name, host.processors, patience_s=_PATIENCE_S)
+        for name in layout.functions:
+            processors = self._plan.allocation[name]
+            self._controller.await_running(name, processors, patience_s=_PATIENCE_S)
+        self._controller.tasks = partial(tasks_of, builder.session)
         builder.begin(offsets, goes_on=goes_on)
         starting = builder.positions(offsets)
         rates = layout.expected_rates(topology, offsets, looked_s)
         starts = {
-            name: partial(self._begin, builder.operator(name, starting[name], rates[name]))
+            name: partial(self._begin, builder.query(name, starting[name], rates[name]))
             for name in starting
         }
         self._supervisor = QuerySupervisor(
@@ -342,7 +346,7 @@ class SparkEngine:
         stack.callback(self._supervisor.stop)
         self._state.keep(layout.app, cluster)
         self._supervisor.start()
-        early = self._await_feeds(held)
+        early = self._await_relays(held)
         began_s = time.monotonic()
         offsets.start()
         stack.callback(offsets.stop)
@@ -378,11 +382,13 @@ class SparkEngine:
         self._controller = stack.enter_context(
             Controller(folder / "hosts", logs=self._state.logs)
         )
+        allocation = self._plan.allocation
         self._hosts = {
-            name: self._layout.host(name, folder, self._plan.allocation[name])
-            for name in self._layout.functions
+            part: self._layout.host(part, folder, self._state, allocation)
+            for part in self._layout.parts
         }
-        self._progress(f"starting {len(self._hosts)} hosts and Spark")
+        several = "" if len(self._hosts) == 1 else "s"
+        self._progress(f"starting {len(self._hosts)} host{several} and Spark")
         for host in self._hosts.values():
             self._controller.launch(host)
 
@@ -414,26 +420,26 @@ class SparkEngine:
             end_in_time(self._spark)
         return start()
 
-    def _await_feeds(self, held: Mapping[str, int]) -> list[tuple[str, HostTally]]:
-        """Return what was reported until every host had all its feeds.
+    def _await_relays(self, held: Mapping[str, int]) -> list[PartTally]:
+        """Return what was reported until every host had all its relays.
 
         That is one for each task that its query *held*.
         """
         self._progress("waiting for Spark to read from Kafka")
-        early: list[tuple[str, HostTally]] = []
+        early: list[PartTally] = []
         left, until_s = set(self._hosts), time.monotonic() + _PATIENCE_S
         while left:
             self._check()
             if time.monotonic() > until_s:
                 raise EngineError(
-                    f"{', '.join(sorted(left))}: no feed connected within {_PATIENCE_S:g} s; "
-                    f"see {self._state.logs / 'spark.log'}"
+                    f"{', '.join(sorted(left))}: Spark did not read from Kafka within "
+                    f"{_PATIENCE_S:g} s; see {self._state.logs / 'spark.log'}"
                 )
             self._controller.ask()
             time.sleep(5 * _LOOK_S)
             for name, tallies in self._controller.tallies().items():
-                early += [(name, tally) for tally in tallies]
-                if tallies[-1].state.feeds >= held[name]:
+                early += tallies
+                if tallies[-1].state.relays >= held[name]:
                     left.discard(name)
         return early
 
@@ -491,8 +497,13 @@ class SparkEngine:
         else:
             self._unkept = ""
 
-    def _wanted(self, name: str) -> HostSettings:
-        return replace(self._hosts[name], processors=self._plan.allocation[name])
+    def _wanted(self, part: str) -> HostSettings:
+        settings, allocation = self._hosts[part], self._plan.allocation
+        operators = {
+            name: replace(operator, processors=allocation[name])
+            for name, operator in settings.operators.items()
+        }
+        return replace(settings, operators=operators)
 
     def _failed(self, reason: str) -> None:
         self._failure = reason

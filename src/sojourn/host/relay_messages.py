@@ -1,0 +1,93 @@
+"""What relays, which run in Spark's tasks, and the host of a part say to each other."""
+
+import msgspec
+
+from sojourn.host.cut import Partition, Root
+from sojourn.host.messages import Record
+
+__all__ = [
+    "AllRead",
+    "DeadLetter",
+    "Failed",
+    "Finished",
+    "FromRelay",
+    "Grant",
+    "RelayHello",
+    "Results",
+    "Row",
+    "Rows",
+    "ToRelay",
+]
+
+
+class RelayHello(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A relay begins, in a batch of one run of the query, as a task of a *stage* of Spark."""
+
+    run: str
+    batch: int
+    stage: int
+
+
+class Row(msgspec.Struct, array_like=True, frozen=True):
+    """A record as Spark has read it, and the keys by which operators read it.
+
+    It is for *only* one operator if it was put back in for that; for none if that is of
+    another part or application.
+    """
+
+    partition: Partition
+    offset: int
+    record: Record
+    keys: dict[str, str | None] = {}
+    only: str | None = None
+
+
+class Rows(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """What Spark has read, no more than there is credit for."""
+
+    rows: list[Row]
+
+
+class AllRead(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """Spark reads no more in this batch."""
+
+
+class Grant(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The relay may hand over so many rows more."""
+
+    number: int
+
+
+class DeadLetter(msgspec.Struct, array_like=True, frozen=True):
+    """A record that *operator* could not do, and why; *inner* if it never was in Kafka."""
+
+    operator: str
+    record: Record
+    error: str
+    traceback: str
+    tries: int
+    inner: bool = False
+
+
+class Results(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """Records and dead letters that leave: each with the root that it came of, and its floor.
+
+    All roots of that partition below the floor have left for good.
+    """
+
+    records: list[tuple[Record, Root, int]] = []
+    letters: list[tuple[DeadLetter, Root, int]] = []
+
+
+class Finished(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The relay may end: the cut of its batch is on disk."""
+
+
+class Failed(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The relay has to fail: its batch or attempt is over, or a record stops it all."""
+
+    reason: str
+
+
+FromRelay = RelayHello | Rows | AllRead
+ToRelay = Grant | Results | Finished | Failed
