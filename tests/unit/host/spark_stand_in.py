@@ -22,7 +22,8 @@ from sojourn.host.ledger import (
 )
 from sojourn.host.messages import OutputRecord, Record, Result
 from sojourn.host.operator_desk import OperatorDesk
-from sojourn.host.part_desk import AtOperator, DeadLetter, GrantRelay, PartDesk, PartGraph
+from sojourn.host.part_desk import AtOperator, GrantRelay, PartDesk, PartGraph
+from sojourn.host.relay_messages import DeadLetter, Row
 
 PARTITIONS = [("lines", 0), ("lines", 1), ("prices", 0)]
 GRAPH = PartGraph(
@@ -124,9 +125,10 @@ class Host:
         self.disk, self.ledger = disk, CountingLedger(disk)
         on_error = OnError(retries=1, then="dead_letter")
         desks = {name: OperatorDesk(on_error=on_error) for name in OPERATORS}
-        self.part = PartDesk(GRAPH, desks, self.ledger, most=8)
+        self.part = PartDesk(GRAPH, desks, self.ledger, most=8, clock=lambda: self.now_s)
         self.relays, self.saving, self.on_disk = {}, deque(), deque()
         self.starting, self.busy, self.now_s = [], {}, 0.0
+        self.asking = deque()
         for name in OPERATORS:
             self.do(self.part.scaled(name, 2, 0.0))
 
@@ -164,13 +166,21 @@ class Host:
         match message:
             case ("hello", arrival):
                 self.relays[relay.number] = relay
-                stream = arrival.partition[0]
-                self.do(self.part.relay_came(relay.number, arrival, stream, self.now_s))
+                self.do(self.part.relay_came(relay.number, arrival, self.now_s))
+                if self.ledger.knows(relay.number):
+                    self.asking.append(arrival)
             case ("row", offset, name):
-                row = Record(0, name, b"", relay.partition[0], root=name, name=name)
-                self.do(self.part.rows_came(relay.number, [(offset, row)], self.now_s))
+                record = Record(name, b"", relay.partition[0], root=name)
+                row = Row(relay.partition, offset, record)
+                self.do(self.part.rows_came(relay.number, [row], self.now_s))
             case ("end",):
                 self.do(self.part.relay_ended(relay.number))
+
+    def told_tasks(self, _number):
+        """Let the host hear how many tasks a batch has."""
+        arrival = self.asking.popleft()
+        known = arrival.attempt, arrival.batch, len(PARTITIONS)
+        self.do(self.part.relays_are(*known))
 
     def ready(self, number):
         """Let a processor be ready."""
@@ -209,9 +219,9 @@ class Relay:
 
     numbers = count(1)
 
-    def __init__(self, arrival, position):
+    def __init__(self, arrival, partition, position):
         self.number, self.host, self.position = next(self.numbers), None, position
-        self.partition, self.state = arrival.partition, "reads"
+        self.partition, self.state = partition, "reads"
         self.outbox, self.inbox = deque([("hello", arrival)]), deque()
         self.handed, self.unwritten, self.credit = [], deque(), 0
 
@@ -244,12 +254,9 @@ class World:
         self.batch = self.disk.committed + 1
         # it may run a batch again to where it once ended, or to anywhere else
         self.fixed_ends = self.disk.ends.get(self.batch) if number % 2 else None
-        arrival = {"attempt": self.attempt, "batch": self.batch, "relays": len(PARTITIONS)}
+        arrival = Arrival(attempt=self.attempt, batch=self.batch)
         self.relays = [
-            Relay(
-                Arrival(**arrival, partition=partition),
-                self.disk.ends[self.disk.committed][partition],
-            )
+            Relay(arrival, partition, self.disk.ends[self.disk.committed][partition])
             for partition in PARTITIONS
         ]
 
@@ -368,6 +375,10 @@ class World:
         if self.host is not None:
             self.host.kill_processor(number)
 
+    def drain(self, _number=0):
+        if self.host is not None:
+            self.host.do(self.host.part.drain())
+
     def rescale(self, number):
         if self.host is not None:
             self.host.rescale(number)
@@ -411,6 +422,7 @@ class World:
         else:
             able += [(self.host.ready, n) for n in range(len(self.host.starting))]
             able += [(self.host.work, n) for n in range(len(self.host.busy))]
+            able += [(self.host.told_tasks, 0)] * bool(self.host.asking)
             able += [(self.save, 0)] * bool(self.host.saving)
             able += [(self.saved, 0)] * bool(self.host.on_disk)
         able += [(self.save_late, 0)] * bool(self.late)

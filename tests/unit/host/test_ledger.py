@@ -15,8 +15,10 @@ from unit.host.spark_stand_in import Disk
 LINES = ("lines", 0)
 
 
-def arrival(batch, attempt=1, relays=1):
-    return Arrival(attempt=attempt, batch=batch, partition=LINES, relays=relays)
+def came(ledger, relay, batch, attempt=1, relays=1):
+    """Let a relay come to a batch that is known to have so many."""
+    done = ledger.relay_came(relay, Arrival(attempt=attempt, batch=batch))
+    return [*done, *ledger.relays_are(attempt, batch, relays)]
 
 
 def kinds(instructions):
@@ -29,88 +31,131 @@ def cut_of(ledger, relay, store):
     return save.cut
 
 
+def takes(ledger, relay, offset):
+    return ledger.takes(relay, Root(LINES, offset))
+
+
 def entered(ledger, relay, offset):
-    return ledger.entered(OpenRecord(ledger.takes(relay, offset), "split", f"line {offset}"))
+    assert takes(ledger, relay, offset)
+    return ledger.entered(OpenRecord(Root(LINES, offset), "split", f"line {offset}"))
 
 
 def test_a_batch_ends_when_its_cut_is_on_disk_and_waits_for_no_record():
     store = Disk()
     ledger = Ledger(store)
-    assert kinds(ledger.relay_came(1, arrival(0))) == [Restore]
+    assert kinds(came(ledger, 1, 0)) == [Restore]
     entered(ledger, 1, 7)
     cut = cut_of(ledger, 1, store)
     assert (cut.taken, [record.record for record in cut.open]) == ({LINES: 8}, ["line 7"])
     assert ledger.saved(CutId(5, 5)) == []
     assert ledger.saved(cut.id) == [FinishRelay(1)]
     ledger.relay_left(1)
-    assert ledger.relay_came(2, arrival(1)) == []
+    assert came(ledger, 2, 1) == []
     assert len(ledger.open) == 1
 
 
 def test_a_cut_waits_for_all_relays():
     ledger = Ledger(Disk())
-    ledger.relay_came(1, arrival(0, relays=2))
+    came(ledger, 1, 0, relays=2)
     assert ledger.relay_ended(1) == []
-    ledger.relay_came(2, arrival(0, relays=2))
+    came(ledger, 2, 0, relays=2)
     ledger.relay_left(1)
     assert ledger.relay_ended(2) == []
-    ledger.relay_came(3, arrival(0, relays=2))
+    came(ledger, 3, 0, relays=2)
     assert kinds(ledger.relay_ended(3)) == [SaveCut]
+
+
+def test_a_cut_waits_until_it_is_known_how_many_relays_there_are():
+    ledger = Ledger(Disk())
+    ledger.relay_came(1, Arrival(attempt=1, batch=0))
+    assert ledger.missing == ""
+    assert ledger.relay_ended(1) == []
+    assert ledger.missing == "the number of tasks of the batch is not known"
+    assert ledger.relays_are(1, 1, 1) == ledger.relays_are(2, 0, 1) == []  # of another
+    assert ledger.relays_are(1, 0, 2) == []
+    assert ledger.missing == "1 of 2 tasks of the batch have begun"
+    ledger.relay_came(2, Arrival(attempt=1, batch=0))
+    assert ledger.missing == ""
+    assert kinds(ledger.relay_ended(2)) == [SaveCut]
+
+
+def test_results_leave_through_the_relay_of_their_root_or_any():
+    ledger = Ledger(Disk())
+    came(ledger, 1, 0, relays=2)
+    came(ledger, 2, 0, relays=2)
+    place = entered(ledger, 2, 0)
+    here, there = Leaving(Root(LINES, 0), "word"), Leaving(Root(("lines", 1), 4), "word")
+    handed = ledger.done(place, [], [here, there])[1]
+    assert [over.relay for over in handed] == [2, 1]
+
+
+def test_drained_a_cut_waits_for_all_that_is_open():
+    store, result = Disk(), Leaving(Root(LINES, 0), "word")
+    ledger = Ledger(store)
+    came(ledger, 1, 0)
+    place = entered(ledger, 1, 0)
+    ledger.drain()
+    assert ledger.relay_ended(1) == []
+    _, (handed, save) = ledger.done(place, [], [result])
+    assert (handed, save.cut.open) == (HandOver(1, result, 0), ())
+    assert ledger.drained is None
+    assert ledger.saved(save.cut.id) == [FinishRelay(1)]
+    assert ledger.drained == 0
 
 
 def test_results_after_a_cut_wait_for_the_next_batch():
     store, result = Disk(), Leaving(Root(LINES, 0), "word")
     ledger = Ledger(store)
-    ledger.relay_came(1, arrival(0))
+    came(ledger, 1, 0)
     place = entered(ledger, 1, 0)
     cut = cut_of(ledger, 1, store)
     assert ledger.done(place, [], [result]) == ([], [])
     ledger.saved(cut.id)
     ledger.relay_left(1)
-    assert ledger.relay_came(2, arrival(1)) == [HandOver(2, result, 0)]
+    assert came(ledger, 2, 1) == [HandOver(2, result, 0)]
 
 
 def test_a_batch_that_runs_again_takes_nothing_twice_and_gives_all_results_again():
     store, result = Disk(), Leaving(Root(LINES, 0), "word")
     ledger = Ledger(store)
-    ledger.relay_came(1, arrival(0))
+    came(ledger, 1, 0)
     place = entered(ledger, 1, 0)
     assert ledger.done(place, [], [result])[1] == [HandOver(1, result, 0)]
-    again = ledger.relay_came(2, arrival(0, attempt=2))
+    again = came(ledger, 2, 0, attempt=2)
     assert kinds(again) == [RefuseRelay, HandOver]
-    assert ledger.takes(2, 0) is None
-    assert ledger.takes(1, 1) is None  # of a relay that is refused nothing is taken
-    assert ledger.takes(2, 1) == Root(LINES, 1)
+    assert not takes(ledger, 2, 0)
+    assert not takes(ledger, 1, 1)  # of a relay that is refused nothing is taken
+    assert takes(ledger, 2, 1)
 
 
 def test_what_is_committed_is_not_given_again():
     store, result = Disk(), Leaving(Root(LINES, 0), "word")
     ledger = Ledger(store)
-    ledger.relay_came(1, arrival(0))
+    came(ledger, 1, 0)
     ledger.done(entered(ledger, 1, 0), [], [result])
     ledger.saved(cut_of(ledger, 1, store).id)
-    assert ledger.relay_came(2, arrival(1, attempt=2)) == [RefuseRelay(1, "its batch is over")]
+    assert came(ledger, 2, 1, attempt=2) == [RefuseRelay(1, "its batch is over")]
 
 
 def test_late_relays_of_attempts_and_batches_that_are_over_change_nothing():
     store = Disk()
     ledger = Ledger(store)
-    ledger.relay_came(1, arrival(0, attempt=2))
+    came(ledger, 1, 0, attempt=2)
     ledger.saved(cut_of(ledger, 1, store).id)
-    ledger.relay_came(2, arrival(1, attempt=2))
-    for late in (arrival(1, attempt=1), arrival(0, attempt=3)):
-        assert kinds(ledger.relay_came(3, late)) == [RefuseRelay]
-    assert ledger.takes(2, 0) == Root(LINES, 0)
+    came(ledger, 2, 1, attempt=2)
+    for late in ((1, 1), (0, 3)):
+        assert kinds(came(ledger, 3, *late)) == [RefuseRelay]
+    assert takes(ledger, 2, 0)
 
 
 def test_memory_that_does_not_come_of_the_committed_cut_is_replaced():
     store = Disk()
     ledger = Ledger(store)
-    ledger.relay_came(1, arrival(0))
+    came(ledger, 1, 0)
     entered(ledger, 1, 0)
     elsewhere = OpenRecord(Root(LINES, 3), "split", "line 3")
     store.cuts[CutId(0, 2)] = Cut(id=CutId(0, 2), taken={LINES: 5}, open=(elsewhere,))
-    (_, restored) = ledger.relay_came(2, arrival(1, attempt=3))
+    (_, restored) = came(ledger, 2, 1, attempt=3)
     assert restored == Restore(store.cuts[CutId(0, 2)])
     assert list(ledger.open.values()) == [elsewhere]
-    assert ledger.takes(2, 4) is None
+    assert not takes(ledger, 2, 4)

@@ -8,12 +8,12 @@ from sojourn.host.messages import OutputRecord, Record, Result
 from sojourn.host.operator_desk import OperatorDesk
 from sojourn.host.part_desk import (
     AtOperator,
-    DeadLetter,
     GrantRelay,
     PartDesk,
     PartGraph,
     StopPart,
 )
+from sojourn.host.relay_messages import DeadLetter, Row
 from unit.host.spark_stand_in import Disk
 
 LINES = ("lines-topic", 0)
@@ -34,13 +34,12 @@ def part(store=None, then="stop", **settings):
 
 
 def came(made, relay, batch=0, attempt=1):
-    arrival = Arrival(attempt=attempt, batch=batch, partition=LINES, relays=1)
-    return made.relay_came(relay, arrival, "lines", 0.0)
+    return made.relay_came(relay, Arrival(attempt=attempt, batch=batch), 0.0)
 
 
 def line(number):
     name = f"lines/0/{number}"
-    return number, Record(0, name, b"{}", "lines", root=name, name=name)
+    return Row(LINES, number, Record(name, b"{}", "lines", root=name))
 
 
 def of(kind, instructions):
@@ -94,8 +93,11 @@ def test_a_record_that_fails_is_a_dead_letter_that_leaves_or_stops_the_part():
 def test_no_more_is_taken_than_there_is_room_for():
     made = part(most=4)
     (grant,) = of(GrantRelay, came(made, 7))
-    assert grant.number == 3  # a processor, and two records ahead of it
-    assert of(GrantRelay, made.rows_came(7, [line(0), line(1)], 0.0)) == []
+    assert grant.number == 1  # what it will bring is not known
+    # each line is read twice: there is room for one more, though more could be in hand
+    (grant,) = of(GrantRelay, made.rows_came(7, [line(0)], 0.0))
+    assert grant.number == 1
+    assert of(GrantRelay, made.rows_came(7, [line(1)], 0.0)) == []
     assert made.inside == 4
     made.processor_done("log", 1, [Result([])], 1.0)
     assert of(GrantRelay, made.processor_done("split", 1, [Result([])], 1.0)) == [
@@ -108,7 +110,7 @@ def test_a_restored_part_forgets_what_processors_are_at():
     made = part(store)
     came(made, 7)
     made.rows_came(7, [line(0)], 0.0)
-    _, kept = line(5)
+    kept = line(5).record
     cut = Cut(id=CutId(0, 2), taken={LINES: 6}, open=(OpenRecord(Root(LINES, 5), "log", kept),))
     store.cuts[cut.id] = cut
     instructions = came(made, 8, batch=1, attempt=3)
@@ -123,3 +125,54 @@ def test_a_restored_part_forgets_what_processors_are_at():
     made.rows_came(7, [line(9)], 2.0)  # of a relay that was refused
     made.rows_came(8, [line(5)], 2.0)  # taken before the cut
     assert made.inside == 0
+
+
+def test_a_record_may_be_for_one_operator_only_or_for_none():
+    made = part()
+    came(made, 7)
+    only = [Row(LINES, n, line(n).record, only=name) for n, name in enumerate(["log", ""])]
+    assert given(made.rows_came(7, only, 0.0)) == {"log": ["lines/0/0"]}
+    assert made.inside == 1
+    made.rows_came(7, [line(1)], 0.0)  # it was taken, though by nobody
+    assert made.inside == 1
+
+
+def test_each_reader_has_a_key_of_its_own_and_order_within_it():
+    made = part()
+    came(made, 7)
+    for name in ("split", "log"):
+        (started,) = of(StartProcessor, made.scaled(name, 2, 0.0))
+        made.processor_ready(name, started.processor, 0.0)
+    rows = [
+        Row(LINES, n, line(n).record, {"split": "same", "log": f"other {n}"}) for n in range(2)
+    ]
+    gives = [
+        (i.operator, i.instruction.records[0].name, i.instruction.records[0].key)
+        for i in made.rows_came(7, rows, 0.0)
+        if isinstance(i, AtOperator)
+    ]
+    assert sorted(gives) == [
+        ("log", "lines/0/0", "other 0"),
+        ("log", "lines/0/1", "other 1"),
+        ("split", "lines/0/0", "same"),
+    ]
+
+
+def test_what_was_inside_has_keys_by_the_processor_and_letters_say_so():
+    graph = PartGraph(
+        readers={"lines": ("split",), "words": ("count",)}, inner=frozenset(["words"])
+    )
+    on_error = OnError(then="dead_letter")
+    desks = {name: OperatorDesk(on_error=on_error) for name in ("split", "count")}
+    made = PartDesk(graph, desks, Ledger(Disk()))
+    for name in desks:
+        made.scaled(name, 1, 0.0)
+        made.processor_ready(name, 1, 0.0)
+    came(made, 7)
+    made.rows_came(7, [line(0)], 0.0)
+    sent = OutputRecord("words", b"w", keys={"count": "w"})
+    (give,) = of(Give, made.processor_done("split", 1, [Result([sent])], 1.0))
+    assert (give.records[0].key, give.at_once) == ("w", True)
+    (handed,) = of(HandOver, made.processor_done("count", 1, [Result([], "ValueError")], 2.0))
+    assert (handed.leaving.result.operator, handed.leaving.result.inner) == ("count", True)
+    assert made.visits.per_root("lines-topic") == {"split": 1.0, "count": 1.0}

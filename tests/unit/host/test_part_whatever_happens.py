@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from unit.host.spark_stand_in import PARTITIONS, World, called, expected
 
 EVENTS = [
-    *["produce", "start", "rescale", "time_passes"],
+    *["produce", "start", "rescale", "time_passes", "drain"],
     *["kill_processor", "kill_worker", "kill_host", "swap_host", "kill_driver"],
 ]
 _histories = st.lists(
