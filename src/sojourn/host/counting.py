@@ -76,9 +76,10 @@ class OperatorTally(msgspec.Struct, array_like=True, frozen=True):
 class PartState(msgspec.Struct, array_like=True, frozen=True):
     """How a part is at the moment; what is *repeated* counts from the host's start.
 
-    *batch* is Spark's, of which there are so many *relays*; *drained* the one in whose cut
-    nothing was open. *positions* are the offsets that come next, by topic and partition, and
-    *visits* the records of a root that come to each operator, by the topic of the root.
+    *batch* is Spark's, of which there are so many *relays*; *clean* the last one that ended, if
+    nothing was open then, or has come since. *positions* are the offsets that come next, by
+    topic and partition, and *visits* the records of a root that come to each operator, by the
+    topic of the root.
     """
 
     batch: int = -1
@@ -86,7 +87,7 @@ class PartState(msgspec.Struct, array_like=True, frozen=True):
     relays: int = 0
     open: int = 0
     repeated: int = 0
-    drained: int | None = None
+    clean: int | None = None
     positions: dict[str, dict[int, int]] = {}
     visits: dict[str, dict[str, float]] = {}
 

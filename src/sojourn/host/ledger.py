@@ -98,8 +98,8 @@ class CutStore(Protocol):
 class Ledger:
     """Roots taken, records open and results that leave, between the batches of Spark.
 
-    So many were *repeated*: Spark brought them again. Once it has *drained*, that is the batch
-    in whose cut nothing was open.
+    So many were *repeated*: Spark brought them again. If nothing is open, and nothing was when
+    the last cut was made or has come since, that is *clean*: the batch of that cut.
     """
 
     def __init__(self, store: CutStore) -> None:
@@ -120,7 +120,7 @@ class Ledger:
         self._handed_over: list[Leaving] = []
         self._floors: dict[Partition, int] = {}
         self.repeated = 0
-        self.drained: int | None = None
+        self.clean: int | None = None
 
     @property
     def taken(self) -> dict[Partition, int]:
@@ -209,6 +209,7 @@ class Ledger:
             self.entered(record)
         self._leaving.clear()
         self._memory = {cut.id: floors(cut)}
+        self.clean = None if cut.open else cut.id.batch
 
     def takes(self, relay: int, root: Root) -> bool:
         """Return whether a root is to be taken: it was not before."""
@@ -219,6 +220,7 @@ class Ledger:
             self.repeated += 1
             return False
         self._taken[root.partition] = root.offset + 1
+        self.clean = None
         return True
 
     def relay_ended(self, relay: int) -> list[CutInstruction]:
@@ -250,6 +252,7 @@ class Ledger:
             taken=dict(self._taken),
             open=tuple(self._open.values()),
         )
+        self.clean = None if self._open else self._batch
         return [SaveCut(self._cutting)]
 
     def saved(self, cut: CutId) -> list[CutInstruction]:
@@ -257,8 +260,6 @@ class Ledger:
         if self._cutting is None or cut != self._cutting.id:
             return []  # another attempt has begun
         self._memory[cut] = floors(self._cutting)
-        if self._draining and not self._cutting.open:
-            self.drained = cut.batch
         return [FinishRelay(relay) for relay in self._relays]
 
     # -- records --------------------------------------------------------------------------

@@ -258,7 +258,7 @@ class Host:
             relays=ledger.relays,
             open=self._desk.inside,
             repeated=ledger.repeated,
-            drained=ledger.drained,
+            clean=ledger.clean,
             positions=positions,
             visits=self._desk.visits.of_all(),
         )

@@ -111,8 +111,8 @@ class Batches:
     def _drained(self, part: str) -> bool:
         """Tell whether nothing of a part is open, and Spark has committed that."""
         state = self.pulls.parts.get(part)
-        drained = None if state is None else state.drained
-        return drained is not None and self.state.commits(part) > drained
+        clean = None if state is None else state.clean
+        return clean is not None and self.state.commits(part) > clean
 
     def _uncommitted(self, name: str) -> int:
         return self._beyond(name, self.pulls.positions[name])

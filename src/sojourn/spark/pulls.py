@@ -40,8 +40,8 @@ class Pulls:
 
     *since_s* is the machine's steady clock at the last look, *positions* are the offsets that
     come next, by query, topic and partition, and *outputs* where Spark's own begin to write.
-    *states* are those of operators, *parts* of parts. *untaken* records lay in an operator's
-    topics at the last look.
+    *states* are those of operators, *parts* of parts, which had so many *relays* at most, and
+    were in *batches*. *untaken* records lay in an operator's topics at the last look.
     """
 
     layout: Layout
@@ -52,6 +52,7 @@ class Pulls:
     states: dict[str, OperatorState] = field(default_factory=dict)
     parts: dict[str, PartState] = field(default_factory=dict)
     relays: dict[str, int] = field(default_factory=dict)
+    batches: dict[str, int] = field(default_factory=dict)
     untaken: dict[str, int] = field(default_factory=dict)
     cpu_usage: CpuUsage = field(default_factory=CpuUsage)
     clocks: ProducerClocks = field(default_factory=ProducerClocks)
@@ -80,7 +81,7 @@ class Pulls:
         bins = max(1, round((until_s - self.since_s) / BIN_S))
         bin_s = (clock_s[1] - clock_s[0]) / bins
         done = self.follow(tally for some in tallies.values() for tally in some)
-        batches = {name: state.batch for name, state in self.parts.items()}
+        batches = dict(self.batches)
         before = dict(self.untaken)
         told: dict[str, list[OperatorTally]] = {}
         for part, some in tallies.items():
@@ -153,7 +154,8 @@ class Pulls:
         for name, state in self.parts.items():
             self.relays[name] = max(state.relays, self.relays.get(name, 0))
             between = self.relays[name] - state.relays
-            ended += max(0, state.batch - batches.get(name, state.batch)) or between
+            self.batches[name] = max(state.batch, self.batches.get(name, -1))
+            ended += self.batches[name] - batches.get(name, self.batches[name]) or between
         return ended
 
     def _arrivals(self, topics: Iterable[str], until_s: float, bins: int) -> list[int]:

@@ -98,9 +98,8 @@ def test_drained_a_cut_waits_for_all_that_is_open():
     assert ledger.relay_ended(1) == []
     _, (handed, save) = ledger.done(place, [], [result])
     assert (handed, save.cut.open) == (HandOver(1, result, 0), ())
-    assert ledger.drained is None
     assert ledger.saved(save.cut.id) == [FinishRelay(1)]
-    assert ledger.drained == 0
+    assert ledger.clean == 0
 
 
 def test_results_after_a_cut_wait_for_the_next_batch():
@@ -159,3 +158,22 @@ def test_memory_that_does_not_come_of_the_committed_cut_is_replaced():
     assert restored == Restore(store.cuts[CutId(0, 2)])
     assert list(ledger.open.values()) == [elsewhere]
     assert not takes(ledger, 2, 4)
+
+
+def test_what_has_come_since_the_last_cut_is_not_clean():
+    store, result = Disk(), Leaving(Root(LINES, 0), "word")
+    ledger = Ledger(store)
+    assert ledger.clean is None  # nobody knows what is on the disk
+    came(ledger, 1, 0)
+    assert ledger.clean == -1
+    place = entered(ledger, 1, 0)
+    assert ledger.clean is None
+    ledger.saved(cut_of(ledger, 1, store).id)
+    ledger.done(place, [], [result])
+    assert ledger.clean is None  # its result may not have been written
+    came(ledger, 2, 1)
+    ledger.saved(cut_of(ledger, 2, store).id)
+    assert ledger.clean == 1
+    again = Ledger(store)
+    came(again, 3, 2, attempt=2)
+    assert again.clean == 1

@@ -9,6 +9,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.errors import ApplicationStopped, EngineError
+from sojourn.host.counting import PartState
 from sojourn.spark.batches import Batches, patience_s
 from sojourn.spark.checkpoints import Checkpoints
 from sojourn.spark.layout import Layout
@@ -40,6 +41,16 @@ class Hosts:
         return {"split": []}
 
 
+class Parts:
+    """The part of which a test says whether anything in it is open."""
+
+    def __init__(self, run):
+        self._run = run
+
+    def get(self, _name):
+        return PartState(clean=self._run.clean)
+
+
 class Run:
     """Batches of which a test says what is taken, and what is committed."""
 
@@ -49,8 +60,10 @@ class Run:
         self.ends = {"shop.lines": {0: 0}, "shop.split": {0: 0}}
         for query, topic in (("split", "shop.lines"), ("count", "shop.split")):
             self.state.begin(query, {topic: {0: 0}})
+        self.clean = -1
         pulls = SimpleNamespace(
             positions={"split": self.taken},
+            parts=Parts(self),
             located=lambda _name, _tallies: None,
             offsets=SimpleNamespace(partitions=lambda: self.ends),
         )
@@ -94,10 +107,15 @@ def test_what_has_taken_nothing_need_not_be_waited_for(run):
     assert run.said == []
 
 
-def test_what_was_taken_is_waited_for_until_it_is_committed(run):
-    run.taken["shop.lines"][0] = 7
+def test_what_was_taken_is_waited_for_until_it_is_done_and_committed(run):
+    run.taken["shop.lines"][0], run.clean = 7, None
     assert run.batches.uncommitted() == 7
-    run.drain(lambda: run.commit("split", "shop.lines", 7))
+
+    def done():
+        run.clean = 0
+        run.commit("split", "shop.lines", 7)
+
+    run.drain(done)
     assert len(run.said) == 1
     assert run.said[0].startswith("waiting for the batch of split to end (at most ")
     assert run.batches.uncommitted() == 0
@@ -106,19 +124,16 @@ def test_what_was_taken_is_waited_for_until_it_is_committed(run):
 def test_it_is_told_when_the_batch_that_runs_will_have_ended(run):
     """It began when the one before was committed."""
     run.commit("split", "shop.lines", 5, ago_s=40.5)
-    run.taken["shop.lines"][0] = 7
+    run.taken["shop.lines"][0], run.clean = 7, 1
     run.drain(lambda: run.commit("split", "shop.lines", 7, batch=1))
     assert run.said == ["waiting for the batch of split to end (at most 20 s)"] or (
         run.said[0].endswith("within 19 s")  # a machine that is busy
     )
 
 
-def test_what_a_batch_left_to_the_next_is_waited_for(run):
+def test_what_was_open_when_a_batch_ended_is_waited_for(run):
     run.commit("split", "shop.lines", 7, batch=3)
-    run.taken["shop.lines"][0] = 7
-    carried = run.state.carry_over("split")
-    carried.mkdir()
-    (carried / "0-3").write_bytes(b"")
+    run.taken["shop.lines"][0], run.clean = 7, 4
     run.drain(lambda: run.commit("split", "shop.lines", 7, batch=4))
     assert len(run.said) == 1
 
@@ -153,7 +168,7 @@ def test_what_was_taken_of_a_partition_that_is_new_counts_too(run):
 
 def test_where_it_takes_too_long_it_says_what_has_not_ended(run, monkeypatch):
     monkeypatch.setattr("sojourn.spark.batches.patience_s", lambda *_told: -1.0)
-    run.taken["shop.lines"][0] = 7
+    run.taken["shop.lines"][0], run.clean = 7, None
     with pytest.raises(EngineError, match="split: the batch did not end in time; stop"):
         run.drain()
 
@@ -162,7 +177,7 @@ def test_what_has_failed_is_not_waited_for(run):
     def check():
         raise ApplicationStopped("split: seven is odd")
 
-    run.taken["shop.lines"][0] = 7
+    run.taken["shop.lines"][0], run.clean = 7, None
     with pytest.raises(ApplicationStopped, match="seven"):
         run.batches.drain(lambda _line: None, check)
 

@@ -6,7 +6,13 @@ import pytest
 
 import sojourn as sj
 from sojourn.errors import BadInput
-from sojourn.host.counting import HostState, HostTally, ProcessorCounts
+from sojourn.host.counting import (
+    OperatorState,
+    OperatorTally,
+    PartState,
+    PartTally,
+    ProcessorCounts,
+)
 from sojourn.host.tracing import Trace
 from sojourn.measure.report import ProcessorReport, sooner
 from sojourn.spark.append_times import AppendTimes
@@ -70,20 +76,22 @@ def pulls():
     )
 
 
-def tally(**fields):
+def tally(position=125, part=None, **fields):
     told = {
         "since_s": 0.0,
         "at_s": 2.0,
-        "state": HostState(wanted=2, running=2, waiting=3, dead=1),
+        "state": OperatorState(wanted=2, running=2, waiting=3, dead=1),
         "processors": [ProcessorCounts("split-1", 5, 0.5, 0.06, 1.0, 0.3, 0.02, 1 << 20)],
-        "positions": {"lines": {0: 125}},
+        "arrivals": {},
         "bytes": {"lines": 100, "split": 60},
         "transfers": (4, 0.02),
         "traces": [
             Trace("all-lines/0/100", "all-lines/0/100", 0.5, 1.5, 0.9, 3, [("split", "x")])
         ],
     }
-    return HostTally(**(told | fields))
+    positions = {"all-lines": {0: position}}
+    state = PartState(positions=positions, visits={"all-lines": {"split": 1.0}})
+    return PartTally(part or state, {"split": OperatorTally(**(told | fields))})
 
 
 def taken(made, tallies, clock_s=(0.0, 2.0)):
@@ -110,6 +118,45 @@ def test_arrivals_come_from_offsets_and_the_rest_from_hosts():
     assert (processor.served, processor.cpu_s, processor.memory_bytes) == (5, 0.02, 1 << 20)
     assert pull.roots.entered == 30
     assert pull.roots.streams == {"lines": 30}
+
+
+def test_inside_a_part_hosts_count_arrivals_and_what_waits_before_it_counts_for_all():
+    inside = sj.App("shop")
+    lines = inside.source("lines", schema="line string", topic="all-lines")
+
+    @inside.operator(reads=lines, emits="word string")
+    def split(line):
+        yield (line,)
+
+    @inside.operator(reads=split)
+    def store(word):
+        assert word
+
+    offsets = Scripted([(at_s, {**totals, "shop.retries": 0}) for at_s, totals in SAMPLES])
+    begun = {"split": {"all-lines": {0: 95}, "shop.retries": {0: 0}}}
+    made = Pulls(Layout(inside, "shop:inside"), offsets, begun, {}, 0.0)
+    told = tally(
+        part=PartState(
+            positions={"all-lines": {0: 110}},
+            visits={"all-lines": {"split": 1.0, "store": 2.5}},
+        )
+    )
+    stored = OperatorTally(
+        0.0, 2.0, OperatorState(waiting=7), [], {2: 5, 9: 6}, {}, (0, 0.0), []
+    )
+    told.operators["store"] = stored
+    both = {"split": 1, "store": 1}
+    pull = made.taken(
+        {"split": [told]},
+        offsets.look(),
+        wanted=both,
+        running=both,
+        clock_s=(0, 2),
+        until_s=2.0,
+    )
+    first, second = pull.operators
+    assert (sum(first.arrivals), second.arrivals) == (30, (0, 0, 5, 0, 0, 0, 0, 0, 0, 6))
+    assert (first.backlog, second.backlog) == (20 + 3, 50 + 7)
 
 
 def test_sparks_own_operators_are_measured_by_what_they_write():
@@ -142,11 +189,11 @@ def test_a_host_that_did_not_report_leaves_what_was_known():
 def test_who_waited_in_a_topic_does_not_tell_how_long_the_way_is():
     """A processor that was just added is idle, and gets a record that has waited for long."""
     made = pulls()
-    behind = tally(positions={"lines": {0: 100}}, transfers=(4, 12.0))
+    behind = tally(position=100, transfers=(4, 12.0))
     (split, _) = taken(made, {"split": [behind]}).operators
     assert (split.backlog, split.transfers, split.transfer_s) == (33, 0, 0.0)
     # it was worked off since, and some of those that were given at once had waited
-    after = [tally(positions={"lines": {0: 129}})]
+    after = [tally(position=129)]
     (split, _) = taken(made, {"split": after}).operators
     assert (split.backlog, split.transfers) == (4, 0)
     (split, _) = taken(made, {"split": after}).operators
@@ -163,21 +210,21 @@ def test_the_first_seconds_are_those_of_a_start(clock_s, warming):
 
 def test_a_batch_that_began_ended_another():
     made = pulls()
-    begun = [tally(state=HostState(wanted=2, running=2, batches=n)) for n in (1, 1, 3, 1)]
+    begun = [tally(part=PartState(batch=n)) for n in (1, 1, 3, -1, 4)]
     ended = [taken(made, {"split": [each]}).commits for each in begun]
-    assert ended == [0, 0, 2, 0]  # the last host was started anew
+    assert ended == [0, 0, 2, 0, 1]  # the last host was started anew
 
 
 def test_a_batch_that_has_no_next_yet_has_ended_too():
     made = pulls()
     told = [
-        tally(state=HostState(feeds=n, batches=b)) for n, b in ((2, 2), (1, 2), (2, 4), (2, 4))
+        tally(part=PartState(relays=n, batch=b)) for n, b in ((2, 2), (1, 2), (2, 4), (2, 4))
     ]
     assert [taken(made, {"split": [each]}).commits for each in told] == [0, 1, 2, 0]
 
 
 def test_the_hottest_key_and_what_is_missing_are_passed_on():
-    state = HostState(wanted=4, running=2, missing="out of memory")
+    state = OperatorState(wanted=4, running=2, missing="out of memory")
     (split, upper) = taken(pulls(), {"split": [tally(state=state, hottest=0.3)]}).operators
     assert (split.hottest, split.missing) == (0.3, "out of memory")
     assert (upper.hottest, upper.missing) == (0.0, "")
@@ -247,11 +294,11 @@ def traced(offset, behind_s, took_s=0.5):
 def test_births_by_clocks_that_are_off_are_corrected_and_it_is_said(behind_s, said):
     made = looked(pulls())
     first = [traced(n, behind_s) for n in range(100, 130)]
-    taken(made, {"split": [tally(traces=first, positions={"lines": {0: 129}})]})
+    taken(made, {"split": [tally(traces=first, position=129)]})
     later = tally(
         traces=[traced(n, behind_s) for n in range(130, 140)],
         transfers=(4, 4 * (0.005 + max(0.0, behind_s))),
-        positions={"lines": {0: 129}},
+        position=129,
         processors=[
             ProcessorCounts(
                 "split-1", 10, 0.5, 0.03, 10 * (0.02 + max(0, behind_s)), 1e3, 0.0, 0
