@@ -8,8 +8,10 @@ from typing import Any
 
 from sojourn.app.application import App
 from sojourn.app.operator import NativeOperator
+from sojourn.app.parts import Part, parts_of
 from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, BadInput
+from sojourn.host.cut_store import CutFiles
 
 __all__ = ["Checkpoints", "Positions"]
 
@@ -50,8 +52,8 @@ class Checkpoints:
         """Return whether there is anything to go on from.
 
         Raise `BadInput` if it belongs to another form of *app*, or to another cluster.
-        Functions may change from one start to the next; what operators read may not, nor what
-        Spark's own aggregations keep.
+        Functions may change from one start to the next, and operators may be added; what parts
+        read from Kafka may not become less, nor may what Spark's own aggregations keep change.
         """
         now = _form(app, cluster)
         path = self.folder / _APPLICATION
@@ -66,7 +68,20 @@ class Checkpoints:
                     f"the state in {self.folder} does not match: {difference}; undo that "
                     "change, use another state folder (--state), or start without it (--fresh)"
                 )
+            for part in parts_of(app):
+                self._check_open(part)
         return goes_on
+
+    def _check_open(self, part: Part) -> None:
+        """Raise `BadInput` if records are open for operators that are not there any more."""
+        batch, files = self.commits(part.name) - 1, CutFiles(self.cuts(part.name))
+        for record in files.load(files.last(batch)).open if batch >= 0 else ():
+            if record.operator not in part.operators:
+                raise BadInput(
+                    f"{record.record.stream} has records for operator {record.operator}, "
+                    "which the application has no more; start the version that has it once "
+                    "more, and end it in order, or start without this state (--fresh)"
+                )
 
     def keep(self, app: App, cluster: str) -> None:
         """Record the application that this state belongs to.
@@ -141,16 +156,24 @@ def _form(app: App, cluster: str) -> dict[str, Any]:
     return {
         "application": app.name,
         "cluster": cluster,
+        "parts": {
+            part.name: {
+                "reads": sorted(map(app.topic, part.reads)),
+                "operators": sorted(part.operators),
+            }
+            for part in parts_of(app)
+        },
         "operators": {
             name: {
                 "reads": sorted(app.topic(stream.name) for stream in operator.reads),
                 **(
                     {"groups": operator.groups, "columns": dict(operator.columns)}
-                    if isinstance(operator, NativeOperator) and operator.kind == "aggregate"
+                    if operator.kind == "aggregate"
                     else {}
                 ),
             }
             for name, operator in app.operators.items()
+            if isinstance(operator, NativeOperator)
         },
     }
 
@@ -166,4 +189,15 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
         was = before.get("operators", {}).get(name)
         if was is not None and was != form:
             found.append(f"operator {name} was {json.dumps(was)}, now it is {json.dumps(form)}")
+    if "parts" not in before:
+        found.append("it was written by a version in which all streams went through Kafka")
+    for name, was in before.get("parts", {}).items():
+        is_now = now["parts"].get(name, {"reads": [], "operators": []})
+        gone = [topic for topic in was["reads"] if topic not in is_now["reads"]]
+        found += [f"{name} and what follows it read {topic}, and do not now" for topic in gone]
+        found += [
+            f"operator {operator} was in one part with {name}, and is not now"
+            for operator in was["operators"]
+            if any(operator in p["operators"] for n, p in now["parts"].items() if n != name)
+        ]
     return found

@@ -32,7 +32,7 @@ class DeadLetter:
 
     *position* is its own, partition and offset among dead letters; *came_from* is that of the
     record, topic, partition and offset, and empty where that is not known. One that is *cut*
-    has only the beginning of the payload.
+    has only the beginning of the payload; an *inner* one never was in another topic.
     """
 
     position: str
@@ -45,6 +45,7 @@ class DeadLetter:
     traceback: str
     tries: int
     cut: bool
+    inner: bool
     key: bytes | None = field(repr=False)
     value: bytes | None = field(repr=False)
     headers: tuple[Header, ...] = field(repr=False)
@@ -60,6 +61,11 @@ class DeadLetters:
     def topic(self) -> str:
         """Where they are."""
         return f"{self.application}.dead-letters"
+
+    @property
+    def retries(self) -> str:
+        """Where those are put back in that never were in a topic."""
+        return f"{self.application}.retries"
 
     def found(self, since_s: float | None = None) -> list[DeadLetter]:
         """Return the letters that were not put back in, the newest last."""
@@ -199,6 +205,7 @@ def _letter(message: Message) -> DeadLetter:
         traceback=told.get(TRACEBACK, ""),
         tries=int(tries) if tries.isdecimal() else 1,
         cut=CUT in told,
+        inner=STREAM in told and POSITION not in told,
         key=message.key(),
         value=message.value(),
         headers=tuple(headers),

@@ -1,7 +1,8 @@
 """Dead letters that are put back in, to be worked on again by the operator that failed.
 
-A record goes to the topic it came from, with its id, so that what comes of it has the ids that
-it would have had; other operators that read the topic pass it by.
+A record goes to the topic it came from, or if it never was in one to that for such retries,
+with its id, so that what comes of it has the ids that it would have had; other operators that
+read the topic pass it by.
 """
 
 import time
@@ -31,6 +32,7 @@ from sojourn.spark.headers import (
     Header,
     addressee,
 )
+from sojourn.spark.letters import STREAM
 
 __all__ = ["retry_letters"]
 
@@ -67,6 +69,8 @@ def _record(
     letters: DeadLetters, letter: DeadLetter, partitions: _Partitions
 ) -> dict[str, Any] | str:
     """Return the record of a letter as Kafka takes it, or why there is none."""
+    if letter.inner:
+        return _inner_record(letters, letter, partitions)
     if not letter.came_from:
         return "the position of its record is not known"
     topic, partition, offset = letter.came_from.rsplit("/", 2)
@@ -78,8 +82,36 @@ def _record(
         if whole is None:
             return f"its payload is cut, and Kafka no longer has the record {letter.came_from}"
         key, value, headers = whole.key(), whole.value(), tuple(headers_of(whole))
+    return {
+        "topic": topic,
+        "partition": int(partition),
+        "key": key,
+        "value": value,
+        "headers": [*_kept(headers), *_ours(letters, letter)],
+    }
+
+
+def _inner_record(
+    letters: DeadLetters, letter: DeadLetter, partitions: _Partitions
+) -> dict[str, Any] | str:
+    """Return a record that went from operator to operator as Kafka takes it, or why not."""
+    if letters.retries not in partitions:
+        return f"there is no topic {letters.retries}, through which it would come back"
+    if letter.cut:
+        return f"its payload is cut, and stream {letter.stream} is not in Kafka"
+    ours = [*_ours(letters, letter), (STREAM, letter.stream.encode())]
+    return {
+        "topic": letters.retries,
+        "partition": 0,
+        "key": letter.key,
+        "value": letter.value,
+        "headers": [*_kept(letter.headers), *ours],
+    }
+
+
+def _ours(letters: DeadLetters, letter: DeadLetter) -> list[Header]:
     told = dict(letter.headers)
-    ours = [
+    return [
         (ID, letter.record.encode()),
         (ROOT, told.get(ROOT, b"")),
         (BIRTH, told.get(BIRTH, b"")),
@@ -87,13 +119,6 @@ def _record(
         (TRACE, b"0"),  # when it is done says nothing about how long records take
         (FOR, addressee(letters.topic, letter.operator).encode()),
     ]
-    return {
-        "topic": topic,
-        "partition": int(partition),
-        "key": key,
-        "value": value,
-        "headers": [*_kept(headers), *ours],
-    }
 
 
 def _note(letters: DeadLetters, letter: DeadLetter) -> dict[str, Any]:
