@@ -59,6 +59,10 @@ class CutFiles:
             )
         return max(cuts)
 
+    def has(self, batch: int) -> bool:
+        """Tell whether there is a cut of a batch."""
+        return any(cut.batch == batch for cut in self._all())
+
     def load(self, cut: CutId) -> Cut:
         """Return a cut; that of the batch before the first has nothing in it."""
         if cut == _NOTHING.id:

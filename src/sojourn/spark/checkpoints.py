@@ -11,6 +11,7 @@ from sojourn.app.operator import NativeOperator
 from sojourn.app.parts import Part, parts_of
 from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, BadInput
+from sojourn.host.cut import Cut, CutId
 from sojourn.host.cut_store import CutFiles
 
 __all__ = ["Checkpoints", "Positions"]
@@ -69,8 +70,23 @@ class Checkpoints:
                     "change, use another state folder (--state), or start without it (--fresh)"
                 )
             for part in parts_of(app):
+                if "parts" not in before:
+                    self._begin_cuts(part)
                 self._check_open(part)
         return goes_on
+
+    def _begin_cuts(self, part: Part) -> None:
+        """Let a part go on from the state of a version that had no cuts."""
+        batch = self.commits(part.name) - 1
+        if any((self.checkpoint(part.name) / "carried").glob(f"*-{batch}")):
+            raise BadInput(
+                f"the state in {self.folder} has open records of {part.name} in a form that is "
+                "not read any more; start the version that wrote it once more, and end it in "
+                "order, or start without this state (--fresh)"
+            )
+        files = CutFiles(self.cuts(part.name))
+        if batch >= 0 and not files.has(batch):
+            files.save(Cut(id=CutId(batch, 0), taken={}))
 
     def _check_open(self, part: Part) -> None:
         """Raise `BadInput` if records are open for operators that are not there any more."""
@@ -178,6 +194,20 @@ def _form(app: App, cluster: str) -> dict[str, Any]:
     }
 
 
+def _as_before_parts(before: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Tell whether each function is a part of its own, and reads what it read."""
+    functions = {
+        name: form["reads"]
+        for name, form in before.get("operators", {}).items()
+        if name not in now["operators"]
+    }
+    parts = {name: part for name, part in now["parts"].items() if name in functions}
+    return set(parts) == set(functions) and all(
+        part["operators"] == [name] and part["reads"] == functions[name]
+        for name, part in parts.items()
+    )
+
+
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     now = json.loads(json.dumps(now))
     found = [
@@ -189,8 +219,11 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
         was = before.get("operators", {}).get(name)
         if was is not None and was != form:
             found.append(f"operator {name} was {json.dumps(was)}, now it is {json.dumps(form)}")
-    if "parts" not in before:
-        found.append("it was written by a version in which all streams went through Kafka")
+    if "parts" not in before and not _as_before_parts(before, now):
+        found.append(
+            "it was written by a version in which all streams went through Kafka "
+            '(App(…, streams="durable") does that)'
+        )
     for name, was in before.get("parts", {}).items():
         is_now = now["parts"].get(name, {"reads": [], "operators": []})
         gone = [topic for topic in was["reads"] if topic not in is_now["reads"]]

@@ -6,6 +6,9 @@ import pytest
 
 import sojourn as sj
 from sojourn.errors import BadFile, BadInput, EngineError
+from sojourn.host.cut import Cut, CutId, OpenRecord, Root
+from sojourn.host.cut_store import CutFiles
+from sojourn.host.messages import Record
 from sojourn.last_allocation import keep_allocation, last_allocation
 from sojourn.spark.checkpoints import Checkpoints
 
@@ -36,7 +39,7 @@ def test_the_first_start_has_nothing_to_go_on_from_and_the_second_has(tmp_path):
         (
             shop(reads="words"),
             "c",
-            r"operator split was .*shop\.lines.* now it is .*shop\.words",
+            r"split and what follows it read shop\.lines, and do not now; undo that",
         ),
         (shop(expression="max(word)"), "c", r"operator count was .*count\(\*\).*max\(word\)"),
         (shop(), "d", "it belongs to the Kafka cluster c, not d"),
@@ -58,6 +61,80 @@ def test_an_operator_that_is_new_is_no_reason_to_refuse(tmp_path):
     app = shop()
     app.project("more", reads=app.streams["split"], columns={"word": "word"})
     assert kept.check(app, "c")
+
+
+def chain(*names, durable=False):
+    """Return an application of operators that follow each other; the second may be durable."""
+    app = sj.App("shop")
+    stream = app.source("lines", schema="word string")
+    for name in names:
+
+        def passed(word):
+            yield (word,)
+
+        kept = {"durable": durable and name == names[0]}
+        stream = app.operator(reads=stream, emits="word string", name=name, **kept)(passed)
+    return app
+
+
+def test_operators_may_be_added_to_a_part_and_leave_it_when_nothing_of_them_is_open(tmp_path):
+    kept = Checkpoints(tmp_path)
+    kept.keep(chain("split", "count"), "c")
+    assert kept.check(chain("split", "clean", "count"), "c")
+    assert kept.check(chain("split"), "c")
+    (kept.checkpoint("split") / "commits").mkdir(parents=True)
+    (kept.checkpoint("split") / "commits" / "0").write_text("v1")
+    open_record = OpenRecord(Root(("lines", 0), 3), "count", Record("x", b"", "split"))
+    cut = Cut(id=CutId(0, 1), taken={}, open=(open_record,))
+    CutFiles(kept.cuts("split")).save(cut)
+    assert kept.check(chain("split", "clean", "count"), "c")
+    with pytest.raises(BadInput, match="split has records for operator count, which the app"):
+        kept.check(chain("split"), "c")
+
+
+def test_a_stream_that_becomes_durable_divides_a_part_and_is_refused(tmp_path):
+    kept = Checkpoints(tmp_path)
+    kept.keep(chain("split", "count"), "c")
+    with pytest.raises(BadInput, match="operator count was in one part with split, and is not"):
+        kept.check(chain("split", "count", durable=True), "c")
+
+
+def before_parts(folder, app, **operators):
+    """Leave a state of the version in which each operator was a query."""
+    kept = Checkpoints(folder)
+    kept.keep(app, "c")
+    form = json.loads((folder / "application.json").read_text())
+    del form["parts"]
+    form["operators"] |= {name: {"reads": [topic]} for name, topic in operators.items()}
+    (folder / "application.json").write_text(json.dumps(form))
+    for name in operators:
+        (kept.checkpoint(name) / "commits").mkdir(parents=True)
+        (kept.checkpoint(name) / "commits" / "4").write_text("v1")
+    return kept
+
+
+def test_a_state_of_before_there_were_parts_goes_on_where_they_are_single_operators(tmp_path):
+    kept = before_parts(tmp_path, shop(), split="shop.lines")
+    assert kept.check(shop(), "c")
+    assert kept.check(shop(), "c")
+    files = CutFiles(kept.cuts("split"))
+    assert files.load(files.last(4)).open == ()
+
+
+def test_a_state_of_before_there_were_parts_with_open_records_is_refused(tmp_path):
+    kept = before_parts(tmp_path, shop(), split="shop.lines")
+    (kept.checkpoint("split") / "carried").mkdir()
+    (kept.checkpoint("split") / "carried" / "0-4").write_bytes(b"")
+    with pytest.raises(BadInput, match="has open records of split in a form that is not read"):
+        kept.check(shop(), "c")
+
+
+def test_a_state_of_before_there_were_parts_is_refused_where_operators_are_joined(tmp_path):
+    kept = before_parts(
+        tmp_path, chain("split", "count"), split="shop.lines", count="shop.split"
+    )
+    with pytest.raises(BadInput, match=r"all streams went through Kafka \(App\(…, streams="):
+        kept.check(chain("split", "count"), "c")
 
 
 def test_what_cannot_be_read_is_named(tmp_path):
