@@ -24,6 +24,7 @@ __all__ = [
     "Health",
     "KafkaAccess",
     "LeavesProcesses",
+    "PartHealth",
     "Progress",
     "check_plan",
     "drain",
@@ -112,6 +113,14 @@ def check_plan(plan: Plan, topology: Topology, nodes: Sequence[Node]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartHealth:
+    """The operators of a part, and how many records it has not finished."""
+
+    operators: tuple[str, ...]
+    open_records: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     """Failures so far, and the current health.
 
@@ -122,7 +131,7 @@ class Health:
     *failure* is why the application stopped, if it did. *no_broker_s* is how long no broker has
     answered; *notices* are messages for the user, whose text stays the same while the condition
     lasts. The topics between operators, if any, hold *held_records* and, if known,
-    *held_bytes*.
+    *held_bytes*. *parts* are the operators that pass records to each other in one process.
     """
 
     restarts: Mapping[str, int] = field(default_factory=dict)
@@ -138,6 +147,7 @@ class Health:
     notices: tuple[str, ...] = ()
     held_records: int | None = None
     held_bytes: int | None = None
+    parts: tuple[PartHealth, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from typer.testing import CliRunner
 
 from sojourn.cli import app
-from sojourn.host.messages import Answer, Record
+from sojourn.host.messages import Record
+from sojourn.host.relay_messages import DeadLetter
 from sojourn.spark.broker import Broker
 from sojourn.spark.headers import lineage_of
 from sojourn.spark.letters import dead_letter
@@ -28,7 +29,7 @@ class Shop:
     """An application that has ended, with a source of two partitions and its dead letters."""
 
     def __init__(self, broker, options):
-        self._servers, self._options = broker.bootstrap_servers, options
+        self.broker, self._servers, self._options = broker, broker.bootstrap_servers, options
         self._clients = broker.cluster.for_clients
         told = (f"{name}={value}\n" for name, value in broker.cluster.options.items())
         options.write_text("".join(told))
@@ -46,7 +47,16 @@ class Shop:
         self._producer.flush()
         return told[0].offset()
 
-    def fail(self, value, *, operator="parse", headers=(), most_bytes=1 << 20, partition=1):
+    def fail(
+        self,
+        value,
+        *,
+        operator="parse",
+        headers=(),
+        most_bytes=1 << 20,
+        partition=1,
+        inner=False,
+    ):
         """Write a record and its dead letter, as a relay does."""
         offset = self.write(
             self.source, value, partition=partition, key=b"K", headers=list(headers)
@@ -59,14 +69,21 @@ class Shop:
             timestamp_s=1_700_000_000.5,
             key=b"K",
         )
-        letter = dead_letter(
-            lineage,
-            Record(1, lineage.place, value or b"", "orders"),
-            Answer(1, dead=f"ValueError: {operator}\nmore", traceback="line 7", tries=3),
-            operator=operator,
-            now_s=time.time(),
-            most_bytes=most_bytes,
+        record = Record(
+            lineage.identity,
+            value or b"",
+            "orders",
+            lineage.blobs,
+            root=lineage.root,
+            birth_s=lineage.birth_s,
+            place=lineage.place,
+            message_key=lineage.key,
+            others=lineage.others,
         )
+        failed = DeadLetter(
+            operator, record, f"ValueError: {operator}\nmore", "line 7", 3, inner
+        )
+        letter = dead_letter(failed, now_s=time.time(), most_bytes=most_bytes)
         self.write(self.letters, letter.value, key=letter.key, headers=letter.headers,
                    partition=partition)  # fmt: skip
 
@@ -81,11 +98,11 @@ class Shop:
         """Return the dead letters that are listed."""
         return json.loads(self.run("dead-letters", "--json", *arguments))["dead_letters"]
 
-    def at(self, partition, offset):
-        """Return the message at a place of the source."""
+    def at(self, partition, offset, topic=None):
+        """Return the message at a place of the source, or of another topic."""
         reader = Consumer({**self._clients, "group.id": "test"})
         try:
-            reader.assign([TopicPartition(self.source, partition, offset)])
+            reader.assign([TopicPartition(topic or self.source, partition, offset)])
             message = reader.poll(30)
         finally:
             reader.close()
@@ -188,6 +205,19 @@ def test_of_one_that_was_cut_the_whole_is_put_back_in(shop):
     message = shop.at(1, 1)
     assert message.value() == whole
     assert dict(message.headers())["other"] == b"1"
+
+
+def test_one_that_never_was_in_a_topic_is_put_back_in_through_that_for_retries(shop):
+    given = [("sojourn-id", b"it"), ("sojourn-root", b"root")]
+    shop.fail(b"one", headers=given, inner=True)
+    assert "there is no topic" in shop.run("retry", "--all", status=3)
+    shop.broker.create_topics({f"{shop.name}.retries": 1})
+    assert "1 of 1 dead letters" in shop.run("retry", "--all")
+    message = shop.at(0, 0, topic=f"{shop.name}.retries")
+    told = dict(message.headers())
+    assert (message.value(), message.key(), told["sojourn-id"]) == (b"one", b"K", b"it")
+    assert told["sojourn-stream"] == b"orders"
+    assert told["sojourn-for"] == f"{shop.letters}/parse".encode()
 
 
 def test_what_cannot_be_put_back_in_says_why_and_stays(shop):

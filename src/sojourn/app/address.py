@@ -7,12 +7,20 @@ from pathlib import Path
 
 from sojourn.app.application import App
 from sojourn.app.loading import is_address, load
+from sojourn.app.parts import Part, parts_of
 from sojourn.errors import BadApplication, BadInput
 from sojourn.registry import is_outside
 from sojourn.topology import Topology
 from sojourn.topology.file import parse_topology, read_topology
 
-__all__ = ["import_from_here", "is_application", "load_here", "topology_at", "with_rates"]
+__all__ = [
+    "import_from_here",
+    "is_application",
+    "load_here",
+    "parts_at",
+    "topology_at",
+    "with_rates",
+]
 
 
 def topology_at(
@@ -32,6 +40,11 @@ def topology_at(
         rates = dict.fromkeys(app.sources, 1.0)
     _check_known(app, address, rates)
     return app.topology(rates)
+
+
+def parts_at(address: str) -> tuple[Part, ...]:
+    """Return the parts of the application at *address*; a topology has none."""
+    return parts_of(load_here(address)) if is_application(address) else ()
 
 
 def is_application(address: str) -> bool:

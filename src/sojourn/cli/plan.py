@@ -5,7 +5,7 @@ from typing import Annotated
 
 from typer import Option
 
-from sojourn.app.address import topology_at
+from sojourn.app.address import parts_at, topology_at
 from sojourn.cli.options.address import AddressArgument, RateOptions
 from sojourn.cli.options.allocation import (
     AllocationOption,
@@ -100,7 +100,8 @@ def explain(
     """Explain an allocation, or the plan for a number of processors or a target.
 
     It shows what the next processor would gain at each operator, what determines its number,
-    what happens if one processor moves to another operator, and how far arrivals can grow.
+    what happens if one processor moves to another operator, and how far arrivals can grow. Of
+    an application it also shows which operators run as one Spark query.
 
     Example: sojourn explain examples/vld.yaml --processors 22 --plot vld.png
     """
@@ -116,6 +117,6 @@ def explain(
     if plot is not None:
         draw_explanation(topology, explanation, target, plot)
     if json:
-        print_json(explanation_report(explanation))
+        print_json(explanation_report(explanation, parts_at(address)))
     else:
-        show_explanation(explanation)
+        show_explanation(explanation, parts_at(address))

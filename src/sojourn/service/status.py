@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any, TypeVar
 
 from sojourn.decide.target import Target
-from sojourn.engine import Health, health
+from sojourn.engine import Health, PartHealth, health
 from sojourn.knowledge import Episode, News, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.model.network import PERCENTILES
@@ -223,6 +223,7 @@ def to_json(status: Status) -> dict[str, Any]:
     told["health"] = {name: health[name] for name in _HEALTH}
     told["health"]["notices"] = list(health["notices"])
     told["inner_topics"] = {"records": health["held_records"], "bytes": health["held_bytes"]}
+    told["parts"] = [dict(part, operators=list(part["operators"])) for part in health["parts"]]
     return told if history is None else told | {"history": history}
 
 
@@ -234,6 +235,10 @@ def from_json(told: Mapping[str, Any]) -> Status:
         "notices": tuple(told["health"].get("notices", ())),
         "held_records": held.get("records"),
         "held_bytes": held.get("bytes"),
+        "parts": tuple(
+            PartHealth(operators=tuple(p["operators"]), open_records=p["open_records"])
+            for p in told.get("parts", ())
+        ),
     }
     records = {
         "target": _record(Target, told["target"]),

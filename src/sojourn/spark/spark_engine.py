@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.app.application import App
-from sojourn.engine import Cost, Health, KafkaAccess, Progress, check_plan
+from sojourn.engine import Cost, Health, KafkaAccess, PartHealth, Progress, check_plan
 from sojourn.errors import ApplicationStopped, BrokerAway, EngineError
 from sojourn.host.controller import Controller
 from sojourn.host.counting import PartTally
@@ -265,6 +265,13 @@ class SparkEngine:
             notices=() if self._stack is None else self._notices(),
             held_records=0 if self._stack is None else self._pulls.offsets.held(inner),
             held_bytes=None if own is None else own.size_bytes(inner),
+            parts=tuple(
+                PartHealth(
+                    operators=part.operators,
+                    open_records=parts[name].open if name in parts else 0,
+                )
+                for name, part in self._layout.parts.items()
+            ),
         )
 
     def measure(self, *, on: bool) -> None:

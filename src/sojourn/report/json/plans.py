@@ -1,8 +1,9 @@
 """The JSON of plans, predictions, explanations, simulations and calibrations."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from sojourn.app.parts import Part
 from sojourn.decide.explain import Explanation
 from sojourn.decide.solution import Solution
 from sojourn.decide.target import Target
@@ -76,7 +77,7 @@ def plan_report(
     return report if plan.nodes is None else report | {"nodes": plan.nodes}
 
 
-def explanation_report(explanation: Explanation) -> dict[str, Any]:
+def explanation_report(explanation: Explanation, parts: Iterable[Part] = ()) -> dict[str, Any]:
     """Return what `explain` prints; null is what could not keep up."""
     report = prediction_report(explanation.prediction)
     for name, operator in explanation.operators.items():
@@ -87,6 +88,7 @@ def explanation_report(explanation: Explanation) -> dict[str, Any]:
     return report | {
         **picked(explanation, "floor_s", "headroom"),
         "neighbours": [picked(neighbour, *moved) for neighbour in explanation.neighbours],
+        "parts": [picked(part, "operators", "reads", "writes", "inner") for part in parts],
     }
 
 

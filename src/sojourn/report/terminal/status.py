@@ -101,7 +101,8 @@ def status_view(status: Status, pid: int) -> RenderableType:
     if status.now:
         lines.append(line(f"now    {status.now}"))
     lines += [_decision(decision) for decision in status.decisions[-_MOST_DECISIONS:]]
-    lines += [Text(), _health(status.health), *_inner_topics(status.health)]
+    lines += [Text(), _health(status.health), *_parts(status.health)]
+    lines += _inner_topics(status.health)
     lines += [line(notice, "yellow") for notice in status.health.notices]
     return Group(*lines)
 
@@ -169,6 +170,13 @@ def _health(health: Health) -> Text:
     failure += f"; stopped: {health.failure}" if health.failure else ""
     troubled = failure or restarts or health.dead_letters
     return line(f"{said}{failure}", "yellow" if troubled else "")
+
+
+def _parts(health: Health) -> list[Text]:
+    return [
+        line(f"part   {', '.join(part.operators)}: {part.open_records} records open")
+        for part in health.parts
+    ]
 
 
 def _inner_topics(health: Health) -> list[Text]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from sojourn.app.parts import Part
 from sojourn.decide.explain import Explanation
 from sojourn.decide.solution import Solution
 from sojourn.decide.target import Target, reached_s
@@ -80,7 +81,7 @@ def show_plan(plan: Solution, prediction: Prediction, target: Target | None) -> 
     say(f"why         {plan.reason}")
 
 
-def show_explanation(explanation: Explanation) -> None:
+def show_explanation(explanation: Explanation, parts: Iterable[Part] = ()) -> None:
     """Print why each operator has its number of processors, and the alternatives."""
     show_prediction(explanation.prediction)
     changes = (
@@ -100,6 +101,9 @@ def show_explanation(explanation: Explanation) -> None:
     room, floor = explanation.headroom, duration(explanation.floor_s)
     say(f"headroom    arrivals can grow by a factor of {room.factor:.4g}, then {room.binds}")
     say(f"floor       {floor}: the lowest mean with any number of processors")
+    for part in parts:
+        read, written = ", ".join(part.reads), ", ".join(part.writes) or "nothing"
+        say(f"part        {', '.join(part.operators)}: reads {read}, writes {written}")
 
 
 def _latencies(of: "Prediction | Simulated") -> dict[str, Any]:
