@@ -145,6 +145,8 @@ class Controller:
                 stderr=log,
                 start_new_session=True,  # Ctrl-C is for the application to handle
             )
+        if told.name in self._hosts:
+            self._hosts[told.name].process.poll()  # so that what is left of it goes
         operators = {name: _Operator() for name in told.operators}
         self._hosts[told.name] = _Host(process, token, operators=operators)
 

@@ -72,7 +72,7 @@ class Checkpoints:
             for part in parts_of(app):
                 if "parts" not in before:
                     self._begin_cuts(part)
-                self._check_open(part)
+                self._check_open(app, part)
         return goes_on
 
     def _begin_cuts(self, part: Part) -> None:
@@ -88,15 +88,16 @@ class Checkpoints:
         if batch >= 0 and not files.has(batch):
             files.save(Cut(id=CutId(batch, 0), taken={}))
 
-    def _check_open(self, part: Part) -> None:
-        """Raise `BadInput` if records are open for operators that are not there any more."""
+    def _check_open(self, app: App, part: Part) -> None:
+        """Raise `BadInput` if records are open that no operator reads any more."""
+        read = {(name, s.name) for name in part.operators for s in app.operators[name].reads}
         batch, files = self.commits(part.name) - 1, CutFiles(self.cuts(part.name))
         for record in files.load(files.last(batch)).open if batch >= 0 else ():
-            if record.operator not in part.operators:
+            if (record.operator, record.record.stream) not in read:
                 raise BadInput(
                     f"{record.record.stream} has records for operator {record.operator}, "
-                    "which the application has no more; start the version that has it once "
-                    "more, and end it in order, or start without this state (--fresh)"
+                    "which does not read it any more; start the version that does once more, "
+                    "and end it in order, or start without this state (--fresh)"
                 )
 
     def keep(self, app: App, cluster: str) -> None:
