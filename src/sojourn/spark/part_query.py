@@ -12,9 +12,10 @@ from sojourn.spark.real_time import start_real_time
 from sojourn.spark.relay import relay
 from sojourn.spark.rows import OUTPUT, Route
 
-__all__ = ["PartQuery", "start_part", "through_host"]
+__all__ = ["COLUMNS", "PartQuery", "start_part", "through_host"]
 
-_COLUMNS = ("key", "value", "headers", "topic", "partition", "offset")
+COLUMNS = ("key", "value", "headers", "topic", "partition", "offset")
+"""Of Kafka's source, what a relay passes on, beside the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,6 @@ def through_host(source: DataFrame, host: Path, route: Route, batch_s: float) ->
     # empty one.
     # Times as numbers: a stranger's may be beyond what Python has.
     moment = sql.unix_micros("timestamp").alias("timestamp_us")
-    record = sql.struct(*(sql.col(name) for name in _COLUMNS), moment)
+    record = sql.struct(*(sql.col(name) for name in COLUMNS), moment)
     marked = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
     return marked.mapInArrow(relay(str(host), route, batch_s), OUTPUT)

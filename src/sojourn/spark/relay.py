@@ -26,6 +26,7 @@ from sojourn.host.relay_messages import (
     Grant,
     RelayHello,
     Results,
+    Row,
     ToRelay,
 )
 from sojourn.host.relay_messages import Rows as RowsMessage
@@ -82,6 +83,7 @@ class _Relay:
         self._ends_s = time.monotonic() + batch_s
         self._credit, self._changed = 0, threading.Condition()
         self._ended = False
+        self._last: dict[tuple[str, int], int] = {}
         self._failure: BaseException | None = None
 
     def results(self, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -141,8 +143,21 @@ class _Relay:
                 return 0
             some = min(self._credit, len(rows)) or len(rows)
             self._credit = max(0, self._credit - some)
-        _send(self._host, RowsMessage([self._rows.came(row) for row in rows[:some]]))
+        came = [self._rows.came(row) for row in rows[:some]]
+        for row in came:
+            self._check_order(row)
+        _send(self._host, RowsMessage(came))
         return some
+
+    def _check_order(self, row: Row) -> None:
+        """Raise an `EngineError` at what a query of the user's own has made of offsets."""
+        if row.offset <= self._last.get(row.partition, -1):
+            topic, partition = row.partition
+            raise EngineError(
+                f"{self._part}: offset {row.offset} of {topic}[{partition}] came after "
+                f"{self._last[row.partition]}; a part needs one row for each offset, in order"
+            )
+        self._last[row.partition] = row.offset
 
 
 def _messages(host: socket.socket) -> Iterator[ToRelay]:

@@ -20,11 +20,11 @@ from pyspark.sql import SparkSession
 from sojourn.errors import EngineError
 from sojourn.spark.jars import Jars
 
-__all__ = ["end_session", "new_session", "remove_with_java", "tasks_of"]
+__all__ = ["STREAMING", "end_session", "new_session", "remove_with_java", "tasks_of"]
 
 _GRACE_S = 20.0
 
-_STREAMING = {
+STREAMING: Mapping[str, str] = {
     # Python operators are not on Real-Time Mode's list; the list is a guard, no mechanism
     "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
     # without it what Python yields is read only after all of a batch has been written to it
@@ -36,6 +36,7 @@ _STREAMING = {
     "spark.buffer.size": "4",
     "spark.sql.execution.pandas.udf.buffer.size": "4",
 }
+"""What a session is made with."""
 
 
 def new_session(
@@ -67,7 +68,7 @@ def new_session(
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.jars": ",".join(map(str, jars.spark)),
-        **_STREAMING,
+        **STREAMING,
         **(options or {}),
     }
     conf = SparkConf().setAll(list(settings.items()))

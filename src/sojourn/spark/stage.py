@@ -1,0 +1,148 @@
+"""A part of an application inside a Structured Streaming query of the user's own."""
+
+import re
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sojourn.app.application import App
+from sojourn.app.loading import load
+from sojourn.errors import BadInput, EngineError
+from sojourn.host.controller import Controller
+from sojourn.host.sizes import MOST_BYTES
+from sojourn.spark.checkpoints import Checkpoints
+from sojourn.spark.layout import Layout
+from sojourn.spark.part_query import COLUMNS, through_host
+from sojourn.spark.real_time import OPTIONS
+from sojourn.spark.session import STREAMING, tasks_of
+
+__all__ = ["Stage"]
+
+# What keeps one row for each offset, in order, or drops some; all else would mix them.
+_KEEPS_ROWS = re.compile(r"Project|Filter|SubqueryAlias|Streaming\w*")
+_NODE = re.compile(r"[\s:+|~'!-]*(\w+)")
+
+
+class Stage:
+    """The functions of the application at *address*, as a step of a query.
+
+    Entered, it starts their host, each with the number of *processors* given or 1. Called with
+    a DataFrame of Kafka's source (with headers), it returns one for Kafka's sink: the rows of
+    topics that the functions write. The query must run in real-time mode with batches of
+    *batch_s*, the writer with the options `Stage.OPTIONS`, and the session with `Stage.CONF`.
+    What is open at the end of a batch is kept in the folder *state*, which belongs to the
+    checkpoint of the query.
+
+    Rows must be those of Kafka's source, one for each offset and in order: their value may be
+    changed and rows may be dropped, but nothing may explode, join, group or shuffle them.
+    """
+
+    CONF: Mapping[str, str] = STREAMING
+    OPTIONS: Mapping[str, str] = OPTIONS
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        state: Path | str,
+        processors: Mapping[str, int] | None = None,
+        batch_s: float = 60.0,
+    ) -> None:
+        self._layout = Layout(_checked(load(address), address), address)
+        (self._part,) = self._layout.parts
+        self._state, self._batch_s = Checkpoints(Path(state)), batch_s
+        self._processors = dict.fromkeys(self._layout.functions, 1) | dict(processors or {})
+        self._stack: ExitStack | None = None
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sojourn-")))
+            self._layout.check_sockets(folder)
+            self._controller = stack.enter_context(
+                Controller(folder / "hosts", logs=self._state.logs)
+            )
+            self._folder = folder
+            self._controller.start(
+                self._layout.host(self._part, folder, self._state, self._processors)
+            )
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        stack, self._stack = self._stack, None
+        if stack is not None:
+            stack.close()
+
+    def __call__(self, frame: DataFrame) -> DataFrame:
+        """Return what the functions make of *frame*.
+
+        Raise `BadInput` if its rows are not those of Kafka's source, or the session is not
+        made for it.
+        """
+        if self._stack is None:
+            raise EngineError("the stage has no host; use it in a with statement")
+        session = frame.sparkSession
+        _check_rows(frame)
+        _check_session(session)
+        self._controller.tasks = partial(tasks_of, session)
+        route = self._layout.route(self._part, trace_per_s=0.0, most_bytes=MOST_BYTES, marks={})
+        host = self._layout.socket(self._part, self._folder)
+        return through_host(frame, host, route, self._batch_s)
+
+    def scale(self, operator: str, processors: int) -> None:
+        """Give an operator so many processors; nothing pauses."""
+        self._controller.scale(operator, processors)
+
+    def running(self, operator: str) -> int:
+        """Return how many processors of an operator can take records."""
+        return self._controller.running(operator)
+
+
+def _checked(app: App, address: str) -> App:
+    app.check()
+    layout = Layout(app, address)
+    if len(layout.parts) != 1 or layout.natives:
+        raise BadInput(
+            f"{address} is not one part: it has {len(layout.parts)} parts and "
+            f"{len(layout.natives)} operators of Spark's own; make its streams not durable, or "
+            "run it with sojourn run"
+        )
+    return app
+
+
+def _check_rows(frame: DataFrame) -> None:
+    missing = [name for name in (*COLUMNS, "timestamp") if name not in frame.columns]
+    if missing:
+        raise BadInput(
+            f"the DataFrame has no column {missing[0]}; pass on all columns of Kafka's source, "
+            'read with option("includeHeaders", "true")'
+        )
+    plan: Any = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
+    for line in plan.toString().splitlines():
+        node = _NODE.match(line)
+        if node and not _KEEPS_ROWS.fullmatch(node[1]):
+            raise BadInput(
+                f"the DataFrame has a step {node[1]}, after which rows are not those of Kafka, "
+                "one for each offset and in order; move it behind the stage"
+            )
+
+
+def _check_session(session: SparkSession) -> None:
+    for name, value in STREAMING.items():
+        if session.conf.get(name, None) != value:
+            raise BadInput(
+                f"the session has {name}={session.conf.get(name, None)}, and a stage needs "
+                f"{value}; make the session with Stage.CONF"
+            )
+    master = session.sparkContext.master or ""
+    failures = session.conf.get("spark.task.maxFailures", "1" if "local" in master else "4")
+    if failures != "1":
+        raise BadInput(
+            f"a task may fail {failures} times, and then runs again without its batch; set "
+            "spark.task.maxFailures to 1"
+        )
