@@ -100,8 +100,9 @@ class Bench:
         for seed, at_s in numbers.arrived:
             first.setdefault(seed, at_s)
         reads = [at_s for _, at_s in numbers.arrived if began_s <= at_s < ended_s]
-        if not reads:
-            raise SystemExit(f"{name}: nothing came within {self._asked.lasts:g} s")
+        if len(reads) < 2:
+            problem = f"{name}: {len(reads)} records came in {self._asked.lasts:g} s"
+            raise SystemExit(f"{problem}; give it more time with --warm-up and --lasts")
         return Steady(
             name=name,
             operators=operators,
