@@ -19,7 +19,7 @@ help:
 	@echo "make test      lint, types, import rules, tests, doctests, coverage"
 	@echo "make test-all  the same, with the slow tests"
 	@echo "make bench     speed and accuracy, printed"
-	@echo "make bench-spark  latency, faults, throughput and more on Spark: an hour, nothing else running"
+	@echo "make bench-spark  latency, faults, throughput and more on Spark: an hour and a half, nothing else running"
 	@echo "make lint      lint, types and import rules alone"
 	@echo "make format    let ruff format the code"
 	@echo "make docs      run the commands shown in the pages, and write what they print"
@@ -66,7 +66,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/simulator.py
 
 bench-spark: $(READY)
-	@for name in chain rescale batches steps faults kills commits allocations loop overhead throughput network recovery once; do \
+	@for name in chain rescale batches steps faults kills commits allocations loop overhead throughput network recovery once peers; do \
 	  echo; echo "benchmarks/spark_$$name.py"; $(BIN)/python benchmarks/spark_$$name.py || exit 1; done
 
 lint: $(READY)

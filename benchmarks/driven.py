@@ -1,9 +1,10 @@
 """An application on Spark in a process of its own, so that it can be killed like its parts.
 
-    python benchmarks/driven.py FOLDER ADDRESS SERVERS BATCH_S NAME=PROCESSORS…
+    python benchmarks/driven.py FOLDER ADDRESS SERVERS BATCH_S PER_S NAME=PROCESSORS…
 
-It starts what is at ADDRESS, with its state in FOLDER, looks at it every second, and does what
-it is told by lines of JSON until they end: `["scale", {…}]`, `["health"]`, `["drain"]`.
+It starts what is at ADDRESS, with its state in FOLDER, expecting PER_S records per second if
+it is not a topology file, looks at it every second, and does what it is told by lines of JSON
+until they end: `["scale", {…}]`, `["health"]`, `["drain"]`.
 """
 
 import json
@@ -38,12 +39,12 @@ class Driver:
     In *folder* are its state, its temporary files, and what it and Spark print.
     """
 
-    def __init__(self, folder, address, servers, *, batch_s, allocation):
+    def __init__(self, folder, address, servers, *, batch_s, allocation, per_s=1.0):
         self.folder, self.temporary = folder / "state", folder / "tmp"
         self.log = folder / "driver.log"
         self.temporary.mkdir(parents=True, exist_ok=True)
         self._command = [
-            *(sys.executable, _HERE, self.folder, address, servers, str(batch_s)),
+            *(sys.executable, _HERE, self.folder, address, servers, str(batch_s), str(per_s)),
             *(f"{name}={processors}" for name, processors in allocation.items()),
         ]
         self._process = None
@@ -173,11 +174,11 @@ def _is_there(process):
     return False
 
 
-def topology_of(address, app):
+def topology_of(address, app, per_s=1.0):
     """Return the topology of what is at *address*: that of the file, or of the hints."""
     if address.endswith((".json", ".yaml")):
         return read_topology(Path(address))
-    return app.topology(dict.fromkeys(app.sources, 1.0))
+    return app.topology(dict.fromkeys(app.sources, per_s))
 
 
 def _done(engine, what, *details):
@@ -212,7 +213,7 @@ def _observe(engine, ended):
             pass  # while the broker is away; the next look may be better
 
 
-def main(folder, address, servers, batch_s, *allocation):
+def main(folder, address, servers, batch_s, per_s, *allocation):
     """Run it until there are no more lines."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it ends it
     app = load(address)
@@ -223,7 +224,8 @@ def main(folder, address, servers, batch_s, *allocation):
     with SparkEngine(app, address, settings) as engine:
         processors = dict(told.split("=") for told in allocation)
         engine.start(
-            topology_of(address, app), Plan.here({n: int(k) for n, k in processors.items()})
+            topology_of(address, app, float(per_s)),
+            Plan.here({n: int(k) for n, k in processors.items()}),
         )
         answers.write("{}\n")
         looking = threading.Thread(target=_observe, args=(engine, ended))

@@ -33,7 +33,8 @@ PATIENCE_S, MOST = 900.0, 0.98
 def filled(servers, topic, number):
     """Let *number* records wait in *topic*."""
     Cluster(servers).ensure([topic], 1)
-    producer = Producer({"bootstrap.servers": servers, "linger.ms": 50})
+    room = {"queue.buffering.max.messages": max(100_000, number)}
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 50, **room})
     for seed in range(number):
         producer.produce(topic, b'{"seed":%d}' % seed)
         if seed % 1000 == 0:
