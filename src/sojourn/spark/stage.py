@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,6 @@ __all__ = ["Stage"]
 
 # What keeps one row for each offset, in order, or drops some; all else would mix them.
 _KEEPS_ROWS = re.compile(r"Project|Filter|SubqueryAlias|Streaming\w*")
-_NODE = re.compile(r"[\s:+|~'!-]*(\w+)")
 
 
 class Stage:
@@ -122,14 +121,20 @@ def _check_rows(frame: DataFrame) -> None:
             f"the DataFrame has no column {missing[0]}; pass on all columns of Kafka's source, "
             'read with option("includeHeaders", "true")'
         )
-    plan: Any = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
-    for line in plan.toString().splitlines():
-        node = _NODE.match(line)
-        if node and not _KEEPS_ROWS.fullmatch(node[1]):
+    for name in _steps(frame._jdf.queryExecution().analyzed()):  # noqa: SLF001
+        if not _KEEPS_ROWS.fullmatch(name):
             raise BadInput(
-                f"the DataFrame has a step {node[1]}, after which rows are not those of Kafka, "
+                f"the DataFrame has a step {name}, after which rows are not those of Kafka, "
                 "one for each offset and in order; move it behind the stage"
             )
+
+
+def _steps(plan: Any) -> Iterator[str]:  # noqa: ANN401 - of Java
+    """Yield the names of the steps of Spark's plan."""
+    yield str(plan.nodeName())
+    children = plan.children()
+    for number in range(children.size()):
+        yield from _steps(children.apply(number))
 
 
 def _check_session(session: SparkSession) -> None:
