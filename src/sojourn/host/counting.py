@@ -76,8 +76,8 @@ class OperatorTally(msgspec.Struct, array_like=True, frozen=True):
 class PartState(msgspec.Struct, array_like=True, frozen=True):
     """How a part is at the moment; what is *repeated* counts from the host's start.
 
-    *batch* is Spark's, of which there are so many *relays*; *clean* the last one that ended, if
-    nothing was open then, or has come since. *positions* are the offsets that come next, by
+    *batch* is Spark's, of which there are so many *relays*; *clean* the first that ended with
+    nothing open, if nothing has come since. *positions* are the offsets that come next, by
     topic and partition, and *visits* the records of a root that come to each operator, by the
     topic of the root.
     """

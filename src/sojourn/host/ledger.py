@@ -99,7 +99,7 @@ class Ledger:
     """Roots taken, records open and results that leave, between the batches of Spark.
 
     So many were *repeated*: Spark brought them again. If nothing is open, and nothing was when
-    the last cut was made or has come since, that is *clean*: the batch of that cut.
+    the last cut was made or has come since, that is *clean*: the first batch that ended so.
     """
 
     def __init__(self, store: CutStore) -> None:
@@ -252,7 +252,10 @@ class Ledger:
             taken=dict(self._taken),
             open=tuple(self._open.values()),
         )
-        self.clean = None if self._open else self._batch
+        if self._open:
+            self.clean = None
+        elif self.clean is None:
+            self.clean = self._batch  # and stays, while batches come and go without a record
         return [SaveCut(self._cutting)]
 
     def saved(self, cut: CutId) -> list[CutInstruction]:

@@ -174,6 +174,9 @@ def test_what_has_come_since_the_last_cut_is_not_clean():
     came(ledger, 2, 1)
     ledger.saved(cut_of(ledger, 2, store).id)
     assert ledger.clean == 1
+    came(ledger, 3, 2)
+    ledger.saved(cut_of(ledger, 3, store).id)
+    assert ledger.clean == 1  # nothing has come in between
     again = Ledger(store)
-    came(again, 3, 2, attempt=2)
-    assert again.clean == 1
+    came(again, 4, 3, attempt=2)
+    assert again.clean == 2
