@@ -1,27 +1,16 @@
-"""The desk in any order of events: nothing lost, nothing twice, keys in order."""
+"""The desk of an operator in any order of events: nothing lost or twice, keys in order."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from sojourn.app.operator import OnError
-from sojourn.host.desk import Desk
-from sojourn.host.instructions import (
-    Fail,
-    Finish,
-    Give,
-    Grant,
-    KillProcessor,
-    NotKept,
-    Reply,
-    StartProcessor,
-)
-from sojourn.host.messages import Hello, Record, Result
-from sojourn.host.operator_desk import OperatorDesk
+from sojourn.host.instructions import Give, KillProcessor, NotKept, StartProcessor
+from sojourn.host.messages import Record, Result
+from sojourn.host.operator_desk import Completed, OperatorDesk, Stopping
 
 EVENTS = [
     *["send", "key", "everyone", "rule", "done", "partly", "raise", "die", "late"],
-    *["scale", "leave", "fail", "unborn"],
+    *["scale", "restore", "unborn"],
 ]
 
 
@@ -33,47 +22,35 @@ EVENTS = [
     ),
     service_s=st.sampled_from([1e-4, 1.0]),
 )
-def test_every_record_is_answered_once_and_keys_stay_in_order_whatever_happens(
+def test_every_record_is_done_once_and_keys_stay_in_order_whatever_happens(
     events, policy, service_s
 ):
-    """Processors come, go, hang and die in any order, batches end and feeds fail.
+    """Processors come, go, hang and die in any order, and all is restored from a cut.
 
-    Nothing is lost, nothing answered twice, nothing done twice, and of each key one is in
-    service, the one that came first. Every processor knows the latest rules, in order.
+    Nothing is lost, nothing done twice, and of each key one is in service, the one that came
+    first. Every processor knows the latest rules, in order.
     """
     world = World(policy, service_s)
     world.do(world.desk.scaled(2, 0.0))
-    for partition in range(2):
-        world.come(partition)
     for event, number in events:
         world.event(event, number)
     world.settle()
-    assert not any(feed.open for feed in world.feeds.values())
-    assert sorted(world.finished) == sorted(feed.name for feed in world.feeds.values())
+    assert not world.open
     assert sorted(world.done) == sorted(f"id-{n}" for n in range(world.sent))
-    assert (world.desk.operator.waiting, world.desk.operator.hopeless) == (0, False)
+    assert (world.desk.waiting, world.desk.hopeless) == (0, False)
     if policy.then == "dead_letter":
         world.check_rules()
 
 
-class FeedInWorld:
-    """What a feed of a partition brought in its batch, and what is not answered yet."""
-
-    def __init__(self, name, batch):
-        self.name, self.batch, self.credit = name, batch, 0
-        self.all, self.open = [], {}
-
-
 class World:
-    """Carries out what a desk says: feeds, and processors that do as they are told."""
+    """Carries out what a desk says, with processors that do as they are told."""
 
     def __init__(self, policy, service_s):
         self.policy, self.service_s, self.now_s = policy, service_s, 0.0
-        self.desk = Desk(OperatorDesk(on_error=policy, ahead=3))
-        self.sent = self.names = self.number = 0
-        self.starting, self.busy = [], {}
-        self.feeds, self.finished, self.done = {}, [], []
-        self.by_key, self.failed, self.ending = {}, [], False
+        self.desk = OperatorDesk(on_error=policy, ahead=3)
+        self.sent = 0
+        self.starting, self.busy, self.at_forgotten = [], {}, set()
+        self.open, self.done, self.by_key, self.stopped = {}, [], {}, False
         self.learning, self.heard, self.latest = set(), {}, {}
 
     def do(self, instructions):
@@ -92,26 +69,17 @@ class World:
                 assert processor not in self.busy or processor in self.learning
                 self.busy.pop(processor, None)
                 self.heard.pop(processor, None)
-            case Grant(feed, number):
-                self.named(feed).credit += number
-            case Reply():
-                self.answered(instruction)
-            case Fail(feed):
-                self.failed.append(feed)
-            case Finish(feed):
-                self.finished.append(feed)
+            case Completed(job):
+                self.completed(job.record)
+            case Stopping(job):
+                assert job.record.name in self.open
+                self.stopped = True
 
-    def named(self, name):
-        return next((feed for feed in self.feeds.values() if feed.name == name), None)
-
-    def answered(self, reply):
-        told = reply.record
-        if told is not None:
-            self.done.append(told.identity)
-            if told.key in self.by_key:
-                self.by_key[told.key].remove(told.identity)
-        if (here := self.named(reply.feed)) is not None:
-            del here.open[reply.answer.number]
+    def completed(self, told):
+        self.done.append(told.name)
+        del self.open[told.name]
+        if told.key in self.by_key:
+            self.by_key[told.key].remove(told.name)
 
     def give(self, processor, records, *, new):
         assert processor not in self.busy
@@ -121,33 +89,15 @@ class World:
         else:
             self.learning.add(processor)
         for key in {told.key for told in records if not told.everyone} - {None}:
-            given_out = [told.identity for told in records if told.key == key]
+            given_out = [told.name for told in records if told.key == key]
             assert given_out == self.by_key[key][: len(given_out)]
-            elsewhere = [told.key for other in self.busy.values() for told in other]
+            elsewhere = [
+                told.key
+                for other, some in self.busy.items()
+                if other not in self.at_forgotten
+                for told in some
+            ]
             assert elsewhere.count(key) == len(given_out)
-
-    def come(self, partition, *, before=None, leaves=False):
-        """Begin a batch, with what was *before*; it fails, or leaves that to the next."""
-        self.names += 1
-        batch = 0 if before is None else before.batch + leaves
-        here = self.feeds[partition] = FeedInWorld(self.names, batch)
-        brought = [] if before is None else before.all
-        if leaves:
-            brought = list(before.open.values())
-        hello = Hello("q", partition, batch, brings=len(brought) if leaves else None)
-        self.do(self.desk.feed_came(here.name, hello))
-        self.bring(here, brought)
-        if self.ending:
-            self.do(self.desk.feed_ended(here.name))
-
-    def bring(self, here, records):
-        numbered = []
-        for told in records:
-            self.number += 1
-            numbered.append(replace(told, number=self.number))
-        here.all += numbered
-        here.open |= {told.number: told for told in numbered}
-        self.do(self.desk.records_came(here.name, numbered, self.now_s))
 
     def event(self, event, number):
         self.now_s += 1.0
@@ -160,48 +110,50 @@ class World:
                 self.do(self.desk.processor_ready(name, self.now_s))
         self.do(self.desk.time_passed(self.now_s))
         if event in ("send", "key", "everyone", "rule"):
-            self.send(self.feeds[number % 2], event, number)
-        elif event == "leave":
-            self.leave(number % 2)
-        elif event == "fail":
-            self.fail(number % 2)
+            self.send(event, number)
+        elif event == "restore":
+            self.restore()
         elif event == "scale":
             self.do(self.desk.scaled(1 + number % 5, self.now_s))
         elif self.busy:
             self.work(event, number)
-        stopped, self.failed = self.failed, []
-        for partition in [p for p, feed in self.feeds.items() if feed.name in stopped]:
-            self.fail(partition)
+        if self.stopped:
+            self.restore()
 
-    def leave(self, partition):
-        before = self.feeds[partition]
-        self.do(self.desk.feed_leaves(before.name))
-        self.finished.remove(before.name)
-        self.come(partition, before=before, leaves=True)
+    def restore(self):
+        """Forget all, and go on with what is open, as a part does from a cut."""
+        self.stopped = False
+        self.at_forgotten = set(self.busy) - self.learning | (
+            self.at_forgotten & set(self.busy)
+        )
+        latest = self.desk.latest
+        self.desk.forget(latest)
+        if latest:
+            self.heard = {name: {} for name in self.heard}
+        for told in self.open.values():
+            self.desk.put(told)
+        self.do(self.desk.turn(self.now_s))
 
-    def fail(self, partition):
-        before = self.feeds.pop(partition)
-        self.desk.feed_left(before.name)
-        self.come(partition, before=before)
-
-    def send(self, here, event, number):
-        if not here.credit:
+    def send(self, event, number):
+        if self.desk.room <= 0:
             return
-        here.credit -= 1
         fields = {
             "key": {"key": str(number % 4)},
             "everyone": {"everyone": True},
             "rule": {"everyone": True, "key": f"rule-{number % 2}"},
         }
-        told = Record(0, f"id-{self.sent}", b"{}", **fields.get(event, {}))
+        told = Record(f"id-{self.sent}", b"{}", **fields.get(event, {}))
         self.sent += 1
         if event == "key":
-            self.by_key.setdefault(told.key, []).append(told.identity)
-        self.bring(here, [told])
+            self.by_key.setdefault(told.key, []).append(told.name)
+        self.open[told.name] = told
+        self.desk.put(told)
+        self.do(self.desk.turn(self.now_s))
 
     def work(self, event, number):
         name = sorted(self.busy)[number % len(self.busy)]
-        records = self.busy.pop(name)
+        records, forgotten = self.busy.pop(name), name in self.at_forgotten
+        self.at_forgotten.discard(name)
         if event in ("die", "late"):
             late = event == "late"
             del self.heard[name]
@@ -210,10 +162,12 @@ class World:
         several = 1 + number % len(records) if event == "partly" else len(records)
         if records[several:]:
             self.busy[name] = records[several:]
+            if forgotten:
+                self.at_forgotten.add(name)
         fails = number % several if event == "raise" else several
         results = [self.result(records, place, fails) for place in range(several)]
         for told, result in zip(records, results, strict=False):
-            if told.everyone and told.key is not None:
+            if told.everyone and told.key is not None and not forgotten:
                 self.hear(name, told, result)
         self.do(self.desk.processor_done(name, results, self.now_s))
 
@@ -226,7 +180,7 @@ class World:
 
     def hear(self, name, told, result):
         """Take note of a rule that a processor has heard: after it, no older one."""
-        place = int(told.identity.removeprefix("id-"))
+        place = int(told.name.removeprefix("id-"))
         if self.policy.then == "dead_letter":
             assert place >= self.heard[name].get(told.key, -1)
         self.heard[name][told.key] = place
@@ -239,10 +193,7 @@ class World:
                 assert heard.get(rule, -1) >= place
 
     def settle(self):
-        self.ending = True
-        for here in list(self.feeds.values()):
-            self.do(self.desk.feed_ended(here.name))
         for _ in range(10_000):
-            if not (self.busy or self.starting or any(f.open for f in self.feeds.values())):
+            if not (self.busy or self.starting or self.open):
                 break
             self.event("done", 0)
