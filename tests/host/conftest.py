@@ -2,28 +2,41 @@
 
 import pytest
 
+from host.relaying import Query, route_of
 from sojourn.host.controller import Controller
 from sojourn.host.server import HostSettings
-
-APP = "unit.host.application:app split"
+from sojourn.host.station import OperatorSettings
 
 
 @pytest.fixture
 def controller(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "tests")
-    with Controller(tmp_path / "all") as running:
+    with Controller(tmp_path / "all", tasks=lambda _stage: 1) as running:
         yield running
 
 
 @pytest.fixture
 def host(tmp_path, controller):
-    """Start a host of the test's application, and return how."""
+    """Start the host of an operator of the test's application, and return its query."""
 
-    def start(**fields):
-        told = {"job": "sojourn.host.operator_job:of_application", "argument": APP}
-        settings = HostSettings(name="split", folder=tmp_path / "split", **(told | fields))
-        path = controller.start(settings)
-        controller.await_running("split", settings.processors)
-        return path
+    def start(operator="split", *, everyone=False, route=None, **fields):
+        settings = OperatorSettings(
+            job="sojourn.host.operator_job:of_application",
+            argument=f"unit.host.application:app {operator}",
+            **fields,
+        )
+        path = controller.start(
+            HostSettings(
+                name=operator,
+                operators={operator: settings},
+                readers={"lines": (operator,)},
+                leaving=(operator,),
+                everyone=((operator, "lines"),) if everyone else (),
+                folder=tmp_path / operator,
+                cuts=tmp_path / "cuts",
+            )
+        )
+        controller.await_running(operator, settings.processors)
+        return Query(controller, path, route or route_of(operator))
 
     return start

@@ -1,11 +1,14 @@
-"""Records to a relay as Spark brings them, and what it makes of them, without Spark."""
+"""The batches of a part's query as Spark runs them, without Spark: records in, rows out."""
 
+import time
 from datetime import UTC, datetime
 
 import pyarrow as pa
+import pytest
 
 from sojourn.app.schema import parse_schema
 from sojourn.app.stream import Stream
+from sojourn.host.relay_messages import RelayHello
 from sojourn.spark.relay import relay
 from sojourn.spark.rows import Route
 
@@ -22,6 +25,7 @@ ROW = pa.struct(
 )
 BORN = datetime(2026, 1, 1, tzinfo=UTC)
 BORN_US = int(BORN.timestamp() * 1e6)
+DEADLINE_S = 60
 
 
 def batch_of(offset, value, *, headers=None, key=None, timestamp_us=BORN_US):
@@ -38,26 +42,90 @@ def batch_of(offset, value, *, headers=None, key=None, timestamp_us=BORN_US):
     return pa.RecordBatch.from_arrays([pa.array([row, None], ROW)], ["record"])
 
 
-def batches(*values, **fields):
-    """Yield records as Spark brings them, one at a time."""
-    for offset, value in enumerate(values):
-        yield batch_of(offset, value, **fields)
-
-
 LINES = Stream(name="lines", columns=("line",), schema=parse_schema("line string"))
-ROUTE = Route(
-    operator="split",
-    reads={"lines": "lines"},
-    writes=dict.fromkeys(
-        ["split", "who", "slowly", "timed", "first_raises", "learn"], "words-topic"
-    ),
-    dead_letters="dead-topic",
-)
 
 
-def results(path, *given, route=ROUTE, **fields):
-    run = relay(str(path), route)
-    return [row for batch in run(batches(*given, **fields)) for row in batch.to_pylist()]
+def route_of(*operators, **fields):
+    """Return the route of a part whose operators read lines."""
+    told = {
+        "part": operators[0],
+        "operators": operators,
+        "reads": {"lines": "lines"},
+        "writes": dict.fromkeys(operators, "words-topic"),
+        "dead_letters": "dead-topic",
+    }
+    return Route(**(told | fields))
+
+
+def by_line(*operators):
+    """Return what of a route says that operators read lines by key."""
+    return {"lines": tuple((operator, LINES.by("line")) for operator in operators)}
+
+
+class Query:
+    """The query of a part: each batch goes on where the one before has ended."""
+
+    def __init__(self, controller, path, route, *, run="run"):
+        self.controller, self.path, self.route, self.run = controller, path, route, run
+        self.batch = self.offset = 0
+
+    def results(self, *values, route=None, **fields):
+        """Return the rows that come of one batch, which ends when nothing is open."""
+        came = [self.row(value, **fields) for value in values]
+        return self.rows_of(came, route=route)
+
+    def row(self, value, **fields):
+        """Return a record at the next offset."""
+        self.offset += 1
+        return batch_of(self.offset - 1, value, **fields)
+
+    def rows_of(self, came, *, route=None, wait=True):
+        """Return the rows of one batch; one that does not *wait* ends with records open."""
+        over = []
+
+        def brought():
+            yield from came
+            if wait:
+                self.await_done(over)
+
+        passed = relay(str(self.path), route or self.route, batch_s=DEADLINE_S)(brought())
+        hello = RelayHello(self.run, self.batch, self.batch)
+        with pytest.MonkeyPatch.context() as patch:
+            # Spark is not there to say which batch it is
+            patch.setattr("sojourn.spark.relay._hello", lambda: hello)
+            try:
+                rows = [row for batch in passed for row in batch.to_pylist()]
+            finally:
+                over.append(True)
+        self.batch += 1
+        return rows
+
+    def await_done(self, over=()):
+        """Return when the host has taken all, and nothing is open."""
+        until_s = time.monotonic() + DEADLINE_S
+        while not over and time.monotonic() < until_s:
+            state = self.state()
+            taken = state.positions.get("lines", {}).get(3, 0)
+            if state.batch == self.batch and taken >= self.offset and not state.open:
+                return
+            time.sleep(0.005)
+
+    def state(self):
+        """Return how the part is, as its host reports it."""
+        return self.tally().state
+
+    def tally(self):
+        self.controller.tallies()
+        until_s = time.monotonic() + DEADLINE_S
+        while time.monotonic() < until_s:
+            self.controller.ask()
+            for _ in range(20):
+                if told := [
+                    tally for some in self.controller.tallies().values() for tally in some
+                ]:
+                    return told[-1]
+                time.sleep(0.005)
+        raise TimeoutError("the host does not report")
 
 
 def headers_of(row):

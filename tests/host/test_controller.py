@@ -8,9 +8,11 @@ import pytest
 
 from sojourn.errors import EngineError
 from sojourn.host.controller import Controller
-from sojourn.host.messages import End, framed
+from sojourn.host.messages import framed
+from sojourn.host.relay_messages import AllRead
 from sojourn.host.reports import Broken, Here
 from sojourn.host.server import HostSettings
+from sojourn.host.station import OperatorSettings
 
 
 @pytest.fixture(autouse=True)
@@ -18,9 +20,18 @@ def _importable(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "tests")
 
 
-def settings(folder, **fields):
-    told = {"name": "shout", "job": "unit.host.jobs:shout"}
-    return HostSettings(folder=folder, **(told | fields))
+def settings(folder, *, name="part", operators=("shout",), logs=None, **fields):
+    """Return the settings of a host whose operators are all the same."""
+    told = OperatorSettings(**({"job": "unit.host.jobs:shout"} | fields))
+    return HostSettings(
+        name=name,
+        operators=dict.fromkeys(operators, told),
+        readers={"in": operators},
+        leaving=("out",),
+        folder=folder,
+        cuts=folder / "cuts",
+        logs=logs,
+    )
 
 
 def test_hosts_are_started_scaled_and_ended(tmp_path):
@@ -37,11 +48,28 @@ def test_hosts_are_started_scaled_and_ended(tmp_path):
 
 
 def asked(controller):
-    """Return what the host reports when it is asked."""
-    assert controller.ask() == ["shout"]
-    while "shout" not in controller.reported():
+    """Return what the operator's host reports when it is asked."""
+    assert controller.ask() == ["part"]
+    while "part" not in controller.reported():
         time.sleep(0.005)
-    return controller.tallies()["shout"][-1]
+    return controller.tallies()["part"][-1].operators["shout"]
+
+
+def test_operators_of_one_host_are_scaled_each_and_hosts_apart(tmp_path):
+    with Controller(tmp_path / "all") as controller:
+        controller.start(settings(tmp_path / "one", operators=("shout", "call")))
+        controller.start(settings(tmp_path / "two", name="other", operators=("sing",)))
+        for operator, processors in (("shout", 3), ("call", 2), ("sing", 4)):
+            controller.scale(operator, processors)
+            controller.await_running(operator, processors)
+        assert [controller.running(name) for name in ("shout", "call", "sing")] == [3, 2, 4]
+        assert controller.pid("shout") == controller.pid("call") != controller.pid("sing")
+        assert sorted(controller.ask()) == ["other", "part"]
+        while len(controller.reported()) < 2:
+            time.sleep(0.005)
+        tallies = controller.tallies()
+        assert tallies["part"][-1].operators.keys() == {"shout", "call"}
+        assert tallies["other"][-1].operators["sing"].state.wanted == 4
 
 
 def test_a_host_that_was_killed_is_seen_and_can_be_started_again(tmp_path):
@@ -50,7 +78,7 @@ def test_a_host_that_was_killed_is_seen_and_can_be_started_again(tmp_path):
         psutil.Process(controller.pid("shout")).kill()
         while not controller.ended():
             time.sleep(0.005)
-        assert controller.ended() == {"shout": "its host exited with status -9"}
+        assert controller.ended() == {"part": "its host exited with status -9"}
         controller.start(settings(tmp_path / "one", processors=3))
         controller.await_running("shout", 3)
         assert controller.ended() == {}
@@ -67,7 +95,7 @@ def test_a_stranger_is_not_heard(tmp_path):
     """Whoever cannot say what a host of ours was told is no host of ours."""
     with Controller(tmp_path / "all") as controller:
         controller.start(settings(tmp_path / "one"))
-        for messages in ([Here("shout", 1, "x", "guess")], [Broken("shout", "no")], [End()]):
+        for messages in ([Here("part", 1, "x", "guess")], [Broken("part", "no")], [AllRead()]):
             with socket.socket(socket.AF_UNIX) as stranger:
                 stranger.connect(str(tmp_path / "all" / "controller.sock"))
                 stranger.sendall(b"".join(map(framed, messages)))
@@ -77,12 +105,14 @@ def test_a_stranger_is_not_heard(tmp_path):
 
 
 def test_what_user_code_prints_is_kept(tmp_path):
+    logs = tmp_path / "logs"
     with (
-        Controller(tmp_path / "all", logs=tmp_path / "logs") as controller,
+        Controller(tmp_path / "all", logs=logs) as controller,
         pytest.raises(EngineError, match="did not start"),
     ):
-        controller.start(settings(tmp_path / "one", argument="never"))
-    assert "no model to be found" in (tmp_path / "logs" / "shout.log").read_text()
+        controller.start(settings(tmp_path / "one", argument="never", logs=logs))
+    assert "no model to be found" in (logs / "shout.log").read_text()
+    assert (logs / "hosts.log").exists()
 
 
 def test_a_host_that_cannot_start_all_is_waited_for_as_far_as_it_gets(tmp_path):
@@ -109,7 +139,7 @@ def test_a_host_that_breaks_is_said_to_be_broken(tmp_path):
 def test_a_job_that_is_not_there_is_said(tmp_path):
     with (
         Controller(tmp_path / "all") as controller,
-        pytest.raises(EngineError, match="shout: "),
+        pytest.raises(EngineError, match="cannot be loaded"),
     ):
         controller.start(settings(tmp_path / "one", job="unit.host.jobs:nothing"))
 

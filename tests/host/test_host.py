@@ -4,230 +4,75 @@ import asyncio
 import json
 import os
 import re
-import resource
 import signal
-import subprocess
-import sys
 import time
-from collections import Counter
-from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 
-import msgspec
 import pytest
 
-from sojourn.host.messages import (
-    Answers,
-    Credit,
-    End,
-    Failed,
-    Finished,
-    Frames,
-    Hello,
-    Record,
-    Records,
-    ToFeed,
-    framed,
+from host.hosting import (
+    DEADLINE_S,
+    Relay,
+    application,
+    children,
+    direct_children,
+    eventually,
+    fed,
+    gone,
 )
-from sojourn.host.reports import (
-    Ask,
-    Broken,
-    FromHost,
-    Here,
-    Reached,
-    Report,
-    ScaleProcessors,
-    Stopped,
-)
-
-TESTS = Path(__file__).parent.parent
-DEADLINE_S = 60
-_to_feed = msgspec.msgpack.Decoder(ToFeed).decode
-_from_host = msgspec.msgpack.Decoder(FromHost).decode
-
-
-class Application:
-    """A controller with one host."""
-
-    def __init__(self, folder, process, server):
-        self.folder, self.process, self.server = folder, process, server
-        self.heard, self._writer = [], None
-        self.log = folder / "shout.log"
-        self._news = asyncio.Event()
-
-    async def connected(self, reader, writer):
-        self._writer, frames = writer, Frames()
-        with suppress(asyncio.CancelledError, ConnectionError):
-            while some := await reader.read(65536):
-                for body in frames.fed(some):
-                    self.heard.append(_from_host(body))
-                    self._news.set()
-        writer.close()
-
-    async def hears(self, found):
-        """Return the first message that *found* is true of."""
-        async with asyncio.timeout(DEADLINE_S):
-            while True:
-                for message in self.heard:
-                    if found(message):
-                        return message
-                self._news.clear()
-                await self._news.wait()
-
-    async def scale(self, k):
-        await self.hears(lambda m: isinstance(m, Here))
-        self.heard = [m for m in self.heard if not isinstance(m, Reached)]
-        self._writer.write(framed(ScaleProcessors(k)))
-        await self.hears(lambda m: isinstance(m, Reached) and m.processors == k)
-        return await self.report()
-
-    async def until(self, found):
-        """Return the first report that *found* is true of."""
-        async with asyncio.timeout(DEADLINE_S):
-            while not found(tally := await self.report()):  # noqa: ASYNC110 - it is asked
-                await asyncio.sleep(0.05)
-            return tally
-
-    def wants(self, k):
-        self._writer.write(framed(ScaleProcessors(k)))
-
-    async def report(self):
-        """Ask for a report, and return it."""
-        self.heard = [m for m in self.heard if not isinstance(m, Report)]
-        self._writer.write(framed(Ask()))
-        return (await self.hears(lambda m: isinstance(m, Report))).tally
-
-    def leave(self):
-        self._writer.close()
-
-
-@asynccontextmanager
-async def application(tmp_path, *, files=None, **settings):
-    """Run a host that may open so many *files*, and end it."""
-    controller = tmp_path / "controller.sock"
-    made = Application(tmp_path, None, None)
-    made.server = await asyncio.start_unix_server(made.connected, controller)
-    told = {
-        "name": "shout",
-        "job": "unit.host.jobs:shout",
-        "folder": str(tmp_path),
-        "controller": str(controller),
-        **settings,
-    }
-
-    def limit():
-        if files is not None:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-
-    with made.log.open("ab") as log:
-        made.process = subprocess.Popen(  # noqa: ASYNC220 - it returns at once
-            [sys.executable, "-m", "sojourn.host", json.dumps(told)],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
-            stdout=log,
-            stderr=log,
-            preexec_fn=limit,  # noqa: PLW1509 - there is one thread
-        )
-    try:
-        yield made
-    finally:
-        made.process.kill()
-        made.process.wait()
-        made.server.close()
-
-
-async def eventually(found):
-    """Return what *found* returns once it is true."""
-    async with asyncio.timeout(DEADLINE_S):
-        while not (result := found()):  # noqa: ASYNC110 - nobody tells
-            await asyncio.sleep(0.02)
-        return result
-
-
-async def fed(app, words, *, batch=0, first=0, stream="in"):
-    """Send *words* through a feed as its credit allows, and return the answers."""
-    await app.hears(lambda m: isinstance(m, Here))
-    reader, writer = await asyncio.open_unix_connection(app.folder / "feed.sock")
-    writer.write(framed(Hello("query", 0, batch)))
-    frames, answers, left, credit = Frames(), {}, list(enumerate(words, first)), 0
-    async with asyncio.timeout(DEADLINE_S):
-        while True:
-            while credit and left:
-                number, word = left.pop(0)
-                record = Record(
-                    number,
-                    f"id-{number}",
-                    word.encode(),
-                    stream,
-                    offset=number,
-                    root=f"id-{number}",
-                    traced=int(number == 7),
-                    place=f"{stream}/0/{number}",
-                )
-                writer.write(framed(Records([record])))
-                credit -= 1
-                if not left:
-                    writer.write(framed(End()))
-            some = await reader.read(65536)
-            if not some:  # the host is gone
-                writer.close()
-                return answers
-            for body in frames.fed(some):
-                match _to_feed(body):
-                    case Credit(number):
-                        credit += number
-                    case Answers(some):
-                        answers.update((answer.number, answer) for answer in some)
-                    case Failed() as failed:
-                        writer.close()
-                        return failed
-                    case Finished():
-                        writer.close()
-                        return answers
-
-
-def text(answer):
-    return answer.outputs[0].payload.decode().split()[0]
-
-
-def run(work):
-    return asyncio.run(work)
+from sojourn.host.reports import Broken, Bye, Here, Reached, Stopped
 
 
 def test_records_come_back_as_the_function_says(tmp_path):
     async def work():
         async with application(tmp_path, processors=3) as app:
-            answers = await fed(app, [f"word-{i}" for i in range(200)])
-            assert {n: text(a) for n, a in answers.items()} == {
+            batch = await fed(app, [f"word-{i}" for i in range(200)])
+            assert batch.finished
+            assert {n: batch.text(n) for n in batch.records} == {
                 n: f"WORD-{n}" for n in range(200)
             }
-            assert 1 <= len({a.outputs[0].payload.split()[1] for a in answers.values()}) <= 3
+            assert 1 <= len(batch.pids()) <= 3
 
-    run(work())
+    asyncio.run(work())
 
 
 def test_an_operator_of_an_application_runs_on_a_host(tmp_path):
     async def work():
         argument = "unit.host.application:app split"
         job = "sojourn.host.operator_job:of_application"
+        part = {"readers": {"lines": ["shout"]}, "leaving": ["split"]}
+        on_error = {"retries": 0, "then": "dead_letter"}
         async with application(
-            tmp_path,
-            job=job,
-            argument=argument,
-            on_error={"retries": 0, "then": "dead_letter"},
+            tmp_path, part=part, job=job, argument=argument, on_error=on_error
         ) as app:
             return await fed(
                 app, ['{"line": "to be or not"}', '{"line": 7}', "to be"], stream="lines"
             )
 
-    answers = run(work())
-    assert [json.loads(o.payload) for o in answers[0].outputs] == [
+    batch = asyncio.run(work())
+    assert [json.loads(record.payload) for record in batch.records[0]] == [
         {"word": "<to>"},
         {"word": "<be>"},
         {"word": "<or>"},
         {"word": "<not>"},
     ]
-    assert "lines.line" in answers[1].dead
-    assert "is not JSON" in answers[2].dead
+    assert "lines.line" in batch.letters[1].error
+    assert "is not JSON" in batch.letters[2].error
+
+
+def test_no_more_is_granted_than_processors_and_a_few_more(tmp_path):
+    async def work():
+        async with application(tmp_path, processors=3) as app:
+            await app.hears(lambda m: isinstance(m, Reached) and m.processors == 3)
+            relay = await Relay.of(app)
+            await relay.hears(lambda: relay.credit == 1)  # what it brings is not known yet
+            relay.bring(["wait600"])
+            await relay.hears(lambda: relay.credit == 4)
+            relay.bring(["wait600"] * 4, first=1)
+            await app.until_part(lambda t: t.state.open == 5)
+            assert relay.credit == 0
+            relay.close()
+
+    asyncio.run(work())
 
 
 def test_it_is_rescaled_while_it_works_and_nothing_is_lost(tmp_path):
@@ -237,11 +82,10 @@ def test_it_is_rescaled_while_it_works_and_nothing_is_lost(tmp_path):
             for k in (8, 1, 5):
                 tally = await app.scale(k)
                 assert (tally.state.wanted, tally.state.running) == (k, k)
-            answers = await feeding
-            assert len(answers) == 400
-            assert all(not a.dead for a in answers.values())
+            batch = await feeding
+            assert (len(batch.records), batch.letters) == (400, {})
 
-    run(work())
+    asyncio.run(work())
 
 
 def test_processors_work_at_the_same_time(tmp_path):
@@ -252,15 +96,17 @@ def test_processors_work_at_the_same_time(tmp_path):
             await fed(app, ["wait0.5"] * 20)
             assert time.monotonic() - began_s < 0.8 * 20 * 0.5
 
-    run(work())
+    asyncio.run(work())
 
 
 def test_what_it_counts_is_what_happened(tmp_path):
     async def work():
         async with application(tmp_path, processors=2) as app:
             await fed(app, ["wait0.02"] * 60)
-            tally = await app.report()
-            assert tally.positions == {"in": {0: 60}}
+            part = await app.part_report()
+            assert part.state.positions == {"in": {0: 60}}
+            assert part.state.visits == {"in": {"shout": 1.0}}
+            tally = part.operators["shout"]
             assert tally.bytes["in"] == 60 * len("wait0.02")
             assert tally.bytes["out"] > tally.bytes["in"]
             assert sum(c.served for c in tally.processors) == 60
@@ -272,30 +118,38 @@ def test_what_it_counts_is_what_happened(tmp_path):
             assert sum(c.served for c in again.processors) == 0
             assert not again.traces
 
-    run(work())
+    asyncio.run(work())
 
 
-def test_a_function_that_raises_stops_the_feed_or_makes_a_dead_letter(tmp_path):
+def test_a_function_that_raises_stops_the_batch_or_makes_a_dead_letter(tmp_path):
     async def work(then):
-        async with application(tmp_path, on_error={"retries": 1, "then": then}) as app:
-            answers = await fed(app, ["fine", "raise", "fine"])
+        on_error = {"retries": 1, "then": then}
+        async with application(tmp_path / then, on_error=on_error) as app:
+            batch = await fed(app, ["fine", "raise", "fine"])
             if then == "stop":
                 stopped = await app.hears(lambda m: isinstance(m, Stopped))
-                assert stopped.place == "in/0/1"
+                assert (stopped.operator, stopped.place) == ("shout", "in/0/1")
                 assert stopped.reason.splitlines()[0] == "ValueError: a bad word"
-            return answers
+            return batch
 
-    failed = run(work("stop"))
-    first, *frames, way_out = failed.reason.splitlines()
-    assert (failed.number, first) == (1, "ValueError: a bad word")
+    for then in ("stop", "dead_letter"):
+        (tmp_path / then).mkdir()
+    first, *frames, way_out = asyncio.run(work("stop")).failed.splitlines()
+    assert first == "shout: record in/0/1: ValueError: a bad word"
     assert frames[0].startswith("Traceback")
-    assert 'raise ValueError("a bad word")' in failed.reason
+    assert any('raise ValueError("a bad word")' in frame for frame in frames)
     assert 'on_error="dead_letter"' in way_out
-    answers = run(work("dead_letter"))
-    assert (answers[1].dead, answers[1].tries) == ("ValueError: a bad word", 2)
-    assert "jobs.py" in answers[1].traceback
-    assert "processor.py" not in answers[1].traceback  # none of our own frames
-    assert text(answers[2]) == "FINE"
+    batch = asyncio.run(work("dead_letter"))
+    letter = batch.letters[1]
+    assert (letter.operator, letter.error, letter.tries) == (
+        "shout",
+        "ValueError: a bad word",
+        2,
+    )
+    assert (letter.record.payload, letter.inner) == (b"raise", False)
+    assert "jobs.py" in letter.traceback
+    assert "processor.py" not in letter.traceback  # none of our own frames
+    assert batch.text(2) == "FINE"
 
 
 def test_a_processor_that_is_killed_costs_no_record(tmp_path):
@@ -304,15 +158,13 @@ def test_a_processor_that_is_killed_costs_no_record(tmp_path):
             tmp_path, processors=3, on_error={"retries": 2, "then": "stop"}
         ) as app:
             first = await fed(app, ["wait0.01"] * 30)
-            pids = {int(a.outputs[0].payload.split()[1]) for a in first.values()}
             feeding = asyncio.create_task(fed(app, ["wait0.05"] * 100, batch=1, first=100))
             await asyncio.sleep(0.2)
-            os.kill(min(pids), signal.SIGKILL)
-            answers = await feeding
-            assert len(answers) == 100
-            assert all(not a.dead for a in answers.values())
+            os.kill(min(first.pids()), signal.SIGKILL)
+            batch = await feeding
+            assert (len(batch.records), batch.letters) == (100, {})
 
-    run(work())
+    asyncio.run(work())
 
 
 def test_a_record_that_kills_its_processor_follows_the_policy(tmp_path):
@@ -322,9 +174,9 @@ def test_a_record_that_kills_its_processor_follows_the_policy(tmp_path):
         ) as app:
             return await fed(app, ["fine", "die", "fine"])
 
-    answers = run(work())
-    assert answers[1].dead == "its processor was killed by signal 9"
-    assert text(answers[2]) == "FINE"
+    batch = asyncio.run(work())
+    assert batch.letters[1].error == "its processor was killed by signal 9"
+    assert batch.text(2) == "FINE"
 
 
 def test_a_record_that_takes_too_long_follows_the_policy(tmp_path):
@@ -334,9 +186,9 @@ def test_a_record_that_takes_too_long_follows_the_policy(tmp_path):
         ) as app:
             return await fed(app, ["wait600", "fine"])
 
-    answers = run(work())
-    assert answers[0].dead == "its processor took longer than 1 s for one record"
-    assert text(answers[1]) == "FINE"
+    batch = asyncio.run(work())
+    assert batch.letters[0].error == "its processor took longer than 1 s for one record"
+    assert batch.text(1) == "FINE"
 
 
 def test_a_record_that_hangs_condemns_none_that_was_given_with_it(tmp_path):
@@ -351,9 +203,8 @@ def test_a_record_that_hangs_condemns_none_that_was_given_with_it(tmp_path):
             words[30] = "wait600"
             return await fed(app, words, batch=1, first=300)
 
-    answers = run(work())
-    assert {number for number, answer in answers.items() if answer.dead} == {330}
-    assert len(answers) == 100
+    batch = asyncio.run(work())
+    assert (set(batch.letters), batch.answered) == ({330}, 100)
 
 
 def test_the_log_tells_each_error_once_with_where_it_was_raised_and_every_line_the_time(
@@ -361,11 +212,11 @@ def test_the_log_tells_each_error_once_with_where_it_was_raised_and_every_line_t
 ):
     async def work():
         async with application(tmp_path, on_error={"retries": 0, "then": "dead_letter"}) as app:
-            answers = await fed(app, ["print3", *["raise"] * 20])
-            assert sum(bool(answer.dead) for answer in answers.values()) == 20
+            batch = await fed(app, ["print3", *["raise"] * 20])
+            assert len(batch.letters) == 20
             return app.log.read_text()
 
-    text = run(work())
+    text = asyncio.run(work())
     assert text.count("Traceback") == 1
     assert "record in/0/1: ValueError: a bad word" in text
     stamped = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ")
@@ -384,11 +235,11 @@ def test_more_processors_than_files_can_be_open_are_missing_and_the_others_work(
             tally = await app.until(lambda t: t.state.missing and t.state.running > 10)
             assert "ulimit -n" in tally.state.missing
             assert (tally.state.wanted, tally.state.running) == (100, tally.state.running)
-            assert len(await fed(app, ["wait0.01"] * 100)) == 100
+            assert (await fed(app, ["wait0.01"] * 100)).answered == 100
             assert (await app.scale(5)).state.missing == ""
             assert app.process.poll() is None
 
-    run(work())
+    asyncio.run(work())
 
 
 def test_more_processors_than_processes_can_be_started_are_missing_until_they_can(tmp_path):
@@ -401,13 +252,13 @@ def test_more_processors_than_processes_can_be_started_are_missing_until_they_ca
             tally = await app.until(lambda t: t.state.missing and t.state.running == 4)
             assert "ulimit -u" in tally.state.missing
             before = set(children(app.process.pid))
-            assert len(await fed(app, ["wait0.01"] * 50)) == 50
+            assert (await fed(app, ["wait0.01"] * 50)).answered == 50
             os.kill(max(before), signal.SIGKILL)  # which makes room for another
             await eventually(lambda: set(children(app.process.pid)) - before)
             await app.until(lambda t: t.state.running == 4)
-            assert len(await fed(app, ["fine"] * 50, batch=1, first=50)) == 50
+            assert (await fed(app, ["fine"] * 50, batch=1, first=50)).answered == 50
 
-    run(work())
+    asyncio.run(work())
 
 
 def test_a_set_up_that_takes_too_long_is_a_start_that_failed(tmp_path):
@@ -418,7 +269,7 @@ def test_a_set_up_that_takes_too_long_is_a_start_that_failed(tmp_path):
             assert "longer than 0.2 s for its set_up" in tally.state.missing
             return await app.hears(lambda m: isinstance(m, Broken))
 
-    assert "longer than 0.2 s for its set_up" in run(work()).reason
+    assert "longer than 0.2 s for its set_up" in asyncio.run(work()).reason
 
 
 def test_idle_processors_that_are_killed_at_once_are_replaced(tmp_path):
@@ -432,25 +283,23 @@ def test_idle_processors_that_are_killed_at_once_are_replaced(tmp_path):
             await app.until(
                 lambda t: t.state.running == 6 and not {*processors} & {*children(template)}
             )
-            assert len(await fed(app, ["fine"] * 10)) == 10
+            assert (await fed(app, ["fine"] * 10)).answered == 10
             assert not [m for m in app.heard if isinstance(m, Broken)]
 
-    run(work())
+    asyncio.run(work())
 
 
 def test_a_batch_that_comes_again_is_not_done_again(tmp_path):
     async def work():
         async with application(tmp_path, processors=2) as app:
             once = await fed(app, ["wait0.01"] * 20)
-            again = await fed(app, ["wait0.01"] * 20)
-            pids = [
-                Counter(a.outputs[0].payload for a in some.values()) for some in (once, again)
-            ]
-            assert pids[0] == pids[1]
-            state = (await app.report()).state
-            assert (state.replayed, state.retried) == (20, 0)
+            again = await fed(app, ["wait0.01"] * 20, run="another run")
+            assert again.records == once.records
+            tally = await app.part_report()
+            assert (tally.state.repeated, tally.state.attempt) == (20, 2)
+            assert tally.operators["shout"].state.retried == 0
 
-    run(work())
+    asyncio.run(work())
 
 
 def test_a_set_up_that_fails_ends_the_host_with_the_reason(tmp_path):
@@ -461,7 +310,7 @@ def test_a_set_up_that_fails_ends_the_host_with_the_reason(tmp_path):
             assert "RuntimeError: no model to be found" in broken.reason
             return await asyncio.to_thread(app.process.wait, DEADLINE_S)
 
-    assert run(work()) == 0
+    assert asyncio.run(work()) == 0
 
 
 def test_a_job_that_cannot_be_imported_is_said(tmp_path):
@@ -469,26 +318,7 @@ def test_a_job_that_cannot_be_imported_is_said(tmp_path):
         async with application(tmp_path, job="unit.host.jobs:whisper") as app:
             return await app.hears(lambda m: isinstance(m, Broken))
 
-    assert "'unit.host.jobs:whisper' cannot be loaded" in run(work()).reason
-
-
-def direct_children(pid):
-    """Return the processes that *pid* has started."""
-    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in found]
-
-
-def children(pid):
-    """Return the processes below *pid*."""
-    below = direct_children(pid)
-    return below + [grandchild for child in below for grandchild in children(child)]
-
-
-def gone(pid):
-    try:
-        return "State:\tZ" in Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
-        return True
+    assert "'unit.host.jobs:whisper' cannot be loaded" in asyncio.run(work()).reason
 
 
 @pytest.mark.parametrize("how", ["left", "killed"])
@@ -506,7 +336,7 @@ def test_nothing_is_left_behind(tmp_path, how):
                 app.process.kill()
             await eventually(lambda: all(map(gone, below)))
 
-    run(work())
+    asyncio.run(work())
 
 
 @pytest.mark.parametrize("doing", ["a record", "its set-up"])
@@ -517,16 +347,17 @@ def test_busy_processors_do_not_outlive_a_host_that_is_killed(tmp_path, doing):
             await app.hears(lambda m: isinstance(m, Here))
             if not argument:
                 await app.hears(lambda m: isinstance(m, Reached) and m.processors == 2)
-                feeding = asyncio.create_task(fed(app, ["wait600"] * 2))
-                await app.until(lambda t: t.positions.get("in") == {0: 2})
+                relay = await Relay.of(app)
+                relay.bring(["wait600"] * 2)
+                await app.until_part(lambda t: t.state.positions.get("in") == {0: 2})
             await eventually(lambda: len(children(app.process.pid)) == 3)
             below = children(app.process.pid)
             app.process.kill()
             await eventually(lambda: all(map(gone, below)))
             if not argument:
-                await feeding
+                await relay.hears(lambda: relay.gone)
 
-    run(work())
+    asyncio.run(work())
 
 
 def test_one_that_is_let_go_during_its_set_up_ends(tmp_path):
@@ -538,17 +369,21 @@ def test_one_that_is_let_go_during_its_set_up_ends(tmp_path):
             app.wants(1)
             await eventually(lambda: sum(map(gone, below)) == 2)
 
-    run(work())
+    asyncio.run(work())
 
 
-def test_it_counts_the_batches_that_feeds_have_begun(tmp_path):
+def test_it_says_which_batch_runs(tmp_path):
     async def work():
         async with application(tmp_path) as app:
-            for batch in (0, 1, 1, 2):  # one comes again
-                await fed(app, ["fine"], batch=batch, first=batch)
-            return (await app.report()).state.batches
+            before = (
+                await app.hears(lambda m: isinstance(m, Here))
+            ) and await app.part_report()
+            for batch, again in ((0, "a"), (1, "a"), (1, "b"), (2, "b")):  # one comes again
+                await fed(app, ["fine"], run=again, batch=batch, first=batch)
+            after = (await app.part_report()).state
+            return before.state.batch, after.batch, after.attempt
 
-    assert run(work()) == 3
+    assert asyncio.run(work()) == (-1, 2, 2)
 
 
 def test_a_host_without_its_template_says_so_and_ends(tmp_path):
@@ -560,4 +395,23 @@ def test_a_host_without_its_template_says_so_and_ends(tmp_path):
             await asyncio.to_thread(app.process.wait, DEADLINE_S)
             return broken.reason
 
-    assert run(work()) == "the template process, which starts processors, ended"
+    assert asyncio.run(work()) == "shout: the template process, which starts processors, ended"
+
+
+@pytest.mark.parametrize("how", ["killed", "in order"])
+def test_temporary_files_are_removed_if_who_started_it_was_killed(tmp_path, how):
+    async def work():
+        temporary = tmp_path / "temporary"
+        temporary.mkdir()
+        part = {"temporary": str(temporary)}
+        async with application(tmp_path, part=part, shell=True) as app:
+            here = await app.hears(lambda m: isinstance(m, Here))
+            if how == "in order":
+                app.say(Bye())
+            else:
+                app.process.kill()
+                app.leave()
+            await eventually(lambda: gone(here.pid))
+            return temporary.exists()
+
+    assert asyncio.run(work()) == (how == "in order")

@@ -5,18 +5,17 @@ import json
 import math
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import count
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from host.relaying import BORN, LINES, ROUTE, batch_of, headers_of
+from host.relaying import BORN, Query, by_line, headers_of, route_of
 from sojourn.app.operator import OnError
 from sojourn.host.controller import Controller
 from sojourn.host.server import HostSettings
 from sojourn.host.sizes import MOST_BYTES, message_bytes
-from sojourn.spark.relay import relay
+from sojourn.host.station import OperatorSettings
 
 DEAD_LETTERS = OnError(retries=1, then="dead_letter")
 NESTED = b"[" * 5000
@@ -34,38 +33,41 @@ NUMBERS = [
 ]
 
 
+ROUTE = route_of("split")
+
+
 @contextmanager
-def host_of(folder, operator, processors=2, application="application"):
-    """Run a host that makes dead letters, and give its socket."""
-    with Controller(folder / f"all-{operator}") as controller:
-        started = HostSettings(
-            name=operator,
+def query_of(folder, operator, processors=2, application="application", *, everyone=False):
+    """Run a host that makes dead letters, and give its query."""
+    folder = folder / f"{operator}-{everyone}"
+    with Controller(folder / "all", tasks=lambda _stage: 1) as controller:
+        started = OperatorSettings(
             job="sojourn.host.operator_job:of_application",
             argument=f"unit.host.{application}:app {operator}",
-            folder=folder / operator,
             processors=processors,
             on_error=DEAD_LETTERS,
         )
-        path = controller.start(started)
+        path = controller.start(
+            HostSettings(
+                name=operator,
+                operators={operator: started},
+                readers={"lines": (operator,)},
+                leaving=(operator,),
+                everyone=((operator, "lines"),) if everyone else (),
+                folder=folder / "host",
+                cuts=folder / "cuts",
+            )
+        )
         controller.await_running(operator, processors)
-        yield path
+        yield Query(controller, path, route_of(operator))
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory):
+def query(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", "tests")
-        with host_of(tmp_path_factory.mktemp("h"), "split") as socket:
-            yield socket
-
-
-OFFSETS = count(1000)
-
-
-def answered(path, value, *, route=ROUTE, **fields):
-    """Return what became of a record at an offset that no other had."""
-    passed = relay(str(path), route)([batch_of(next(OFFSETS), value, **fields)])
-    return [row for batch in passed for row in batch.to_pylist()]
+        with query_of(tmp_path_factory.mktemp("h"), "split") as running:
+            yield running
 
 
 def header(name, value):
@@ -74,13 +76,13 @@ def header(name, value):
 
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("name", ["trace", "birth", "written"])
-def test_a_number_that_cannot_be_is_passed_over(path, name, number):
+def test_a_number_that_cannot_be_is_passed_over(query, name, number):
     told = [
         header("sojourn-id", b"stranger"),
         header("sojourn-root", b"root"),
         header(f"sojourn-{name}", number.encode()),
     ]
-    (row,) = answered(path, b'{"line": "word"}', headers=told)
+    (row,) = query.results(b'{"line": "word"}', headers=told)
     headers = headers_of(row)
     assert row["topic"] == "words-topic"
     assert float(headers["sojourn-birth"]) == BORN.timestamp()
@@ -89,15 +91,15 @@ def test_a_number_that_cannot_be_is_passed_over(path, name, number):
 
 
 @pytest.mark.parametrize("timestamp_us", [-1000, -(1 << 62), 1 << 62, None])
-def test_a_time_that_cannot_be_is_now(path, timestamp_us):
-    (row,) = answered(path, b'{"line": "word"}', timestamp_us=timestamp_us)
+def test_a_time_that_cannot_be_is_now(query, timestamp_us):
+    (row,) = query.results(b'{"line": "word"}', timestamp_us=timestamp_us)
     assert BORN.timestamp() < float(headers_of(row)["sojourn-birth"]) < 4e9
 
 
-def test_an_id_that_is_too_long_is_its_hash(path):
+def test_an_id_that_is_too_long_is_its_hash(query):
     told = [header("sojourn-id", b"i" * 100_000), header("sojourn-root", b"r" * 100_000)]
     first, again = (
-        headers_of(answered(path, b'{"line": "word"}', headers=told)[0]) for _ in range(2)
+        headers_of(query.results(b'{"line": "word"}', headers=told)[0]) for _ in range(2)
     )
     assert first["sojourn-id"] == again["sojourn-id"]
     assert len(first["sojourn-id"]) < 100
@@ -105,16 +107,16 @@ def test_an_id_that_is_too_long_is_its_hash(path):
 
 
 @pytest.mark.parametrize("told", [b"", b"\xff"])
-def test_an_id_that_is_no_text_is_the_position(path, told):
-    (row,) = answered(path, b'{"line": "word"}', headers=[header("sojourn-id", told)])
+def test_an_id_that_is_no_text_is_the_position(query, told):
+    (row,) = query.results(b'{"line": "word"}', headers=[header("sojourn-id", told)])
     assert headers_of(row)["sojourn-id"].startswith(b"lines/3/")
 
 
 @pytest.mark.parametrize("root", [b"the-same", b"another"])
-def test_records_of_one_id_are_not_taken_for_each_other(path, root):
+def test_records_of_one_id_are_not_taken_for_each_other(query, root):
     told = [header("sojourn-id", b"the-same"), header("sojourn-root", root)]
     words = [
-        json.loads(answered(path, json.dumps({"line": word}), headers=told)[0]["value"])["word"]
+        json.loads(query.results(json.dumps({"line": word}), headers=told)[0]["value"])["word"]
         for word in ("one", "two")
     ]
     assert words == ["<one>", "<two>"]
@@ -135,20 +137,18 @@ def test_records_of_one_id_are_not_taken_for_each_other(path, root):
         b"\xff\xfe",
     ],
 )
-@pytest.mark.parametrize("keyed", [{}, {"lines": LINES.by("line")}])
-def test_what_does_not_fit_is_one_dead_letter(path, value, keyed):
-    route = replace(ROUTE, keyed=keyed)
-    (row,) = answered(path, value, route=route)
+@pytest.mark.parametrize("keyed", [{}, by_line("split")])
+def test_what_does_not_fit_is_one_dead_letter(query, value, keyed):
+    (row,) = query.results(value, route=replace(ROUTE, keyed=keyed))
     assert row["topic"] == "dead-topic"
     assert row["value"] == (value or None)
     assert headers_of(row)["sojourn-error"]
 
 
-def test_a_dead_letter_says_what_happened_and_where_the_record_is(path):
+def test_a_dead_letter_says_what_happened_and_where_the_record_is(query):
     told = [header("sojourn-id", b"it"), header("trace-parent", b"00-1"), header("none", None)]
-    place = next(OFFSETS)
-    batch = batch_of(place, b"no json", headers=told, key=b"K")
-    (row,) = (r for b in relay(str(path), ROUTE)([batch]) for r in b.to_pylist())
+    place = query.offset
+    (row,) = query.results(b"no json", headers=told, key=b"K")
     headers = headers_of(row)
     assert row["key"] == b"K"
     assert headers["sojourn-id"] == b"it.split.dead"
@@ -163,12 +163,11 @@ def test_a_dead_letter_says_what_happened_and_where_the_record_is(path):
 
 def test_a_dead_letter_says_where_the_function_raised(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "tests")
-    route = replace(ROUTE, operator="raises")
-    with host_of(tmp_path, "raises", application="stumbling") as path:
+    with query_of(tmp_path, "raises", application="stumbling") as query:
         rows = [
             headers_of(row)
             for word in ("It", "half", "long")
-            for row in answered(path, json.dumps({"line": word}).encode(), route=route)
+            for row in query.results(json.dumps({"line": word}).encode())
         ]
     assert [int(headers["sojourn-tries"]) for headers in rows] == [2, 2, 2]
     it, half, long = rows
@@ -182,27 +181,25 @@ def test_a_dead_letter_says_where_the_function_raised(tmp_path, monkeypatch):
 
 def test_a_record_for_everyone_that_one_cannot_do_is_both(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "tests")
-    writes = {"one_of_us": "words-topic"}
-    route = replace(ROUTE, operator="one_of_us", writes=writes, everyone=frozenset(["lines"]))
-    with host_of(tmp_path, "one_of_us", 3, "stumbling") as path:
+    with query_of(tmp_path, "one_of_us", 3, "stumbling", everyone=True) as query:
         line = json.dumps({"line": str(tmp_path / "first")}).encode()
-        rows = answered(path, line, route=route, headers=[header("sojourn-id", b"it")])
+        rows = query.results(line, headers=[header("sojourn-id", b"it")])
     told = {headers_of(row)["sojourn-id"]: row["topic"] for row in rows}
     assert told.pop(b"it.one_of_us.dead") == "dead-topic"
     assert list(told.values()) == ["words-topic"] * 2
     assert len(rows) == 3
 
 
-def test_the_key_of_a_message_goes_with_what_comes_of_it(path):
-    rows = answered(path, b'{"line": "a b"}', key=b"K")
+def test_the_key_of_a_message_goes_with_what_comes_of_it(query):
+    rows = query.results(b'{"line": "a b"}', key=b"K")
     assert [row["key"] for row in rows] == [b"K", b"K"]
 
 
-def test_a_record_for_one_operator_is_passed_by_at_the_others(path):
+def test_a_record_for_one_operator_is_passed_by_at_the_others(query):
     told = [header("sojourn-id", b"it"), header("sojourn-for", b"dead-topic/who")]
-    assert answered(path, b'{"line": "word"}', headers=told) == []
+    assert query.results(b'{"line": "word"}', headers=told) == []
     told = [header("sojourn-id", b"it"), header("sojourn-for", b"dead-topic/split")]
-    (row,) = answered(path, b'{"line": "word"}', headers=told)
+    (row,) = query.results(b'{"line": "word"}', headers=told)
     assert headers_of(row)["sojourn-id"] == b"it.split.0"
     assert "sojourn-for" not in headers_of(row)
 
@@ -212,9 +209,9 @@ def size_of(row):
     return message_bytes(row["key"], row["value"], headers)
 
 
-def test_what_kafka_would_refuse_is_a_dead_letter(path):
+def test_what_kafka_would_refuse_is_a_dead_letter(query):
     line = json.dumps({"line": "w" * (MOST_BYTES - 100)}).encode()
-    (row,) = answered(path, line)
+    (row,) = query.results(line)
     headers = headers_of(row)
     assert row["topic"] == "dead-topic"
     error = headers["sojourn-error"].decode()
@@ -227,23 +224,23 @@ def test_what_kafka_would_refuse_is_a_dead_letter(path):
 
 
 @pytest.mark.parametrize("spare", [0, 1, 2, 300, 3000])
-def test_or_it_fits_with_its_key_and_headers(path, spare):
+def test_or_it_fits_with_its_key_and_headers(query, spare):
     """Wherever the limit is crossed, what is written is below it."""
     line = json.dumps({"line": "w" * (MOST_BYTES - 1000 - spare)}).encode()
     told = [header("sojourn-id", b"i" * 150), header("sojourn-root", b"r" * 150)]
-    for row in answered(path, line, headers=told, key=b"k" * 300):
+    for row in query.results(line, headers=told, key=b"k" * 300):
         assert size_of(row) <= MOST_BYTES
 
 
-def test_a_key_that_is_too_large_is_left_out_of_the_letter(path):
-    (row,) = answered(path, b'{"line": "word"}', key=b"k" * MOST_BYTES)
+def test_a_key_that_is_too_large_is_left_out_of_the_letter(query):
+    (row,) = query.results(b'{"line": "word"}', key=b"k" * MOST_BYTES)
     assert (row["topic"], row["key"]) == ("dead-topic", None)
     assert size_of(row) <= MOST_BYTES
 
 
-def test_another_limit_holds(path):
+def test_another_limit_holds(query):
     route = replace(ROUTE, most_bytes=2000)
-    (row,) = answered(path, json.dumps({"line": "w" * 1800}).encode(), route=route)
+    (row,) = query.results(json.dumps({"line": "w" * 1800}).encode(), route=route)
     assert row["topic"] == "dead-topic"
     assert "sojourn-cut" in headers_of(row)
     assert size_of(row) <= 2000
@@ -277,43 +274,40 @@ VALUES = (
 KEYS = st.none() | st.binary(max_size=10)
 TIMES = st.none() | st.integers(-(1 << 63), (1 << 63) - 1)
 ROWS = st.lists(st.tuples(VALUES, HEADERS, KEYS, TIMES), min_size=1, max_size=8)
-ROUTES = [
-    ROUTE,
-    replace(ROUTE, keyed={"lines": LINES.by("line")}),
-    replace(ROUTE, everyone=frozenset(["lines"])),
-]
 
 
-def check_any_records_are_answered_once(folder, routes, examples):
-    with host_of(folder, "who") as path:
+def check_any_records_are_answered_once(folder, examples, *, everyone):
+    with query_of(folder, "who", everyone=everyone) as query:
+        routes = [query.route, replace(query.route, keyed=by_line("who"))]
 
         @settings(max_examples=examples, deadline=None)
         @given(ROWS, st.sampled_from(routes))
         def check(rows, route):
-            places = [next(OFFSETS) for _ in rows]
-            given_ = [
-                batch_of(place, value, headers=headers, key=key, timestamp_us=time)
-                for place, (value, headers, key, time) in zip(places, rows, strict=True)
+            first = query.offset
+            came = [
+                query.row(value, headers=headers, key=key, timestamp_us=time)
+                for value, headers, key, time in rows
             ]
-            passed = relay(str(path), route)(given_)
-            written = [row for batch in passed for row in batch.to_pylist()]
+            written = query.rows_of(came, route=route)
             dead = [row for row in written if row["topic"] == "dead-topic"]
-            each = 2 if route.everyone else 1
+            each = 2 if everyone else 1
             assert len(dead) + (len(written) - len(dead)) / each == len(rows)
             told = {headers_of(row)["sojourn-position"] for row in dead}
             assert len(told) == len(dead)
-            assert told <= {f"lines/3/{place}".encode() for place in places}
+            assert told <= {f"lines/3/{n}".encode() for n in range(first, query.offset)}
 
         check()
 
 
-def test_any_records_are_answered_once(tmp_path, monkeypatch):
+@pytest.mark.parametrize("everyone", [False, True])
+def test_any_records_are_answered_once(tmp_path, monkeypatch, everyone):
     monkeypatch.setenv("PYTHONPATH", "tests")
-    check_any_records_are_answered_once(tmp_path, ROUTES, 100)
+    check_any_records_are_answered_once(tmp_path, 50, everyone=everyone)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_any_records_are_answered_once_in_the_long_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize("everyone", [False, True])
+def test_any_records_are_answered_once_in_the_long_run(tmp_path, monkeypatch, everyone):
     monkeypatch.setenv("PYTHONPATH", "tests")
-    check_any_records_are_answered_once(tmp_path, ROUTES, 2000)
+    check_any_records_are_answered_once(tmp_path, 1000, everyone=everyone)

@@ -12,13 +12,13 @@ class Latest:
     """At most *most* records of *most_bytes* in all; what is beyond is not kept.
 
     >>> latest = Latest(most=1)
-    >>> latest.keep(1, Record(1, "a", b"old", key="k"))
+    >>> latest.keep(1, Record("a", b"old", key="k"))
     ''
-    >>> latest.keep(2, Record(2, "b", b"new", key="k"))
+    >>> latest.keep(2, Record("b", b"new", key="k"))
     ''
     >>> [record.payload for record in latest.records]
     [b'new']
-    >>> latest.keep(3, Record(3, "c", b"more", key="other"))
+    >>> latest.keep(3, Record("c", b"more", key="other"))
     'the limit of 1 keys is reached'
     """
 

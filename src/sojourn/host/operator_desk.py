@@ -78,6 +78,7 @@ class OperatorDesk:
         self._rounds: dict[int, RecordInHand] = {}
         self._latest = Latest()
         self._one_lesson_at_a_time = False
+        self._untaught: set[int] = set()
         self._starts = Starts()
         self.retried = self.dead = 0
 
@@ -159,17 +160,23 @@ class OperatorDesk:
     def forget(self, latest: Sequence[Record] = ()) -> None:
         """Forget all records but the *latest* of each key, of what is for everyone.
 
-        Processors go on with those that they are at, for nobody.
+        Processors go on with those that they are at, for nobody. Those that run are told the
+        *latest* as well before they get another record: nobody knows what they know.
         """
         self._latest = Latest()
         for record in latest:
             self._latest.keep(0, record)
         self._queue, self._homeless, self._rounds = KeyedQueue(), [], {}
         self._in_lanes = 0
-        for processor in self._processors.values():
+        for name, processor in self._processors.items():
             processor.lane.clear()
+            processor.tried = 0
             for job in processor.jobs:
                 job.forgotten = True
+            if latest and processor.here:
+                processor.to_know = deque(self._latest.records)
+                self._here.discard(name)
+                self._untaught.add(name)
 
     # -- processors -----------------------------------------------------------------------
 
@@ -372,6 +379,18 @@ class OperatorDesk:
             self._starts.why = ""
         return []
 
+    def _retaught(self, now_s: float) -> list[OperatorInstruction]:
+        """Begin to tell those that were running what they have to know now, when they idle."""
+        done: list[OperatorInstruction] = []
+        for name in sorted(self._untaught):
+            processor = self._processors.get(name)
+            if processor is not None and processor.here and processor.jobs:
+                continue  # of a record that is nobody's any more
+            self._untaught.discard(name)
+            if processor is not None and processor.here and not processor.learning:
+                done += self._taught(name, processor, now_s)
+        return done
+
     def _learnt_nothing(self, processor: Processor, reason: str) -> list[OperatorInstruction]:
         """Find out which record a processor died of while it was told what it has to know."""
         if not processor.learning:
@@ -456,7 +475,7 @@ class OperatorDesk:
 
     def turn(self, now_s: float) -> list[OperatorInstruction]:
         """Give idle processors work."""
-        done: list[OperatorInstruction] = []
+        done = self._retaught(now_s) if self._untaught else []
         passed_by: list[int] = []
         queued = len(self._queue) > 0
         while self._idle and (queued or self._in_lanes):

@@ -417,8 +417,8 @@ class Host:
     async def _save(self, cut: Cut) -> None:
         try:
             await asyncio.to_thread(self._files.save, cut)
-        except OSError as error:
-            self.broken(f"its open records cannot be written: {error}; make room on the disk")
+        except EngineError as error:
+            self.broken(f"the open records of {self._settings.name}: {error}")
             return
         self._do(self._ledger.saved(cut.id))
         self._files.drop_before(cut.id.batch - 1)

@@ -169,8 +169,11 @@ class Rows:
             for record, root, floor in results.records
         ]
         for letter, root, floor in results.letters:
-            made = dead_letter(letter, now_s=time.time(), most_bytes=self._route.most_bytes)
-            headers = [*made.headers, self._input(root, floor)]
+            entered = self._input(root, floor)
+            beside = message_bytes(None, b"", [entered]) - message_bytes(None, b"")
+            most_bytes = self._route.most_bytes - beside
+            made = dead_letter(letter, now_s=time.time(), most_bytes=most_bytes)
+            headers = [*made.headers, entered]
             rows.append(_row(self._route.dead_letters, made.key, made.value, headers))
         return rows
 

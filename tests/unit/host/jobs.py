@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from pathlib import Path
 
 from sojourn.host.messages import OutputRecord
 
@@ -35,6 +36,8 @@ class Shout:
             print("x" * int(word.removeprefix("print")))  # noqa: T201 - as functions do
         if word.startswith("wait"):
             time.sleep(float(word.removeprefix("wait")))
+        while word.startswith("gate") and not Path(word.removeprefix("gate")).exists():
+            time.sleep(0.01)
         yield OutputRecord("out", f"{word.upper()} {os.getpid()}".encode())
 
 

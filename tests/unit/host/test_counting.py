@@ -3,23 +3,53 @@
 import pytest
 
 from sojourn.host import counting
-from sojourn.host.counting import Counters, HostState
+from sojourn.host.counting import BIN_S, Counters, OperatorState
 from sojourn.host.hot_key import HotKeyCounter
 from sojourn.host.messages import Record
 from sojourn.host.tracing import Trace
 
 
 def record(key, **fields):
-    return Record(0, "id", b"", "lines", key=key, **fields)
+    return Record("id", b"", "lines", key=key, **fields)
 
 
 def test_the_hottest_key_is_told_as_a_part_of_those_with_a_key_in_the_interval():
     counters = Counters(since_s=0.0)
     for key in ["a", "b", "a", None, "a"]:
-        counters.arrived(record(key))
-    counters.arrived(record("a", everyone=True))
-    assert counters.taken(1.0, HostState(), memory={}).hottest == 0.75
-    assert counters.taken(2.0, HostState(), memory={}).hottest == 0.0
+        counters.arrived(record(key), 0.5, inner=False)
+    counters.arrived(record("a", everyone=True), 0.5, inner=False)
+    assert counters.taken(1.0, OperatorState(), memory={}).hottest == 0.75
+    assert counters.taken(2.0, OperatorState(), memory={}).hottest == 0.0
+
+
+def test_only_what_comes_from_inside_the_part_is_counted_by_the_moment_it_came():
+    """Of what comes from Kafka the broker tells when it was written."""
+    counters = Counters(since_s=0.0)
+    counters.arrived(record(None), 10 * BIN_S, inner=False)
+    for at_s in (10.1, 10.9, 12.5):
+        counters.arrived(record(None), at_s * BIN_S, inner=True)
+    tally = counters.taken(1.0, OperatorState(), memory={})
+    assert tally.arrivals == {10: 2, 12: 1}
+    assert counters.taken(2.0, OperatorState(), memory={}).arrivals == {}
+
+
+def test_sums_are_those_of_each_processor_and_begin_anew():
+    counters = Counters(since_s=0.0)
+    for processor, took_s in (("a-1", 0.1), ("a-1", 0.3), ("a-2", 0.5)):
+        counters.served(processor, service_s=took_s, wait_s=2 * took_s, cpu_s=took_s / 2)
+    counters.transferred(0.01)
+    counters.transferred(0.03)
+    first = counters.taken(1.0, OperatorState(running=2), memory={"a-1": 7})
+    told = {each.processor: each for each in first.processors}
+    assert (told["a-1"].served, told["a-1"].memory_bytes) == (2, 7)
+    assert told["a-1"].service_s == pytest.approx(0.4)
+    assert told["a-1"].service_ss == pytest.approx(0.1)
+    assert told["a-1"].wait_s == pytest.approx(0.8)
+    assert told["a-2"].served == 1
+    assert first.transfers == (2, pytest.approx(0.04))
+    again = counters.taken(2.0, OperatorState(), memory={"a-1": 7})
+    assert (again.since_s, again.transfers) == (1.0, (0, 0.0))
+    assert [each.served for each in again.processors] == [0]
 
 
 def test_a_hot_key_is_found_among_any_number_of_others():
@@ -42,4 +72,4 @@ def test_traces_that_nobody_asks_for_are_bounded(monkeypatch):
     for _ in range(5):
         counters.traced(Trace("r", "i", 0.0, 1.0, 1.0, 1, []))
     assert counters.untold == 2
-    assert len(counters.taken(1.0, HostState(), memory={}).traces) == 3
+    assert len(counters.taken(1.0, OperatorState(), memory={}).traces) == 3

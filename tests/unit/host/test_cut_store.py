@@ -9,7 +9,7 @@ from sojourn.host.messages import Record
 
 LINES = ("lines", 3)
 OPEN = OpenRecord(
-    Root(LINES, 7), "split", Record(1, "a", b"{}", "lines", blobs={"photo": b"\xff"}, key="k")
+    Root(LINES, 7), "split", Record("a", b"{}", "lines", blobs={"photo": b"\xff"}, key="k")
 )
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sojourn.errors import BadInput
+from sojourn.errors import BadInput, BadRecord
 from sojourn.host.messages import Record
 from sojourn.host.operator_job import of_application
 
@@ -16,8 +16,8 @@ def test_an_operator_of_a_topology_file_waits_and_sends(tmp_path):
     path.write_text((EXAMPLES / "vld.yaml").read_text().replace("0.50", "0"))
     job = of_application(f"{path} extract")
     job.set_up()
-    (sent,) = job(Record(0, "id", b'{"seed":7,"pad":"xxx"}', stream="frames"))
-    (again,) = job(Record(1, "id", b'{"seed":7}', stream="frames"))
+    (sent,) = job(Record("id", b'{"seed":7,"pad":"xxx"}', stream="frames"))
+    (again,) = job(Record("id", b'{"seed":7}', stream="frames"))
     assert sent == again
     assert sent.stream == "extract-match"
     assert json.loads(sent.payload).keys() == {"seed"}
@@ -26,7 +26,7 @@ def test_an_operator_of_a_topology_file_waits_and_sends(tmp_path):
 def test_a_function_that_asks_for_it_gets_the_id_of_the_record():
     job = of_application("unit.host.application:app named")
     job.set_up()
-    (sent,) = job(Record(0, "lines/0/7", b'{"line":"a"}', stream="lines"))
+    (sent,) = job(Record("lines/0/7", b'{"line":"a"}', stream="lines"))
     assert json.loads(sent.payload) == {"id": "<lines/0/7>", "line": "a"}
 
 
@@ -36,11 +36,42 @@ def test_a_set_up_that_yields_cleans_up_at_the_end():
     before = len(TORN_DOWN)
     job = of_application("unit.host.application:app cleaned_up")
     job.set_up()
-    (sent,) = job(Record(0, "lines/0/7", b'{"line":"a"}', stream="lines"))
+    (sent,) = job(Record("lines/0/7", b'{"line":"a"}', stream="lines"))
     assert json.loads(sent.payload) == {"line": "a", "before": before}
     assert len(TORN_DOWN) == before
     job.tear_down()
     assert TORN_DOWN[before:] == [os.getpid()]
+
+
+def outputs(operator, record):
+    job = of_application(f"unit.host.part:app {operator}")
+    job.set_up()
+    return list(job(record))
+
+
+def test_what_others_of_the_part_read_by_key_has_a_key_for_each_of_them():
+    (sent,) = outputs("split", Record("id", b'{"line":"to be"}', stream="lines"))
+    both, first = sent.keys["count"], sent.keys["first"]
+    assert sent.keys.keys() == {"count", "first"}
+    assert both != first
+    (other,) = outputs("split", Record("id", b'{"line":"to do"}', stream="lines"))
+    assert (other.keys["first"], other.keys["count"] == both) == (first, False)
+
+
+def test_what_no_other_of_the_part_reads_by_key_has_none():
+    (sent,) = outputs("count", Record("id", b'{"word":"to","next":"be"}', stream="split"))
+    assert sent.keys == {}
+
+
+def test_only_what_goes_to_kafka_has_to_fit_into_a_message():
+    line = json.dumps({"line": f"{'w' * 500} x"}).encode()
+    (sent,) = outputs("split", Record("id", line, stream="lines", room=100))
+    assert len(sent.payload) > 500
+    with pytest.raises(BadRecord, match=r"operators\.count\.emits\.count.*Kafka takes 100"):
+        outputs("count", Record("id", sent.payload, stream="split", room=100))
+    with pytest.raises(BadRecord, match=r"operators\.first\.emits\.first.*Kafka takes 100"):
+        outputs("first", Record("id", sent.payload, stream="split", room=100))
+    assert outputs("count", Record("id", sent.payload, stream="split"))  # nobody knows
 
 
 def test_an_operator_that_is_not_named_is_asked_for():

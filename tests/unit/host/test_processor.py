@@ -37,7 +37,7 @@ class Job:
         self.served.append("torn down")
 
     def __call__(self, record):
-        self.served.append(record.number)
+        self.served.append(int(record.name))
         match record.payload:
             case b"raise":
                 raise ValueError("no")
@@ -72,7 +72,7 @@ def said(job, *groups):
 
 
 def record(number, payload=b"fine", key=None):
-    return Record(number, f"id-{number}", payload, key=key)
+    return Record(str(number), payload, key=key)
 
 
 def results(heard):

@@ -1,0 +1,164 @@
+"""Which operators run together: those that streams outside of Kafka connect."""
+
+import pytest
+
+import sojourn as sj
+from sojourn.app.parts import Part, parts_of, streams_in_kafka
+from sojourn.errors import BadApplication
+
+
+def application(**settings):
+    app = sj.App("shop", **settings)
+    return app, app.source("orders", schema="id long")
+
+
+def function(app, name, reads, emits=None, **settings):
+    """Add an operator that reads one stream or several, and sends on or not."""
+
+    def one(id):  # noqa: A002 - as the column is called
+        yield (id,)
+
+    def several(stream, record):
+        yield (stream, record)
+
+    def last(id):  # noqa: A002 - as the column is called
+        del id
+
+    def last_of_several(stream, record):
+        del stream, record
+
+    many = isinstance(reads, list)
+    work = (
+        (several if many else one) if emits is not None else (last_of_several if many else last)
+    )
+    return app.operator(reads=reads, emits=emits, name=name, **settings)(work)
+
+
+def groups(app):
+    return [part.operators for part in parts_of(app)]
+
+
+def test_a_chain_is_one_part_and_its_first_operator_names_it():
+    app, orders = application()
+    check = function(app, "check", orders, "id long")
+    price = function(app, "price", check, "id long")
+    app.sink(price)
+    assert parts_of(app) == (
+        Part(
+            name="check",
+            operators=("check", "price"),
+            reads=("orders",),
+            writes=("price",),
+            inner=("check",),
+        ),
+    )
+    assert streams_in_kafka(app) == {"orders"}
+
+
+def test_a_split_and_a_join_are_one_part():
+    app, orders = application()
+    check = function(app, "check", orders, "id long")
+    left = function(app, "left", check, "id long")
+    right = function(app, "right", check, "id long")
+    both = function(app, "both", [left, right], "id long")
+    app.sink(both)
+    assert groups(app) == [("check", "left", "right", "both")]
+
+
+def test_operators_that_meet_only_later_are_one_part():
+    app, orders = application()
+    others = app.source("others", schema="id long")
+    one = function(app, "one", orders, "id long")
+    two = function(app, "two", others, "id long")
+    assert groups(app) == [("one",), ("two",)]
+    function(app, "both", [one, two])
+    assert groups(app) == [("one", "two", "both")]
+    (part,) = parts_of(app)
+    assert part.reads == ("orders", "others")
+
+
+def test_a_loop_is_one_part_that_reads_what_it_writes_in_memory():
+    app, orders = application()
+    back = app.stream("back", schema="id long")
+    check = function(app, "check", [orders, back], "id long")
+    function(app, "again", check, back)
+    (part,) = parts_of(app)
+    assert part.operators == ("check", "again")
+    assert (part.reads, part.writes, part.inner) == (("orders",), (), ("back", "check"))
+
+
+def test_two_operators_on_one_source_that_nothing_connects_are_two_parts():
+    app, orders = application()
+    function(app, "check", orders, "id long")
+    function(app, "log", orders)
+    assert groups(app) == [("check",), ("log",)]
+    assert [part.reads for part in parts_of(app)] == [("orders",), ("orders",)]
+
+
+def test_what_sparks_own_operators_read_and_write_is_in_kafka():
+    app, orders = application()
+    check = function(app, "check", orders, "id long")
+    merge = app.project("merge", reads=check, columns={"id": "id + 1"}, emits="id long")
+    function(app, "store", merge)
+    assert streams_in_kafka(app) == {"orders", "check", "merge"}
+    assert groups(app) == [("check",), ("store",)]
+    assert [(part.writes, part.inner) for part in parts_of(app)] == [(("check",), ()), ((), ())]
+
+
+@pytest.mark.parametrize("how", ["operator", "stream"])
+def test_a_durable_stream_parts_the_operators_before_and_after_it(how):
+    app, orders = application()
+    if how == "operator":
+        check = function(app, "check", orders, "id long", durable=True)
+    else:
+        check = app.stream("check", schema="id long", durable=True)
+        function(app, "checks", orders, check)
+    price = function(app, "price", check, "id long")
+    function(app, "store", price)
+    assert streams_in_kafka(app) == {"orders", "check"}
+    before, after = parts_of(app)
+    assert (before.writes, before.inner) == (("check",), ())
+    assert (after.operators, after.reads, after.inner) == (
+        ("price", "store"),
+        ("check",),
+        ("price",),
+    )
+
+
+def test_where_all_streams_are_durable_each_operator_is_a_part():
+    app, orders = application(streams="durable")
+    check = function(app, "check", orders, "id long")
+    function(app, "price", check)
+    assert groups(app) == [("check",), ("price",)]
+    assert streams_in_kafka(app) == {"orders", "check"}
+
+
+def test_a_sink_in_the_middle_is_written_to_kafka_and_read_in_memory():
+    app, orders = application()
+    check = function(app, "check", orders, "id long")
+    app.sink(check)
+    function(app, "price", check)
+    (part,) = parts_of(app)
+    assert (part.operators, part.writes, part.inner) == (
+        ("check", "price"),
+        ("check",),
+        ("check",),
+    )
+    assert streams_in_kafka(app) == {"orders"}
+
+
+def test_durable_is_true_or_false_and_of_one_stream():
+    app, orders = application()
+    with pytest.raises(BadApplication, match=r"durable.*neither True nor False"):
+        function(app, "check", orders, "id long", durable="yes")
+    with pytest.raises(BadApplication, match=r"durable.*neither True nor False"):
+        app.stream("back", schema="id long", durable=1)
+    with pytest.raises(BadApplication, match=r"durable= is for the one stream"):
+        function(app, "check", orders, durable=True)
+    with pytest.raises(BadApplication, match=r"durable= is for the one stream"):
+        function(app, "check", orders, {"a": "id long", "b": "id long"}, durable=True)
+
+
+def test_streams_are_in_memory_or_durable():
+    with pytest.raises(BadApplication, match=r'write "in_memory" or "durable"'):
+        application(streams="on_disk")
