@@ -31,7 +31,7 @@ def test_the_traceback_is_that_of_the_users_code():
     assert traceback.splitlines()[-1] == error
     assert "return 1 / 0" in traceback
     split = of_application("unit.host.application:app split")
-    error, traceback = raised(lambda: list(split(Record(0, "id", b"no JSON", "lines"))))
+    error, traceback = raised(lambda: list(split(Record("id", b"no JSON", "lines"))))
     assert "BadRecord" in error
     assert "payload.py" not in traceback  # our own frames say nothing to its author
 
