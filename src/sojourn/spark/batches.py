@@ -2,11 +2,12 @@
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from confluent_kafka import KafkaException, Producer
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
@@ -14,10 +15,11 @@ from sojourn.app.operator import PythonOperator
 from sojourn.errors import EngineError
 from sojourn.host.controller import Controller
 from sojourn.spark.checkpoints import Checkpoints, Positions
+from sojourn.spark.headers import FOR
 from sojourn.spark.layout import Layout
 from sojourn.spark.pulls import Pulls
 
-__all__ = ["Batches", "end_early", "end_in_time", "patience_s", "waits_for"]
+__all__ = ["Batches", "end_early", "end_in_time", "patience_s", "waits_for", "wake_readers"]
 
 # What a machine that is very busy needs beside the records themselves.
 _SLACK_S = 120.0
@@ -134,6 +136,17 @@ def end_early(session: SparkSession) -> None:
     look: its batch ends in its time. So do all, should Spark have no such clock any more.
     """
     _set_clock(session, "ManualClock", _LAST_MS)
+
+
+def wake_readers(clients: Mapping[str, str], topic: str) -> None:
+    """Write a record for nobody to *topic*, at which a reader that waits there looks.
+
+    Without a broker nothing is written, and batches end in their time.
+    """
+    producer = Producer({**clients, "log_level": "0"})
+    with suppress(KafkaException, BufferError):
+        producer.produce(topic, headers=[(FOR, b"")])
+        producer.flush(_ANSWER_S)
 
 
 def end_in_time(session: SparkSession) -> None:

@@ -25,7 +25,7 @@ from sojourn.last_allocation import keep_allocation
 from sojourn.measure.report import Pull
 from sojourn.plan import HERE, Node, Plan
 from sojourn.spark.append_times import AppendTimes
-from sojourn.spark.batches import Batches, end_early, end_in_time
+from sojourn.spark.batches import Batches, end_early, end_in_time, wake_readers
 from sojourn.spark.broker import Broker
 from sojourn.spark.broker_watch import BrokerWatch
 from sojourn.spark.checkpoints import Checkpoints
@@ -219,6 +219,8 @@ class SparkEngine:
         self._running()
         self._draining = True
         end_early(self._spark)
+        if self._layout.retries in self._layout.topics:  # where nobody else writes
+            wake_readers(self._cluster.for_clients, self._layout.retries)
         self._batches.drain(progress, self._check)
         self._supervisor.stop()
         self._batches.locate()
