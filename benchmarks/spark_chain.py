@@ -1,4 +1,4 @@
-"""Latency without work on Spark: three Python operators, four Kafka hops.
+"""Latency without work on Spark: three Python operators, in one part.
 
     python benchmarks/spark_chain.py [--per-s 20] [--lasts 60] [--warm-up 30] [--short]
 
@@ -55,7 +55,7 @@ def ours(servers, asked):
         warm = [a for a in sink.arrived if a.birth_s > began_s + asked.warm_up]
         waits = [a.took_s for a in warm]
     print(
-        f"feeds and hosts: {sent} records sent, {len(sink.roots())} different at the sink, "
+        f"a part: {sent} records sent, {len(sink.roots())} different at the sink, "
         f"{len(sink.arrived)} in all{'' if complete else ' (INCOMPLETE)'}"
     )
     return waits, looks[int(asked.warm_up) :]

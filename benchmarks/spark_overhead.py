@@ -36,8 +36,8 @@ def cpu_s(processes):
 def hosts_of(engine):
     """Return the processes of all hosts."""
     found = []
-    for name in chain.app.operators:
-        host = psutil.Process(engine.host_pid(name))
+    for pid in {engine.host_pid(name) for name in chain.app.operators}:
+        host = psutil.Process(pid)
         found += [host, *host.children(recursive=True)]
     return found
 

@@ -118,7 +118,7 @@ def ours(servers, changes):
                     time.sleep(2 * AROUND_S)
             time.sleep(2)
         sink.close()
-    report("feeds and hosts", sink.arrived, grown, changed)
+    report("hosts", sink.arrived, grown, changed)
 
 
 def theirs(servers, folder, changes):

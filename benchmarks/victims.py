@@ -33,9 +33,9 @@ def found(family, target, operator=None):
 
     >>> family = [
     ...     Running(1, 0, ("python", "driven.py")),
-    ...     Running(2, 1, ("python", "-m", "sojourn.host", '{"name": "split"}')),
-    ...     Running(3, 2, ("python", "-m", "sojourn.host.template", "7", "job", "split")),
-    ...     Running(4, 3, ("python", "-m", "sojourn.host.template", "7", "job", "split")),
+    ...     Running(2, 1, ("python", "-m", "sojourn.host", '{"operators": {"split": {}}}')),
+    ...     Running(3, 2, ("python", "-m", "sojourn.host.template", "7", "job", "app split")),
+    ...     Running(4, 3, ("python", "-m", "sojourn.host.template", "7", "job", "app split")),
     ... ]
     >>> {name: found(family, name) for name in ("driver", "host", "template", "processor")}
     {'driver': [1], 'host': [2], 'template': [3], 'processor': [4]}
@@ -48,11 +48,6 @@ def found(family, target, operator=None):
     def is_found(process):
         above = known.get(process.parent, nobody)
         of_template, of_daemon = _TEMPLATE in above.command, _DAEMON in above.command
-        host = {
-            "host": process,
-            "template": above,
-            "processor": known.get(above.parent, nobody),
-        }.get(target)
         is_one = {
             "driver": process == family[0],
             "everything": True,
@@ -63,10 +58,15 @@ def found(family, target, operator=None):
             "daemon": _DAEMON in process.command and not of_daemon,
             "worker": of_daemon,
         }[target]
-        return is_one and (operator is None or host is None or _serves(host, operator))
+        return is_one and (operator is None or _serves(process, operator))
 
     return [process.pid for process in family if is_found(process)]
 
 
-def _serves(host, operator):
-    return bool(host.command) and json.loads(host.command[-1])["name"] == operator
+def _serves(process, operator):
+    """Tell whether a host, template or processor is of an operator; all others are of any."""
+    if _HOST in process.command:
+        return operator in json.loads(process.command[-1])["operators"]
+    if _TEMPLATE in process.command:
+        return process.command[-1].rpartition(" ")[2] == operator
+    return True
