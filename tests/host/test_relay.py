@@ -142,6 +142,8 @@ def test_what_does_not_fit_is_a_dead_letter_with_the_reason(host):
 def test_or_stops_the_task_with_the_place_of_the_record(host, controller):
     with pytest.raises(EngineError, match=r"split: record lines/3/0: .*is not JSON"):
         host().results(b"no json")
+    while not controller.stopped():  # it is told by another connection
+        time.sleep(0.005)
     assert "record lines/3/0: " in controller.stopped()["split"]
 
 
