@@ -37,12 +37,14 @@ from sojourn.spark.sampling import Sampling
 __all__ = ["OUTPUT", "SCHEMA", "Route", "Rows"]
 
 OUTPUT = (
-    "topic string, key binary, value binary, headers array<struct<key: string, value: binary>>"
+    "topic string, partition int, key binary, value binary, "
+    "headers array<struct<key: string, value: binary>>"
 )
-"""What a relay hands to Spark's Kafka sink."""
+"""What is handed to Spark's Kafka sink; without a partition Kafka's client chooses one."""
 SCHEMA = pa.schema(
     [
         ("topic", pa.string()),
+        ("partition", pa.int32()),
         ("key", pa.binary()),
         ("value", pa.binary()),
         ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
@@ -212,4 +214,4 @@ def _moment_s(timestamp_us: int | None) -> float:
 
 def _row(topic: str, key: bytes | None, value: bytes | None, headers: list[Header]) -> SparkRow:
     named = [{"key": name, "value": content} for name, content in headers]
-    return {"topic": topic, "key": key, "value": value, "headers": named}
+    return {"topic": topic, "partition": None, "key": key, "value": value, "headers": named}

@@ -310,6 +310,9 @@ class SparkEngine:
             # a broker of our own has nothing yet, and nobody else to make it
             required=layout.required_topics if self._settings.servers else None,
         )
+        for sink in layout.deduplicated:
+            read = partitions[layout.app.topic(sink.stream.name)]
+            partitions |= self._cluster.ensure([layout.app.topic(sink.name)], read)
         self._cluster.unbind(layout.inner_topics)
         held = layout.slots(partitions, STATE_PARTITIONS)
         slots = self._settings.slots or spare_slots(sum(held.values()))
