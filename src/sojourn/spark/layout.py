@@ -157,12 +157,19 @@ class Layout:
         return list(dict.fromkeys(names))
 
     def route(
-        self, part: str, *, trace_per_s: float, most_bytes: int, marks: Mapping[str, str]
+        self,
+        part: str,
+        *,
+        trace_per_s: float,
+        most_bytes: int,
+        marks: Mapping[str, str],
+        partitions: Mapping[str, int],
     ) -> Route:
         """Return where the records of a part come from and go to.
 
-        Ids of roots carry *marks*, by topic.
+        Ids of roots carry *marks*, by topic. So many *partitions* topics have.
         """
+        once = {self.app.topic(sink.stream.name) for sink in self.deduplicated}
         here, topic = self.parts[part], self.app.topic
         read = [(name, s) for name in here.operators for s in self.app.operators[name].reads]
         return Route(
@@ -179,6 +186,7 @@ class Layout:
             trace_per_s=trace_per_s,
             most_bytes=most_bytes,
             marks=marks,
+            partitions={name: partitions[name] for name in sorted(once)},
         )
 
     def host(

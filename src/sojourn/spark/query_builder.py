@@ -38,7 +38,7 @@ StartQuery = Callable[[], StreamingQuery]
 class QueryBuilder:
     """What queries are made of; hosts have their sockets in the folder *hosts*.
 
-    Ids of roots carry *marks*, by topic.
+    Ids of roots carry *marks*, by topic. So many *partitions* topics have.
     """
 
     layout: Layout
@@ -48,6 +48,7 @@ class QueryBuilder:
     session: SparkSession
     hosts: Path
     marks: Mapping[str, str]
+    partitions: Mapping[str, int]
 
     def begin(self, offsets: Offsets, *, goes_on: bool) -> None:
         """Settle where each query begins that never did; all anew unless the state *goes on*.
@@ -96,6 +97,7 @@ class QueryBuilder:
                     trace_per_s=settings.trace_per_s,
                     most_bytes=settings.most_bytes,
                     marks=self.marks,
+                    partitions=self.partitions,
                 ),
                 kafka=self.cluster.for_spark,
                 host=layout.socket(name, self.hosts),
@@ -135,24 +137,19 @@ class QueryBuilder:
             most_bytes=settings.most_bytes,
         )
 
-    def sinks(self, offsets: Offsets, partitions: Mapping[str, int]) -> dict[str, StartQuery]:
+    def sinks(self, offsets: Offsets) -> dict[str, StartQuery]:
         """Return what starts the queries of sinks at which nothing arrives twice."""
         earliest = offsets.partitions("earliest")
-        return {
-            _query(sink): self._sink(sink, partitions, earliest)
-            for sink in self.layout.deduplicated
-        }
+        return {_query(sink): self._sink(sink, earliest) for sink in self.layout.deduplicated}
 
-    def _sink(
-        self, sink: Sink, partitions: Mapping[str, int], earliest: Positions
-    ) -> StartQuery:
-        layout, query = self.layout, _query(sink)
+    def _sink(self, sink: Sink, earliest: Positions) -> StartQuery:
+        layout, query, partitions = self.layout, _query(sink), self.partitions
         topic, writes = layout.app.topic(sink.stream.name), layout.app.topic(sink.name)
         if partitions[topic] > 1 and layout.needs_window(sink):
             raise BadInput(
                 f"{query}: {topic} has {partitions[topic]} partitions, and duplicates may be "
-                "in different ones, unless one part alone leads to it from sources; use a topic "
-                "with one partition, or leave out deduplicate="
+                "in different ones, unless one part alone leads to it from sources; use a "
+                "topic with one partition, or leave out deduplicate="
             )
         if partitions[writes] < partitions[topic]:
             raise BadInput(

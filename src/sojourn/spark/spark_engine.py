@@ -332,6 +332,7 @@ class SparkEngine:
             session=self._session(stack, folder),
             hosts=folder,
             marks=root_marks(self._cluster.client(), layout.topics, epoch),
+            partitions=partitions,
         )
         for name in layout.functions:
             processors = self._plan.allocation[name]
@@ -347,7 +348,7 @@ class SparkEngine:
         self._supervisor = QuerySupervisor(
             self._controller,
             self._hosts,
-            starts | builder.misfits(starting) | builder.sinks(offsets, partitions),
+            starts | builder.misfits(starting) | builder.sinks(offsets),
             wanted=self._wanted,
             batch=self._state.commits,
             failed=self._failed,
