@@ -186,14 +186,22 @@ def test_brokers_that_do_not_answer_are_named(shop):
         idle.start(topology(shop), Plan.here(dict.fromkeys(shop.operators, 1)))
 
 
-def test_a_sink_without_twins_takes_one_partition(servers):
-    Cluster(servers).ensure(["other.taxed"], 3)
+@pytest.mark.parametrize(
+    ("stream", "refused"),
+    [
+        ("taxed", r"other\.once has 1 partitions, and other\.taxed, which it reads, has 3"),
+        ("same", r"other\.same has 3 partitions, .* unless one part alone leads to it"),
+    ],
+)
+def test_a_sink_without_twins_needs_partitions_that_match(servers, stream, refused):
+    Cluster(servers).ensure(["other.taxed", "other.same"], 3)
+    Cluster(servers).ensure(["other.once"], 1)
     other = sj.App("other")
     source = other.source("taxed", schema="item string")
-    other.project("same", reads=source, columns={"item": "item"}, service_s=0.001)
-    other.sink(source, name="once", deduplicate=True)
+    same = other.project("same", reads=source, columns={"item": "item"}, service_s=0.001)
+    other.sink({"taxed": source, "same": same}[stream], name="once", deduplicate=True)
     with (
         SparkEngine(other, "nowhere:other", SparkSettings(servers=servers)) as idle,
-        pytest.raises(BadInput, match=r"other\.taxed has 3 partitions"),
+        pytest.raises(BadInput, match=refused),
     ):
         idle.start(other.topology({"taxed": 1}), Plan.here({"same": 1}))

@@ -9,15 +9,16 @@ from pyspark.sql import functions as sql
 
 from sojourn.errors import BrokerFailed
 from sojourn.host.tracing import child_identity
-from sojourn.spark import sink_tail as module
+from sojourn.spark import sink_topic as module
 from sojourn.spark.broker import Broker
 from sojourn.spark.checkpoints import Checkpoints
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.deduplicate import Deduplication, start_deduplication
+from sojourn.spark.headers import Input, input_header
 from sojourn.spark.native.headers import lineage_headers
 from sojourn.spark.root_marks import root_marks
 from sojourn.spark.session import end_session, new_session
-from sojourn.spark.sink_tail import SinkTail, sink_tail
+from sojourn.spark.sink_topic import SinkTopic
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 120
@@ -31,7 +32,7 @@ def broker(jars):
 
 @pytest.fixture(scope="module")
 def spark(jars):
-    session = new_session("sinks", jars=jars, slots=2)
+    session = new_session("sinks", jars=jars, slots=4)
     yield session
     end_session(session)
 
@@ -40,7 +41,6 @@ def spark(jars):
 def clients(broker, monkeypatch):
     """Return the settings of clients; whoever waits for what does not come waits too long."""
     monkeypatch.setattr(module, "_ANSWER_S", 1000.0)
-    monkeypatch.setattr(module, "_held", {})
     return Cluster(broker.bootstrap_servers).for_clients
 
 
@@ -69,6 +69,20 @@ def write(clients, topic, ids, *, partition=0, ended="", at_ms=None):
     assert producer.flush(30) == 0
 
 
+def write_results(clients, topic, results, *, partitions):
+    """Write what came of roots, by their partition and offset, with a floor, as relays do."""
+    producer = Producer(clients)
+    for source, offset, floor, place in results:
+        entered = Input(topic="lines@m", partition=source, offset=offset, floor=floor)
+        headers = [
+            ("sojourn-id", f"{entered.place}.split.{place}".encode()),
+            ("sojourn-root", entered.place.encode()),
+            input_header(entered),
+        ]
+        producer.produce(topic, b"{}", partition=source % partitions, headers=headers)
+    assert producer.flush(30) == 0
+
+
 def delete(clients, topic, parts):
     """Delete all records that *topic* has."""
     client = Cluster(clients["bootstrap.servers"]).client()
@@ -91,31 +105,68 @@ def eventually(condition, what):
         time.sleep(0.05)
 
 
-def sink(broker, checkpoint, **topics):
+def sink(broker, checkpoint, **others):
     cluster = Cluster(broker.bootstrap_servers)
+    settings = {"name": "once", "window": 1000, "mark": "m", "batch_s": 5, **others}
     return Deduplication(
-        name="once",
-        window=1000,
         checkpoint=checkpoint,
         clients=cluster.for_clients,
         spark=cluster.for_spark,
-        mark="m",
-        batch_s=5,
-        **topics,
+        **settings,
     )
 
 
-def held(end, ids):
-    return [identity for identity in ids if identity in end]
+class Arrivals:
+    """What has arrived at a topic, by partition."""
+
+    def __init__(self, clients, topic):
+        self._reader = Consumer(
+            {**clients, "group.id": "test", "auto.offset.reset": "earliest"}
+        )
+        self._reader.subscribe([topic])
+        self.ids, self.keys = {}, []
+
+    def has(self, identity):
+        message = self._reader.poll(0.1)
+        if message is not None and message.error() is None:
+            told = dict(message.headers())["sojourn-id"].decode()
+            self.ids.setdefault(message.partition(), []).append(told)
+            self.keys.append(message.key())
+        return any(identity in ids for ids in self.ids.values())
+
+    def close(self):
+        self._reader.close()
+
+
+@pytest.fixture
+def arrivals(clients):
+    """Return what has arrived at the topic `once`."""
+    opened = []
+
+    def of(topic):
+        opened.append(Arrivals(clients, topic))
+        return opened[-1]
+
+    yield of
+    for each in opened:
+        each.close()
+
+
+def await_batches(state, number):
+    until = state.commits("sink once") + number
+    eventually(lambda: state.commits("sink once") >= until, "batches end")
 
 
 @pytest.mark.timeout(60)
 def test_a_few_records_are_read_without_waiting_for_more(broker, clients):
     broker.create_topics({"few": 1, "none": 1})
-    write(clients, "few", ["a", "b", "c"])
-    assert held(sink_tail(clients, "few", 1000), "abcd") == ["a", "b", "c"]
-    assert held(sink_tail(clients, "few", 2), "abcd") == ["b", "c"]
-    assert held(sink_tail(clients, "none", 1000), "abcd") == []
+    write(clients, "few", ["a", "b", "", "c"])
+    few, none = SinkTopic("few", clients), SinkTopic("none", clients)
+    assert few.last(0, 1000) == ["a", "b", "c"]
+    assert few.last(0, 2) == ["c"]
+    assert few.since(0, 1) == ["b", "c"]
+    assert few.since(0, few.end(0)) == []
+    assert (none.last(0, 1000), none.since(0, 0), none.end(0)) == ([], [], 0)
 
 
 @pytest.mark.timeout(60)
@@ -123,32 +174,31 @@ def test_a_few_records_are_read_without_waiting_for_more(broker, clients):
 def test_the_last_offset_may_be_the_end_of_a_transaction(broker, clients, ended):
     broker.create_topics({ended: 1})
     write(clients, ended, ["a", "b"], ended=ended)
-    end = SinkTail(ended, 1000)
-    assert end.read(clients) == 2
+    topic = SinkTopic(ended, clients)
+    assert topic.since(0, 0) == ["a", "b"]
+    end = topic.end(0)
     write(clients, ended, ["c"], ended=ended)
-    assert end.read(clients) == 1
-    assert held(end, "abcd") == ["a", "b", "c"]
+    assert topic.since(0, end) == ["c"]
 
 
 @pytest.mark.timeout(60)
-def test_what_was_read_is_not_read_again(broker, clients):
+def test_what_was_deleted_from_a_sink_is_not_waited_for(broker, clients):
     broker.create_topics({"read": 1})
     write(clients, "read", ["a", "b"])
-    assert held(sink_tail(clients, "read", 3), "abcd") == ["a", "b"]
     delete(clients, "read", 1)
     write(clients, "read", ["c", "d"])
-    assert held(sink_tail(clients, "read", 3), "abcd") == ["b", "c", "d"]
+    assert SinkTopic("read", clients).since(0, 1) == ["c", "d"]
+    assert SinkTopic("read", clients).last(0, 3) == ["c", "d"]
 
 
 @pytest.mark.timeout(60)
 def test_a_topic_that_was_made_anew_is_read_from_its_begin(broker, clients):
     broker.create_topics({"anew": 1})
     write(clients, "anew", ["a", "b"])
-    end = sink_tail(clients, "anew", 10)
+    end = SinkTopic("anew", clients).end(0)
     make_anew(broker, "anew")
     write(clients, "anew", ["c"])
-    assert end.read(clients) == 1
-    assert held(end, "abc") == ["c"]
+    assert SinkTopic("anew", clients).since(0, end) == ["c"]
 
 
 @pytest.mark.timeout(60)
@@ -159,9 +209,11 @@ def test_the_last_records_are_those_of_all_partitions(broker, clients):
     write(clients, "parts", ["a", "b"], partition=2, at_ms=now_ms - 2000)
     write(clients, "parts", ["c", "d"], partition=0, at_ms=now_ms - 1000)
     write(clients, "parts", ["e"], partition=1, at_ms=now_ms)
-    assert held(sink_tail(clients, "parts", 3), "abcde") == ["c", "d", "e"]
+    parts = SinkTopic("parts", clients)
+    assert parts.last(0, 3) == ["c", "d", "e"]
     write(clients, "parts", ["f"], partition=2, at_ms=now_ms + 1000)
-    assert held(sink_tail(clients, "parts", 3), "abcdef") == ["d", "e", "f"]
+    assert parts.last(2, 3) == ["d", "e", "f"]
+    assert (parts.since(2, 1), parts.end(2)) == (["b", "f"], 3)
 
 
 def test_a_topic_that_is_made_anew_has_another_mark(broker):
@@ -209,60 +261,114 @@ def test_spark_gives_children_the_ids_that_hosts_give(spark):
     assert sum("~" in identity for identity in found) == 6
 
 
-def test_what_comes_twice_leaves_once_in_whatever_batch(broker, clients, spark, tmp_path):
+def test_what_comes_twice_leaves_once_in_whatever_batch(
+    broker, clients, spark, tmp_path, arrivals
+):
     broker.create_topics({"twice": 1, "once": 2})
     state = Checkpoints(tmp_path)
     once = sink(broker, state.checkpoint("sink once"), reads="twice", writes="once")
     write(clients, "twice", ["a", "b", "a"])
-    reader = Consumer({**clients, "group.id": "test", "auto.offset.reset": "earliest"})
-    reader.subscribe(["once"])
-    arrived, keys = [], []
-
-    def came(identity):
-        message = reader.poll(0.1)
-        if message is not None and message.error() is None:
-            arrived.append(dict(message.headers())["sojourn-id"].decode())
-            keys.append(message.key())
-        return identity in arrived
-
-    def await_batches(number):
-        until = state.commits("sink once") + number
-        eventually(lambda: state.commits("sink once") >= until, "batches end")
-
+    arrived = arrivals("once")
     query = start_deduplication(spark, once)
     try:
-        eventually(lambda: came("b"), "records pass")
+        eventually(lambda: arrived.has("b"), "records pass")
         # the next batch to be committed may have begun before; the one after it has not
-        await_batches(2)
+        await_batches(state, 2)
         delete(clients, "once", 2)
         write(clients, "twice", ["b", "c", "a", "d"])
-        eventually(lambda: came("d"), "records pass")
-        await_batches(1)
+        eventually(lambda: arrived.has("d"), "records pass")
+        await_batches(state, 1)
         assert query.exception() is None
     finally:
         query.stop()
     # no batch of these is committed: all of it comes again
     endless = replace(once, batch_s=600)
+    for last in ("e", "f"):
+        query = start_deduplication(spark, endless)
+        try:
+            write(clients, "twice", ["", last])
+            eventually(lambda last=last: arrived.has(last), "records pass")
+            assert query.exception() is None
+        finally:
+            query.stop()
+    assert arrived.ids.keys() == {0}, "the partition is that of the stream"
+    assert sorted(arrived.ids[0]) == [*"abcdef", "twice@m/0/7", "twice@m/0/9"]
+    assert sorted(filter(None, arrived.keys)) == [b"a", b"b", b"c", b"d", b"e", b"f"]
+
+
+def test_a_result_is_known_again_however_long_its_root_was_open(
+    broker, clients, spark, tmp_path, arrivals
+):
+    """Many more records than the window lie between; and the query fails with many written."""
+    partitions, sources = 2, range(3)
+    broker.create_topics({"results": partitions, "results-once": partitions})
+    state = Checkpoints(tmp_path)
+    once = sink(
+        broker,
+        state.checkpoint("sink once"),
+        reads="results",
+        writes="results-once",
+        window=2,
+        inputs=frozenset(["lines@m"]),
+    )
+    arrived = arrivals("results-once")
+
+    def write_all(results):
+        write_results(clients, "results", results, partitions=partitions)
+
+    def await_result(offset, place):
+        for source in sources:
+            name = f"lines@m/{source}/{offset}.split.{place}"
+            eventually(lambda name=name: arrived.has(name), f"{name} passes")
+
+    write_all([(source, 0, 0, 0) for source in sources])
+    query = start_deduplication(spark, once)
     try:
-        for last in ("e", "f"):
-            query = start_deduplication(spark, endless)
-            try:
-                write(clients, "twice", ["", last])
-                eventually(lambda last=last: came(last), "records pass")
-                assert query.exception() is None
-            finally:
-                query.stop()
+        await_result(0, 0)
+        await_batches(state, 2)
+        write_all([(source, offset, 0, 0) for offset in range(1, 50) for source in sources])
+        await_result(49, 0)
+        await_batches(state, 2)
+        # again with the old floor, and a result of the same root that is new
+        write_all([(source, 0, 0, place) for place in (0, 1) for source in sources])
+        await_result(0, 1)
+        await_batches(state, 2)
+        assert query.exception() is None
     finally:
-        reader.close()
-    assert sorted(arrived) == ["a", "b", "c", "d", "e", "f", "twice@m/0/7", "twice@m/0/9"]
-    assert sorted(filter(None, keys)) == [b"a", b"b", b"c", b"d", b"e", b"f"]
+        query.stop()
+    # no batch of these is committed: all of it comes again
+    endless = replace(once, batch_s=600)
+    for last in (90, 99):
+        query = start_deduplication(spark, endless)
+        try:
+            # a floor has risen; what a task of before still writes is below it
+            write_all(
+                [(source, offset, 40, 0) for source in sources for offset in range(45, 80)]
+            )
+            write_all([(source, offset, 0, 0) for source in sources for offset in (0, 7, 45)])
+            write_all([(source, last, 40, 0) for source in sources])
+            await_result(last, 0)
+            assert query.exception() is None
+        finally:
+            query.stop()
+    places = [(offset, 0) for offset in (*range(80), 90, 99)] + [(0, 1)]
+    for partition in range(partitions):
+        assert sorted(arrived.ids[partition]) == sorted(
+            f"lines@m/{source}/{offset}.split.{place}"
+            for source in sources
+            if source % partitions == partition
+            for offset, place in places
+        )
 
 
-def test_partitions_that_are_added_are_refused(broker, spark, tmp_path):
+def test_a_partition_that_the_sink_does_not_have_is_refused(broker, clients, spark, tmp_path):
     broker.create_topics({"grown": 2, "out": 1})
+    write(clients, "grown", ["a"], partition=1)
     query = start_deduplication(spark, sink(broker, tmp_path, reads="grown", writes="out"))
     try:
         eventually(lambda: query.exception() is not None, "it fails")
-        assert "grown has more than one partition" in str(query.exception())
+        assert "out has 1 partitions, and the stream that is written to it has more" in str(
+            query.exception()
+        )
     finally:
         query.stop()

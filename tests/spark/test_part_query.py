@@ -84,7 +84,9 @@ class Running:
         return self.layout.host(self.part, self.folder, self.state, allocation)
 
     def query(self):
-        route = self.layout.route(self.part, trace_per_s=100.0, most_bytes=1 << 20, marks={})
+        route = self.layout.route(
+            self.part, trace_per_s=100.0, most_bytes=1 << 20, marks={}, partitions={}
+        )
         return start_part(
             self.spark,
             PartQuery(

@@ -169,8 +169,8 @@ class App:
         """Make a stream an output of the application.
 
         After a failure a record may be written twice. With *deduplicate* the topic
-        `application.name` gets each record once, compared with the last *window* records; the
-        *name* must then not be that of a stream.
+        `application.name` gets each record once; the *name* must then not be that of a stream.
+        Records that do not come of one function are compared with the last *window* records.
         """
         stream = self._streams.known("sinks", reads).plain
         name = stream.name if name is None else name

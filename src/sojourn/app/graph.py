@@ -6,7 +6,7 @@ from sojourn.app.operator import AppOperator
 from sojourn.app.streams import Streams
 from sojourn.errors import BadApplication
 
-__all__ = ["check_graph", "readers"]
+__all__ = ["check_graph", "readers", "writers"]
 
 
 def check_graph(streams: Streams, operators: Mapping[str, AppOperator]) -> None:
@@ -37,6 +37,15 @@ def readers(stream: str, operators: Mapping[str, AppOperator]) -> list[str]:
         name
         for name, operator in operators.items()
         if any(read.name == stream for read in operator.reads)
+    ]
+
+
+def writers(stream: str, operators: Mapping[str, AppOperator]) -> list[str]:
+    """Return the names of the operators that write *stream*."""
+    return [
+        name
+        for name, operator in operators.items()
+        if any(written.name == stream for written in operator.emits)
     ]
 
 

@@ -78,7 +78,8 @@ class Stream:
 class Sink:
     """An output stream of the application, and the name of the output.
 
-    With *deduplicate* each record is written once, compared with the last *window* records.
+    With *deduplicate* each record is written once. Those that do not come of one function are
+    compared with the last *window* records.
     """
 
     name: str

@@ -8,6 +8,7 @@ children with the same ids, if the function gives the same outputs again.
 Anybody may write to a topic: what cannot be is taken as if it were not there.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -28,12 +29,16 @@ __all__ = [
     "TRACE",
     "WRITTEN",
     "Header",
+    "Input",
     "Lineage",
     "addressee",
     "identity_of",
+    "input_header",
+    "input_of",
     "is_retry",
     "lineage_of",
     "marked",
+    "root_of",
 ]
 
 ID, ROOT, BIRTH = "sojourn-id", "sojourn-root", "sojourn-birth"
@@ -41,7 +46,7 @@ ID, ROOT, BIRTH = "sojourn-id", "sojourn-root", "sojourn-birth"
 WRITTEN, TRACE = "sojourn-written", "sojourn-trace"
 """When it was written to its stream, and for how many roots its own stands."""
 INPUT = "sojourn-input"
-"""Where what it came of entered the part, and the offset below which all had left there."""
+"""Which record that entered a part it comes of, and below which offset all have left."""
 ERROR = "sojourn-error"
 """Why it is a dead letter."""
 FOR = "sojourn-for"
@@ -60,6 +65,34 @@ OURS = "sojourn-"
 """What the names of our headers begin with."""
 
 Header = tuple[str, bytes]
+
+# Kafka's offsets have 63 bits. A number has one spelling: inputs are compared as text.
+_NUMBER = "(0|[1-9][0-9]{0,18})"
+_INPUT = re.compile(f"([^/ ]+)/{_NUMBER}/{_NUMBER} {_NUMBER}".encode())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """The record that entered a part, of which a record that leaves it comes.
+
+    *topic* is as ids of its roots begin (`marked`). *floor* is the lowest offset of the
+    partition that was open in the last committed cut: what comes of records below it was
+    written before that cut was committed.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    floor: int
+
+    @property
+    def place(self) -> str:
+        """Where it was, as the id of a root that has no other.
+
+        >>> Input(topic="lines@Xk3f9a2B-5f0c9e1a", partition=0, offset=7, floor=5).place
+        'lines@Xk3f9a2B-5f0c9e1a/0/7'
+        """
+        return f"{self.topic}/{self.partition}/{self.offset}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +184,48 @@ def marked(topic: str, mark: str) -> str:
 
 def identity_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
     """Return the identity that headers, as Spark has them, tell; None where they do not."""
+    return _told(headers, ID)
+
+
+def root_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
+    """Return the id of the root that headers, as Spark has them, tell; None without one."""
+    return _told(headers, ROOT)
+
+
+def input_header(entered: Input) -> Header:
+    """Return the header of what leaves a part, by what entered it.
+
+    >>> input_header(Input(topic="lines@m", partition=0, offset=7, floor=5))
+    ('sojourn-input', b'lines@m/0/7 5')
+    """
+    return INPUT, f"{entered.place} {entered.floor}".encode()
+
+
+def input_of(headers: Iterable[Mapping[str, Any]] | None) -> Input | None:
+    """Return the input that headers, as Spark has them, tell; None where they do not.
+
+    A floor above the record itself cannot be: what comes of a record leaves while it is open.
+
+    >>> input_of([{"key": "sojourn-input", "value": b"lines@m/0/7 5"}])
+    Input(topic='lines@m', partition=0, offset=7, floor=5)
+    >>> input_of([{"key": "sojourn-input", "value": b"lines@m/0/7 8"}])
+    """
     for header in headers or ():
-        if header["key"] == ID and header["value"]:
+        if header["key"] == INPUT and header["value"]:
+            told = _INPUT.fullmatch(bytes(header["value"]))
+            if told is None:
+                return None
+            topic = told[1].decode(errors="replace")
+            partition, offset, floor = (int(told[group]) for group in (2, 3, 4))
+            if floor > offset:
+                return None
+            return Input(topic=topic, partition=partition, offset=offset, floor=floor)
+    return None
+
+
+def _told(headers: Iterable[Mapping[str, Any]] | None, name: str) -> str | None:
+    for header in headers or ():
+        if header["key"] == name and header["value"]:
             return bytes(header["value"]).decode(errors="replace")
     return None
 

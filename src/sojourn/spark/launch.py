@@ -6,6 +6,7 @@ from pathlib import Path
 from sojourn.app.application import App
 from sojourn.engine import Progress
 from sojourn.spark.java import find_java
+from sojourn.spark.layout import Layout
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 
@@ -28,10 +29,11 @@ def launch(
 
 
 def windows(app: App, batch_s: float) -> list[str]:
-    """Return how far back sinks know what is there: less than a batch would be too little."""
+    """Return how far back sinks compare where that matters: less than a batch is too little."""
+    layout = Layout(app, "")
     return [
         f"sink {sink.name} is deduplicated against its last {sink.window:,} records: a batch "
         f"of {batch_s:g} s at {sink.window / batch_s:,.0f} records per second"
-        for sink in app.sinks.values()
-        if sink.deduplicate
+        for sink in layout.deduplicated
+        if layout.needs_window(sink)
     ]

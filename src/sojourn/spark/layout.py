@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sojourn.app.application import App
-from sojourn.app.graph import readers
+from sojourn.app.graph import readers, writers
 from sojourn.app.operator import NativeOperator, PythonOperator
 from sojourn.app.parts import Part, parts_of, streams_in_kafka
+from sojourn.app.stream import Sink
 from sojourn.errors import BadInput
 from sojourn.host.server import SOCKET, HostSettings
 from sojourn.host.station import OperatorSettings
@@ -85,10 +86,35 @@ class Layout:
 
     @property
     def topics(self) -> list[str]:
-        """All topics."""
-        once = [sink.name for sink in self.app.sinks.values() if sink.deduplicate]
+        """All topics but those of deduplicating sinks."""
         retries = [self.retries] if any(part.inner for part in self.parts.values()) else []
-        return [*map(self.app.topic, (*self.streams, *once)), self.dead_letters, *retries]
+        return [*map(self.app.topic, self.streams), self.dead_letters, *retries]
+
+    @property
+    def deduplicated(self) -> list[Sink]:
+        """The sinks at which nothing arrives twice."""
+        return [sink for sink in self.app.sinks.values() if sink.deduplicate]
+
+    def part_of_sink(self, sink: Sink) -> Part | None:
+        """Return the part that alone writes the stream of a sink; None if there is none.
+
+        Spark's own operators do not say which record entered. Of two parts each may have read
+        the same topic, up to another offset.
+        """
+        names = writers(sink.stream.name, self.app.operators)
+        parts = {self.part_of[name].name for name in names if name in self.part_of}
+        alone = len(parts) == 1 and all(name in self.part_of for name in names)
+        return self.parts[parts.pop()] if alone else None
+
+    def needs_window(self, sink: Sink) -> bool:
+        """Tell whether what our queries repeat is known by a sink's last records alone.
+
+        What one query repeats enters the next one again, at other offsets.
+        """
+        if not writers(sink.stream.name, self.app.operators):
+            return False
+        part = self.part_of_sink(sink)
+        return part is None or not set(part.reads) <= set(self.app.sources)
 
     @property
     def inner_topics(self) -> list[str]:
@@ -131,12 +157,19 @@ class Layout:
         return list(dict.fromkeys(names))
 
     def route(
-        self, part: str, *, trace_per_s: float, most_bytes: int, marks: Mapping[str, str]
+        self,
+        part: str,
+        *,
+        trace_per_s: float,
+        most_bytes: int,
+        marks: Mapping[str, str],
+        partitions: Mapping[str, int],
     ) -> Route:
         """Return where the records of a part come from and go to.
 
-        Ids of roots carry *marks*, by topic.
+        Ids of roots carry *marks*, by topic. So many *partitions* topics have.
         """
+        once = {self.app.topic(sink.stream.name) for sink in self.deduplicated}
         here, topic = self.parts[part], self.app.topic
         read = [(name, s) for name in here.operators for s in self.app.operators[name].reads]
         return Route(
@@ -153,6 +186,7 @@ class Layout:
             trace_per_s=trace_per_s,
             most_bytes=most_bytes,
             marks=marks,
+            partitions={name: partitions[name] for name in sorted(once)},
         )
 
     def host(
@@ -267,9 +301,8 @@ class Layout:
             held[name] += state_partitions if operator.kind == "aggregate" else 0
         for query, name in self.misfits.items():
             held[query] = sum(partitions[topic] for topic in self.reads(name))
-        for sink in self.app.sinks.values():
-            if sink.deduplicate:
-                held[f"sink {sink.name}"] = partitions[self.app.topic(sink.stream.name)]
+        for sink in self.deduplicated:
+            held[f"sink {sink.name}"] = partitions[self.app.topic(sink.stream.name)]
         return held
 
 

@@ -14,6 +14,7 @@ from sojourn.errors import BadInput
 from sojourn.spark.checkpoints import Checkpoints, Positions
 from sojourn.spark.cluster import Cluster
 from sojourn.spark.deduplicate import Deduplication, start_deduplication
+from sojourn.spark.headers import marked
 from sojourn.spark.layout import Layout
 from sojourn.spark.native import NativeQuery, start_misfits, start_native
 from sojourn.spark.offsets import Offsets
@@ -37,7 +38,7 @@ StartQuery = Callable[[], StreamingQuery]
 class QueryBuilder:
     """What queries are made of; hosts have their sockets in the folder *hosts*.
 
-    Ids of roots carry *marks*, by topic.
+    Ids of roots carry *marks*, by topic. So many *partitions* topics have.
     """
 
     layout: Layout
@@ -47,6 +48,7 @@ class QueryBuilder:
     session: SparkSession
     hosts: Path
     marks: Mapping[str, str]
+    partitions: Mapping[str, int]
 
     def begin(self, offsets: Offsets, *, goes_on: bool) -> None:
         """Settle where each query begins that never did; all anew unless the state *goes on*.
@@ -59,7 +61,8 @@ class QueryBuilder:
         sources = {app.topic(name) for name in app.sources}
         starting = {topic: (begun if topic in sources else ends)[topic] for topic in ends}
         reads = {name: tuple(self.layout.query_reads(name)) for name in self.layout.queries}
-        reads |= {_query(sink): (app.topic(sink.stream.name),) for sink in self._deduplicated}
+        for sink in self.layout.deduplicated:
+            reads[_query(sink)] = (app.topic(sink.stream.name),)
         for query, topics in reads.items():
             begins = {topic: starting[topic] for topic in topics}
             self.state.begin(query, begins, anew=not goes_on)
@@ -94,6 +97,7 @@ class QueryBuilder:
                     trace_per_s=settings.trace_per_s,
                     most_bytes=settings.most_bytes,
                     marks=self.marks,
+                    partitions=self.partitions,
                 ),
                 kafka=self.cluster.for_spark,
                 host=layout.socket(name, self.hosts),
@@ -133,32 +137,32 @@ class QueryBuilder:
             most_bytes=settings.most_bytes,
         )
 
-    def sinks(self, offsets: Offsets, partitions: Mapping[str, int]) -> dict[str, StartQuery]:
+    def sinks(self, offsets: Offsets) -> dict[str, StartQuery]:
         """Return what starts the queries of sinks at which nothing arrives twice."""
         earliest = offsets.partitions("earliest")
-        return {
-            _query(sink): self._sink(sink, partitions, earliest) for sink in self._deduplicated
-        }
+        return {_query(sink): self._sink(sink, earliest) for sink in self.layout.deduplicated}
 
-    @property
-    def _deduplicated(self) -> list[Sink]:
-        return [sink for sink in self.layout.app.sinks.values() if sink.deduplicate]
-
-    def _sink(
-        self, sink: Sink, partitions: Mapping[str, int], earliest: Positions
-    ) -> StartQuery:
-        topic, query = self.layout.app.topic(sink.stream.name), _query(sink)
-        if partitions[topic] > 1:
+    def _sink(self, sink: Sink, earliest: Positions) -> StartQuery:
+        layout, query, partitions = self.layout, _query(sink), self.partitions
+        topic, writes = layout.app.topic(sink.stream.name), layout.app.topic(sink.name)
+        if partitions[topic] > 1 and layout.needs_window(sink):
             raise BadInput(
                 f"{query}: {topic} has {partitions[topic]} partitions, and duplicates may be "
-                "in different ones; use a topic with one partition, or leave out deduplicate="
+                "in different ones, unless one part alone leads to it from sources; use a "
+                "topic with one partition, or leave out deduplicate="
+            )
+        if partitions[writes] < partitions[topic]:
+            raise BadInput(
+                f"{query}: {writes} has {partitions[writes]} partitions, and {topic}, which it "
+                f"reads, has {partitions[topic]}; add partitions to {writes}"
             )
         deduplication = Deduplication(
             name=sink.name,
             reads=topic,
-            writes=self.layout.app.topic(sink.name),
+            writes=writes,
             window=sink.window,
             mark=self.marks.get(topic, ""),
+            inputs=frozenset() if layout.part_of_sink(sink) is None else self._inputs,
             checkpoint=self.state.checkpoint(query),
             clients=self.cluster.for_clients,
             spark=self.cluster.for_spark,
@@ -166,6 +170,11 @@ class QueryBuilder:
             batch_s=self.settings.batch_s,
         )
         return partial(start_deduplication, self.session, deduplication)
+
+    @property
+    def _inputs(self) -> frozenset[str]:
+        """The topics that can be told from others of that name: those with marks."""
+        return frozenset(marked(topic, mark) for topic, mark in self.marks.items())
 
 
 def records_per_transfer(per_s: float) -> int:

@@ -26,8 +26,10 @@ from sojourn.spark.headers import (
     TRACE,
     WRITTEN,
     Header,
+    Input,
     Lineage,
     addressee,
+    input_header,
     lineage_of,
     marked,
 )
@@ -37,12 +39,14 @@ from sojourn.spark.sampling import Sampling
 __all__ = ["OUTPUT", "SCHEMA", "Route", "Rows"]
 
 OUTPUT = (
-    "topic string, key binary, value binary, headers array<struct<key: string, value: binary>>"
+    "topic string, partition int, key binary, value binary, "
+    "headers array<struct<key: string, value: binary>>"
 )
-"""What a relay hands to Spark's Kafka sink."""
+"""What is handed to Spark's Kafka sink; without a partition Kafka's client chooses one."""
 SCHEMA = pa.schema(
     [
         ("topic", pa.string()),
+        ("partition", pa.int32()),
         ("key", pa.binary()),
         ("value", pa.binary()),
         ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
@@ -66,7 +70,8 @@ class Route:
     *operators* of the part read by key is *keyed*: the operator with the stream, by its name.
     Records that were never in a topic are put back in through *retries*. About *trace_per_s*
     roots in a second are followed. No message is larger than *most_bytes*. Ids of roots carry
-    *marks*, by topic.
+    *marks*, by topic. Of topics in *partitions*, with their numbers, a deduplicating sink
+    reads: all that comes of one partition goes to one of theirs.
     """
 
     part: str
@@ -79,6 +84,7 @@ class Route:
     keyed: Mapping[str, tuple[tuple[str, Stream], ...]] = field(default_factory=dict)
     most_bytes: int = MOST_BYTES
     marks: Mapping[str, str] = field(default_factory=dict)
+    partitions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def topics(self) -> list[str]:
@@ -159,15 +165,14 @@ class Rows:
 
     def left(self, results: Results) -> list[SparkRow]:
         """Return the rows of what leaves."""
-        rows = [
-            _row(
-                self._route.writes[record.stream],
-                record.message_key,
-                record.payload,
-                _headers(record, self._input(root, floor)),
-            )
-            for record, root, floor in results.records
-        ]
+        rows = []
+        for record, root, floor in results.records:
+            topic = self._route.writes[record.stream]
+            headers = _headers(record, self._input(root, floor))
+            row = _row(topic, record.message_key, record.payload, headers)
+            if topic in self._route.partitions:
+                row["partition"] = root.partition[1] % self._route.partitions[topic]
+            rows.append(row)
         for letter, root, floor in results.letters:
             entered = self._input(root, floor)
             beside = message_bytes(None, b"", [entered]) - message_bytes(None, b"")
@@ -180,8 +185,8 @@ class Rows:
     def _input(self, root: Root, floor: int) -> Header:
         """Return what says where a result entered, and below which offset all is done."""
         (topic, partition), offset = root
-        place = f"{marked(topic, self._route.marks.get(topic, ''))}/{partition}/{offset}"
-        return INPUT, f"{place} {floor}".encode()
+        named = marked(topic, self._route.marks.get(topic, ""))
+        return input_header(Input(topic=named, partition=partition, offset=offset, floor=floor))
 
 
 def _headers(record: Record, entered: Header) -> list[Header]:
@@ -215,4 +220,4 @@ def _moment_s(timestamp_us: int | None) -> float:
 
 def _row(topic: str, key: bytes | None, value: bytes | None, headers: list[Header]) -> SparkRow:
     named = [{"key": name, "value": content} for name, content in headers]
-    return {"topic": topic, "key": key, "value": value, "headers": named}
+    return {"topic": topic, "partition": None, "key": key, "value": value, "headers": named}

@@ -312,6 +312,9 @@ class SparkEngine:
             # a broker of our own has nothing yet, and nobody else to make it
             required=layout.required_topics if self._settings.servers else None,
         )
+        for sink in layout.deduplicated:
+            read = partitions[layout.app.topic(sink.stream.name)]
+            partitions |= self._cluster.ensure([layout.app.topic(sink.name)], read)
         self._cluster.unbind(layout.inner_topics)
         held = layout.slots(partitions, STATE_PARTITIONS)
         slots = self._settings.slots or spare_slots(sum(held.values()))
@@ -331,6 +334,7 @@ class SparkEngine:
             session=self._session(stack, folder),
             hosts=folder,
             marks=root_marks(self._cluster.client(), layout.topics, epoch),
+            partitions=partitions,
         )
         for name in layout.functions:
             processors = self._plan.allocation[name]
@@ -346,7 +350,7 @@ class SparkEngine:
         self._supervisor = QuerySupervisor(
             self._controller,
             self._hosts,
-            starts | builder.misfits(starting) | builder.sinks(offsets, partitions),
+            starts | builder.misfits(starting) | builder.sinks(offsets),
             wanted=self._wanted,
             batch=self._state.commits,
             failed=self._failed,

@@ -89,7 +89,9 @@ class Stage:
         _check_rows(frame)
         _check_session(session)
         self._controller.tasks = partial(tasks_of, session)
-        route = self._layout.route(self._part, trace_per_s=0.0, most_bytes=MOST_BYTES, marks={})
+        route = self._layout.route(
+            self._part, trace_per_s=0.0, most_bytes=MOST_BYTES, marks={}, partitions={}
+        )
         host = self._layout.socket(self._part, self._folder)
         return through_host(frame, host, route, self._batch_s)
 
