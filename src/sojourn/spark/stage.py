@@ -113,6 +113,11 @@ def _checked(app: App, address: str) -> App:
             f"{len(layout.natives)} operators of Spark's own; make its streams not durable, or "
             "run it with sojourn run"
         )
+    if layout.deduplicated:
+        raise BadInput(
+            f"{address} has a deduplicated sink, {layout.deduplicated[0].name}, which needs a "
+            "query of its own; leave out deduplicate=, or run it with sojourn run"
+        )
     return app
 
 
