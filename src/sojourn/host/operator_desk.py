@@ -85,6 +85,11 @@ class OperatorDesk:
     # -- what can be asked ----------------------------------------------------------------
 
     @property
+    def on_error(self) -> OnError:
+        """What happens to a record that cannot be done."""
+        return self._on_error
+
+    @property
     def wanted(self) -> int:
         """Processors that there should be."""
         return self._wanted

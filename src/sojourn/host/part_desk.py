@@ -23,6 +23,7 @@ from sojourn.host.ledger import (
     SaveCut,
 )
 from sojourn.host.messages import Answer, OutputRecord, Record, Result
+from sojourn.host.open_trees import OpenTrees
 from sojourn.host.operator_desk import Completed, OperatorDesk, OperatorInstruction, Stopping
 from sojourn.host.relay_messages import DeadLetter, Row
 from sojourn.host.tracing import child_identity
@@ -108,7 +109,8 @@ class PartDesk:
     """The operators of a part by name, and the ledger of what is open in it.
 
     No more than *most* records are inside at the same time, unless those that were taken send
-    on more: then none is taken until there is room. What a root makes is learned (*visits*).
+    on more: then none is taken until there is room. What a root makes is learned (*visits*). A
+    record that would let its root make more than *most_of_root* follows `on_error`.
     """
 
     def __init__(
@@ -118,12 +120,13 @@ class PartDesk:
         ledger: Ledger,
         *,
         most: int = 100_000,
+        most_of_root: int = 1_000_000,
         clock: Callable[[], float] = time,
     ) -> None:
         self._graph, self._operators, self._ledger = graph, operators, ledger
-        self._most, self._clock = most, clock
+        self._most, self._most_of_root, self._clock = most, most_of_root, clock
         self._places: dict[RecordInHand, int] = {}
-        self._inside_bytes = 0
+        self._inside_bytes, self._trees = 0, OpenTrees()
         self._relays: dict[int, _Relay] = {}
         self.visits = Visits()
 
@@ -239,12 +242,13 @@ class PartDesk:
         """Go on with what the ledger has restored."""
         for name, desk in self._operators.items():
             desk.forget(cut.latest.get(name, ()))
-        self._places, self._inside_bytes = {}, 0
+        self._places, self._inside_bytes, self._trees = {}, 0, OpenTrees()
         for place, record in self._ledger.open.items():
             self._put(place, record)
 
     def _put(self, place: int, record: OpenRecord) -> None:
         self._inside_bytes += record.record.size_bytes
+        self._trees.entered(record.root)
         self._places[self._operators[record.operator].put(record.record)] = place
 
     def _read(
@@ -290,8 +294,16 @@ class PartDesk:
         self, operator: str, job: RecordInHand, answer: Answer, done: list[PartInstruction]
     ) -> Iterable[str]:
         """Pass on what came of a record, out of the part and into queues; return whose."""
-        place = self._places.pop(job)
-        root, parent = self._ledger.open[place].root, job.record
+        place, parent = self._places[job], job.record
+        root = self._ledger.open[place].root
+        if self._trees.made(root) + len(answer.outputs) > self._most_of_root:
+            error = f"its root makes more than {self._most_of_root} records; does a loop end?"
+            if self._operators[operator].on_error.then == "stop":
+                done.append(StopPart(operator, parent, error, ""))
+                return ()
+            self._operators[operator].dead += 1
+            answer = Answer((), error, "", 1)
+        del self._places[job]
         self._inside_bytes -= parent.size_bytes
         written_s = self._clock()
         children: list[Record] = []
@@ -312,6 +324,7 @@ class PartDesk:
         places, then = self._ledger.done(place, records, results)
         for place, record in zip(places, records, strict=True):
             self._put(place, record)
+        self._trees.done(root)
         done.append(Sent(operator, parent, tuple(children)))
         done += [Arrived(record.operator, record.record) for record in records]
         done += self._with_latest(then)

@@ -1,5 +1,7 @@
 """A part by hand: who gets what, what is forgotten, and how much is taken."""
 
+import pytest
+
 from sojourn.app.operator import OnError
 from sojourn.host.cut import Cut, CutId, OpenRecord, Root
 from sojourn.host.instructions import Give, StartProcessor
@@ -176,3 +178,27 @@ def test_what_was_inside_has_keys_by_the_processor_and_letters_say_so():
     (handed,) = of(HandOver, made.processor_done("count", 1, [Result([], "ValueError")], 2.0))
     assert (handed.leaving.result.operator, handed.leaving.result.inner) == ("count", True)
     assert made.visits.per_root("lines-topic") == {"split": 1.0, "count": 1.0}
+
+
+@pytest.mark.parametrize("then", ["stop", "dead_letter"])
+def test_a_root_that_makes_more_records_than_may_be_follows_on_error(then):
+    graph = PartGraph(
+        readers={"lines": ("again",), "round": ("again",)}, inner=frozenset(["round"])
+    )
+    desk = OperatorDesk(on_error=OnError(then=then))
+    made = PartDesk(graph, {"again": desk}, Ledger(Disk()), most_of_root=5)
+    made.scaled("again", 1, 0.0)
+    made.processor_ready("again", 1, 0.0)
+    came(made, 7)
+    made.rows_came(7, [line(0), line(1)], 0.0)
+    twice = Result([OutputRecord("round", b"x")] * 2)
+    done = [made.processor_done("again", 1, [twice], 1.0) for _ in range(4)]
+    # each line makes two of itself, and those again; the first line's second may not
+    assert [len(of(StopPart, each) + of(HandOver, each)) for each in done] == [0, 0, 0, 1]
+    if then == "stop":
+        (stop,) = of(StopPart, done[-1])
+        assert stop.reason == "its root makes more than 5 records; does a loop end?"
+        assert made.inside == 5
+    else:
+        assert desk.dead == 1
+        assert made.inside == 4
