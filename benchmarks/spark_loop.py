@@ -59,7 +59,6 @@ class Ran:
     pulls: list[Pull]
     steady: list[Pull]
     load_s: float
-    written: dict[str, int]
     done: list[Leaf]
     audited: list[Leaf]
     open: int
@@ -77,7 +76,7 @@ class Ran:
         return sum(pull.roots.completed for pull in self.pulls)
 
     def arrived(self, name, pulls=None):
-        """Return the records that reached an operator, by offsets."""
+        """Return the records that reached an operator, as they were counted on the way."""
         return sum(sum(_report(pull, name).arrivals) for pull in pulls or self.pulls)
 
     def served(self, name, pulls=None):
@@ -118,7 +117,7 @@ def ran(number, per_s, *, photos=None, settings=None):
         while sum(p.roots.completed for p in pulls) < number and engine.now_s < until_s:
             pulls.append(engine.observe(engine.now_s + 1.0))
         pulls.append(engine.observe(engine.now_s + 1.0))
-        topics = {app.topic(stream): stream for stream in app.streams}
+        topics = [app.topic(stream) for stream in ("done", "audit")]
         offsets = Offsets(Cluster(engine.servers).client(), dict.fromkeys(topics, 1))
         ends = {topic: sum(parts.values()) for topic, parts in offsets.look().items()}
         health = engine.health()
@@ -127,7 +126,6 @@ def ran(number, per_s, *, photos=None, settings=None):
             pulls=pulls,
             steady=steady,
             load_s=due_s[-1],
-            written={topics[topic]: end for topic, end in ends.items()},
             done=_leaves(engine.servers, app.topic("done"), ends),
             audited=_leaves(engine.servers, app.topic("audit"), ends),
             open=health.trees_open,
@@ -175,16 +173,21 @@ def expected(number):
 
 
 def measured_gains(run):
-    """Return the records sent from operator to operator for each record served."""
-    app = load(ADDRESS)
-    gains = {name: {} for name in app.operators}
-    for name, operator in app.operators.items():
-        for stream in operator.emits:
-            mean = run.written[stream.name] / run.served(name)
-            for reader, other in app.operators.items():
-                if any(read.name == stream.name for read in other.reads):
-                    gains[name][reader] = gains[name].get(reader, 0.0) + mean
-    return gains
+    """Return the records sent from operator to operator for each record served.
+
+    What all send to one operator has the factor by which what came differs from the design.
+    """
+    designed = run.topology.gains
+    sent = {name: run.served(name) for name in designed}
+    factors = {}
+    for reader in designed:
+        roots = run.entered if reader == "split" else 0
+        expected = sum(sent[name] * to.get(reader, 0.0) for name, to in designed.items())
+        factors[reader] = (run.arrived(reader) - roots) / expected if expected else 0.0
+    return {
+        name: {reader: mean * factors[reader] for reader, mean in to.items()}
+        for name, to in designed.items()
+    }
 
 
 def compared(run, pulls, lasted_s):
