@@ -36,7 +36,7 @@ $(READY): requirements.txt pyproject.toml
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.txt
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q src  # where bytecode is not written on the way, commands start faster
-	@$(BIN)/python -m sojourn.spark.jars || \
+	@$(BIN)/python -m sojourn.spark.jvm.jars || \
 	  echo "warning: what runs on Spark will not work until this does; all else will"
 	@touch $@
 

@@ -13,9 +13,9 @@ import peers_app
 from driven import Driver
 from on_spark import Sink
 from quix_chain import QuixChain, await_members, linger_for
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.offered_load import Load, Source
-from sojourn.spark.producer import LoadProcess
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.load.offered_load import Load, Source
+from sojourn.spark.load.producer import LoadProcess
 from spark_throughput import filled
 
 OURS, PEER = "sojourn", "quix"

@@ -9,8 +9,8 @@ import numpy as np
 from confluent_kafka import Consumer
 
 from sojourn.app.stand_in import entrances
-from sojourn.spark.offered_load import Load, Source
-from sojourn.spark.producer import LoadProcess
+from sojourn.spark.load.offered_load import Load, Source
+from sojourn.spark.load.producer import LoadProcess
 
 _POLL_S = 0.1
 

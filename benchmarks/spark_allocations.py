@@ -36,7 +36,7 @@ from sojourn.measure.observed import observed
 from sojourn.model.calibration import Pair, fit
 from sojourn.model.network import mean_s, predict
 from sojourn.plan import Plan
-from sojourn.spark.offered_load import payload
+from sojourn.spark.load.offered_load import payload
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology import Topology

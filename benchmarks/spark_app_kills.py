@@ -25,7 +25,7 @@ from pathlib import Path
 from kills import TARGETS, drawn
 from sojourn.apps.catalogue import CATALOGUE, entry
 from sojourn.apps.check import Verdict, comparison, read_stream, writes_to
-from sojourn.spark.samples import messages
+from sojourn.spark.load.samples import messages
 from spark_kills import kill
 from trial import Trial, say
 

@@ -26,7 +26,7 @@ from on_spark import load_of, sink_of, watched
 from sojourn.app.loading import load
 from sojourn.app.operator import Hints
 from sojourn.plan import Plan
-from sojourn.spark import real_time
+from sojourn.spark.query import real_time
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology

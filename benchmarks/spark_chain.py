@@ -19,10 +19,10 @@ import chain
 import repartition
 from on_spark import Sink, load_of, percentiles_ms, sink_of, watched
 from sojourn.plan import Plan
-from sojourn.spark.broker import Broker
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.jars import resolve_jars
-from sojourn.spark.session import end_session, new_session
+from sojourn.spark.jvm.jars import resolve_jars
+from sojourn.spark.jvm.session import end_session, new_session
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 

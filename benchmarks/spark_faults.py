@@ -25,11 +25,11 @@ from driven import Driver, topology_of
 from on_spark import load_of, sink_of
 from sojourn.app.loading import load
 from sojourn.errors import EngineError
-from sojourn.spark.broker import Broker
-from sojourn.spark.checkpoints import Checkpoints
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.offsets import Offsets
-from sojourn.spark.ports import free_ports
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.offsets import Offsets
+from sojourn.spark.kafka.ports import free_ports
+from sojourn.spark.state.checkpoints import Checkpoints
 
 ADDRESS = "light:app"
 ALLOCATION = {"first": 2, "second": 2, "third": 2}

@@ -23,8 +23,8 @@ from producing import Producing, poisson_s
 from sojourn.app.loading import load
 from sojourn.measure.report import Pull
 from sojourn.plan import Plan
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.offsets import Offsets
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.offsets import Offsets
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology import Topology

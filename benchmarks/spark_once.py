@@ -18,12 +18,12 @@ from time import perf_counter
 
 from confluent_kafka import Producer
 
-from sojourn.spark.broker import Broker
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.headers import Input
-from sojourn.spark.repetitions import Arrived, Memory, Repetitions
-from sojourn.spark.sink_memory import SavedMemory, SinkMemory
-from sojourn.spark.sink_topic import SinkTopic
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.query.headers import Input
+from sojourn.spark.sink.repetitions import Arrived, Memory, Repetitions
+from sojourn.spark.sink.sink_memory import SavedMemory, SinkMemory
+from sojourn.spark.sink.sink_topic import SinkTopic
 
 TOPIC, WINDOW, ORDERS = "once", 100_000, "shop.orders@Xk3f9a2B-5f0c9e1a"
 

@@ -32,7 +32,7 @@ import numpy as np
 from chain_runs import OURS, PEER, Bench
 from on_spark import percentiles_ms
 from quix_chain import environment
-from sojourn.spark.broker import Broker
+from sojourn.spark.kafka.broker import Broker
 
 OPERATORS, DEEP = 3, 10
 RATES_PER_S = (20.0, 1000.0)

@@ -22,8 +22,8 @@ from statistics import fmean, median
 from driven import Driver, topology_of
 from on_spark import load_of, sink_of
 from sojourn.app.loading import load
-from sojourn.spark.broker import Broker
-from sojourn.spark.cluster import Cluster
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
 
 PER_S = 30.0
 ALLOCATION = {"extract": 5, "match": 5, "aggregate": 1}

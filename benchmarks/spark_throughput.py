@@ -18,11 +18,11 @@ from confluent_kafka import Consumer, Producer
 import repartition
 from sojourn.app.operator import Hints
 from sojourn.plan import Plan
-from sojourn.spark.broker import Broker
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.jars import resolve_jars
-from sojourn.spark.offsets import Offsets
-from sojourn.spark.session import end_session, new_session
+from sojourn.spark.jvm.jars import resolve_jars
+from sojourn.spark.jvm.session import end_session, new_session
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.offsets import Offsets
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from throughput_app import APPS

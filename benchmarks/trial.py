@@ -18,9 +18,9 @@ from driven import Driver
 from kills import STARTED_AGAIN
 from ledger import written
 from sojourn.app.loading import load
-from sojourn.spark.broker import Broker
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.ports import free_ports
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.ports import free_ports
 
 BROKER_AWAY_S = 2.0
 _LOOK_S = 0.05

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import settings
 
 from sojourn.errors import NoJava
-from sojourn.spark.jars import resolve_jars
-from sojourn.spark.java import find_java
+from sojourn.spark.jvm.jars import resolve_jars
+from sojourn.spark.jvm.java import find_java
 
 # An example that takes long on a busy machine is no failure: every test has its time limit.
 settings.register_profile("sojourn", deadline=None)

@@ -9,8 +9,8 @@ import pytest
 from sojourn.app.schema import parse_schema
 from sojourn.app.stream import Stream
 from sojourn.host.relay_messages import RelayHello
-from sojourn.spark.relay import relay
-from sojourn.spark.rows import Route
+from sojourn.spark.query.relay import relay
+from sojourn.spark.query.rows import Route
 
 ROW = pa.struct(
     [
@@ -92,7 +92,7 @@ class Query:
         hello = RelayHello(self.run, self.batch, self.batch)
         with pytest.MonkeyPatch.context() as patch:
             # Spark is not there to say which batch it is
-            patch.setattr("sojourn.spark.relay._hello", lambda: hello)
+            patch.setattr("sojourn.spark.query.relay._hello", lambda: hello)
             try:
                 rows = [row for batch in passed for row in batch.to_pylist()]
             finally:

@@ -243,7 +243,7 @@ def test_a_cut_that_cannot_be_read_is_said(host, controller, tmp_path):
 
 
 def test_a_host_that_does_not_come_again_fails_the_task(host, controller, monkeypatch):
-    monkeypatch.setattr("sojourn.spark.relay._PATIENCE_S", 0.1)
+    monkeypatch.setattr("sojourn.spark.query.relay._PATIENCE_S", 0.1)
     query = host()
     killed(controller, "split")
     with pytest.raises(EngineError, match="split: no connection to its host within"):

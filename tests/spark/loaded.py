@@ -8,10 +8,10 @@ from pathlib import Path
 from sojourn.app.application import App
 from sojourn.app.loading import load
 from sojourn.app.stand_in import entrances
-from sojourn.spark.broker import Broker
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.offered_load import Load, Source
-from sojourn.spark.producer import LoadProcess
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.load.offered_load import Load, Source
+from sojourn.spark.load.producer import LoadProcess
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 

@@ -4,7 +4,7 @@ import pytest
 
 from kills import drawn
 from sojourn.apps.catalogue import CATALOGUE
-from sojourn.spark.ports import free_ports
+from sojourn.spark.kafka.ports import free_ports
 from spark_app_kills import KILLED, ran
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]

@@ -15,8 +15,8 @@ from schema_registry import schema_registry
 from sojourn.app.operator import Hints
 from sojourn.errors import BadInput, EngineError
 from sojourn.plan import Plan
-from sojourn.spark.broker import Broker
-from sojourn.spark.cluster import Cluster
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 

@@ -11,12 +11,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from processes import started
 from sojourn.errors import BadFile, BadTopic, BrokerFailed
-from sojourn.spark import broker as broker_module
-from sojourn.spark import topics as topics_module
-from sojourn.spark.broker import Broker
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.folder import Folder, new_cluster
-from sojourn.spark.ports import HOST, answers, free_ports
+from sojourn.spark.kafka import broker as broker_module
+from sojourn.spark.kafka import topics as topics_module
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.folder import Folder, new_cluster
+from sojourn.spark.kafka.ports import HOST, answers, free_ports
 from spark.test_watchdog import DEADLINE_S, group_is_gone, until
 
 pytestmark = pytest.mark.spark
@@ -175,8 +175,8 @@ def children(process):
 KILLED = """
 import sys, time
 from pathlib import Path
-from sojourn.spark.broker import Broker
-from sojourn.spark.cluster import Cluster
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
 broker = Broker()
 broker.start()
 print(broker.process_group, broker._folder.path, flush=True)

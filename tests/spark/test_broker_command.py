@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from processes import started
 from sojourn.cli import app
-from sojourn.spark.broker import Broker
-from sojourn.spark.cluster import Cluster
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.settings import read_client_options
 from spark.test_broker import topics
 

@@ -5,8 +5,8 @@ from confluent_kafka.admin import ConfigResource, NewTopic
 
 import sojourn as sj
 from sojourn.errors import BadTopic, BrokerFailed
-from sojourn.spark import cluster as cluster_module
-from sojourn.spark.broker import Broker
+from sojourn.spark.kafka import cluster as cluster_module
+from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.layout import Layout
 
 pytestmark = pytest.mark.spark

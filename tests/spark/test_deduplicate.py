@@ -9,16 +9,16 @@ from pyspark.sql import functions as sql
 
 from sojourn.errors import BrokerFailed
 from sojourn.host.tracing import child_identity
-from sojourn.spark import sink_topic as module
-from sojourn.spark.broker import Broker
-from sojourn.spark.checkpoints import Checkpoints
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.deduplicate import Deduplication, start_deduplication
-from sojourn.spark.headers import Input, input_header
+from sojourn.spark.jvm.session import end_session, new_session
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.root_marks import root_marks
 from sojourn.spark.native.headers import lineage_headers
-from sojourn.spark.root_marks import root_marks
-from sojourn.spark.session import end_session, new_session
-from sojourn.spark.sink_topic import SinkTopic
+from sojourn.spark.query.headers import Input, input_header
+from sojourn.spark.sink import sink_topic as module
+from sojourn.spark.sink.deduplicate import Deduplication, start_deduplication
+from sojourn.spark.sink.sink_topic import SinkTopic
+from sojourn.spark.state.checkpoints import Checkpoints
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 120

@@ -12,10 +12,10 @@ from kills import drawn
 from sojourn.app.loading import load
 from sojourn.errors import ApplicationStopped, BadInput
 from sojourn.plan import Plan
-from sojourn.spark.checkpoints import Checkpoints
-from sojourn.spark.cluster import Cluster
+from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.state.checkpoints import Checkpoints
 from sojourn.topology import Arrival, Operator, Topology
 from spark.loaded import Loaded, as_file, quiet_broker
 

@@ -7,7 +7,7 @@ from sojourn.app.codec import codec_of
 from sojourn.app.loading import load
 from sojourn.apps.topic_records import topic_records
 from sojourn.cli import app as cli
-from sojourn.spark.broker import Broker
+from sojourn.spark.kafka.broker import Broker
 
 pytestmark = pytest.mark.spark
 ADDRESS = "unit.spark.sampled:app"

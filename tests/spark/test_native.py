@@ -12,10 +12,10 @@ from sojourn.app.application import App
 from sojourn.app.codec.json import decode, encode
 from sojourn.app.schema import parse_schema
 from sojourn.errors import BadApplication, BadSchema
-from sojourn.spark.broker import Broker
+from sojourn.spark.jvm.session import end_session, new_session
+from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.layout import Layout
 from sojourn.spark.native import NativeQuery, native_schema, start_misfits, start_native
-from sojourn.spark.session import end_session, new_session
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 240

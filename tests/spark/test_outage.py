@@ -11,7 +11,7 @@ from sojourn.app.loading import load
 from sojourn.errors import ApplicationStopped
 from sojourn.loop import Loop
 from sojourn.plan import Plan
-from sojourn.spark.broker import Broker
+from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology

@@ -18,9 +18,9 @@ from pyspark import SparkContext
 from sojourn.app.loading import load
 from sojourn.errors import BrokerAway, BrokerFailed
 from sojourn.plan import Plan
-from sojourn.spark.broker import Broker
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.ports import free_ports
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.ports import free_ports
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology

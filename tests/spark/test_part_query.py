@@ -15,16 +15,16 @@ from sojourn.app.loading import load
 from sojourn.host.controller import Controller
 from sojourn.host.cut import Root
 from sojourn.host.cut_store import CutFiles
-from sojourn.spark.broker import Broker
-from sojourn.spark.checkpoints import Checkpoints
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.dead_letters import DeadLetters
+from sojourn.spark.jvm.session import end_session, new_session, tasks_of
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.dead_letters import DeadLetters
+from sojourn.spark.kafka.retry import retry_letters
 from sojourn.spark.layout import Layout
-from sojourn.spark.part_query import PartQuery, start_part
-from sojourn.spark.real_time import start_real_time
-from sojourn.spark.retry import retry_letters
-from sojourn.spark.rows import OUTPUT, SCHEMA
-from sojourn.spark.session import end_session, new_session, tasks_of
+from sojourn.spark.query.part_query import PartQuery, start_part
+from sojourn.spark.query.real_time import start_real_time
+from sojourn.spark.query.rows import OUTPUT, SCHEMA
+from sojourn.spark.state.checkpoints import Checkpoints
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 180

@@ -13,9 +13,9 @@ from confluent_kafka import Consumer, Producer
 from pyspark.sql import functions as sql
 
 from sojourn.errors import BadInput, EngineError
-from sojourn.spark.broker import Broker
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.session import end_session, new_session
+from sojourn.spark.jvm.session import end_session, new_session
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.stage import Stage
 
 pytestmark = pytest.mark.spark

@@ -16,8 +16,8 @@ from sojourn.app.loading import load
 from sojourn.decide.target import Target
 from sojourn.loop import Loop
 from sojourn.plan import Plan
-from sojourn.spark.broker import Broker
-from sojourn.spark.cluster import Cluster
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology

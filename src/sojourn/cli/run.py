@@ -185,7 +185,7 @@ def _sent(app: App, address: str, load: Rates) -> dict[str, tuple[tuple[float, f
     if not is_application(address):
         shared = load.among(entrances(read_topology(Path(address))))
         return {name: rates.points for name, rates in shared.items()}
-    from sojourn.spark.samples import load_sources  # noqa: PLC0415 - optional
+    from sojourn.spark.load.samples import load_sources  # noqa: PLC0415 - optional
 
     each = {name: load.times(1 / len(app.sources)).points for name in app.sources}
     load_sources(app, address, each)  # checked before anything starts

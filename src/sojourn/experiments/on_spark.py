@@ -23,8 +23,8 @@ from sojourn.experiments.time_scale import as_described, sped_up
 from sojourn.measure.report import Pull
 from sojourn.plan import Node, Plan
 from sojourn.service.engines import launcher
-from sojourn.spark.offered_load import Load
-from sojourn.spark.producer import LoadProcess
+from sojourn.spark.load.offered_load import Load
+from sojourn.spark.load.producer import LoadProcess
 from sojourn.spark.settings import SparkSettings
 from sojourn.topology import Topology
 from sojourn.topology.file import write_topology

@@ -12,9 +12,9 @@ from sojourn.app.stand_in import entrances
 from sojourn.errors import BadWorkload, EngineError
 from sojourn.experiments.time_scale import sped_up_rates
 from sojourn.simulate.workload import Gaps, Rates, Workload
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.offered_load import Load, Source
-from sojourn.spark.offsets import Offsets
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.offsets import Offsets
+from sojourn.spark.load.offered_load import Load, Source
 from sojourn.topology import Arrival, Topology
 
 __all__ = ["LEAD_S", "Offered", "sources"]

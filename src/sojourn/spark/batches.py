@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 from sojourn.app.operator import PythonOperator
 from sojourn.errors import EngineError
 from sojourn.host.controller import Controller
-from sojourn.spark.checkpoints import Checkpoints, Positions
-from sojourn.spark.headers import FOR
 from sojourn.spark.layout import Layout
 from sojourn.spark.pulls import Pulls
+from sojourn.spark.query.headers import FOR
+from sojourn.spark.state.checkpoints import Checkpoints, Positions
 
 __all__ = ["Batches", "end_early", "end_in_time", "patience_s", "waits_for", "wake_readers"]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sojourn.app.application import App
 from sojourn.engine import Progress
-from sojourn.spark.java import find_java
+from sojourn.spark.jvm.java import find_java
 from sojourn.spark.layout import Layout
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine

@@ -13,9 +13,9 @@ from sojourn.app.stream import Sink
 from sojourn.errors import BadInput
 from sojourn.host.server import SOCKET, HostSettings
 from sojourn.host.station import OperatorSettings
-from sojourn.spark.checkpoints import Checkpoints
-from sojourn.spark.offsets import Offsets
-from sojourn.spark.rows import Route
+from sojourn.spark.kafka.offsets import Offsets
+from sojourn.spark.query.rows import Route
+from sojourn.spark.state.checkpoints import Checkpoints
 from sojourn.topology import Topology
 
 __all__ = ["Layout", "check_slots", "spare_slots"]

@@ -22,8 +22,8 @@ from sojourn.measure.report import (
 )
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.trees import Completed, Trees
-from sojourn.spark.append_times import AppendTimes, place_of
 from sojourn.spark.cpu_usage import CpuUsage
+from sojourn.spark.kafka.append_times import AppendTimes, place_of
 from sojourn.spark.layout import Layout
 
 __all__ = ["Pulls"]

@@ -24,25 +24,25 @@ from sojourn.host.server import HostSettings
 from sojourn.last_allocation import keep_allocation
 from sojourn.measure.report import Pull
 from sojourn.plan import HERE, Node, Plan
-from sojourn.spark.append_times import AppendTimes
 from sojourn.spark.batches import Batches, end_early, end_in_time, wake_readers
-from sojourn.spark.broker import Broker
-from sojourn.spark.broker_watch import BrokerWatch
-from sojourn.spark.checkpoints import Checkpoints
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.jars import resolve_jars
+from sojourn.spark.jvm.jars import resolve_jars
+from sojourn.spark.jvm.session import end_session, new_session, remove_with_java, tasks_of
+from sojourn.spark.kafka.append_times import AppendTimes
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.kafka.broker_watch import BrokerWatch
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.root_marks import root_marks, state_epoch
 from sojourn.spark.layout import Layout, check_slots, spare_slots
-from sojourn.spark.log_rotation import LogRotation
+from sojourn.spark.load.offered_load import Load
+from sojourn.spark.load.producer import LoadProcess
+from sojourn.spark.load.samples import load_sources
 from sojourn.spark.notices import kafka_notices
-from sojourn.spark.offered_load import Load
-from sojourn.spark.producer import LoadProcess
 from sojourn.spark.pulls import Pulls
-from sojourn.spark.query_builder import STATE_PARTITIONS, QueryBuilder, StartQuery
-from sojourn.spark.root_marks import root_marks, state_epoch
-from sojourn.spark.samples import load_sources
-from sojourn.spark.session import end_session, new_session, remove_with_java, tasks_of
+from sojourn.spark.query.query_builder import STATE_PARTITIONS, QueryBuilder, StartQuery
 from sojourn.spark.settings import SparkSettings
-from sojourn.spark.state_lock import StateLock
+from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.state.log_rotation import LogRotation
+from sojourn.spark.state.state_lock import StateLock
 from sojourn.spark.supervisor import QuerySupervisor
 from sojourn.topology import Topology
 

@@ -15,11 +15,11 @@ from sojourn.app.loading import load
 from sojourn.errors import BadInput, EngineError
 from sojourn.host.controller import Controller
 from sojourn.host.sizes import MOST_BYTES
-from sojourn.spark.checkpoints import Checkpoints
+from sojourn.spark.jvm.session import STREAMING, tasks_of
 from sojourn.spark.layout import Layout
-from sojourn.spark.part_query import COLUMNS, through_host
-from sojourn.spark.real_time import OPTIONS
-from sojourn.spark.session import STREAMING, tasks_of
+from sojourn.spark.query.part_query import COLUMNS, through_host
+from sojourn.spark.query.real_time import OPTIONS
+from sojourn.spark.state.checkpoints import Checkpoints
 
 __all__ = ["Stage"]
 

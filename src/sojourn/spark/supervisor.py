@@ -12,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.host.controller import Controller
 from sojourn.host.server import HostSettings
-from sojourn.spark.offsets import Standing
+from sojourn.spark.kafka.offsets import Standing
 from sojourn.spark.restarts import Restarts
 
 __all__ = ["QuerySupervisor"]

@@ -8,7 +8,7 @@ from sojourn.experiments import experiment
 from sojourn.experiments.application import VLD
 from sojourn.experiments.sent_load import LEAD_S, Offered, sources
 from sojourn.simulate.workload import Gaps, Rates, Service, Workload
-from sojourn.spark.offered_load import Load
+from sojourn.spark.load.offered_load import Load
 from sojourn.topology import Arrival, Operator, Topology
 
 

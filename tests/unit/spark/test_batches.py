@@ -11,8 +11,8 @@ import sojourn as sj
 from sojourn.errors import ApplicationStopped, EngineError
 from sojourn.host.counting import PartState
 from sojourn.spark.batches import Batches, patience_s
-from sojourn.spark.checkpoints import Checkpoints
 from sojourn.spark.layout import Layout
+from sojourn.spark.state.checkpoints import Checkpoints
 
 BATCH_S = 60.0
 

@@ -10,7 +10,7 @@ from sojourn.host.cut import Cut, CutId, OpenRecord, Root
 from sojourn.host.cut_store import CutFiles
 from sojourn.host.messages import Record
 from sojourn.last_allocation import keep_allocation, last_allocation
-from sojourn.spark.checkpoints import Checkpoints
+from sojourn.spark.state.checkpoints import Checkpoints
 
 
 def shop(reads="lines", expression="count(*)"):

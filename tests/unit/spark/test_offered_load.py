@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sojourn.errors import BadInput, BadTopic, BadWorkload
 from sojourn.simulate.workload import Rates
-from sojourn.spark.offered_load import (
+from sojourn.spark.load.offered_load import (
     Load,
     Source,
     arrivals_s,

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sojourn.errors import BadFile
-from sojourn.spark.headers import Input, input_header
-from sojourn.spark.passage import Passage, Rules
-from sojourn.spark.sink_memory import SinkMemory
+from sojourn.spark.query.headers import Input, input_header
+from sojourn.spark.sink.passage import Passage, Rules
+from sojourn.spark.sink.sink_memory import SinkMemory
 
 RULES = Rules(window=2, inputs=frozenset(["lines@m"]), roots="stream@m")
 

@@ -15,8 +15,8 @@ from sojourn.host.counting import (
 )
 from sojourn.host.tracing import Trace
 from sojourn.measure.report import ProcessorReport, sooner
-from sojourn.spark.append_times import AppendTimes
 from sojourn.spark.cpu_usage import CpuUsage
+from sojourn.spark.kafka.append_times import AppendTimes
 from sojourn.spark.layout import Layout
 from sojourn.spark.pulls import Pulls
 from sojourn.spark.settings import SparkSettings

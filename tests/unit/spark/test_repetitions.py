@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sojourn.spark.headers import INPUT, Input, input_header, input_of
-from sojourn.spark.repetitions import Arrived, Memory, Repetitions
+from sojourn.spark.query.headers import INPUT, Input, input_header, input_of
+from sojourn.spark.sink.repetitions import Arrived, Memory, Repetitions
 from unit.host.spark_stand_in import World, called, expected
 from unit.host.test_part_whatever_happens import EVENTS
 

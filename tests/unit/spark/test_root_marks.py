@@ -2,9 +2,9 @@
 
 import sojourn as sj
 from sojourn.service.state_folder import StateFolder
-from sojourn.spark.checkpoints import Checkpoints
-from sojourn.spark.headers import lineage_of
-from sojourn.spark.root_marks import root_marks, state_epoch
+from sojourn.spark.kafka.root_marks import root_marks, state_epoch
+from sojourn.spark.query.headers import lineage_of
+from sojourn.spark.state.checkpoints import Checkpoints
 
 
 def started(folder):

@@ -3,8 +3,8 @@
 from sojourn.host.cut import Root
 from sojourn.host.messages import Record
 from sojourn.host.relay_messages import Results
-from sojourn.spark.headers import Input, input_of
-from sojourn.spark.rows import Route, Rows
+from sojourn.spark.query.headers import Input, input_of
+from sojourn.spark.query.rows import Route, Rows
 
 ROUTE = Route(
     part="split",

@@ -5,8 +5,8 @@ import pytest
 
 from sojourn.app.loading import load
 from sojourn.errors import BadApplication, BadRecord
-from sojourn.spark.headers import BLOB
-from sojourn.spark.samples import load_sources, messages
+from sojourn.spark.load.samples import load_sources, messages
+from sojourn.spark.query.headers import BLOB
 
 ADDRESS = "unit.spark.sampled:app"
 VLD = str(Path(__file__).parents[3] / "examples/vld.yaml")

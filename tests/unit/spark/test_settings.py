@@ -1,7 +1,7 @@
 import pytest
 
 from sojourn.errors import BadInput
-from sojourn.spark.cluster import Cluster
+from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.settings import SparkSettings
 
 

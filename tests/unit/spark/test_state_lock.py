@@ -10,13 +10,13 @@ import psutil
 import pytest
 
 from sojourn.errors import BadFile, EngineError
-from sojourn.spark.child_process import ChildProcess
-from sojourn.spark.state_lock import StateLock
+from sojourn.spark.jvm.child_process import ChildProcess
+from sojourn.spark.state.state_lock import StateLock
 
 # takes the lock, starts a child that inherits it, and waits to be killed
 DRIVER = """
 import pathlib, subprocess, sys
-from sojourn.spark.state_lock import StateLock
+from sojourn.spark.state.state_lock import StateLock
 with StateLock(pathlib.Path(sys.argv[1])) as lock:
     child = subprocess.Popen(
         [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[lock.file]

@@ -1,11 +1,12 @@
-"""What `sojourn.spark.headers` says of a record, said by Spark itself."""
+"""What `sojourn.spark.query.headers` says of a record, said by Spark itself."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
 from sojourn.app.schema import Schema
 from sojourn.host.tracing import DIGEST, HEAD, LONGEST
-from sojourn.spark.headers import (
+from sojourn.spark.native.payload import at
+from sojourn.spark.query.headers import (
     BIRTH,
     BLOB,
     ERROR,
@@ -21,8 +22,7 @@ from sojourn.spark.headers import (
     addressee,
     marked,
 )
-from sojourn.spark.letters import CUT, OPERATOR, POSITION, RECORD, STREAM, TRIES
-from sojourn.spark.native.payload import at
+from sojourn.spark.query.letters import CUT, OPERATOR, POSITION, RECORD, STREAM, TRIES
 
 __all__ = [
     "SOURCE",

@@ -21,7 +21,7 @@ from sojourn.spark.native.frame import (
 )
 from sojourn.spark.native.headers import is_for
 from sojourn.spark.native.schema import native_schema, schema_read
-from sojourn.spark.real_time import start_real_time
+from sojourn.spark.query.real_time import start_real_time
 
 __all__ = ["NativeQuery", "start_misfits", "start_native"]
 

@@ -13,8 +13,16 @@ from typing import cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from sojourn.errors import BadInput, BrokerFailed, EngineError
-from sojourn.spark.headers import ERROR, ID, Header
-from sojourn.spark.letters import CUT, OPERATOR, POSITION, RECORD, STREAM, TRACEBACK, TRIES
+from sojourn.spark.query.headers import ERROR, ID, Header
+from sojourn.spark.query.letters import (
+    CUT,
+    OPERATOR,
+    POSITION,
+    RECORD,
+    STREAM,
+    TRACEBACK,
+    TRIES,
+)
 
 __all__ = ["RETRIED", "DeadLetter", "DeadLetters", "headers_of", "reader", "unreachable"]
 

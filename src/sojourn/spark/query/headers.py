@@ -1,8 +1,8 @@
 """What travels with a record beside its payload, as Kafka headers.
 
 A root's id is its position: topic, partition, offset; with a mark that tells this topic from
-another of that name (`sojourn.spark.root_marks`). A child's derives from its parent's, the
-operator and the place among the outputs, so that a record that is worked on again gives
+another of that name (`sojourn.spark.kafka.root_marks`). A child's derives from its parent's,
+the operator and the place among the outputs, so that a record that is worked on again gives
 children with the same ids, if the function gives the same outputs again.
 
 Anybody may write to a topic: what cannot be is taken as if it were not there.

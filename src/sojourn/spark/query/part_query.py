@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sojourn.spark.real_time import start_real_time
-from sojourn.spark.relay import relay
-from sojourn.spark.rows import OUTPUT, Route
+from sojourn.spark.query.real_time import start_real_time
+from sojourn.spark.query.relay import relay
+from sojourn.spark.query.rows import OUTPUT, Route
 
 __all__ = ["COLUMNS", "PartQuery", "start_part", "through_host"]
 

@@ -6,8 +6,8 @@ from sojourn.app.application import App
 from sojourn.app.codec import codec_of
 from sojourn.app.loading import is_address, load
 from sojourn.errors import BadApplication, SojournError
-from sojourn.spark.headers import BLOB
-from sojourn.spark.offered_load import Gaps, Source
+from sojourn.spark.load.offered_load import Gaps, Source
+from sojourn.spark.query.headers import BLOB
 
 __all__ = ["Message", "load_sources", "messages"]
 

@@ -14,7 +14,7 @@ from sojourn.host.messages import Record
 from sojourn.host.relay_messages import Results, Row
 from sojourn.host.sizes import MOST_BYTES, message_bytes
 from sojourn.host.tracing import child_identity
-from sojourn.spark.headers import (
+from sojourn.spark.query.headers import (
     BIRTH,
     BLOB,
     FOR,
@@ -33,8 +33,8 @@ from sojourn.spark.headers import (
     lineage_of,
     marked,
 )
-from sojourn.spark.letters import STREAM, dead_letter
-from sojourn.spark.sampling import Sampling
+from sojourn.spark.query.letters import STREAM, dead_letter
+from sojourn.spark.query.sampling import Sampling
 
 __all__ = ["OUTPUT", "SCHEMA", "Route", "Rows"]
 

@@ -1,8 +1,8 @@
 """One batch of one partition on its way to a sink: what of it is not there yet.
 
 What comes again in the stream is told by what was read of it before, which is kept in files
-(`sojourn.spark.repetitions`). An attempt that fails has written some of what it has read, and
-nobody knows how much: the next one reads that from the sink itself. It may end earlier, so
+(`sojourn.spark.sink.repetitions`). An attempt that fails has written some of what it has read,
+and nobody knows how much: the next one reads that from the sink itself. It may end earlier, so
 what is ahead of it is kept for the batches that follow.
 """
 
@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn.spark.headers import ID, identity_of, input_of, is_retry, root_of
-from sojourn.spark.repetitions import Arrived, Memory, RecentIds, Repetitions
-from sojourn.spark.sink_memory import SavedMemory, SinkMemory
-from sojourn.spark.sink_topic import SinkTopic
+from sojourn.spark.query.headers import ID, identity_of, input_of, is_retry, root_of
+from sojourn.spark.sink.repetitions import Arrived, Memory, RecentIds, Repetitions
+from sojourn.spark.sink.sink_memory import SavedMemory, SinkMemory
+from sojourn.spark.sink.sink_topic import SinkTopic
 
 __all__ = ["Passage", "Rules"]
 

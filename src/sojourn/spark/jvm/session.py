@@ -18,7 +18,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from sojourn.errors import EngineError
-from sojourn.spark.jars import Jars
+from sojourn.spark.jvm.jars import Jars
 
 __all__ = ["STREAMING", "end_session", "new_session", "remove_with_java", "tasks_of"]
 

@@ -21,7 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from sojourn.errors import BadTopic, BrokerFailed
-from sojourn.spark.topics import check_topic, partitions_led
+from sojourn.spark.kafka.topics import check_topic, partitions_led
 
 __all__ = ["Cluster"]
 

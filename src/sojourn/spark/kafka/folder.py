@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.errors import BadFile, BrokerFailed
-from sojourn.spark.credentials import Credentials
-from sojourn.spark.ports import HOST
+from sojourn.spark.kafka.credentials import Credentials
+from sojourn.spark.kafka.ports import HOST
 
 __all__ = ["Folder", "new_cluster"]
 

@@ -1,4 +1,4 @@
-"""`python -m sojourn.spark.producer`: sends records to topics at rates that change.
+"""`python -m sojourn.spark.load.producer`: sends records to topics at rates that change.
 
 It takes a load (`offered_load.Load`) as JSON: the argument, a file that the argument names, or
 standard input. It prints one line of JSON, what it sent, when it ends or is told to end.
@@ -15,9 +15,9 @@ from typing import Self
 import msgspec
 
 from sojourn.errors import BadFile, EngineError, SojournError
-from sojourn.spark.child_process import ChildProcess
-from sojourn.spark.offered_load import Load, LoadReport, parse_load, parse_report
-from sojourn.spark.sender import Sender
+from sojourn.spark.jvm.child_process import ChildProcess
+from sojourn.spark.load.offered_load import Load, LoadReport, parse_load, parse_report
+from sojourn.spark.load.sender import Sender
 
 __all__ = ["LoadProcess", "main"]
 
@@ -61,7 +61,7 @@ class LoadProcess:
         asked = self._folder / "load.json"
         asked.write_bytes(msgspec.json.encode(self._load))
         self._process = ChildProcess(
-            [sys.executable, "-m", "sojourn.spark.producer", asked.name],
+            [sys.executable, "-m", "sojourn.spark.load.producer", asked.name],
             folder=self._folder,
             log=self._folder / "log",
             grace_s=_GRACE_S,

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Self
 
 from sojourn.errors import BrokerFailed
-from sojourn.spark.child_process import ChildProcess
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.credentials import Credentials
-from sojourn.spark.folder import Folder, new_cluster
-from sojourn.spark.jars import Jars, resolve_jars
-from sojourn.spark.java import find_java
-from sojourn.spark.ports import HOST, answers, free_ports
-from sojourn.spark.topics import cluster_of, make_topics
+from sojourn.spark.jvm.child_process import ChildProcess
+from sojourn.spark.jvm.jars import Jars, resolve_jars
+from sojourn.spark.jvm.java import find_java
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.credentials import Credentials
+from sojourn.spark.kafka.folder import Folder, new_cluster
+from sojourn.spark.kafka.ports import HOST, answers, free_ports
+from sojourn.spark.kafka.topics import cluster_of, make_topics
 
 __all__ = ["Broker"]
 

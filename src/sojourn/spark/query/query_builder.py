@@ -11,15 +11,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.app.stream import Sink
 from sojourn.errors import BadInput
-from sojourn.spark.checkpoints import Checkpoints, Positions
-from sojourn.spark.cluster import Cluster
-from sojourn.spark.deduplicate import Deduplication, start_deduplication
-from sojourn.spark.headers import marked
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.offsets import Offsets
 from sojourn.spark.layout import Layout
 from sojourn.spark.native import NativeQuery, start_misfits, start_native
-from sojourn.spark.offsets import Offsets
-from sojourn.spark.part_query import PartQuery, start_part
+from sojourn.spark.query.headers import marked
+from sojourn.spark.query.part_query import PartQuery, start_part
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.sink.deduplicate import Deduplication, start_deduplication
+from sojourn.spark.state.checkpoints import Checkpoints, Positions
 
 __all__ = ["STATE_PARTITIONS", "QueryBuilder", "StartQuery", "records_per_transfer"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sojourn.host.relay_messages import DeadLetter
 from sojourn.host.sizes import message_bytes
 from sojourn.host.tracing import child_identity
-from sojourn.spark.headers import (
+from sojourn.spark.query.headers import (
     BIRTH,
     BLOB,
     ERROR,

@@ -12,7 +12,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from sojourn.spark.dead_letters import (
+from sojourn.spark.kafka.dead_letters import (
     RETRIED,
     DeadLetter,
     DeadLetters,
@@ -20,7 +20,7 @@ from sojourn.spark.dead_letters import (
     reader,
     unreachable,
 )
-from sojourn.spark.headers import (
+from sojourn.spark.query.headers import (
     BIRTH,
     BLOB,
     FOR,
@@ -32,7 +32,7 @@ from sojourn.spark.headers import (
     Header,
     addressee,
 )
-from sojourn.spark.letters import STREAM
+from sojourn.spark.query.letters import STREAM
 
 __all__ = ["retry_letters"]
 

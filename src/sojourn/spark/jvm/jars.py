@@ -1,6 +1,6 @@
 """The jars that Spark and the broker need, downloaded once.
 
-`python -m sojourn.spark.jars` does it ahead of time.
+`python -m sojourn.spark.jvm.jars` does it ahead of time.
 """
 
 import fcntl
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TextIO
 
 from sojourn.errors import BadFile, JarsMissing, SojournError
-from sojourn.spark.ivy import HERE, Ivy, spark_version
-from sojourn.spark.java import find_java
+from sojourn.spark.jvm.ivy import HERE, Ivy, spark_version
+from sojourn.spark.jvm.java import find_java
 
 __all__ = ["Jars", "jars_folder", "main", "resolve_jars"]
 

@@ -1,7 +1,7 @@
 """Which records of a stream are repetitions: told by their ids, from one partition of it.
 
 A part repeats a batch that was not committed. A record that left it says which record had
-entered, and the *floor* of that one's partition (`sojourn.spark.headers.Input`): whatever
+entered, and the *floor* of that one's partition (`sojourn.spark.query.headers.Input`): whatever
 comes of records below was written before. So ids are kept from the highest floor that was
 seen on, and what comes of a record below it is a repetition. Floors rise between batches, and
 a batch is written before the next begins: no order within one is relied on.
@@ -20,7 +20,7 @@ from typing import Self
 
 import msgspec
 
-from sojourn.spark.headers import Input
+from sojourn.spark.query.headers import Input
 
 __all__ = ["Arrived", "FromPartition", "Memory", "RecentIds", "Repetitions"]
 

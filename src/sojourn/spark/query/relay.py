@@ -30,7 +30,7 @@ from sojourn.host.relay_messages import (
     ToRelay,
 )
 from sojourn.host.relay_messages import Rows as RowsMessage
-from sojourn.spark.rows import SCHEMA, Route, Rows
+from sojourn.spark.query.rows import SCHEMA, Route, Rows
 
 __all__ = ["relay"]
 

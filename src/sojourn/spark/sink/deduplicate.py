@@ -1,7 +1,7 @@
 """A sink at which nothing arrives twice: the real-time query that writes what is new.
 
 Each partition of the stream is written to the partition of the sink with the same number, so
-the task of a partition (`sojourn.spark.passage`) need not know of the others.
+the task of a partition (`sojourn.spark.sink.passage`) need not know of the others.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,12 +13,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sojourn.spark.headers import marked
-from sojourn.spark.passage import Passage, Rules
-from sojourn.spark.real_time import start_real_time
-from sojourn.spark.rows import OUTPUT, SCHEMA
-from sojourn.spark.sink_memory import SinkMemory
-from sojourn.spark.sink_topic import SinkTopic
+from sojourn.spark.query.headers import marked
+from sojourn.spark.query.real_time import start_real_time
+from sojourn.spark.query.rows import OUTPUT, SCHEMA
+from sojourn.spark.sink.passage import Passage, Rules
+from sojourn.spark.sink.sink_memory import SinkMemory
+from sojourn.spark.sink.sink_topic import SinkTopic
 
 __all__ = ["Deduplication", "start_deduplication"]
 

@@ -12,8 +12,8 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Confirmed
 
 from sojourn.errors import BadWorkload, BrokerFailed
-from sojourn.spark.offered_load import Load, LoadReport, Source, payload
-from sojourn.spark.samples import Message, messages
+from sojourn.spark.load.offered_load import Load, LoadReport, Source, payload
+from sojourn.spark.load.samples import Message, messages
 
 __all__ = ["Sender"]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from sojourn.errors import BadWorkload
-from sojourn.spark.topics import check_topic
+from sojourn.spark.kafka.topics import check_topic
 from sojourn.topology.check import shown
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import cast
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from sojourn.errors import EngineError
-from sojourn.spark.headers import identity_of
+from sojourn.spark.query.headers import identity_of
 
 __all__ = ["SinkTopic"]
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from sojourn.spark.broker import Broker
+from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.restarts import Restarts
 
 __all__ = ["BrokerWatch"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from confluent_kafka.admin import AdminClient
 
-from sojourn.spark.offsets import Offsets
+from sojourn.spark.kafka.offsets import Offsets
 
 __all__ = ["AppendTimes", "place_of"]
 

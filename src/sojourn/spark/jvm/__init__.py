@@ -1,0 +1,1 @@
+"""Java: Spark's session, jars, and processes that end with this one."""

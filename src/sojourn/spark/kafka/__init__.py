@@ -1,0 +1,1 @@
+"""Brokers and topics."""

@@ -1,0 +1,1 @@
+"""Records that are sent to sources, as a load."""

@@ -1,0 +1,1 @@
+"""The real-time query of a part, and what runs in its tasks."""

@@ -1,0 +1,1 @@
+"""Sinks at which nothing arrives twice."""
