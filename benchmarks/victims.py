@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-_HOST, _TEMPLATE, _DAEMON = "sojourn.host", "sojourn.host.template", "pyspark.daemon"
+_HOST, _TEMPLATE, _DAEMON = "sojourn.host", "sojourn.host.process.template", "pyspark.daemon"
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ def found(family, target, operator=None):
     >>> family = [
     ...     Running(1, 0, ("python", "driven.py")),
     ...     Running(2, 1, ("python", "-m", "sojourn.host", '{"operators": {"split": {}}}')),
-    ...     Running(3, 2, ("python", "-m", "sojourn.host.template", "7", "job", "app split")),
-    ...     Running(4, 3, ("python", "-m", "sojourn.host.template", "7", "job", "app split")),
+    ...     Running(3, 2, ("python", "-m", _TEMPLATE, "7", "job", "app split")),
+    ...     Running(4, 3, ("python", "-m", _TEMPLATE, "7", "job", "app split")),
     ... ]
     >>> {name: found(family, name) for name in ("driver", "host", "template", "processor")}
     {'driver': [1], 'host': [2], 'template': [3], 'processor': [4]}

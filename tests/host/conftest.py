@@ -3,7 +3,7 @@
 import pytest
 
 from host.relaying import Query, route_of
-from sojourn.host.controller import Controller
+from sojourn.host.report.controller import Controller
 from sojourn.host.server import HostSettings
 from sojourn.host.station import OperatorSettings
 
@@ -21,7 +21,7 @@ def host(tmp_path, controller):
 
     def start(operator="split", *, everyone=False, route=None, **fields):
         settings = OperatorSettings(
-            job="sojourn.host.operator_job:of_application",
+            job="sojourn.host.process.operator_job:of_application",
             argument=f"unit.host.application:app {operator}",
             **fields,
         )

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from sojourn.host.messages import Frames, Record, framed
-from sojourn.host.relay_messages import (
+from sojourn.host.batch.relay_messages import (
     AllRead,
     Failed,
     Finished,
@@ -24,7 +23,8 @@ from sojourn.host.relay_messages import (
     Rows,
     ToRelay,
 )
-from sojourn.host.reports import (
+from sojourn.host.process.messages import Frames, Record, framed
+from sojourn.host.report.reports import (
     Ask,
     AskTasks,
     FromHost,

@@ -8,7 +8,7 @@ import pytest
 
 from sojourn.app.schema import parse_schema
 from sojourn.app.stream import Stream
-from sojourn.host.relay_messages import RelayHello
+from sojourn.host.batch.relay_messages import RelayHello
 from sojourn.spark.query.relay import relay
 from sojourn.spark.query.rows import Route
 

@@ -4,11 +4,11 @@ import asyncio
 import json
 
 from host.hosting import Relay, application, fed
-from sojourn.host.cut import CutId
-from sojourn.host.cut_store import CutFiles
-from sojourn.host.messages import framed
-from sojourn.host.relay_messages import AllRead, Finished
-from sojourn.host.reports import Broken, Drain
+from sojourn.host.batch.cut import CutId
+from sojourn.host.batch.cut_store import CutFiles
+from sojourn.host.batch.relay_messages import AllRead, Finished
+from sojourn.host.process.messages import framed
+from sojourn.host.report.reports import Broken, Drain
 
 
 def gate(tmp_path):
@@ -164,7 +164,7 @@ def pairs(**fields):
     return {
         "operators": {
             name: {
-                "job": "sojourn.host.operator_job:of_application",
+                "job": "sojourn.host.process.operator_job:of_application",
                 "argument": f"unit.host.part:app {name}",
                 "processors": 2,
                 "on_error": {"retries": 0, "then": "dead_letter"},

@@ -7,10 +7,10 @@ import psutil
 import pytest
 
 from sojourn.errors import EngineError
-from sojourn.host.controller import Controller
-from sojourn.host.messages import framed
-from sojourn.host.relay_messages import AllRead
-from sojourn.host.reports import Broken, Here
+from sojourn.host.batch.relay_messages import AllRead
+from sojourn.host.process.messages import framed
+from sojourn.host.report.controller import Controller
+from sojourn.host.report.reports import Broken, Here
 from sojourn.host.server import HostSettings
 from sojourn.host.station import OperatorSettings
 

@@ -19,7 +19,7 @@ from host.hosting import (
     fed,
     gone,
 )
-from sojourn.host.reports import Broken, Bye, Here, Reached, Stopped
+from sojourn.host.report.reports import Broken, Bye, Here, Reached, Stopped
 
 
 def test_records_come_back_as_the_function_says(tmp_path):
@@ -38,7 +38,7 @@ def test_records_come_back_as_the_function_says(tmp_path):
 def test_an_operator_of_an_application_runs_on_a_host(tmp_path):
     async def work():
         argument = "unit.host.application:app split"
-        job = "sojourn.host.operator_job:of_application"
+        job = "sojourn.host.process.operator_job:of_application"
         part = {"readers": {"lines": ["shout"]}, "leaving": ["split"]}
         on_error = {"retries": 0, "then": "dead_letter"}
         async with application(

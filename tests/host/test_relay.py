@@ -12,11 +12,11 @@ import pytest
 from host.relaying import BORN, by_line, headers_of, route_of
 from sojourn.app.operator import OnError
 from sojourn.errors import BadInput, EngineError
-from sojourn.host.cut import CutId
-from sojourn.host.cut_store import CutFiles
-from sojourn.host.job import load
-from sojourn.host.messages import Record
-from sojourn.host.operator_job import of_application
+from sojourn.host.batch.cut import CutId
+from sojourn.host.batch.cut_store import CutFiles
+from sojourn.host.process.job import load
+from sojourn.host.process.messages import Record
+from sojourn.host.process.operator_job import of_application
 
 APP = "unit.host.application:app split"
 

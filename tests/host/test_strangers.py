@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from host.relaying import BORN, Query, by_line, headers_of, route_of
 from sojourn.app.operator import OnError
-from sojourn.host.controller import Controller
+from sojourn.host.report.controller import Controller
 from sojourn.host.server import HostSettings
 from sojourn.host.sizes import MOST_BYTES, message_bytes
 from sojourn.host.station import OperatorSettings
@@ -42,7 +42,7 @@ def query_of(folder, operator, processors=2, application="application", *, every
     folder = folder / f"{operator}-{everyone}"
     with Controller(folder / "all", tasks=lambda _stage: 1) as controller:
         started = OperatorSettings(
-            job="sojourn.host.operator_job:of_application",
+            job="sojourn.host.process.operator_job:of_application",
             argument=f"unit.host.{application}:app {operator}",
             processors=processors,
             on_error=DEAD_LETTERS,

@@ -9,8 +9,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from typer.testing import CliRunner
 
 from sojourn.cli import app
-from sojourn.host.messages import Record
-from sojourn.host.relay_messages import DeadLetter
+from sojourn.host.batch.relay_messages import DeadLetter
+from sojourn.host.process.messages import Record
 from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.query.headers import lineage_of
 from sojourn.spark.query.letters import dead_letter

@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import functions as sql
 
 from sojourn.errors import BrokerFailed
-from sojourn.host.tracing import child_identity
+from sojourn.host.report.tracing import child_identity
 from sojourn.spark.jvm.session import end_session, new_session
 from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.kafka.cluster import Cluster

@@ -12,9 +12,9 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from sojourn.app.loading import load
-from sojourn.host.controller import Controller
-from sojourn.host.cut import Root
-from sojourn.host.cut_store import CutFiles
+from sojourn.host.batch.cut import Root
+from sojourn.host.batch.cut_store import CutFiles
+from sojourn.host.report.controller import Controller
 from sojourn.spark.jvm.session import end_session, new_session, tasks_of
 from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.kafka.cluster import Cluster

@@ -17,10 +17,9 @@ from time import monotonic
 import msgspec
 
 from sojourn.errors import EngineError, SojournError
-from sojourn.host.counting import PartState, PartTally
-from sojourn.host.cut import Cut
-from sojourn.host.cut_store import CutFiles
-from sojourn.host.ledger import (
+from sojourn.host.batch.cut import Cut
+from sojourn.host.batch.cut_store import CutFiles
+from sojourn.host.batch.ledger import (
     Arrival,
     FinishRelay,
     HandOver,
@@ -29,18 +28,7 @@ from sojourn.host.ledger import (
     Restore,
     SaveCut,
 )
-from sojourn.host.messages import Frames, Result, framed
-from sojourn.host.part_desk import (
-    Arrived,
-    AtOperator,
-    GrantRelay,
-    PartDesk,
-    PartGraph,
-    PartInstruction,
-    Sent,
-    StopPart,
-)
-from sojourn.host.relay_messages import (
+from sojourn.host.batch.relay_messages import (
     AllRead,
     DeadLetter,
     Failed,
@@ -51,7 +39,19 @@ from sojourn.host.relay_messages import (
     Results,
     Rows,
 )
-from sojourn.host.reports import (
+from sojourn.host.desk.part_desk import (
+    Arrived,
+    AtOperator,
+    GrantRelay,
+    PartDesk,
+    PartGraph,
+    PartInstruction,
+    Sent,
+    StopPart,
+)
+from sojourn.host.process.messages import Frames, Result, framed
+from sojourn.host.report.counting import PartState, PartTally
+from sojourn.host.report.reports import (
     Ask,
     AskTasks,
     Broken,

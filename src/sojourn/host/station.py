@@ -9,14 +9,14 @@ from time import monotonic, time
 from typing import BinaryIO, Protocol
 
 from sojourn.app.operator import OnError
-from sojourn.host.counting import Counters, OperatorState, OperatorTally
+from sojourn.host.desk.instructions import Give, KillProcessor, NotKept, StartProcessor
+from sojourn.host.desk.operator_desk import OperatorDesk
 from sojourn.host.error_log import ErrorLog
-from sojourn.host.instructions import Give, KillProcessor, NotKept, StartProcessor
 from sojourn.host.log_lines import stamp
-from sojourn.host.messages import Done, FromProcessor, NotReady, Ready, Record, Result
-from sojourn.host.operator_desk import OperatorDesk
-from sojourn.host.processes import Processes
-from sojourn.host.tracing import Trace
+from sojourn.host.process.messages import Done, FromProcessor, NotReady, Ready, Record, Result
+from sojourn.host.process.processes import Processes
+from sojourn.host.report.counting import Counters, OperatorState, OperatorTally
+from sojourn.host.report.tracing import Trace
 
 __all__ = ["Decider", "OperatorSettings", "Station", "StationInstruction"]
 

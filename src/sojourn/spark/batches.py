@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from sojourn.app.operator import PythonOperator
 from sojourn.errors import EngineError
-from sojourn.host.controller import Controller
+from sojourn.host.report.controller import Controller
 from sojourn.spark.layout import Layout
 from sojourn.spark.pulls import Pulls
 from sojourn.spark.query.headers import FOR

@@ -22,7 +22,7 @@ __all__ = ["Layout", "check_slots", "spare_slots"]
 
 _LONGEST_SOCKET = 107
 _SPARE_SLOTS = 8
-_JOB = "sojourn.host.operator_job:of_application"
+_JOB = "sojourn.host.process.operator_job:of_application"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sojourn.host.counting import (
+from sojourn.host.report.counting import (
     BIN_S,
     OperatorState,
     OperatorTally,
@@ -11,7 +11,7 @@ from sojourn.host.counting import (
     PartTally,
     ProcessorCounts,
 )
-from sojourn.host.tracing import Trace
+from sojourn.host.report.tracing import Trace
 from sojourn.measure.clocks import ProducerClocks
 from sojourn.measure.report import (
     OperatorReport,

@@ -18,8 +18,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sojourn.app.application import App
 from sojourn.engine import Cost, Health, KafkaAccess, PartHealth, Progress, check_plan
 from sojourn.errors import ApplicationStopped, BrokerAway, EngineError
-from sojourn.host.controller import Controller
-from sojourn.host.counting import PartTally
+from sojourn.host.report.controller import Controller
+from sojourn.host.report.counting import PartTally
 from sojourn.host.server import HostSettings
 from sojourn.last_allocation import keep_allocation
 from sojourn.measure.report import Pull

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sojourn.app.application import App
 from sojourn.app.loading import load
 from sojourn.errors import BadInput, EngineError
-from sojourn.host.controller import Controller
+from sojourn.host.report.controller import Controller
 from sojourn.host.sizes import MOST_BYTES
 from sojourn.spark.jvm.session import STREAMING, tasks_of
 from sojourn.spark.layout import Layout

@@ -10,7 +10,7 @@ from functools import partial
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sojourn.host.controller import Controller
+from sojourn.host.report.controller import Controller
 from sojourn.host.server import HostSettings
 from sojourn.spark.kafka.offsets import Standing
 from sojourn.spark.restarts import Restarts

@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from sojourn.host.messages import OutputRecord
+from sojourn.host.process.messages import OutputRecord
 
 
 class Shout:

@@ -9,9 +9,8 @@ from itertools import count
 from zlib import crc32
 
 from sojourn.app.operator import OnError
-from sojourn.host.cut import Cut, CutId
-from sojourn.host.instructions import Give, KillProcessor, StartProcessor
-from sojourn.host.ledger import (
+from sojourn.host.batch.cut import Cut, CutId
+from sojourn.host.batch.ledger import (
     Arrival,
     FinishRelay,
     HandOver,
@@ -20,10 +19,11 @@ from sojourn.host.ledger import (
     Restore,
     SaveCut,
 )
-from sojourn.host.messages import OutputRecord, Record, Result
-from sojourn.host.operator_desk import OperatorDesk
-from sojourn.host.part_desk import AtOperator, GrantRelay, PartDesk, PartGraph
-from sojourn.host.relay_messages import DeadLetter, Row
+from sojourn.host.batch.relay_messages import DeadLetter, Row
+from sojourn.host.desk.instructions import Give, KillProcessor, StartProcessor
+from sojourn.host.desk.operator_desk import OperatorDesk
+from sojourn.host.desk.part_desk import AtOperator, GrantRelay, PartDesk, PartGraph
+from sojourn.host.process.messages import OutputRecord, Record, Result
 
 PARTITIONS = [("lines", 0), ("lines", 1), ("prices", 0)]
 GRAPH = PartGraph(

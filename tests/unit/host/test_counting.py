@@ -2,11 +2,11 @@
 
 import pytest
 
-from sojourn.host import counting
-from sojourn.host.counting import BIN_S, Counters, OperatorState
-from sojourn.host.hot_key import HotKeyCounter
-from sojourn.host.messages import Record
-from sojourn.host.tracing import Trace
+from sojourn.host.process.messages import Record
+from sojourn.host.report import counting
+from sojourn.host.report.counting import BIN_S, Counters, OperatorState
+from sojourn.host.report.hot_key import HotKeyCounter
+from sojourn.host.report.tracing import Trace
 
 
 def record(key, **fields):

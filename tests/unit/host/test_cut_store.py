@@ -3,9 +3,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sojourn.errors import BadFile, EngineError
-from sojourn.host.cut import Cut, CutId, OpenRecord, Root
-from sojourn.host.cut_store import CutFiles
-from sojourn.host.messages import Record
+from sojourn.host.batch.cut import Cut, CutId, OpenRecord, Root
+from sojourn.host.batch.cut_store import CutFiles
+from sojourn.host.process.messages import Record
 
 LINES = ("lines", 3)
 OPEN = OpenRecord(

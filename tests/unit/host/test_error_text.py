@@ -1,9 +1,9 @@
 """What functions raise, as it is told."""
 
 from sojourn.host.error_log import ErrorLog
-from sojourn.host.error_text import described
-from sojourn.host.messages import Record
-from sojourn.host.operator_job import of_application
+from sojourn.host.process.error_text import described
+from sojourn.host.process.messages import Record
+from sojourn.host.process.operator_job import of_application
 
 
 def raised(function, *arguments):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.host.keyed_queue import KeyedQueue
+from sojourn.host.desk.keyed_queue import KeyedQueue
 
 
 def item(number, key=None, *, alone=False):

@@ -1,7 +1,7 @@
 """A ledger by hand: what it refuses, and when it goes on from memory."""
 
-from sojourn.host.cut import Cut, CutId, Leaving, OpenRecord, Root
-from sojourn.host.ledger import (
+from sojourn.host.batch.cut import Cut, CutId, Leaving, OpenRecord, Root
+from sojourn.host.batch.ledger import (
     Arrival,
     FinishRelay,
     HandOver,

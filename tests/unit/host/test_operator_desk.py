@@ -4,10 +4,10 @@ from heapq import heappop, heappush
 from random import Random
 
 from sojourn.app.operator import OnError
-from sojourn.host.instructions import Give, KillProcessor, NotKept, StartProcessor
-from sojourn.host.latest import Latest
-from sojourn.host.messages import OutputRecord, Record, Result
-from sojourn.host.operator_desk import Completed, OperatorDesk, Stopping
+from sojourn.host.desk.instructions import Give, KillProcessor, NotKept, StartProcessor
+from sojourn.host.desk.latest import Latest
+from sojourn.host.desk.operator_desk import Completed, OperatorDesk, Stopping
+from sojourn.host.process.messages import OutputRecord, Record, Result
 
 
 def record(number, **fields):

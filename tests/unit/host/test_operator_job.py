@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from sojourn.errors import BadInput, BadRecord
-from sojourn.host.messages import Record
-from sojourn.host.operator_job import of_application
+from sojourn.host.process.messages import Record
+from sojourn.host.process.operator_job import of_application
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sojourn.app.operator import OnError
-from sojourn.host.instructions import Give, KillProcessor, NotKept, StartProcessor
-from sojourn.host.messages import Record, Result
-from sojourn.host.operator_desk import Completed, OperatorDesk, Stopping
+from sojourn.host.desk.instructions import Give, KillProcessor, NotKept, StartProcessor
+from sojourn.host.desk.operator_desk import Completed, OperatorDesk, Stopping
+from sojourn.host.process.messages import Record, Result
 
 EVENTS = [
     *["send", "key", "everyone", "rule", "done", "partly", "raise", "die", "late"],

@@ -3,19 +3,19 @@
 import pytest
 
 from sojourn.app.operator import OnError
-from sojourn.host.cut import Cut, CutId, OpenRecord, Root
-from sojourn.host.instructions import Give, StartProcessor
-from sojourn.host.ledger import Arrival, HandOver, Ledger, RefuseRelay, Restore
-from sojourn.host.messages import OutputRecord, Record, Result
-from sojourn.host.operator_desk import OperatorDesk
-from sojourn.host.part_desk import (
+from sojourn.host.batch.cut import Cut, CutId, OpenRecord, Root
+from sojourn.host.batch.ledger import Arrival, HandOver, Ledger, RefuseRelay, Restore
+from sojourn.host.batch.relay_messages import DeadLetter, Row
+from sojourn.host.desk.instructions import Give, StartProcessor
+from sojourn.host.desk.operator_desk import OperatorDesk
+from sojourn.host.desk.part_desk import (
     AtOperator,
     GrantRelay,
     PartDesk,
     PartGraph,
     StopPart,
 )
-from sojourn.host.relay_messages import DeadLetter, Row
+from sojourn.host.process.messages import OutputRecord, Record, Result
 from unit.host.spark_stand_in import Disk
 
 LINES = ("lines-topic", 0)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from sojourn.host.cut_store import CutFiles
-from sojourn.host.instructions import Give, StartProcessor
-from sojourn.host.ledger import Arrival, Ledger, SaveCut
-from sojourn.host.messages import Record, Result
-from sojourn.host.operator_desk import OperatorDesk
-from sojourn.host.part_desk import AtOperator, PartDesk, PartGraph
-from sojourn.host.relay_messages import Row
+from sojourn.host.batch.cut_store import CutFiles
+from sojourn.host.batch.ledger import Arrival, Ledger, SaveCut
+from sojourn.host.batch.relay_messages import Row
+from sojourn.host.desk.instructions import Give, StartProcessor
+from sojourn.host.desk.operator_desk import OperatorDesk
+from sojourn.host.desk.part_desk import AtOperator, PartDesk, PartGraph
+from sojourn.host.process.messages import Record, Result
 
 GRAPH = PartGraph(readers={"rules": ("match",)}, everyone=frozenset([("match", "rules")]))
 

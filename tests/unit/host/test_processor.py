@@ -7,7 +7,7 @@ import time
 import msgspec
 import pytest
 
-from sojourn.host.messages import (
+from sojourn.host.process.messages import (
     Assignment,
     Done,
     Frames,
@@ -18,7 +18,7 @@ from sojourn.host.messages import (
     Record,
     framed,
 )
-from sojourn.host.processor import run
+from sojourn.host.process.processor import run
 
 _decode = msgspec.msgpack.Decoder(FromProcessor).decode
 

@@ -1,7 +1,7 @@
 """Starts that fail: told, tried again later each time, and given up where none is there."""
 
-from sojourn.host.instructions import StartProcessor
-from sojourn.host.operator_desk import OperatorDesk
+from sojourn.host.desk.instructions import StartProcessor
+from sojourn.host.desk.operator_desk import OperatorDesk
 
 
 def starts(instructions):

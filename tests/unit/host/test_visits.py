@@ -2,7 +2,7 @@
 
 import pytest
 
-from sojourn.host.visits import Visits
+from sojourn.host.desk.visits import Visits
 
 
 def entered(visits, topic, roots, **each):

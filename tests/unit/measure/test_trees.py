@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.host.tracing import child_identity
+from sojourn.host.report.tracing import child_identity
 from sojourn.measure.trees import Completed, Trees
 
 READERS = {"in": ["a"], "ab": ["b"], "both": ["b", "c"], "back": ["a"], "out": []}

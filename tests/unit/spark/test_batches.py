@@ -9,7 +9,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.errors import ApplicationStopped, EngineError
-from sojourn.host.counting import PartState
+from sojourn.host.report.counting import PartState
 from sojourn.spark.batches import Batches, patience_s
 from sojourn.spark.layout import Layout
 from sojourn.spark.state.checkpoints import Checkpoints

@@ -6,9 +6,9 @@ import pytest
 
 import sojourn as sj
 from sojourn.errors import BadFile, BadInput, EngineError
-from sojourn.host.cut import Cut, CutId, OpenRecord, Root
-from sojourn.host.cut_store import CutFiles
-from sojourn.host.messages import Record
+from sojourn.host.batch.cut import Cut, CutId, OpenRecord, Root
+from sojourn.host.batch.cut_store import CutFiles
+from sojourn.host.process.messages import Record
 from sojourn.last_allocation import keep_allocation, last_allocation
 from sojourn.spark.state.checkpoints import Checkpoints
 

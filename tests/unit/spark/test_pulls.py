@@ -6,14 +6,14 @@ import pytest
 
 import sojourn as sj
 from sojourn.errors import BadInput
-from sojourn.host.counting import (
+from sojourn.host.report.counting import (
     OperatorState,
     OperatorTally,
     PartState,
     PartTally,
     ProcessorCounts,
 )
-from sojourn.host.tracing import Trace
+from sojourn.host.report.tracing import Trace
 from sojourn.measure.report import ProcessorReport, sooner
 from sojourn.spark.cpu_usage import CpuUsage
 from sojourn.spark.kafka.append_times import AppendTimes

@@ -1,8 +1,8 @@
 """What leaves a part, as rows for Kafka."""
 
-from sojourn.host.cut import Root
-from sojourn.host.messages import Record
-from sojourn.host.relay_messages import Results
+from sojourn.host.batch.cut import Root
+from sojourn.host.batch.relay_messages import Results
+from sojourn.host.process.messages import Record
 from sojourn.spark.query.headers import Input, input_of
 from sojourn.spark.query.rows import Route, Rows
 

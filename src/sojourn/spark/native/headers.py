@@ -4,7 +4,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
 from sojourn.app.schema import Schema
-from sojourn.host.tracing import DIGEST, HEAD, LONGEST
+from sojourn.host.report.tracing import DIGEST, HEAD, LONGEST
 from sojourn.spark.native.payload import at
 from sojourn.spark.query.headers import (
     BIRTH,
@@ -142,7 +142,7 @@ def _identity(source: Column, mark: str) -> Column:
 
 
 def _child(identity: Column, root: Column) -> Column:
-    """Return an id, as short as `sojourn.host.tracing.child_identity` makes it."""
+    """Return an id, as short as `sojourn.host.report.tracing.child_identity` makes it."""
     head = sql.substring(identity, sql.lit(1), sql.length(root) + HEAD)
     digest = sql.substring(sql.sha2(identity, 256), 1, DIGEST)
     return sql.when(sql.length(identity) <= sql.length(root) + LONGEST, identity).otherwise(

@@ -6,9 +6,9 @@ the position, of a record that came from Kafka, tells where the whole record is.
 
 from dataclasses import dataclass
 
-from sojourn.host.relay_messages import DeadLetter
+from sojourn.host.batch.relay_messages import DeadLetter
+from sojourn.host.report.tracing import child_identity
 from sojourn.host.sizes import message_bytes
-from sojourn.host.tracing import child_identity
 from sojourn.spark.query.headers import (
     BIRTH,
     BLOB,

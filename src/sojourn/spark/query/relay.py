@@ -17,8 +17,7 @@ import msgspec
 import pyarrow as pa
 
 from sojourn.errors import EngineError
-from sojourn.host.messages import Frames, framed
-from sojourn.host.relay_messages import (
+from sojourn.host.batch.relay_messages import (
     AllRead,
     Failed,
     Finished,
@@ -29,7 +28,8 @@ from sojourn.host.relay_messages import (
     Row,
     ToRelay,
 )
-from sojourn.host.relay_messages import Rows as RowsMessage
+from sojourn.host.batch.relay_messages import Rows as RowsMessage
+from sojourn.host.process.messages import Frames, framed
 from sojourn.spark.query.rows import SCHEMA, Route, Rows
 
 __all__ = ["relay"]

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from sojourn.app.codec import codec_of
 from sojourn.app.stream import Stream
-from sojourn.host.cut import Root
-from sojourn.host.messages import Record
-from sojourn.host.relay_messages import Results, Row
+from sojourn.host.batch.cut import Root
+from sojourn.host.batch.relay_messages import Results, Row
+from sojourn.host.process.messages import Record
+from sojourn.host.report.tracing import child_identity
 from sojourn.host.sizes import MOST_BYTES, message_bytes
-from sojourn.host.tracing import child_identity
 from sojourn.spark.query.headers import (
     BIRTH,
     BLOB,

@@ -11,8 +11,8 @@ from sojourn.app.operator import NativeOperator
 from sojourn.app.parts import Part, parts_of
 from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, BadInput
-from sojourn.host.cut import Cut, CutId
-from sojourn.host.cut_store import CutFiles
+from sojourn.host.batch.cut import Cut, CutId
+from sojourn.host.batch.cut_store import CutFiles
 
 __all__ = ["Checkpoints", "Positions"]
 

@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from sojourn.host.messages import OutputRecord, Record
+from sojourn.host.process.messages import OutputRecord, Record
 
 __all__ = ["Processor", "RecordInHand", "Round"]
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from sojourn.host.hot_key import HotKeyCounter
-from sojourn.host.messages import Record
-from sojourn.host.tracing import Trace
+from sojourn.host.process.messages import Record
+from sojourn.host.report.hot_key import HotKeyCounter
+from sojourn.host.report.tracing import Trace
 
 __all__ = [
     "BIN_S",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sojourn.host.messages import Record
+from sojourn.host.process.messages import Record
 
 __all__ = ["Give", "KillProcessor", "NotKept", "StartProcessor"]
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from sojourn.host.counting import PartTally
+from sojourn.host.report.counting import PartTally
 
 __all__ = [
     "Ask",

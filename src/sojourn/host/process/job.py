@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from sojourn.errors import BadInput
-from sojourn.host.messages import OutputRecord, Record
+from sojourn.host.process.messages import OutputRecord, Record
 
 __all__ = ["Job", "load"]
 

@@ -12,12 +12,12 @@ import sys
 
 import msgspec
 
-from sojourn.host.error_text import described
-from sojourn.host.job import Job, load
-from sojourn.host.lifeline import die_with
 from sojourn.host.log_lines import StampedLines
-from sojourn.host.messages import framed
-from sojourn.host.processor import run
+from sojourn.host.process.error_text import described
+from sojourn.host.process.job import Job, load
+from sojourn.host.process.lifeline import die_with
+from sojourn.host.process.messages import framed
+from sojourn.host.process.processor import run
 
 __all__ = ["Ended", "Forked", "FromTemplate", "Loaded", "NotForked", "main"]
 

@@ -16,7 +16,7 @@ import msgspec
 import psutil
 
 from sojourn.errors import EngineError
-from sojourn.host.messages import (
+from sojourn.host.process.messages import (
     Assignment,
     Frames,
     FromProcessor,
@@ -25,7 +25,7 @@ from sojourn.host.messages import (
     Record,
     framed,
 )
-from sojourn.host.template import Ended, Forked, FromTemplate, Loaded, NotForked
+from sojourn.host.process.template import Ended, Forked, FromTemplate, Loaded, NotForked
 
 __all__ = ["Processes", "Watcher"]
 
@@ -96,7 +96,7 @@ class Processes:
             self._child = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
-                "sojourn.host.template",
+                "sojourn.host.process.template",
                 str(theirs.fileno()),
                 str(os.getpid()),
                 self.job,

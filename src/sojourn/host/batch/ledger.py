@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from sojourn.host.cut import Cut, CutId, Leaving, OpenRecord, Partition, Root, floors
+from sojourn.host.batch.cut import Cut, CutId, Leaving, OpenRecord, Partition, Root, floors
 
 __all__ = [
     "Arrival",

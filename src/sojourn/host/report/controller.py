@@ -21,9 +21,9 @@ import msgspec
 
 from sojourn.app.loading import import_path
 from sojourn.errors import EngineError
-from sojourn.host.counting import PartTally
-from sojourn.host.messages import Frames, framed
-from sojourn.host.reports import (
+from sojourn.host.process.messages import Frames, framed
+from sojourn.host.report.counting import PartTally
+from sojourn.host.report.reports import (
     Ask,
     AskTasks,
     Broken,

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from sojourn.host.cut import Partition, Root
-from sojourn.host.messages import Record
+from sojourn.host.batch.cut import Partition, Root
+from sojourn.host.process.messages import Record
 
 __all__ = [
     "AllRead",

@@ -14,7 +14,7 @@ import msgspec
 
 from sojourn.durable_file import sync_folder, write_durably
 from sojourn.errors import BadFile, EngineError
-from sojourn.host.cut import Cut, CutId
+from sojourn.host.batch.cut import Cut, CutId
 
 __all__ = ["CutFiles"]
 

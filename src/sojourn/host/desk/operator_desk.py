@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from sojourn.app.operator import OnError
-from sojourn.host.in_hand import Processor, RecordInHand, Round
-from sojourn.host.instructions import Give, KillProcessor, NotKept, StartProcessor
-from sojourn.host.keyed_queue import KeyedQueue
-from sojourn.host.latest import Latest
-from sojourn.host.messages import Answer, Record, Result
-from sojourn.host.starts import Starts
+from sojourn.host.desk.in_hand import Processor, RecordInHand, Round
+from sojourn.host.desk.instructions import Give, KillProcessor, NotKept, StartProcessor
+from sojourn.host.desk.keyed_queue import KeyedQueue
+from sojourn.host.desk.latest import Latest
+from sojourn.host.desk.starts import Starts
+from sojourn.host.process.messages import Answer, Record, Result
 
 __all__ = ["Completed", "OperatorDesk", "OperatorInstruction", "Stopping"]
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sojourn.host.messages import Record
+from sojourn.host.process.messages import Record
 
 __all__ = ["Cut", "CutId", "Leaving", "OpenRecord", "Partition", "Root", "floors"]
 

@@ -8,9 +8,9 @@ from time import perf_counter, process_time
 
 import msgspec
 
-from sojourn.host.error_text import described
-from sojourn.host.job import Job
-from sojourn.host.messages import (
+from sojourn.host.process.error_text import described
+from sojourn.host.process.job import Job
+from sojourn.host.process.messages import (
     Assignment,
     Done,
     Frames,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from sojourn.host.cut import Root
+from sojourn.host.batch.cut import Root
 
 __all__ = ["OpenTrees"]
 

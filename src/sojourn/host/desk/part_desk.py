@@ -11,10 +11,8 @@ from time import time
 
 import msgspec
 
-from sojourn.host.cut import Cut, Leaving, OpenRecord, Root
-from sojourn.host.in_hand import RecordInHand
-from sojourn.host.instructions import Give, KillProcessor, NotKept, StartProcessor
-from sojourn.host.ledger import (
+from sojourn.host.batch.cut import Cut, Leaving, OpenRecord, Root
+from sojourn.host.batch.ledger import (
     Arrival,
     CutInstruction,
     Ledger,
@@ -22,12 +20,19 @@ from sojourn.host.ledger import (
     Restore,
     SaveCut,
 )
-from sojourn.host.messages import Answer, OutputRecord, Record, Result
-from sojourn.host.open_trees import OpenTrees
-from sojourn.host.operator_desk import Completed, OperatorDesk, OperatorInstruction, Stopping
-from sojourn.host.relay_messages import DeadLetter, Row
-from sojourn.host.tracing import child_identity
-from sojourn.host.visits import Visits
+from sojourn.host.batch.relay_messages import DeadLetter, Row
+from sojourn.host.desk.in_hand import RecordInHand
+from sojourn.host.desk.instructions import Give, KillProcessor, NotKept, StartProcessor
+from sojourn.host.desk.open_trees import OpenTrees
+from sojourn.host.desk.operator_desk import (
+    Completed,
+    OperatorDesk,
+    OperatorInstruction,
+    Stopping,
+)
+from sojourn.host.desk.visits import Visits
+from sojourn.host.process.messages import Answer, OutputRecord, Record, Result
+from sojourn.host.report.tracing import child_identity
 
 __all__ = [
     "Arrived",

@@ -12,7 +12,7 @@ from sojourn.app.output import output_of
 from sojourn.app.parts import parts_of
 from sojourn.app.stream import Stream
 from sojourn.errors import BadInput, BadRecord
-from sojourn.host.messages import OutputRecord, Record
+from sojourn.host.process.messages import OutputRecord, Record
 from sojourn.host.sizes import blobs_bytes
 
 __all__ = ["OperatorJob", "of_application"]

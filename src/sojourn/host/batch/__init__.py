@@ -1,0 +1,1 @@
+"""The host's side of Spark's batches: what is taken, open, and leaves."""

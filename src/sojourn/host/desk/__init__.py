@@ -1,0 +1,1 @@
+"""Who gets which record: decisions, without side effects."""

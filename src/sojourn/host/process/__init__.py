@@ -1,0 +1,1 @@
+"""Processors: the processes that run functions, and what is said to them."""

@@ -1,0 +1,1 @@
+"""The controller of hosts, and what they report to it."""
