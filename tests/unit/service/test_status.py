@@ -71,7 +71,7 @@ def test_what_is_read_is_what_was_told():
     assert list(told) == [
         "name", "policy", "target", "max_processors", "deciding", "why", "warning", "every_s",
         "at_s", "allocation", "measured", "operators", "now", "usable", "changes", "decisions",
-        "health", "inner_topics", "history",
+        "health", "inner_topics", "parts", "history",
     ]  # fmt: skip
     assert list(told["operators"]["a"]) == [
         "wanted", "running", "min_processors", "max_processors", "sends_to", "restarts",
@@ -82,10 +82,17 @@ def test_what_is_read_is_what_was_told():
     assert (read.processors, read.history) == (sum(read.allocation.values()), "/s/history")
 
 
+def test_parts_are_told_and_read():
+    told = to_json(status(begun(Static())))
+    told["parts"] = [{"operators": ["a", "b"], "open_records": 7}]
+    (part,) = from_json(json.loads(json.dumps(told))).health.parts
+    assert (part.operators, part.open_records) == (("a", "b"), 7)
+
+
 def test_an_application_of_another_version_is_read_as_far_as_it_tells():
     told = to_json(status(begun(Static())))
     told |= {"new": 1}
-    for name in ("inner_topics", "warning"):
+    for name in ("inner_topics", "parts", "warning"):
         del told[name]
     for name in ("notices", "no_broker_s"):
         del told["health"][name]
