@@ -11,12 +11,12 @@ show() {
 
 echo "Logos in video, found by their SIFT features: the application of the DRS papers on Spark."
 echo "Real clips and logos if SOJOURN_DATA names a folder that has them, otherwise drawn ones."
-echo "The frame rate doubles after 30 s, from 2 to 4 per second, and falls back 45 s later."
+echo "The frame rate doubles after 30 s, from 3 to 6 per second, and falls back 45 s later."
 echo "A frame takes some 150 ms of CPU. The loop adds a processor where one would make frames wait,"
 echo "unless the cores are busy with something else: then it says that more would not help."
 rm -f "$out/vld.history"
-show sojourn run sojourn.apps.vld:app --trace examples/doubling.csv --times 0.31 --faster 20 \
-    --target-p95 500ms --every 2s --start extract=1 --start match=1 --batch 130s \
+show sojourn run sojourn.apps.vld:app --trace examples/doubling.csv --times 0.46 --faster 20 \
+    --target-p95 600ms --every 3s --start extract=1 --start match=1 --batch 130s \
     --state "$out/state" --fresh --history "$out/vld.history"
 
 show sojourn history "$out/vld.history" --plot "$out/vld.png" --html "$out/vld.html"

@@ -31,10 +31,11 @@ STREAMING: Mapping[str, str] = {
     "spark.python.udf.pipelined.enabled": "true",
     # over TCP, delayed acknowledgements cost 40 ms for each hop
     "spark.python.unix.domain.socket.enabled": "true",
-    # records would wait until a buffer is full
+    # records would wait until a buffer is full: each leaves with the next batch of Arrow, which
+    # is larger than a buffer even if it is empty
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
-    "spark.buffer.size": "4",
-    "spark.sql.execution.pandas.udf.buffer.size": "4",
+    "spark.buffer.size": "256",
+    "spark.sql.execution.pandas.udf.buffer.size": "256",
 }
 """What a session is made with."""
 

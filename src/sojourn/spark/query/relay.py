@@ -30,7 +30,7 @@ from sojourn.host.batch.relay_messages import (
 )
 from sojourn.host.batch.relay_messages import Rows as RowsMessage
 from sojourn.host.process.messages import Frames, framed
-from sojourn.spark.query.rows import SCHEMA, Route, Rows
+from sojourn.spark.query.rows import EMPTY, SCHEMA, Route, Rows
 
 __all__ = ["relay"]
 
@@ -106,6 +106,7 @@ class _Relay:
                         self._changed.notify()
                 case Results():
                     yield pa.RecordBatch.from_pylist(self._rows.left(message), SCHEMA)
+                    yield EMPTY
                 case Failed(reason):
                     raise EngineError(f"{self._part}: {reason}")
                 case Finished():

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.spark.query.headers import marked
 from sojourn.spark.query.real_time import start_real_time
-from sojourn.spark.query.rows import OUTPUT, SCHEMA
+from sojourn.spark.query.rows import EMPTY, OUTPUT, SCHEMA
 from sojourn.spark.sink.passage import Passage, Rules
 from sojourn.spark.sink.sink_memory import SinkMemory
 from sojourn.spark.sink.sink_topic import SinkTopic
@@ -94,6 +94,7 @@ def _new_alone(
                 passage = Passage(rules, topic, files, rows[0])
             if new := [{**row, "topic": topic.name} for row in passage.new(rows)]:
                 yield pa.RecordBatch.from_pylist(new, SCHEMA)
+                yield EMPTY
         if passage is not None:
             passage.save()
 
