@@ -265,8 +265,10 @@ class SparkEngine:
             failure=self._failure,
             no_broker_s=None if self._stack is None else self._pulls.offsets.away_s,
             notices=() if self._stack is None else self._notices(),
-            held_records=0 if self._stack is None else self._pulls.offsets.held(inner),
-            held_bytes=None if own is None else own.size_bytes(inner),
+            held_records=None
+            if self._stack is None or not inner
+            else self._pulls.offsets.held(inner),
+            held_bytes=None if own is None or not inner else own.size_bytes(inner),
             parts=tuple(
                 PartHealth(
                     operators=part.operators,

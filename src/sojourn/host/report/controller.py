@@ -309,11 +309,11 @@ class Controller:
     def _told_tasks(self, stage: int, writer: asyncio.StreamWriter) -> None:
         """Tell a host how many tasks a stage has, once Spark knows."""
         until_s = time.monotonic() + _TASKS_WITHIN_S
-        while (number := self.tasks(stage)) is None and time.monotonic() < until_s:
-            time.sleep(_ASK_AGAIN_S)
-        if number is not None and not self._loop.is_closed():
-            frame = framed(TasksAre(stage, number))
-            with suppress(RuntimeError):  # all is stopped
+        with suppress(Exception):  # Java may be gone, or all is stopped
+            while (number := self.tasks(stage)) is None and time.monotonic() < until_s:
+                time.sleep(_ASK_AGAIN_S)
+            if number is not None:
+                frame = framed(TasksAre(stage, number))
                 self._loop.call_soon_threadsafe(writer.write, frame)
 
     async def _close(self) -> None:
