@@ -134,7 +134,7 @@ def consumer_loop(servers, number):
 def main():
     """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--records", type=int, default=20_000)
+    parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--short", action="store_true", help="2,000 records: does it work?")
     asked = parser.parse_args()
     number = 2000 if asked.short else asked.records
