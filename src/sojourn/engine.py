@@ -124,14 +124,15 @@ class PartHealth:
 class Health:
     """Failures so far, and the current health.
 
-    *restarts* by operator; records *replayed* from memory, *retried* after an error, stored as
-    *dead_letters*; *running* are the processors that can take records now. Of the traced roots
-    some *trees* are *open*, and some were *forgotten* because there were too many. *unkept*
-    is why the current processors could not be saved, if so: the next start begins with others.
-    *failure* is why the application stopped, if it did. *no_broker_s* is how long no broker has
-    answered; *notices* are messages for the user, whose text stays the same while the condition
-    lasts. The topics between operators, if any, hold *held_records* and, if known,
-    *held_bytes*. *parts* are the operators that pass records to each other in one process.
+    *restarts* by operator; records *replayed* (brought again and not taken twice), *retried*
+    after an error, stored as *dead_letters*; *running* are the processors that can take
+    records now. Of the traced roots some *trees* are *open*, and some were *forgotten* because
+    there were too many. *unkept* is why the current processors could not be saved, if so: the
+    next start begins with others. *failure* is why the application stopped, if it did.
+    *no_broker_s* is how long no broker has answered; *notices* are messages for the user, whose
+    text stays the same while the condition lasts. The topics between operators, if any, hold
+    *held_records* and, if known, *held_bytes*. *parts* are the operators that pass
+    records to each other in one process.
     """
 
     restarts: Mapping[str, int] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from host.relaying import BORN, by_line, headers_of, route_of
+from host.relaying import BORN, batch_of, by_line, headers_of, route_of
 from sojourn.app.operator import OnError
 from sojourn.errors import BadInput, EngineError
 from sojourn.host.batch.cut import CutId
@@ -167,6 +167,14 @@ def test_what_spark_raises_is_raised(host):
 
     with pytest.raises((RuntimeError, EngineError)):
         query.rows_of(broken())
+
+
+def test_two_rows_of_one_offset_fail_the_task(host):
+    """A query of the user's own might make several of one, and only one would be taken."""
+    query = host()
+    twice = [batch_of(5, line("word")), batch_of(5, line("word"))]
+    with pytest.raises(EngineError, match=r"offset 5 of lines\[3\] came after 5; a part needs"):
+        query.rows_of(twice, wait=False)
 
 
 def done(rows):

@@ -22,7 +22,7 @@ from sojourn.host.process.messages import Answer, Record, Result
 __all__ = ["Completed", "OperatorDesk", "OperatorInstruction", "Stopping"]
 
 # What comes in hand ahead of processors, and what one is given at once, is at most so much
-# work: enough to bridge the way to the feed and to a processor, too little to be noticed.
+# work: enough to bridge the way to the relay and to a processor, too little to be noticed.
 _AHEAD_S = 0.005
 _AT_ONCE_S = 0.001
 _MOST_AHEAD = 500
@@ -45,7 +45,7 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """A record stops the application: it is held, and none behind it of its key is served."""
+    """A record stops the application: none behind it of its key is served."""
 
     job: RecordInHand
     reason: str

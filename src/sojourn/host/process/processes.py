@@ -34,7 +34,7 @@ _CHUNK = 1 << 16
 _LAST_WORDS_S = 0.5
 # The template is asked for so many at once: more would not fit into its socket.
 _MOST_ASKED = 64
-# Left for feeds, which come and go, and for all else that opens a file for a moment.
+# Left for relays, which come and go, and for all else that opens a file for a moment.
 _SPARE_FILES = 32
 
 _from_processor = msgspec.msgpack.Decoder(FromProcessor).decode

@@ -60,7 +60,7 @@ def start_deduplication(spark: SparkSession, sink: Deduplication) -> StreamingQu
         .option("includeHeaders", "true")
         .load()
     )
-    # each record is followed by an empty one, as in a feed
+    # each record is followed by an empty one, as in the query of a part
     record = sql.struct(*(name for name in SCHEMA.names if name != "topic"), "offset")
     followed = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
     return start_real_time(
