@@ -8,11 +8,12 @@ templates and processors.
 import asyncio
 import os
 import shutil
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
+from typing import ParamSpec
 
 import msgspec
 
@@ -39,16 +40,16 @@ from sojourn.host.batch.relay_messages import (
     Results,
     Rows,
 )
+from sojourn.host.desk.admission import GrantRelay
 from sojourn.host.desk.part_desk import (
     Arrived,
     AtOperator,
-    GrantRelay,
     PartDesk,
-    PartGraph,
     PartInstruction,
     Sent,
     StopPart,
 )
+from sojourn.host.desk.part_graph import PartGraph
 from sojourn.host.process.messages import Frames, Result, framed
 from sojourn.host.report.counting import PartState, PartTally
 from sojourn.host.report.reports import (
@@ -88,6 +89,8 @@ _MISSING_S = 10.0
 # Credit of relays while the application ends in order: whatever Spark has read is taken.
 _ALL = 1 << 30
 
+P = ParamSpec("P")
+
 _from_relay = msgspec.msgpack.Decoder(FromRelay).decode
 _from_controller = msgspec.msgpack.Decoder(FromController).decode
 
@@ -96,15 +99,17 @@ _from_controller = msgspec.msgpack.Decoder(FromController).decode
 class HostSettings:
     """What the host of a part runs, and where it is reached.
 
-    *readers*, *leaving*, *everyone* and *inner* are those of its graph. Relays connect to a
-    socket in *folder*, which only the owner may enter; the controller listens at *controller*.
-    Cuts are kept in the folder *cuts*, and what operators print in *logs*. The folder
-    *temporary* is removed by hosts if the process that started them was killed.
+    *readers*, *emits*, *leaving*, *everyone* and *inner* are those of its graph. Relays
+    connect to a socket in *folder*, which only the owner may enter; the controller listens at
+    *controller*. Cuts are kept in the folder *cuts*, with what is spilled, and what operators
+    print in *logs*. The folder *temporary* is removed by hosts if the process that started
+    them was killed.
     """
 
     name: str
     operators: Mapping[str, OperatorSettings]
     readers: Mapping[str, tuple[str, ...]]
+    emits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     leaving: tuple[str, ...] = ()
     everyone: tuple[tuple[str, str], ...] = ()
     inner: tuple[str, ...] = ()
@@ -159,6 +164,7 @@ class Host:
         self._desk = PartDesk(
             PartGraph(
                 readers=settings.readers,
+                emits=settings.emits,
                 leaving=frozenset(settings.leaving),
                 everyone=frozenset(settings.everyone),
                 inner=frozenset(settings.inner),
@@ -195,7 +201,7 @@ class Host:
             server = await asyncio.start_unix_server(self._relay, path)
             self._tell(Here(self._settings.name, os.getpid(), str(path), _token()))
             for name, operator in self._settings.operators.items():
-                self._do(self._desk.scaled(name, operator.processors, monotonic()))
+                self._decide(self._desk.scaled, name, operator.processors, monotonic())
             self._spawn(self._obey(reader))
             self._spawn(self._watch())
             await self._ending.wait()
@@ -225,7 +231,7 @@ class Host:
             for body in frames.fed(some):
                 match _from_controller(body):
                     case ScaleProcessors(operator, processors):
-                        self._do(self._desk.scaled(operator, processors, monotonic()))
+                        self._decide(self._desk.scaled, operator, processors, monotonic())
                     case TasksAre(stage, number):
                         self._tasks_are(stage, number)
                     case Ask():
@@ -243,7 +249,7 @@ class Host:
         self._draining = True
         for relay in self._relays:
             self._say(relay, Grant(_ALL))
-        self._do(self._desk.drain())
+        self._decide(self._desk.drain)
 
     def _report(self) -> None:
         if self._controller is None or self._unread() > _MOST_UNREAD_BYTES:
@@ -257,12 +263,16 @@ class Host:
             attempt=ledger.attempt,
             relays=ledger.relays,
             open=self._desk.inside,
+            closed_by=self._desk.admission.closed_by,
             repeated=ledger.repeated,
             clean=ledger.clean,
             positions=positions,
             visits=self._desk.visits.of_all(),
         )
-        tallies = {name: station.tally() for name, station in self._stations.items()}
+        tallies = {
+            name: station.tally(spilled=ledger.spill.waiting(name))
+            for name, station in self._stations.items()
+        }
         self._tell(Report(self._settings.name, PartTally(state, tallies)))
 
     def _unread(self) -> int:
@@ -280,7 +290,7 @@ class Host:
             now_s = monotonic()
             for station in self._stations.values():
                 station.watch(now_s)
-            self._do(self._desk.time_passed(now_s))
+            self._decide(self._desk.time_passed, now_s)
             self._watch_tasks(now_s)
 
     # -- relays -----------------------------------------------------------------------------
@@ -309,12 +319,12 @@ class Host:
                     relay, Arrival(attempt=self._files.attempt(run), batch=batch), stage
                 )
             case Rows(rows):
-                self._do(self._desk.rows_came(relay, rows, monotonic()))
+                self._decide(self._desk.rows_came, relay, rows, monotonic())
             case AllRead():
-                self._do(self._desk.relay_ended(relay))
+                self._decide(self._desk.relay_ended, relay)
 
     def _greeted(self, relay: int, arrival: Arrival, stage: int) -> None:
-        self._do(self._desk.relay_came(relay, arrival, monotonic()))
+        self._decide(self._desk.relay_came, relay, arrival, monotonic())
         if not self._ledger.knows(relay):
             return
         if self._batch is None or self._batch.arrival != arrival:
@@ -326,7 +336,7 @@ class Host:
     def _tasks_are(self, stage: int, number: int) -> None:
         if self._batch is not None and self._batch.stage == stage:
             arrival = self._batch.arrival
-            self._do(self._desk.relays_are(arrival.attempt, arrival.batch, number))
+            self._decide(self._desk.relays_are, arrival.attempt, arrival.batch, number)
 
     def _watch_tasks(self, now_s: float) -> None:
         """Fail a batch some of whose tasks do not begin: it would never end."""
@@ -346,16 +356,16 @@ class Host:
 
     def processor_ready(self, operator: str, number: int) -> None:
         """Decide what a processor does first."""
-        self._do(self._desk.processor_ready(operator, number, monotonic()))
+        self._decide(self._desk.processor_ready, operator, number, monotonic())
 
     def processor_done(self, operator: str, number: int, results: list[Result]) -> None:
         """Decide what becomes of what a processor has done."""
-        self._do(self._desk.processor_done(operator, number, results, monotonic()))
+        self._decide(self._desk.processor_done, operator, number, results, monotonic())
 
     def processor_died(self, operator: str, number: int, reason: str, *, late: bool) -> None:
         """Decide what becomes of the records of a processor that is gone."""
-        now_s = monotonic()
-        self._do(self._desk.processor_died(operator, number, reason, now_s, late=late))
+        died = self._desk.processor_died
+        self._decide(died, operator, number, reason, monotonic(), late=late)
 
     def broken(self, reason: str) -> None:
         """Say that the host cannot go on, and end it."""
@@ -363,6 +373,22 @@ class Host:
         self._ending.set()
 
     # -- what the desk decided ----------------------------------------------------------------
+
+    def _decide(
+        self, decide: Callable[P, Iterable[PartInstruction]], *event: P.args, **more: P.kwargs
+    ) -> None:
+        """Let an event be decided, and do it; end the host if files cannot be read or written.
+
+        A decision that was broken off leaves a memory with which nothing may be decided.
+        """
+        if self._ending.is_set():
+            return
+        try:
+            instructions = decide(*event, **more)
+        except SojournError as error:
+            self.broken(str(error))
+        else:
+            self._do(instructions)
 
     def _do(self, instructions: Iterable[PartInstruction]) -> None:
         out = _Out()
@@ -420,7 +446,7 @@ class Host:
         except EngineError as error:
             self.broken(f"the open records of {self._settings.name}: {error}")
             return
-        self._do(self._ledger.saved(cut.id))
+        self._decide(self._ledger.saved, cut.id)
         self._files.drop_before(cut.id.batch - 1)
 
     def _say(self, relay: int, message: msgspec.Struct) -> None:

@@ -99,16 +99,17 @@ class Station:
         for line in self._errors.repeated(now_s):
             self._note(line)
 
-    def tally(self) -> OperatorTally:
-        """Return what was counted since the last time."""
+    def tally(self, *, spilled: int = 0) -> OperatorTally:
+        """Return what was counted since the last time; so many records wait on disk."""
         desk = self.desk
         state = OperatorState(
             wanted=desk.wanted,
             running=desk.running,
-            waiting=desk.waiting,
+            waiting=desk.waiting + spilled,
             retried=desk.retried,
             dead=desk.dead,
             missing=desk.missing,
+            spilled=spilled,
         )
         used = self._processes.memory().items()
         memory = {self._called(number): size_bytes for number, size_bytes in used}

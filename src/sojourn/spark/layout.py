@@ -213,6 +213,10 @@ class Layout:
                 )
                 for stream in (*here.reads, *here.inner)
             },
+            emits={
+                name: tuple(stream.name for stream in operators[name].emits)
+                for name in here.operators
+            },
             leaving=here.writes,
             everyone=tuple(
                 (name, s.name)

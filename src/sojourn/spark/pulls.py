@@ -1,6 +1,6 @@
 """From what hosts and brokers counted to what the loop looks at."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sojourn.host.report.counting import (
@@ -117,10 +117,19 @@ class Pulls:
             busy_cores=self.cpu_usage.busy_cores(until_s),
             warming=sum(clock_s) / 2 < _WARMS_S,
             commits=self._begun_since(batches),
-            notes=self.clocks.texts(),
+            notes=(*self.clocks.texts(), *self._held_up()),
         )
         self.since_s = until_s
         return pull
+
+    def _held_up(self) -> Iterator[str]:
+        """Yield who has records on disk, and who waits for them; without numbers that vary."""
+        for name, state in self.states.items():
+            if state.spilled:
+                yield f"{name}: records wait on disk, beyond its share of memory"
+        for name, part in self.parts.items():
+            for operator in part.closed_by:
+                yield f"{name} takes no records from Kafka: too many wait for {operator}"
 
     def _operator(
         self,

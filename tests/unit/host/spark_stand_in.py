@@ -9,6 +9,7 @@ from itertools import count
 from zlib import crc32
 
 from sojourn.app.operator import OnError
+from sojourn.errors import EngineError
 from sojourn.host.batch.cut import Cut, CutId
 from sojourn.host.batch.ledger import (
     Arrival,
@@ -20,9 +21,12 @@ from sojourn.host.batch.ledger import (
     SaveCut,
 )
 from sojourn.host.batch.relay_messages import DeadLetter, Row
+from sojourn.host.batch.spill import Spill
+from sojourn.host.desk.admission import GrantRelay, Limits
 from sojourn.host.desk.instructions import Give, KillProcessor, StartProcessor
 from sojourn.host.desk.operator_desk import OperatorDesk
-from sojourn.host.desk.part_desk import AtOperator, GrantRelay, PartDesk, PartGraph
+from sojourn.host.desk.part_desk import AtOperator, PartDesk
+from sojourn.host.desk.part_graph import PartGraph
 from sojourn.host.process.messages import OutputRecord, Record, Result
 
 PARTITIONS = [("lines", 0), ("lines", 1), ("prices", 0)]
@@ -34,10 +38,13 @@ GRAPH = PartGraph(
         "again": ("split",),
         "scored": ("score",),
     },
+    emits={"split": ("words", "scored"), "merge": ("again",), "score": ("scores",)},
     leaving=frozenset(["words", "scores"]),
     everyone=frozenset([("learn", "prices")]),
 )
 OPERATORS = ("split", "merge", "score", "learn")
+# So little that operators spill to disk all the time.
+LIMITS = Limits(records=4, spilled=20)
 
 
 def work(operator, name):
@@ -93,6 +100,7 @@ class Disk:
         self.cuts, self.states = {nothing.id: nothing}, {nothing.id: {}}
         self.ends = {-1: dict.fromkeys(PARTITIONS, 0)}
         self.committed, self.attempts, self.final = -1, 0, set()
+        self.segments, self.names = {}, count()
 
     def save(self, cut, state):
         self.cuts[cut.id], self.states[cut.id] = cut, state
@@ -103,19 +111,40 @@ class Disk:
     def load(self, cut):
         return self.cuts[cut]
 
+    def write_segment(self, batch, records):
+        name = f"{batch}-{next(self.names)}"
+        self.segments[name] = tuple(records)
+        return name
+
+    def read_segment(self, name):
+        if name not in self.segments:
+            raise EngineError(f"{name} is gone")
+        return self.segments[name]
+
+    def drop_segments(self, batch, names):
+        self.segments = {
+            name: records
+            for name, records in self.segments.items()
+            if name in names or int(name.partition("-")[0]) >= batch
+        }
+
 
 class CountingLedger(Ledger):
     """A ledger that counts how often each record was done: the state of all operators."""
 
     def __init__(self, disk):
-        super().__init__(disk)
+        super().__init__(disk, Spill(disk, most=1))
         self.state = {}
 
-    def done(self, place, records, results):
+    def done(self, place, results):
         done = self.open[place]
         name = f"{done.record.name} at {done.operator}"
         self.state[name] = self.state.get(name, 0) + 1
-        return super().done(place, records, results)
+        return super().done(place, results)
+
+    def comes_of(self, cut):
+        """Return whether this memory goes on from a cut."""
+        return cut in self._memory
 
 
 class Host:
@@ -125,7 +154,7 @@ class Host:
         self.disk, self.ledger = disk, CountingLedger(disk)
         on_error = OnError(retries=1, then="dead_letter")
         desks = {name: OperatorDesk(on_error=on_error) for name in OPERATORS}
-        self.part = PartDesk(GRAPH, desks, self.ledger, most=8, clock=lambda: self.now_s)
+        self.part = PartDesk(GRAPH, desks, self.ledger, limits=LIMITS, clock=lambda: self.now_s)
         self.relays, self.saving, self.on_disk = {}, deque(), deque()
         self.starting, self.busy, self.now_s = [], {}, 0.0
         self.asking = deque()
@@ -364,6 +393,11 @@ class World:
     def saved(self, _number=0):
         self.host.do(self.host.ledger.saved(self.host.on_disk.popleft()))
 
+    def host_fails(self):
+        """Let a host end that misses files: another one has gone on, and removed them."""
+        assert not self.host.ledger.comes_of(self.disk.last(self.disk.committed))
+        self.kill_host()
+
     # -- faults ------------------------------------------------------------------------------
 
     def kill_worker(self, number):
@@ -439,14 +473,17 @@ class World:
         relays = enumerate([*self.relays, *self.zombies])
         return [(self.end, n) for n, relay in relays if self.may_end(relay)]
 
-    def run(self, number, random):
-        """Let so many things happen, in any order; input ends now and then."""
+    def run(self, number, random, often=0.1):
+        """Let so many things happen, in any order; input ends now and then, or more *often*."""
         for _ in range(number):
             able, ends = self.steps(), self.ends()
-            if ends and (not able or random.random() < 0.1):
+            if ends and (not able or random.random() < often):
                 able = ends
             step, argument = random.choice(able)
-            step(argument)
+            try:
+                step(argument)
+            except EngineError:
+                self.host_fails()
 
     def settle(self, random):
         """Let everything run, without faults, until nothing is left to do."""

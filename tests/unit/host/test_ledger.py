@@ -85,7 +85,7 @@ def test_results_leave_through_the_relay_of_their_root_or_any():
     came(ledger, 2, 0, relays=2)
     place = entered(ledger, 2, 0)
     here, there = Leaving(Root(LINES, 0), "word"), Leaving(Root(("lines", 1), 4), "word")
-    handed = ledger.done(place, [], [here, there])[1]
+    handed = ledger.done(place, [here, there])
     assert [over.relay for over in handed] == [2, 1]
 
 
@@ -96,7 +96,7 @@ def test_drained_a_cut_waits_for_all_that_is_open():
     place = entered(ledger, 1, 0)
     ledger.drain()
     assert ledger.relay_ended(1) == []
-    _, (handed, save) = ledger.done(place, [], [result])
+    (handed, save) = ledger.done(place, [result])
     assert (handed, save.cut.open) == (HandOver(1, result, 0), ())
     assert ledger.saved(save.cut.id) == [FinishRelay(1)]
     assert ledger.clean == 0
@@ -108,7 +108,7 @@ def test_results_after_a_cut_wait_for_the_next_batch():
     came(ledger, 1, 0)
     place = entered(ledger, 1, 0)
     cut = cut_of(ledger, 1, store)
-    assert ledger.done(place, [], [result]) == ([], [])
+    assert ledger.done(place, [result]) == []
     ledger.saved(cut.id)
     ledger.relay_left(1)
     assert came(ledger, 2, 1) == [HandOver(2, result, 0)]
@@ -119,7 +119,7 @@ def test_a_batch_that_runs_again_takes_nothing_twice_and_gives_all_results_again
     ledger = Ledger(store)
     came(ledger, 1, 0)
     place = entered(ledger, 1, 0)
-    assert ledger.done(place, [], [result])[1] == [HandOver(1, result, 0)]
+    assert ledger.done(place, [result]) == [HandOver(1, result, 0)]
     again = came(ledger, 2, 0, attempt=2)
     assert kinds(again) == [RefuseRelay, HandOver]
     assert not takes(ledger, 2, 0)
@@ -131,7 +131,7 @@ def test_what_is_committed_is_not_given_again():
     store, result = Disk(), Leaving(Root(LINES, 0), "word")
     ledger = Ledger(store)
     came(ledger, 1, 0)
-    ledger.done(entered(ledger, 1, 0), [], [result])
+    ledger.done(entered(ledger, 1, 0), [result])
     ledger.saved(cut_of(ledger, 1, store).id)
     assert came(ledger, 2, 1, attempt=2) == [RefuseRelay(1, "its batch is over")]
 
@@ -169,7 +169,7 @@ def test_what_has_come_since_the_last_cut_is_not_clean():
     place = entered(ledger, 1, 0)
     assert ledger.clean is None
     ledger.saved(cut_of(ledger, 1, store).id)
-    ledger.done(place, [], [result])
+    ledger.done(place, [result])
     assert ledger.clean is None  # its result may not have been written
     came(ledger, 2, 1)
     ledger.saved(cut_of(ledger, 2, store).id)

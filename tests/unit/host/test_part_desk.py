@@ -6,21 +6,19 @@ from sojourn.app.operator import OnError
 from sojourn.host.batch.cut import Cut, CutId, OpenRecord, Root
 from sojourn.host.batch.ledger import Arrival, HandOver, Ledger, RefuseRelay, Restore
 from sojourn.host.batch.relay_messages import DeadLetter, Row
+from sojourn.host.desk.admission import GrantRelay, Limits
 from sojourn.host.desk.instructions import Give, StartProcessor
 from sojourn.host.desk.operator_desk import OperatorDesk
-from sojourn.host.desk.part_desk import (
-    AtOperator,
-    GrantRelay,
-    PartDesk,
-    PartGraph,
-    StopPart,
-)
+from sojourn.host.desk.part_desk import AtOperator, PartDesk, StopPart
+from sojourn.host.desk.part_graph import PartGraph
 from sojourn.host.process.messages import OutputRecord, Record, Result
 from unit.host.spark_stand_in import Disk
 
 LINES = ("lines-topic", 0)
 GRAPH = PartGraph(
-    readers={"lines": ("split", "log"), "words": ("count",)}, leaving=frozenset(["words"])
+    readers={"lines": ("split", "log"), "words": ("count",)},
+    emits={"split": ("words",), "log": (), "count": ()},
+    leaving=frozenset(["words"]),
 )
 
 
@@ -93,7 +91,7 @@ def test_a_record_that_fails_is_a_dead_letter_that_leaves_or_stops_the_part():
 
 
 def test_no_more_is_taken_than_there_is_room_for():
-    made = part(most=4)
+    made = part(limits=Limits(records=4))
     (grant,) = of(GrantRelay, came(made, 7))
     assert grant.number == 1  # what it will bring is not known
     # each line is read twice: there is room for one more, though more could be in hand
@@ -186,7 +184,7 @@ def test_a_root_that_makes_more_records_than_may_be_follows_on_error(then):
         readers={"lines": ("again",), "round": ("again",)}, inner=frozenset(["round"])
     )
     desk = OperatorDesk(on_error=OnError(then=then))
-    made = PartDesk(graph, {"again": desk}, Ledger(Disk()), most_of_root=5)
+    made = PartDesk(graph, {"again": desk}, Ledger(Disk()), limits=Limits(of_root=5))
     made.scaled("again", 1, 0.0)
     made.processor_ready("again", 1, 0.0)
     came(made, 7)

@@ -6,7 +6,16 @@ import msgspec
 
 from sojourn.host.process.messages import Record
 
-__all__ = ["Cut", "CutId", "Leaving", "OpenRecord", "Partition", "Root", "floors"]
+__all__ = [
+    "Cut",
+    "CutId",
+    "Leaving",
+    "OpenRecord",
+    "Partition",
+    "Root",
+    "Segment",
+    "floors",
+]
 
 Partition = tuple[str, int]
 """A topic and the number of a partition of it."""
@@ -34,6 +43,19 @@ class OpenRecord(msgspec.Struct, array_like=True, frozen=True):
     record: Record
 
 
+class Segment(msgspec.Struct, array_like=True, frozen=True):
+    """So many records that wait for *operator*, in a file of that *name*.
+
+    *lowest* are the first offsets of the roots that they come of, by partition.
+    """
+
+    operator: str
+    name: str
+    records: int
+    bytes: int
+    lowest: dict[Partition, int]
+
+
 class Leaving(msgspec.Struct, array_like=True, frozen=True):
     """A result that leaves the part."""
 
@@ -44,7 +66,8 @@ class Leaving(msgspec.Struct, array_like=True, frozen=True):
 class Cut(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     """The records that are open, in order of arrival, and the next offsets to take.
 
-    *latest* are the records that operators tell to processors that start later.
+    *latest* are the records that operators tell to processors that start later. *spilled*
+    records are open as well, and came to their operator after those.
 
     Results need no place in it: what was given to a relay by then is written before Spark
     commits the batch, and what comes later is of records that are open here.
@@ -54,6 +77,7 @@ class Cut(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     taken: dict[Partition, int]
     open: tuple[OpenRecord, ...] = ()
     latest: dict[str, tuple[Record, ...]] = {}
+    spilled: tuple[Segment, ...] = ()
 
 
 def floors(cut: Cut) -> dict[Partition, int]:
@@ -68,4 +92,7 @@ def floors(cut: Cut) -> dict[Partition, int]:
     for record in cut.open:
         partition, offset = record.root
         lowest[partition] = min(lowest[partition], offset)
+    for segment in cut.spilled:
+        for partition, offset in segment.lowest.items():
+            lowest[partition] = min(lowest[partition], offset)
     return lowest

@@ -5,8 +5,9 @@ else has created, so a later run has a higher one, whatever died in between.
 """
 
 import os
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,7 +15,8 @@ import msgspec
 
 from sojourn.durable_file import sync_folder, write_durably
 from sojourn.errors import BadFile, EngineError
-from sojourn.host.batch.cut import Cut, CutId
+from sojourn.host.batch.cut import Cut, CutId, OpenRecord
+from sojourn.host.batch.segment_files import SegmentFiles
 
 __all__ = ["CutFiles"]
 
@@ -25,9 +27,16 @@ _decode = msgspec.msgpack.Decoder(Cut).decode
 
 @dataclass(frozen=True, slots=True)
 class CutFiles:
-    """The files in *folder*: `cuts/BATCH-ATTEMPT`, and `attempts/NUMBER` with the run's id."""
+    """The files in *folder*: `cuts/BATCH-ATTEMPT`, and `attempts/NUMBER` with the run's id.
+
+    What is spilled to disk is in `segments`.
+    """
 
     folder: Path
+    _segments: SegmentFiles = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_segments", SegmentFiles(self.folder / "segments"))
 
     def attempt(self, run: str) -> int:
         """Return the number of a run, a new one if it has none."""
@@ -74,7 +83,8 @@ class CutFiles:
             raise BadFile(str(path), f"cannot be read: {error}", _WAY_OUT) from error
 
     def save(self, cut: Cut) -> None:
-        """Keep a cut; it is on the disk when this returns."""
+        """Keep a cut; it is on the disk when this returns, with what was spilled."""
+        self._segments.sync([segment.name for segment in cut.spilled])
         write_durably(self._path(cut.id), msgspec.msgpack.encode(cut))
 
     def drop_before(self, batch: int) -> None:
@@ -82,6 +92,21 @@ class CutFiles:
         for cut in self._all():
             if cut.batch < batch:
                 self._path(cut).unlink(missing_ok=True)
+
+    def write_segment(self, batch: int, records: Sequence[OpenRecord]) -> str:
+        """Keep records that were spilled in a batch, and return their name.
+
+        They are on the disk for sure once a cut that names them is.
+        """
+        return self._segments.write(batch, records)
+
+    def read_segment(self, name: str) -> list[OpenRecord]:
+        """Return the records of a segment."""
+        return self._segments.read(name)
+
+    def drop_segments(self, batch: int, names: Iterable[str]) -> None:
+        """Remove what was spilled before a batch, but for the segments *names*."""
+        self._segments.drop(batch, names)
 
     def _all(self) -> list[CutId]:
         found = []

@@ -15,7 +15,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from sojourn.host.batch.cut import Cut, CutId, Leaving, OpenRecord, Partition, Root, floors
+from sojourn.host.batch.cut import (
+    Cut,
+    CutId,
+    Leaving,
+    OpenRecord,
+    Partition,
+    Root,
+    Segment,
+    floors,
+)
+from sojourn.host.batch.spill import SegmentStore, Spill
 
 __all__ = [
     "Arrival",
@@ -83,8 +93,8 @@ class Restore:
 CutInstruction = HandOver | SaveCut | FinishRelay | RefuseRelay | Restore
 
 
-class CutStore(Protocol):
-    """Cuts on disk."""
+class CutStore(SegmentStore, Protocol):
+    """Cuts on disk, and the segments that are in them."""
 
     def last(self, batch: int) -> CutId:
         """Return the cut of a batch that is committed: that of the last attempt at it."""
@@ -95,6 +105,14 @@ class CutStore(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Of a cut: below which offsets all had left by then, and what was spilled."""
+
+    floors: dict[Partition, int]
+    spilled: tuple[Segment, ...]
+
+
 class Ledger:
     """Roots taken, records open and results that leave, between the batches of Spark.
 
@@ -102,11 +120,10 @@ class Ledger:
     the last cut was made or has come since, that is *clean*: the first batch that ended so.
     """
 
-    def __init__(self, store: CutStore) -> None:
-        self._store = store
+    def __init__(self, store: CutStore, spill: Spill | None = None) -> None:
+        self._store, self._spill = store, Spill(store) if spill is None else spill
         self._attempt, self._batch = -1, -1
-        # the cuts that all of this comes of, and below which offsets all had left by then
-        self._memory: dict[CutId, dict[Partition, int]] = {}
+        self._memory: dict[CutId, _Known] = {}  # the cuts that all of this comes of
         self._relays: dict[int, Arrival] = {}
         self._relay_of: dict[Partition, int] = {}
         self._expected: int | None = None
@@ -155,8 +172,17 @@ class Ledger:
 
     @property
     def open(self) -> dict[int, OpenRecord]:
-        """Records that are not done, by their place in the order of arrival."""
+        """Records in memory that are not done, by their place in the order of arrival."""
         return self._open
+
+    @property
+    def spill(self) -> Spill:
+        """Records on disk that are not done."""
+        return self._spill
+
+    @property
+    def _empty(self) -> bool:
+        return not self._open and not len(self._spill)
 
     # -- relays ---------------------------------------------------------------------------
 
@@ -197,8 +223,9 @@ class Ledger:
         elif arrival.batch == self._batch:
             self._leaving.extendleft(reversed(self._handed_over))
         self._handed_over = []
-        self._memory = {base: self._memory[base]}
-        self._floors = self._memory[base]
+        known = self._memory[base]
+        self._memory, self._floors = {base: known}, known.floors
+        self._spill.committed(base.batch, known.spilled)
         self._attempt, self._batch = arrival.attempt, arrival.batch
         return [*over, *restored]
 
@@ -207,9 +234,10 @@ class Ledger:
         self._open = {}
         for record in cut.open:
             self.entered(record)
+        self._spill.restore(cut.spilled)
         self._leaving.clear()
-        self._memory = {cut.id: floors(cut)}
-        self.clean = None if cut.open else cut.id.batch
+        self._memory = {cut.id: _Known(floors(cut), cut.spilled)}
+        self.clean = cut.id.batch if self._empty else None
 
     def takes(self, relay: int, root: Root) -> bool:
         """Return whether a root is to be taken: it was not before."""
@@ -245,14 +273,15 @@ class Ledger:
     def _cut(self) -> list[CutInstruction]:
         if self._cutting is not None or len(self._ended) != self._expected:
             return []
-        if self._draining and self._open:
+        if self._draining and not self._empty:
             return []
         self._cutting = Cut(
             id=CutId(self._batch, self._attempt),
             taken=dict(self._taken),
             open=tuple(self._open.values()),
+            spilled=self._spill.segments(self._batch),
         )
-        if self._open:
+        if not self._empty:
             self.clean = None
         elif self.clean is None:
             self.clean = self._batch  # and stays, while batches come and go without a record
@@ -262,7 +291,7 @@ class Ledger:
         """Return what to do when a cut is on disk."""
         if self._cutting is None or cut != self._cutting.id:
             return []  # another attempt has begun
-        self._memory[cut] = floors(self._cutting)
+        self._memory[cut] = _Known(floors(self._cutting), self._cutting.spilled)
         return [FinishRelay(relay) for relay in self._relays]
 
     # -- records --------------------------------------------------------------------------
@@ -273,15 +302,20 @@ class Ledger:
         self._open[self._place] = record
         return self._place
 
-    def done(
-        self, place: int, records: Iterable[OpenRecord], results: Iterable[Leaving]
-    ) -> tuple[list[int], list[CutInstruction]]:
-        """Return the places of what a record sends on, and what to do with its results."""
+    def spilled(self, record: OpenRecord) -> None:
+        """Let a record that is open from now on wait on disk."""
+        self._spill.put(self._batch, record)
+
+    def fetched(self, operator: str) -> dict[int, OpenRecord]:
+        """Return records of an operator that were on disk, by their places in memory."""
+        return {self.entered(record): record for record in self._spill.take(operator)}
+
+    def done(self, place: int, results: Iterable[Leaving]) -> list[CutInstruction]:
+        """Return what to do with the results of a record, once what it sends on is open."""
         del self._open[place]
         self._leaving.extend(results)
-        places = [self.entered(record) for record in records]
         handed = self._handed()
-        return places, [*handed, *self._cut()] if self._draining else handed
+        return [*handed, *self._cut()] if self._draining else handed
 
     def _handed(self) -> list[CutInstruction]:
         """Give results to relays, unless what leaves now is in the cut already."""

@@ -1,4 +1,4 @@
-"""How many records each root that is open has made."""
+"""How many records each root has made of which some are in memory."""
 
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ class _Tree:
 
 @dataclass(slots=True)
 class OpenTrees:
-    """Trees of roots of which records are open.
+    """Trees of roots of which records are open, and not on disk.
 
     >>> trees, root = OpenTrees(), Root(("lines", 0), 7)
     >>> trees.entered(root)
@@ -31,7 +31,7 @@ class OpenTrees:
     _trees: dict[Root, _Tree] = field(default_factory=dict)
 
     def entered(self, root: Root) -> None:
-        """Count a record that is open from now on."""
+        """Count a record that is in memory from now on."""
         tree = self._trees.get(root)
         if tree is None:
             tree = self._trees[root] = _Tree()
@@ -46,6 +46,6 @@ class OpenTrees:
             del self._trees[root]
 
     def made(self, root: Root) -> int:
-        """Return how many records a root has made since it was taken, or restored."""
+        """Return how many records a root has made since the first that is still counted."""
         tree = self._trees.get(root)
         return 0 if tree is None else tree.made

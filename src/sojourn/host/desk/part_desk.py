@@ -4,9 +4,8 @@ Records enter from Spark through relays and leave through them; in between they 
 processor of one operator into the queue of the next. Events go in, instructions come out.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from time import time
 
 import msgspec
@@ -21,6 +20,7 @@ from sojourn.host.batch.ledger import (
     SaveCut,
 )
 from sojourn.host.batch.relay_messages import DeadLetter, Row
+from sojourn.host.desk.admission import Admission, GrantRelay, Limits
 from sojourn.host.desk.in_hand import RecordInHand
 from sojourn.host.desk.instructions import Give, KillProcessor, NotKept, StartProcessor
 from sojourn.host.desk.open_trees import OpenTrees
@@ -30,6 +30,7 @@ from sojourn.host.desk.operator_desk import (
     OperatorInstruction,
     Stopping,
 )
+from sojourn.host.desk.part_graph import PartGraph
 from sojourn.host.desk.visits import Visits
 from sojourn.host.process.messages import Answer, OutputRecord, Record, Result
 from sojourn.host.report.tracing import child_identity
@@ -37,31 +38,11 @@ from sojourn.host.report.tracing import child_identity
 __all__ = [
     "Arrived",
     "AtOperator",
-    "GrantRelay",
     "PartDesk",
-    "PartGraph",
     "PartInstruction",
     "Sent",
     "StopPart",
 ]
-
-# What is inside at most, in bytes; one record is, whatever its size.
-_MOST_BYTES = 256 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartGraph:
-    """Who reads what.
-
-    *readers* are the operators that read a stream, *leaving* the streams that are written to
-    topics, *everyone* the operators with the streams that all their processors get. *inner*
-    streams never were in a topic when they are read.
-    """
-
-    readers: Mapping[str, tuple[str, ...]]
-    leaving: frozenset[str] = frozenset()
-    everyone: frozenset[tuple[str, str]] = field(default=frozenset())
-    inner: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +71,6 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class GrantRelay:
-    """Let a relay hand over so many records more."""
-
-    relay: int
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
 class StopPart:
     """Stop the application: a record cannot be done."""
 
@@ -113,9 +86,7 @@ PartInstruction = CutInstruction | AtOperator | Arrived | Sent | GrantRelay | St
 class PartDesk:
     """The operators of a part by name, and the ledger of what is open in it.
 
-    No more than *most* records are inside at the same time, unless those that were taken send
-    on more: then none is taken until there is room. What a root makes is learned (*visits*). A
-    record that would let its root make more than *most_of_root* follows `on_error`.
+    What a root makes is learned (*visits*); with *limits*, that decides how many are taken.
     """
 
     def __init__(
@@ -124,21 +95,19 @@ class PartDesk:
         operators: Mapping[str, OperatorDesk],
         ledger: Ledger,
         *,
-        most: int = 100_000,
-        most_of_root: int = 1_000_000,
+        limits: Limits | None = None,
         clock: Callable[[], float] = time,
     ) -> None:
         self._graph, self._operators, self._ledger = graph, operators, ledger
-        self._most, self._most_of_root, self._clock = most, most_of_root, clock
+        self._limits, self._clock = limits or Limits(), clock
         self._places: dict[RecordInHand, int] = {}
-        self._inside_bytes, self._trees = 0, OpenTrees()
-        self._relays: dict[int, _Relay] = {}
-        self.visits = Visits()
+        self._trees, self.visits = OpenTrees(), Visits()
+        self.admission = Admission(graph, operators, self.visits, ledger.spill, self._limits)
 
     @property
     def inside(self) -> int:
         """Records that are not done."""
-        return len(self._ledger.open)
+        return len(self._ledger.open) + len(self._ledger.spill)
 
     # -- relays ---------------------------------------------------------------------------
 
@@ -150,10 +119,10 @@ class PartDesk:
                 case Restore(cut):
                     self._restored(cut)
                 case RefuseRelay(other):
-                    self._relays.pop(other, None)
+                    self.admission.relay_left(other)
             done.append(instruction)
         if self._ledger.knows(relay):
-            self._relays[relay] = _Relay()
+            self.admission.relay_came(relay)
         return [*done, *self._turned(self._operators, now_s)]
 
     def relays_are(self, attempt: int, batch: int, number: int) -> list[PartInstruction]:
@@ -164,17 +133,14 @@ class PartDesk:
         """Return what to do with rows."""
         came: list[PartInstruction] = []
         into: set[str] = set()
-        here = self._relays.get(relay)
         for row in rows:
             root, record = Root(row.partition, row.offset), row.record
-            if here is not None:
-                here.credit = max(0, here.credit - 1)
-                here.stream, here.topic = record.stream, row.partition[0]
+            self.admission.row_came(relay, row.partition[0], record.stream)
             if not self._ledger.takes(relay, root):
                 continue
             self.visits.entered(row.partition[0])
             for read in self._read(root, record, row.keys, row.only):
-                self._put(self._ledger.entered(read), read)
+                self._enter(read)
                 into.add(read.operator)
                 came.append(Arrived(read.operator, read.record))
         return [*came, *self._turned(into, now_s)]
@@ -186,7 +152,7 @@ class PartDesk:
     def relay_left(self, relay: int) -> None:
         """Do without a relay."""
         self._ledger.relay_left(relay)
-        self._relays.pop(relay, None)
+        self.admission.relay_left(relay)
 
     def drain(self) -> list[PartInstruction]:
         """Return what to do to end in order, with nothing open."""
@@ -247,14 +213,28 @@ class PartDesk:
         """Go on with what the ledger has restored."""
         for name, desk in self._operators.items():
             desk.forget(cut.latest.get(name, ()))
-        self._places, self._inside_bytes, self._trees = {}, 0, OpenTrees()
+        self._places, self._trees = {}, OpenTrees()
+        self.admission.forget()
         for place, record in self._ledger.open.items():
             self._put(place, record)
 
+    def _enter(self, record: OpenRecord) -> None:
+        """Let a record wait for its operator, on disk if that has its share already."""
+        if not record.record.everyone and self.admission.spills(record.operator):
+            self._ledger.spilled(record)
+        else:
+            self._put(self._ledger.entered(record), record)
+
     def _put(self, place: int, record: OpenRecord) -> None:
-        self._inside_bytes += record.record.size_bytes
         self._trees.entered(record.root)
+        self.admission.entered(record.operator, record.record)
         self._places[self._operators[record.operator].put(record.record)] = place
+
+    def _fetch(self, operator: str) -> None:
+        """Bring back what an operator has on disk, while there is room for it."""
+        while self.admission.fetches(operator):
+            for place, record in self._ledger.fetched(operator).items():
+                self._put(place, record)
 
     def _read(
         self,
@@ -293,6 +273,8 @@ class PartDesk:
                     done.append(StopPart(operator, job.record, reason, traceback))
                 case _:
                     done.append(AtOperator(operator, instruction))
+        if self._ledger.spill.waiting(operator):
+            into.add(operator)
         return [*done, *self._turned(into, now_s)]
 
     def _sent(
@@ -301,15 +283,15 @@ class PartDesk:
         """Pass on what came of a record, out of the part and into queues; return whose."""
         place, parent = self._places[job], job.record
         root = self._ledger.open[place].root
-        if self._trees.made(root) + len(answer.outputs) > self._most_of_root:
-            error = f"its root makes more than {self._most_of_root} records; does a loop end?"
+        if self._trees.made(root) + len(answer.outputs) > self._limits.of_root:
+            error = f"its root makes more than {self._limits.of_root} records; does a loop end?"
             if self._operators[operator].on_error.then == "stop":
                 done.append(StopPart(operator, parent, error, ""))
                 return ()
             self._operators[operator].dead += 1
             answer = Answer((), error, "", 1)
         del self._places[job]
-        self._inside_bytes -= parent.size_bytes
+        self.admission.left(operator, parent)
         written_s = self._clock()
         children: list[Record] = []
         records: list[OpenRecord] = []
@@ -326,9 +308,9 @@ class PartDesk:
                 operator, parent, answer.dead, answer.traceback, answer.tries, inner
             )
             results.append(Leaving(root, letter))
-        places, then = self._ledger.done(place, records, results)
-        for place, record in zip(places, records, strict=True):
-            self._put(place, record)
+        for record in records:
+            self._enter(record)
+        then = self._ledger.done(place, results)
         self._trees.done(root)
         done.append(Sent(operator, parent, tuple(children)))
         done += [Arrived(record.operator, record.record) for record in records]
@@ -337,58 +319,15 @@ class PartDesk:
 
     def _turned(self, operators: Iterable[str], now_s: float) -> list[PartInstruction]:
         """Give idle processors of *operators* what just came, and relays credit for more."""
-        given: list[PartInstruction] = [
-            AtOperator(name, replace(instruction, at_once=True))
-            for name in operators
-            for instruction in self._operators[name].turn(now_s)
-            if isinstance(instruction, Give)
-        ]
-        return [*given, *self._grants()]
-
-    def _grants(self) -> list[GrantRelay]:
-        """Return credit for relays: what the operators that read them want, within the bound.
-
-        Each relay has its share, whatever the others have not used: one that has nothing to
-        bring would otherwise keep another waiting. What a relay brings is not known before its
-        first row.
-        """
-        granted: list[GrantRelay] = []
-        sharing = Counter(here.stream for here in self._relays.values())
-        for relay, here in self._relays.items():
-            if here.stream is None:
-                share = 1
-            else:
-                share = -(-self._room(here.stream) // sharing[here.stream])
-            share = min(share, self._bound(here.topic))
-            if (number := share - here.credit) > 0:
-                here.credit += number
-                granted.append(GrantRelay(relay, number))
-        return granted
-
-    def _room(self, stream: str) -> int:
-        """Return how many records the operators that read a stream want in hand."""
-        readers = self._graph.readers.get(stream, ())
-        return min((self._operators[name].room for name in readers), default=1)
-
-    def _bound(self, topic: str | None) -> int:
-        """Return how many roots there is room for, with all that comes of them."""
-        if not self.inside:
-            return max(1, int(self._most / self._tree(topic)))
-        if self._inside_bytes >= _MOST_BYTES:
-            return 0
-        return int((self._most - self.inside) / self._tree(topic))
-
-    def _tree(self, topic: str | None) -> float:
-        return 1.0 if topic is None else self.visits.tree(topic)
-
-
-@dataclass(slots=True)
-class _Relay:
-    """A relay: rows that it may still hand over, and what the last that it did was of."""
-
-    credit: int = 0
-    stream: str | None = None
-    topic: str | None = None
+        given: list[PartInstruction] = []
+        for name in operators:
+            self._fetch(name)
+            given += [
+                AtOperator(name, replace(instruction, at_once=True))
+                for instruction in self._operators[name].turn(now_s)
+                if isinstance(instruction, Give)
+            ]
+        return [*given, *self.admission.grants()]
 
 
 def _child(

@@ -42,7 +42,8 @@ class ProcessorCounts(msgspec.Struct, array_like=True, frozen=True):
 class OperatorState(msgspec.Struct, array_like=True, frozen=True):
     """How an operator is at the moment. What is retried and dead counts from the host's start.
 
-    *missing* says why fewer processors run than are wanted, if some cannot be started.
+    *missing* says why fewer processors run than are wanted, if some cannot be started. Of those
+    that wait, so many are *spilled* to disk.
     """
 
     wanted: int = 0
@@ -51,6 +52,7 @@ class OperatorState(msgspec.Struct, array_like=True, frozen=True):
     retried: int = 0
     dead: int = 0
     missing: str = ""
+    spilled: int = 0
 
 
 class OperatorTally(msgspec.Struct, array_like=True, frozen=True):
@@ -79,7 +81,7 @@ class PartState(msgspec.Struct, array_like=True, frozen=True):
     *batch* is Spark's, of which there are so many *relays*; *clean* the first that ended with
     nothing open, if nothing has come since. *positions* are the offsets that come next, by
     topic and partition, and *visits* the records of a root that come to each operator, by the
-    topic of the root.
+    topic of the root. Nothing is taken while operators that it is *closed_by* have too much.
     """
 
     batch: int = -1
@@ -90,6 +92,7 @@ class PartState(msgspec.Struct, array_like=True, frozen=True):
     clean: int | None = None
     positions: dict[str, dict[int, int]] = {}
     visits: dict[str, dict[str, float]] = {}
+    closed_by: tuple[str, ...] = ()
 
 
 class PartTally(msgspec.Struct, array_like=True, frozen=True):
