@@ -1,4 +1,9 @@
-"""One operator, and three in a row, that pass records on; in transfers of one, or as fit."""
+"""One operator, and three in a row, that pass records on; in transfers of one, or as fit.
+
+Beside one of them is another that reads the same records, and is far too slow for them.
+"""
+
+import time
 
 import sojourn as sj
 
@@ -23,8 +28,27 @@ def passing(name, operators, records_per_transfer):
     return app
 
 
+def held_up(name):
+    """Return one operator that passes records on, and one that takes a second for each."""
+    app = passing(name, 1, None)
+    app.operator(reads=app.sources["source"], name="slow")(dawdled)
+    return app
+
+
+def dawdled(_seed):
+    """Take a second."""
+    time.sleep(1.0)
+
+
 one = passing("one", 1, 1)
 three = passing("three", 3, 1)
 one_auto = passing("one-auto", 1, None)
 three_auto = passing("three-auto", 3, None)
-APPS = {"one": one, "three": three, "one_auto": one_auto, "three_auto": three_auto}
+beside = held_up("beside")
+APPS = {
+    "one": one,
+    "three": three,
+    "one_auto": one_auto,
+    "three_auto": three_auto,
+    "beside": beside,
+}
