@@ -86,7 +86,7 @@ def test_an_outage_is_outlived_and_nothing_is_lost_until_patience_ends(jars, tmp
                     episode = loop.turn()
                 assert "no Kafka broker has answered for 1:1" in episode.decision.reason
                 assert engine.health().no_broker_s > OUTAGE_S - 10
-                assert "all stands still" in engine.health().notices[0]
+                assert "the application waits until one does" in engine.health().notices[0]
                 broker.start_again()
                 send(broker, 100, 50)
                 done.await_all(loop, 150)

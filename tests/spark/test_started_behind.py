@@ -105,7 +105,7 @@ def test_no_more_is_asked_for_than_works_off_what_waits(episodes):
 
 def test_clocks_that_are_behind_are_noticed_and_made_up_for(episodes):
     usable = [e.observation for e in episodes if e.observation.usable]
-    assert any("clocks about 5 s behind" in note for o in usable[-5:] for note in o.notes)
+    assert any("about 5 s behind" in note for o in usable[-5:] for note in o.notes)
     late = [o.percentile_s(0.5) for o in usable[-5:] if o.completions.number]
     assert late
     assert min(late) < BEHIND_S / 2

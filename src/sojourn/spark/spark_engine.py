@@ -153,9 +153,7 @@ class SparkEngine:
         """
         self._running()
         if not until_s > self.now_s:
-            raise EngineError(
-                f"cannot observe until {until_s} s: it is {self.now_s:.3f} s already"
-            )
+            raise EngineError(f"{until_s} s is not after {self.now_s:.3f} s, the current time")
         self._sleep(until_s - min(_LEAD_S, 0.1 * (until_s - self._looked_s)))
         asked = set(self._controller.ask())
         while self.now_s < until_s and not asked <= self._controller.reported():
