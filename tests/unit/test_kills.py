@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import case
 import kills
 import ledger
 import nested_app
@@ -19,7 +20,7 @@ from sojourn.spark.state.checkpoints import Checkpoints
 SEEDS = st.integers(0, 2**32)
 
 
-@pytest.mark.parametrize("module", [kills, ledger, victims])
+@pytest.mark.parametrize("module", [case, kills, ledger, victims])
 def test_examples_in_the_harness_are_true(module):
     assert doctest.testmod(module).failed == 0
 
