@@ -11,8 +11,8 @@ TARGETS = ("processor", "template", "host", "worker", "daemon", "jvm", "driver",
 """What can be killed: of a host, of Spark, the process that drives both, and Kafka."""
 STARTED_AGAIN = ("jvm", "driver", "everything")
 """After these the application has to be started again; of the others it takes care itself."""
-REPEATING = ("worker", "daemon", "host", "jvm", "driver")
-"""After these, what was done since the last commit is done again."""
+REPEATING = ("template", "host", "worker", "daemon", "jvm", "driver")
+"""After these a batch is repeated: what was done since the last commit is done again."""
 LOGS = ("part/cuts", "offsets", "commits")
 """The folders of a checkpoint to which a file is added when a batch ends, in that order."""
 
