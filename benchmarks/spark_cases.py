@@ -11,7 +11,7 @@
 - fan-out: roots that make 100,000 records each. All arrive once, and the memory of the host
   stays bounded. A root that would make more than a million is a dead letter.
 
-The exit status is 1 if any of that does not hold. All three take about six minutes.
+The exit status is 1 if any of that does not hold. All three take about eight minutes.
 """
 
 import argparse
