@@ -11,11 +11,13 @@ TARGETS = ("processor", "template", "host", "worker", "daemon", "jvm", "driver",
 """What can be killed: of a host, of Spark, the process that drives both, and Kafka."""
 STARTED_AGAIN = ("jvm", "driver", "everything")
 """After these the application has to be started again; of the others it takes care itself."""
-LOGS = ("carried", "offsets", "commits")
+REPEATING = ("template", "host", "worker", "daemon", "jvm", "driver")
+"""After these a batch is repeated: what was done since the last commit is done again."""
+LOGS = ("part/cuts", "offsets", "commits")
 """The folders of a checkpoint to which a file is added when a batch ends, in that order."""
 
 # By then the next file is written; after a commit, the next batch has begun.
-_LATEST_S = {"carried": 0.05, "offsets": 0.05, "commits": 0.5}
+_LATEST_S = {"part/cuts": 0.05, "offsets": 0.05, "commits": 0.5}
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,14 @@ class Kill:
     at_s: float
     target: str
     pick: float
+
+
+@dataclass(frozen=True)
+class Rescale:
+    """Operators get so many processors *at_s* after the first record."""
+
+    at_s: float
+    allocation: dict
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,25 @@ def drawn(seed, *, kills, within_s, targets=TARGETS):
     return [
         Kill(at_s, target, random.random()) for at_s, target in zip(times, order, strict=False)
     ]
+
+
+def rescales(seed, allocation, *, number, within_s):
+    """Return so many changes of an *allocation* in the order of time.
+
+    Each changes about half of the operators, to between one and twice the processors.
+
+    >>> [found] = rescales(3, {"split": 4, "count": 2}, number=1, within_s=10)
+    >>> found.allocation
+    {'count': 3}
+    """
+    random = Random(seed)
+    times = sorted(random.uniform(0.0, within_s) for _ in range(number))
+    return [Rescale(at_s, _changed(random, allocation)) for at_s in times]
+
+
+def _changed(random, allocation):
+    names = random.sample(sorted(allocation), max(1, len(allocation) // 2))
+    return {name: random.randint(1, 2 * allocation[name]) for name in names}
 
 
 def moments(seed, number):

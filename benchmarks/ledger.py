@@ -1,6 +1,7 @@
 """What arrived, against what should have: worked out from the input by plain Python."""
 
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer, TopicPartition
@@ -70,7 +71,32 @@ def _by_key(results, key):
 
 def written(servers, topic):
     """Return all payloads of a topic as it is now, partition by partition."""
-    reader = Consumer(
+    return [payload for _, payload in written_at(servers, topic)]
+
+
+def written_at(servers, topic):
+    """Return the same, each with the time when it was written, in seconds since 1970."""
+    found = []
+    with closing(_reader(servers)) as reader:
+        for place, first, end in _places(reader, topic):
+            at, place.offset = first, first
+            reader.assign([place])
+            while at < end:
+                for message in reader.consume(1000, 1.0):
+                    if message.error() is None:
+                        found.append((1e-3 * message.timestamp()[1], message.value()))
+                        at = message.offset() + 1
+    return found
+
+
+def length(servers, topic):
+    """Return how many records a topic has now, of all its partitions."""
+    with closing(_reader(servers)) as reader:
+        return sum(end - first for _, first, end in _places(reader, topic))
+
+
+def _reader(servers):
+    return Consumer(
         {
             "bootstrap.servers": servers,
             "group.id": "ledger",
@@ -78,18 +104,10 @@ def written(servers, topic):
             "log_level": 0,
         }
     )
-    found = []
-    try:
-        for part in reader.list_topics(topic, timeout=_ANSWER_S).topics[topic].partitions:
-            place = TopicPartition(topic, part)
-            first, end = reader.get_watermark_offsets(place, timeout=_ANSWER_S)
-            place.offset = first
-            reader.assign([place])
-            while first < end:
-                for message in reader.consume(1000, 1.0):
-                    if message.error() is None:
-                        found.append(message.value())
-                        first = message.offset() + 1
-    finally:
-        reader.close()
-    return found
+
+
+def _places(reader, topic):
+    """Yield the partitions of a topic, each with its first offset and its end."""
+    for part in reader.list_topics(topic, timeout=_ANSWER_S).topics[topic].partitions:
+        place = TopicPartition(topic, part)
+        yield place, *reader.get_watermark_offsets(place, timeout=_ANSWER_S)

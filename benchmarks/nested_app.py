@@ -13,6 +13,7 @@ INNER, OUTER, TWINS = 0.25, 0.15, 0.2
 SLOW, SLOW_S, WORK_S = 0.01, 6.0, 0.005
 """The share of records that take longer than a batch, and what all others take."""
 KEYS = 12
+ALLOCATION = {"enter": 2, "work": 8, "judge": 2}
 
 _RECORD = "number long, key string, part int, inner int, outer int"
 
@@ -50,6 +51,12 @@ def results(number):
         while way != "done":
             way, record = turn(record)
         yield record
+
+
+def expected(entered):
+    """Return what the sinks have in the end, of the roots that have *entered*."""
+    done = [result for number, _ in entered for result in results(number)]
+    return {"stamped": entered, "done": done, "done-once": done}
 
 
 @app.operator(

@@ -6,7 +6,7 @@ From the seed it is drawn when a host and when the driver is killed (`kill -9`),
 the driver is started again on its state. Samples are sent all the while, and for a few seconds
 after. When nothing more comes, results are compared with those worked out offline: by the id of
 their record, databases row by row. What came again, with the same id and the same value, is
-counted for each stream.
+counted for each stream that is in Kafka.
 
 Word count is the exception: Spark's aggregation counts what comes again. Without repeated words
 its table must be that of the lines; with them it must be the count of all words that `split`
@@ -120,7 +120,8 @@ class Results:
     def look(self):
         """Return how the results of now differ, and how many records each stream repeats."""
         app = self._made.app
-        streams = {name: self._read(name) for name in app.streams if name not in app.sources}
+        written = [name for name in self._trial.layout.streams if name not in app.sources]
+        streams = {name: self._read(name) for name in written}
         again = {
             name: len(records) - len({each.identity for each in records})
             for name, records in streams.items()

@@ -1,12 +1,16 @@
 """Whatever is killed, whenever: results are compared with what plain Python makes of the input.
 
-    python benchmarks/spark_kills.py [--seed 1] [--kills 16] [--within 240] [--short]
+    python benchmarks/spark_kills.py [--app nested] [--seed 1] [--kills 16] [--rescales 0]
+                                     [--within 240] [--short]
 
 Three operators with two loops, one in the other, and keys; a record in a hundred takes longer
-than a batch of 5 s. From the seed it is drawn when a processor, a template, a host, a Python
-worker or the daemon of Spark, Java, the driver or the broker is killed (`kill -9`). Roots are
-sent all the while. At a plain sink nothing may be missing and nothing unheard of; at the one
-that leaves out twins each result must be there exactly once.
+than a batch of 5 s. With `--app two-parts` there are six operators in two parts, with a split,
+a join, fan-out, three loops, keys and a projection. From the seed it is drawn when a processor,
+a template, a host, a Python worker or the daemon of Spark, Java, the driver or the broker is
+killed (`kill -9`), and when which operators get other numbers of processors. Roots are sent all
+the while. Nothing may be missing and nothing unheard of. At a deduplicated sink each result
+must be there exactly once; at a plain one no more may be there twice than the results of a
+batch, for each kill after which a query repeats one.
 """
 
 import argparse
@@ -17,17 +21,24 @@ import time
 from pathlib import Path
 
 import nested_app
-from kills import TARGETS, drawn
+import two_parts_app
+from kills import REPEATING, TARGETS, Rescale, drawn, rescales
 from ledger import compare
 from trial import Trial, say
 
-ALLOCATION = {"enter": 2, "work": 8, "judge": 2}
+APPS = {"nested": nested_app, "two-parts": two_parts_app}
+ALLOCATION = nested_app.ALLOCATION
 PER_S = 8.0
+# With a driver go all queries; others are of one.
+_OF_ALL = ("daemon", "jvm", "driver")
 
 
-def trial_in(folder, *, jars=None):
-    """Return the application with its broker, in *folder*."""
-    return Trial(folder, "nested_app:app", allocation=ALLOCATION, jars=jars)
+def trial_in(folder, *, app="nested", jars=None):
+    """Return an application with its broker, in *folder*."""
+    module = APPS[app]
+    # Spark's own operators have one, which does not change
+    allocation = dict.fromkeys(module.app.operators, 1) | module.ALLOCATION
+    return Trial(folder, f"{module.__name__}:app", allocation=allocation, jars=jars)
 
 
 def sending(trial, roots):
@@ -39,13 +50,17 @@ def sending(trial, roots):
     return trial.sending("roots", payloads, PER_S)
 
 
-def kill(trial, kills):
-    """Kill what is drawn, when it is drawn; what takes long to come back delays the others."""
+def kill(trial, changes):
+    """Kill and rescale when it is drawn; what takes long to come back delays the others."""
     began_s = time.monotonic()
-    for each in kills:
+    for each in sorted(changes, key=lambda change: change.at_s):
         time.sleep(max(0.0, began_s + each.at_s - time.monotonic()))
-        say(f"{time.monotonic() - began_s:.0f} s: {each.target} is killed")
-        trial.kill(each.target, each.pick)
+        now_s = time.monotonic() - began_s
+        if isinstance(each, Rescale):
+            say(f"{now_s:.0f} s: processors are {trial.driver.scale(**each.allocation)}")
+        else:
+            say(f"{now_s:.0f} s: {each.target} is killed")
+            trial.kill(each.target, each.pick)
 
 
 def settled(trial):
@@ -56,13 +71,14 @@ def settled(trial):
 
 def outcomes(trial):
     """Return how what is at each sink differs from what the input comes to."""
-    entered = [_row(payload) for payload in trial.written("roots")]
-    results = [result for number, _ in entered for result in nested_app.results(number)]
-    stamped = compare(entered, map(_row, trial.written("stamped")), key=lambda row: row[1])
+    due = APPS[trial.app.name].expected([_row(payload) for payload in trial.written("roots")])
     return {
-        "stamped": stamped,
-        "done": compare(results, map(_row, trial.written("done"))),
-        "done-once": compare(results, map(_row, trial.written("done-once"))),
+        name: compare(
+            rows,
+            map(_row, trial.written(name)),
+            key=(lambda row: row[1]) if name.startswith("stamped") else None,
+        )
+        for name, rows in due.items()
     }
 
 
@@ -75,15 +91,36 @@ def broken(found):
     return [
         name
         for name, outcome in found.items()
-        if outcome.lost or outcome.wrong or (name == "done-once" and not outcome.exact)
+        if outcome.lost or outcome.wrong or (name.endswith("-once") and not outcome.exact)
     ]
+
+
+def most_twice(trial):
+    """Return how many results may be twice after what was killed, by plain sink.
+
+    A kill lets queries on the way to the sink repeat their batch: what came to the sink between
+    two commits. Where it hits one of them, the one with the most counts.
+    """
+    killed = [(at_s, target) for at_s, target in trial.killed if target in REPEATING]
+    times_s = [at_s for at_s, _ in killed]
+    hits = [sum if target in _OF_ALL else max for _, target in killed]
+    most = {}
+    for name, sink in trial.app.sinks.items():
+        if not sink.deduplicate:
+            queries = trial.queries_before(sink.stream.name)
+            batches = [trial.in_batches(name, query, times_s) for query in queries]
+            by_kill = zip(*batches, strict=True)
+            most[name] = sum(hit(sizes) for hit, sizes in zip(hits, by_kill, strict=True))
+    return most
 
 
 def main():
     """Run, print, and fail if a sink does not hold what it must."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--app", choices=APPS, default="nested")
     parser.add_argument("--kills", type=int, default=16)
+    parser.add_argument("--rescales", type=int, default=0)
     parser.add_argument("--within", type=float, default=240.0, help="seconds")
     parser.add_argument("--target", action="append", choices=TARGETS, help="only these")
     parser.add_argument("--short", action="store_true", help="four kills, to see that it runs")
@@ -96,21 +133,30 @@ def main():
         within_s=asked.within,
         targets=asked.target or TARGETS,
     )
+    changes = rescales(
+        asked.seed,
+        APPS[asked.app].ALLOCATION,
+        number=asked.rescales,
+        within_s=asked.within,
+    )
     with (
         tempfile.TemporaryDirectory(prefix="kills-") as folder,
-        trial_in(Path(folder)) as trial,
+        trial_in(Path(folder), app=asked.app) as trial,
     ):
         load = sending(trial, int(PER_S * asked.within))
-        kill(trial, kills)
+        kill(trial, [*kills, *changes])
         load.join()
         found, failure = settled(trial), trial.driver.health()["failure"]
+        most = most_twice(trial)
+    too_many = [name for name, number in most.items() if found[name].twice.total() > number]
     for name, outcome in found.items():
-        print(f"{name:10} {outcome}")
+        allowed = f"; at most {most[name]} twice" if name in most else ""
+        print(f"{name:12} {outcome}{allowed}")
     for thing in trial.left:
         print(f"left behind: {thing}")
     if failure:
         print(f"the application stopped: {failure}")
-    return int(bool(broken(found) or trial.left or failure))
+    return int(bool(broken(found) or too_many or trial.left or failure))
 
 
 if __name__ == "__main__":

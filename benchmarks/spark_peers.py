@@ -12,7 +12,8 @@ parts:
   end of a batch in them; CPU per record of all processes of a chain, without broker and load
 - throughput: 100,000 records that wait in the source, from the first to the last at the sink.
   The last ones may wait for the end of a batch, so it is printed up to 98 % of them as well
-- depth: ours alone, one operator and ten in a row: what one more costs
+- depth: ours alone, one operator, three and ten in a row: what one more costs. The exit status
+  is 1 if that is a millisecond of latency (p50) or more
 
 Records come at constant gaps, so that a silence is not one of the source. The peer is installed
 into a virtual environment of its own, from the group `peers` in pyproject.toml. The default run
@@ -23,7 +24,7 @@ import argparse
 import json
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -34,7 +35,9 @@ from on_spark import percentiles_ms
 from quix_chain import environment
 from sojourn.spark.kafka.broker import Broker
 
-OPERATORS, DEEP = 3, 10
+OPERATORS, DEPTHS = 3, (1, 3, 10)
+# What one more operator without work may add to the median latency.
+MOST_PER_OPERATOR_MS = 1.0
 RATES_PER_S = (20.0, 1000.0)
 DEPTH_PER_S = 20.0
 # Where more or fewer come than are sent, latency depends on how long a run takes.
@@ -149,21 +152,25 @@ def throughput(bench, rounds):
 
 
 def depth(bench, rounds):
-    """Measure and print what one more operator costs."""
-    runs = {1: [], DEEP: []}
+    """Measure and print what one more operator costs; leave with status 1 if it is too much."""
+    runs = {operators: [] for operators in DEPTHS}
     for _ in range(rounds):
         for operators, some in runs.items():
             some.append(told(bench.steady(OURS, operators, DEPTH_PER_S)))
-    one, ten = (summary(some) for some in runs.values())
-    more = DEEP - 1
-    head(f"ms, 1 and {DEEP} operators")
-    shown(one)
-    shown(ten)
+    found = [summary(some) for some in runs.values()]
+    head("ms, operators in a row")
+    for each in found:
+        shown(replace(each, name=f"{each.operators}"))
+    few, many = found[0], found[-1]
+    more = many.operators - few.operators
+    cost_ms = (many.p50_ms - few.p50_ms) / more
     print(
-        f"  one more operator: {(ten.p50_ms - one.p50_ms) / more:.1f} ms of latency (p50), "
-        f"{(ten.cpu_ms - one.cpu_ms) / more:.1f} ms of CPU per record"
+        f"  one more operator: {cost_ms:.2f} ms of latency (p50), "
+        f"{(many.cpu_ms - few.cpu_ms) / more:.2f} ms of CPU per record"
     )
-    return [asdict(one), asdict(ten)]
+    if cost_ms >= MOST_PER_OPERATOR_MS:
+        raise SystemExit(f"one more operator takes {MOST_PER_OPERATOR_MS:g} ms or more")
+    return [asdict(each) for each in found]
 
 
 PARTS = {"latency": latency, "throughput": throughput, "depth": depth}

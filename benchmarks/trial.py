@@ -4,11 +4,13 @@ Used by benchmarks and tests: `kills` says when what is killed, `ledger` compare
 """
 
 import os
+import re
 import shutil
 import signal
 import sys
 import threading
 import time
+from bisect import bisect
 from contextlib import ExitStack, suppress
 
 import psutil
@@ -16,39 +18,47 @@ from confluent_kafka import Producer
 
 from driven import Driver
 from kills import STARTED_AGAIN
-from ledger import written
+from ledger import length, written, written_at
+from sojourn.app.graph import writers
 from sojourn.app.loading import load
 from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.ports import free_ports
+from sojourn.spark.layout import Layout
+from sojourn.spark.state.checkpoints import Checkpoints
 
 BROKER_AWAY_S = 2.0
 _LOOK_S = 0.05
 # Files at the end of a batch follow each other within milliseconds.
 _WATCH_S = 0.0005
 _PATIENCE_S = 240.0
+# Files of Spark, and ours, have other names until they are complete.
+_IS_COMPLETE = re.compile(r"[0-9-]+").fullmatch
 
 
 class Trial:
     """An application at *address* with its own broker, both in *folder*.
 
-    What is killed is started again on what it left.
+    Topics have so many *partitions*. What is killed is started again on what it left.
     """
 
-    def __init__(self, folder, address, *, allocation, batch_s=5.0, jars=None):
+    def __init__(self, folder, address, *, allocation, batch_s=5.0, partitions=1, jars=None):
         port, _ = free_ports(None)
         self.app = load(address)
+        self.layout = Layout(self.app, address)
+        self._partitions = partitions
         self.broker = Broker(data=folder / "broker", port=port, jars=jars, secured=False)
         self._folder, self._address = folder, address
         self._settings = {"allocation": allocation, "batch_s": batch_s}
         self._stack = ExitStack()
-        self.left = []
+        self.left, self.killed = [], []
 
     def __enter__(self):
         with ExitStack() as stack:
             stack.enter_context(self.broker)
             self.servers = self.broker.bootstrap_servers
-            Cluster(self.servers).ensure([self.app.topic(name) for name in self.app.streams], 1)
+            topics = [self.app.topic(name) for name in self.layout.streams]
+            Cluster(self.servers).ensure(topics, self._partitions)
             self.driver = Driver(self._folder, self._address, self.servers, **self._settings)
             stack.callback(self.driver.stop)
             self.driver.start()
@@ -80,12 +90,48 @@ class Trial:
         thread.start()
         return thread
 
+    @property
+    def state(self):
+        """What the application goes on from."""
+        return Checkpoints(self.driver.folder)
+
     def written(self, stream):
         """Return what is in the topic of a stream or a sink."""
         return written(self.servers, self.app.topic(stream))
 
+    def length(self, stream):
+        """Return how many records there are in the topic of a stream or a sink."""
+        return length(self.servers, self.app.topic(stream))
+
+    def queries_before(self, stream):
+        """Return the queries that what is in a stream has passed, the last one first."""
+        layout, found, ahead = self.layout, [], [stream]
+        for name in ahead:
+            for writer in writers(name, self.app.operators):
+                query = layout.part_of[writer].name if writer in layout.part_of else writer
+                if query not in found:
+                    found.append(query)
+                    topics = layout.query_reads(query)
+                    ahead += [s for s in layout.streams if self.app.topic(s) in topics]
+        return found
+
+    def in_batches(self, stream, query, times_s):
+        """Return how many different records of a topic were written around each of the times.
+
+        That is between the commits of *query* before and after it.
+        """
+        commits_s = sorted(
+            path.stat().st_mtime
+            for path in (self.state.checkpoint(query) / "commits").glob("[0-9]*")
+        )
+        batches = {}
+        for at_s, payload in written_at(self.servers, self.app.topic(stream)):
+            batches.setdefault(bisect(commits_s, at_s), set()).add(payload)
+        return [len(batches.get(bisect(commits_s, at_s), ())) for at_s in times_s]
+
     def kill(self, target, pick=0.0):
         """Kill one of what *target* is, and start again what nobody else does."""
+        self.killed.append((time.time(), target))
         if target == "broker":
             os.killpg(self.broker.process_group, signal.SIGKILL)
             self.broker.stop()
@@ -151,7 +197,7 @@ def _appeared(log, number, *, patience_s=_PATIENCE_S):
 
 def _files(log):
     with suppress(FileNotFoundError):
-        return [path.name for path in log.iterdir() if not path.name.startswith(".")]
+        return [path.name for path in log.iterdir() if _IS_COMPLETE(path.name)]
     return []
 
 

@@ -8,7 +8,8 @@ from confluent_kafka import Producer
 
 import spark_commits
 import spark_kills
-from kills import drawn
+import two_parts_app
+from kills import drawn, rescales
 from sojourn.app.loading import load
 from sojourn.errors import ApplicationStopped, BadInput
 from sojourn.plan import Plan
@@ -69,6 +70,26 @@ def test_whatever_is_killed_and_whenever(jars, short_folder, seed):
         sending.join()
         found = spark_kills.settled(trial)
     assert not spark_kills.broken(found), {name: str(it) for name, it in found.items()}
+    assert not trial.left
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_two_parts_are_exact_through_ten_rescales_and_kills_of_every_kind(
+    jars, short_folder, record_property
+):
+    """At plain sinks a kill repeats no more than a batch of each query."""
+    kills = drawn(1, kills=8, within_s=120.0)
+    changes = rescales(1, two_parts_app.ALLOCATION, number=10, within_s=120.0)
+    with spark_kills.trial_in(short_folder, app="two-parts", jars=jars) as trial:
+        sending = spark_kills.sending(trial, 1000)
+        spark_kills.kill(trial, [*kills, *changes])
+        sending.join()
+        found, most = spark_kills.settled(trial), spark_kills.most_twice(trial)
+    shown = {name: str(it) for name, it in found.items()}
+    record_property("found", str((shown, most)))
+    assert not spark_kills.broken(found), shown
+    assert all(found[name].twice.total() <= number for name, number in most.items()), shown
     assert not trial.left
 
 

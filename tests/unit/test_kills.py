@@ -7,15 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import case
 import kills
 import ledger
 import nested_app
+import two_parts_app
 import victims
+from sojourn.host.batch.cut import Cut, CutId
+from sojourn.host.batch.cut_store import CutFiles
+from sojourn.spark.state.checkpoints import Checkpoints
 
 SEEDS = st.integers(0, 2**32)
 
 
-@pytest.mark.parametrize("module", [kills, ledger, victims])
+@pytest.mark.parametrize("module", [case, kills, ledger, victims])
 def test_examples_in_the_harness_are_true(module):
     assert doctest.testmod(module).failed == 0
 
@@ -30,6 +35,19 @@ def test_kills_are_in_time_and_fair(seed, number, within_s):
     times.update(kill.target for kill in drawn)
     assert times.total() == number
     assert max(times.values()) - min(times.values()) <= 1
+
+
+@given(SEEDS, st.integers(1, 40), st.floats(1.0, 1e4))
+def test_rescales_are_in_time_and_within_bounds(seed, number, within_s):
+    before = two_parts_app.ALLOCATION
+    drawn = kills.rescales(seed, before, number=number, within_s=within_s)
+    assert drawn == kills.rescales(seed, before, number=number, within_s=within_s)
+    assert [each.at_s for each in drawn] == sorted(each.at_s for each in drawn)
+    assert all(
+        each.allocation and 1 <= processors <= 2 * before[name]
+        for each in drawn
+        for name, processors in each.allocation.items()
+    )
 
 
 @given(SEEDS, st.integers(1, 40))
@@ -68,3 +86,26 @@ def test_records_of_the_nested_loops_go_round_both():
     results = [result for number in range(300) for result in nested_app.results(number)]
     assert len(set(results)) == len(results)
     assert any(inner and outer for *_, inner, outer in results)
+
+
+def test_what_two_parts_make_of_roots_is_told_apart():
+    """Results that are the same could not be counted; all ways must be taken by some."""
+    due = two_parts_app.expected([(n, nested_app.key_of(n)) for n in range(300)])
+    assert all(len(set(rows)) == len(rows) for rows in due.values())
+    done = due["done"]
+    assert {two_parts_app.side(number, part) for number, _, part, *_ in done} == {
+        "left",
+        "right",
+    }
+    assert any(inner and outer for _, _, _, inner, outer, *_ in done)
+    assert any(round_ for *_, round_ in done)
+    assert {piece for *_, piece, _ in done} == set(range(two_parts_app.PIECES))
+
+
+def test_files_of_a_batch_are_where_checkpoints_keep_them(tmp_path):
+    """A kill that waits for a file of another folder would never happen."""
+    state = Checkpoints(tmp_path)
+    cuts = CutFiles(state.cuts("part"))
+    cuts.save(Cut(id=CutId(0, 1), taken={}))
+    checkpoint = state.checkpoint("part")
+    assert [path.name for path in (checkpoint / kills.LOGS[0]).iterdir()] == ["0-1"]
