@@ -273,6 +273,11 @@ class Ledger:
         self._open[self._place] = record
         return self._place
 
+    def leaves(self, leaving: Leaving) -> list[CutInstruction]:
+        """Return what to do with a result of a root that was just taken, and is done."""
+        self._leaving.append(leaving)
+        return self._handed()
+
     def done(
         self, place: int, records: Iterable[OpenRecord], results: Iterable[Leaving]
     ) -> tuple[list[int], list[CutInstruction]]:

@@ -53,15 +53,17 @@ _MOST_BYTES = 256 << 20
 class PartGraph:
     """Who reads what.
 
-    *readers* are the operators that read a stream, *leaving* the streams that are written to
-    topics, *everyone* the operators with the streams that all their processors get. *inner*
-    streams never were in a topic when they are read.
+    *readers* are the operators that read a stream, *leaving* the streams that are given to
+    relays, *everyone* the operators with the streams that all their processors get. *inner*
+    streams never were in a topic when they are read. Projections *behind* the part read
+    streams that leave it: which, by their names.
     """
 
     readers: Mapping[str, tuple[str, ...]]
     leaving: frozenset[str] = frozenset()
     everyone: frozenset[tuple[str, str]] = field(default=frozenset())
     inner: frozenset[str] = frozenset()
+    behind: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +171,14 @@ class PartDesk:
             root, record = Root(row.partition, row.offset), row.record
             if here is not None:
                 here.credit = max(0, here.credit - 1)
-                here.stream, here.topic = record.stream, row.partition[0]
+                if row.refused is None:
+                    here.stream, here.topic = record.stream, row.partition[0]
             if not self._ledger.takes(relay, root):
                 continue
             self.visits.entered(row.partition[0])
+            if (passed := self._passed(row)) is not None:
+                came += self._ledger.leaves(Leaving(root, passed))
+                continue
             for read in self._read(root, record, row.keys, row.only):
                 self._put(self._ledger.entered(read), read)
                 into.add(read.operator)
@@ -255,6 +261,15 @@ class PartDesk:
         self._inside_bytes += record.record.size_bytes
         self._trees.entered(record.root)
         self._places[self._operators[record.operator].put(record.record)] = place
+
+    def _passed(self, row: Row) -> Record | DeadLetter | None:
+        """Return what of a row leaves at once: what projections refuse, or are to try again."""
+        if row.refused is not None:
+            operator, error = row.refused
+            return DeadLetter(operator, row.record, error, "", 1)
+        if row.only is not None and self._graph.behind.get(row.only) == row.record.stream:
+            return msgspec.structs.replace(row.record, stream=row.only)
+        return None
 
     def _read(
         self,
