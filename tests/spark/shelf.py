@@ -16,9 +16,9 @@ def store(item, _n, _picture):
     yield (item,)
 
 
-def application(streams):
-    """Return the application, whose streams are in memory or durable."""
-    app = sj.App(f"shelf-{streams}", streams=streams)
+def application(name, streams="in_memory"):
+    """Return an application; that which is alone has no other sinks."""
+    app = sj.App(f"shelf-{name}", streams=streams)
     orders = app.source("orders", schema="item string not null, number int, photo binary")
     clean = app.project(
         "clean",
@@ -41,6 +41,8 @@ def application(streams):
         service_s=0.001,
     )
     app.sink(public)
+    if name == "alone":
+        return app
     if streams == "in_memory":  # else it would need streams of one partition
         app.sink(public, name="once", deduplicate=True)
     app.sink(checks)
@@ -48,4 +50,5 @@ def application(streams):
     return app
 
 
-in_memory, durable = application("in_memory"), application("durable")
+in_memory, durable = application("in_memory"), application("durable", "durable")
+alone = application("alone")
