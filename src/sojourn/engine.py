@@ -114,10 +114,11 @@ def check_plan(plan: Plan, topology: Topology, nodes: Sequence[Node]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartHealth:
-    """The operators of a part, and how many records it has not finished."""
+    """The functions and projections of a part, and how many records it has not finished."""
 
     operators: tuple[str, ...]
     open_records: int = 0
+    projections: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from sojourn.app.format import Avro
 from sojourn.app.function import check_function, check_samples, check_set_up
 from sojourn.app.graph import check_graph
 from sojourn.app.names import check_name
-from sojourn.app.native import native_operator
+from sojourn.app.native import native_operator, with_durable
 from sojourn.app.operator import AppOperator, Function, Hints, NativeOperator, PythonOperator
 from sojourn.app.schema import Schema
 from sojourn.app.settings import PythonSettings, Settings, settings_of
@@ -248,14 +248,18 @@ class App:
         reads: Readable,
         columns: Mapping[str, str],
         emits: Columns | None = None,
+        durable: bool = False,
         **settings: Unpack[Settings],
     ) -> NativeOperator:
         """Add an operator of Spark SQL expressions, one record out per record in; return it.
 
         *emits* gives the types of the columns; it is required if a Python operator reads them.
+        Next to functions it runs in their query, unless it is *durable*: then it is a query of
+        its own, and its records go through Kafka.
         """
         read = self._native(name, reads)
-        return self._add(native_operator(name, read, columns, emits, settings))
+        made = native_operator(name, read, columns, emits, settings)
+        return self._add(with_durable(made, durable))
 
     def aggregate(
         self,

@@ -1,11 +1,10 @@
 """Parts of an application: operators that pass records to each other without Kafka."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sojourn.app.graph import readers
-from sojourn.app.operator import AppOperator, NativeOperator, PythonOperator
+from sojourn.app.division import Division, Group, divided
 
 if TYPE_CHECKING:
     from sojourn.app.application import App
@@ -19,7 +18,8 @@ class Part:
 
     A part is named after its first operator. It *reads* streams from Kafka and *writes* others
     there; its *inner* streams pass from operator to operator, and some of those are written to
-    Kafka as well, because they are sinks.
+    Kafka as well, because they are sinks. The projections *before* its functions change what
+    it reads, those *behind* them make sinks of what it writes: both in its query.
     """
 
     name: str
@@ -27,24 +27,23 @@ class Part:
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     inner: tuple[str, ...]
+    before: tuple[str, ...] = ()
+    behind: tuple[str, ...] = ()
+
+    @property
+    def projections(self) -> tuple[str, ...]:
+        """The projections that run in its query."""
+        return (*self.before, *self.behind)
 
 
 def streams_in_kafka(app: "App") -> frozenset[str]:
     """Return the streams that operators read from Kafka.
 
     Those are sources, streams that are declared durable, and what Spark's own operators read
-    and write. Others go from operator to operator; if they are sinks, to Kafka as well.
+    and write, but for projections that belong to a part. Others go from operator to operator;
+    if they are sinks, to Kafka as well.
     """
-    if app.durable_streams:
-        return frozenset(app.streams)
-    native = [o for o in app.operators.values() if isinstance(o, NativeOperator)]
-    return frozenset(
-        {
-            *app.sources,
-            *(name for name, stream in app.streams.items() if stream.durable),
-            *(stream.name for o in native for stream in (*o.reads, *o.emits)),
-        }
-    )
+    return divided(app).kafka
 
 
 def parts_of(app: "App") -> tuple[Part, ...]:
@@ -62,47 +61,27 @@ def parts_of(app: "App") -> tuple[Part, ...]:
     >>> [(part.name, part.operators, part.inner) for part in parts_of(app)]
     [('check', ('check', 'store'), ('check',))]
     """
-    kafka = streams_in_kafka(app)
-    functions = {
-        name: operator
-        for name, operator in app.operators.items()
-        if isinstance(operator, PythonOperator)
-    }
-    sinks = {sink.stream.name for sink in app.sinks.values()}
-    return tuple(_part(app, group, kafka, sinks) for group in _connected(functions, app, kafka))
+    division = divided(app)
+    return tuple(_part(app, group, division) for group in division.groups)
 
 
-def _connected(
-    functions: Mapping[str, AppOperator], app: "App", kafka: frozenset[str]
-) -> list[list[str]]:
-    """Return the functions that streams outside of Kafka connect, in groups."""
-    groups = {name: {name} for name in functions}
-    for name, operator in functions.items():
-        for stream in operator.emits:
-            if stream.name in kafka:
-                continue
-            for reader in readers(stream.name, app.operators):
-                if groups[reader] is not groups[name]:
-                    groups[name] |= groups[reader]
-                    for other in groups[reader]:
-                        groups[other] = groups[name]
-    found: list[list[str]] = []
-    for name in functions:
-        if not any(name in group for group in found):
-            found.append([other for other in functions if other in groups[name]])
-    return found
-
-
-def _part(app: "App", group: list[str], kafka: frozenset[str], sinks: set[str]) -> Part:
+def _part(app: "App", group: Group, division: Division) -> Part:
     operators = [app.operators[name] for name in group]
-    read = _once(s.name for o in operators for s in o.reads)
-    written = _once(s.name for o in operators for s in o.emits)
+    before = tuple(name for name, of in division.before.items() if of == group)
+    behind = tuple(name for name, of in division.behind.items() if of == group)
+    first, last = ([app.operators[name] for name in names] for names in (before, behind))
+    read = _once(s.name for o in (*operators, *first) for s in o.reads)
+    passed = _once(s.name for o in (*operators, *last) for s in o.reads)
+    written = _once(s.name for o in (*operators, *last) for s in o.emits)
+    leaves = division.kafka | {sink.stream.name for sink in app.sinks.values()}
     return Part(
         name=group[0],
-        operators=tuple(group),
-        reads=tuple(name for name in read if name in kafka),
-        writes=tuple(name for name in written if name in kafka or name in sinks),
-        inner=tuple(name for name in read if name not in kafka),
+        operators=group,
+        reads=tuple(name for name in read if name in division.kafka),
+        writes=tuple(name for name in written if name in leaves),
+        inner=tuple(name for name in passed if name not in division.kafka),
+        before=before,
+        behind=behind,
     )
 
 

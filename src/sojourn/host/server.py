@@ -99,7 +99,8 @@ _from_controller = msgspec.msgpack.Decoder(FromController).decode
 class HostSettings:
     """What the host of a part runs, and where it is reached.
 
-    *readers*, *emits*, *leaving*, *everyone* and *inner* are those of its graph. Relays
+    *readers*, *emits*, *leaving*, *everyone*, *inner* and *behind* are those of its graph;
+    *projected* are inner streams that projections make of what is read from Kafka. Relays
     connect to a socket in *folder*, which only the owner may enter; the controller listens at
     *controller*. Cuts are kept in the folder *cuts*, with what is spilled, and what operators
     print in *logs*. The folder *temporary* is removed by hosts if the process that started
@@ -113,6 +114,8 @@ class HostSettings:
     leaving: tuple[str, ...] = ()
     everyone: tuple[tuple[str, str], ...] = ()
     inner: tuple[str, ...] = ()
+    projected: tuple[str, ...] = ()
+    behind: Mapping[str, str] = field(default_factory=dict)
     folder: Path
     cuts: Path
     logs: Path | None = None
@@ -168,11 +171,13 @@ class Host:
                 leaving=frozenset(settings.leaving),
                 everyone=frozenset(settings.everyone),
                 inner=frozenset(settings.inner),
+                behind=settings.behind,
             ),
             {name: station.desk for name, station in self._stations.items()},
             self._ledger,
         )
-        self._inner = frozenset(settings.inner)
+        # of what comes from Kafka, offsets tell how much there is
+        self._inner = frozenset(settings.inner) - frozenset(settings.projected)
         self._relays: dict[int, asyncio.StreamWriter] = {}
         self._batch: _Batch | None = None
         self._draining = False

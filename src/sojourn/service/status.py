@@ -223,7 +223,10 @@ def to_json(status: Status) -> dict[str, Any]:
     told["health"] = {name: health[name] for name in _HEALTH}
     told["health"]["notices"] = list(health["notices"])
     told["inner_topics"] = {"records": health["held_records"], "bytes": health["held_bytes"]}
-    told["parts"] = [dict(part, operators=list(part["operators"])) for part in health["parts"]]
+    told["parts"] = [
+        part | {"operators": list(part["operators"]), "projections": list(part["projections"])}
+        for part in health["parts"]
+    ]
     return told if history is None else told | {"history": history}
 
 
@@ -236,7 +239,11 @@ def from_json(told: Mapping[str, Any]) -> Status:
         "held_records": held.get("records"),
         "held_bytes": held.get("bytes"),
         "parts": tuple(
-            PartHealth(operators=tuple(p["operators"]), open_records=p["open_records"])
+            PartHealth(
+                operators=tuple(p["operators"]),
+                open_records=p["open_records"],
+                projections=tuple(p.get("projections", ())),
+            )
             for p in told.get("parts", ())
         ),
     }

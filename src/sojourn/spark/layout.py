@@ -33,12 +33,18 @@ class Layout:
     address: str
     parts: Mapping[str, Part] = field(init=False)
     part_of: Mapping[str, Part] = field(init=False)
+    _kafka: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
         parts = {part.name: part for part in parts_of(self.app)}
-        part_of = {name: part for part in parts.values() for name in part.operators}
+        part_of = {
+            name: part
+            for part in parts.values()
+            for name in (*part.operators, *part.projections)
+        }
         object.__setattr__(self, "parts", parts)  # worked out once
         object.__setattr__(self, "part_of", part_of)
+        object.__setattr__(self, "_kafka", streams_in_kafka(self.app))
 
     @property
     def functions(self) -> dict[str, PythonOperator]:
@@ -51,12 +57,30 @@ class Layout:
 
     @property
     def natives(self) -> dict[str, NativeOperator]:
-        """The operators that Spark runs itself."""
+        """The operators that Spark runs itself, each in a query of its own."""
+        return {
+            name: operator
+            for name, operator in self._of_spark.items()
+            if name not in self.part_of
+        }
+
+    @property
+    def _of_spark(self) -> dict[str, NativeOperator]:
         return {
             name: operator
             for name, operator in self.app.operators.items()
             if isinstance(operator, NativeOperator)
         }
+
+    def before(self, part: str) -> dict[str, NativeOperator]:
+        """Return the projections before the functions of a part, by the topic they read."""
+        projections = [self._of_spark[name] for name in self.parts[part].before]
+        return {self.app.topic(each.reads[0].name): each for each in projections}
+
+    def behind(self, part: str) -> dict[str, NativeOperator]:
+        """Return the projections behind the functions of a part, by the topic they write."""
+        projections = [self._of_spark[name] for name in self.parts[part].behind]
+        return {self.app.topic(each.stream.name): each for each in projections}
 
     @property
     def misfits(self) -> dict[str, str]:
@@ -81,7 +105,7 @@ class Layout:
     def streams(self) -> list[str]:
         """The streams that have a topic."""
         written = {name for part in self.parts.values() for name in part.writes}
-        there = streams_in_kafka(self.app) | written
+        there = self._kafka | written
         return [name for name in self.app.streams if name in there]
 
     @property
@@ -98,8 +122,8 @@ class Layout:
     def part_of_sink(self, sink: Sink) -> Part | None:
         """Return the part that alone writes the stream of a sink; None if there is none.
 
-        Spark's own operators do not say which record entered. Of two parts each may have read
-        the same topic, up to another offset.
+        Queries of Spark's own operators do not say which record entered. Of two parts each may
+        have read the same topic, up to another offset.
         """
         names = writers(sink.stream.name, self.app.operators)
         parts = {self.part_of[name].name for name in names if name in self.part_of}
@@ -128,10 +152,17 @@ class Layout:
         return {topic: f"source {source}" for source, topic in self.app.required_topics.items()}
 
     def reads(self, operator: str) -> dict[str, str]:
-        """Return the streams that an operator reads from Kafka, by topic."""
-        there = streams_in_kafka(self.app)
-        read = [s.name for s in self.app.operators[operator].reads if s.name in there]
-        return {self.app.topic(name): name for name in read}
+        """Return the streams that an operator reads from Kafka, by topic.
+
+        What a projection of its part makes for it is in the topic that the projection reads.
+        """
+        read = [s.name for s in self.app.operators[operator].reads]
+        found = {self.app.topic(name): name for name in read if name in self._kafka}
+        if operator in self.part_of:
+            projections = self.before(self.part_of[operator].name)
+            made = {topic: each.stream.name for topic, each in projections.items()}
+            found |= {topic: name for topic, name in made.items() if name in read}
+        return found
 
     def writes(self, operator: str) -> dict[str, str]:
         """Return the topics that an operator writes, by stream."""
@@ -149,7 +180,7 @@ class Layout:
 
     @property
     def queries(self) -> list[str]:
-        """The queries of parts and of Spark's own operators, in the order of operators."""
+        """The queries of parts and of Spark's other operators, in the order of operators."""
         names = (
             self.part_of[name].name if name in self.part_of else name
             for name in self.app.operators
@@ -170,13 +201,18 @@ class Layout:
         Ids of roots carry *marks*, by topic. So many *partitions* topics have.
         """
         once = {self.app.topic(sink.stream.name) for sink in self.deduplicated}
-        here, topic = self.parts[part], self.app.topic
+        here, topic, before = self.parts[part], self.app.topic, self.before(part)
         read = [(name, s) for name in here.operators for s in self.app.operators[name].reads]
         return Route(
             part=part,
             operators=here.operators,
-            reads={topic(name): name for name in here.reads},
+            reads={
+                topic(name): before[topic(name)].name if topic(name) in before else name
+                for name in here.reads
+            },
             writes={name: topic(name) for name in here.writes},
+            before={at: (each.name, each.reads[0].name) for at, each in before.items()},
+            behind={each.name: each.reads[0].name for each in self.behind(part).values()},
             dead_letters=self.dead_letters,
             retries=self.retries if here.inner else "",
             keyed={
@@ -194,6 +230,7 @@ class Layout:
     ) -> HostSettings:
         """Return what the host of a part runs."""
         here, operators = self.parts[part], self.app.operators
+        behind = {name: operators[name].reads[0].name for name in here.behind}
         return HostSettings(
             name=part,
             operators={
@@ -217,7 +254,9 @@ class Layout:
                 name: tuple(stream.name for stream in operators[name].emits)
                 for name in here.operators
             },
-            leaving=here.writes,
+            leaving=tuple(dict.fromkeys((*here.writes, *behind.values()))),
+            projected=here.before,
+            behind=behind,
             everyone=tuple(
                 (name, s.name)
                 for name in here.operators
@@ -254,10 +293,13 @@ class Layout:
         }
 
     def entries(self) -> set[str]:
-        """Return the operators that read from outside."""
-        return {
+        """Return the operators that read from outside, be it what a projection makes of it."""
+        first = {
             name for source in self.app.sources for name in readers(source, self.app.operators)
         }
+        changed = {name for part in self.parts.values() for name in part.before} & first
+        behind = {name for made in changed for name in readers(made, self.app.operators)}
+        return (first - changed) | behind
 
     def arrivals(self) -> dict[str, str]:
         """Return the source of each arrival of the application's topology, by its name."""

@@ -41,7 +41,8 @@ class Pulls:
     *since_s* is the machine's steady clock at the last look, *positions* are the offsets that
     come next, by query, topic and partition, and *outputs* where Spark's own begin to write.
     *states* are those of operators, *parts* of parts, which had so many *relays* at most, and
-    were in *batches*. *untaken* records lay in an operator's topics at the last look.
+    were in *batches*. *untaken* records lay in an operator's topics at the last look, and of
+    those that a projection reads its part had *passed* so many.
     """
 
     layout: Layout
@@ -54,6 +55,7 @@ class Pulls:
     relays: dict[str, int] = field(default_factory=dict)
     batches: dict[str, int] = field(default_factory=dict)
     untaken: dict[str, int] = field(default_factory=dict)
+    passed: dict[str, int] = field(default_factory=dict)
     cpu_usage: CpuUsage = field(default_factory=CpuUsage)
     clocks: ProducerClocks = field(default_factory=ProducerClocks)
     trees: Trees = field(init=False)
@@ -62,6 +64,8 @@ class Pulls:
     def __post_init__(self) -> None:
         self.sources = {self.layout.app.topic(name): name for name in self.layout.app.sources}
         self.trees = Trees(self.layout.followers(), self.layout.entries())
+        for part in self.layout.parts.values():
+            self.passed |= {name: self._passed(name) for name in part.before}
 
     def taken(
         self,
@@ -173,8 +177,14 @@ class Pulls:
     def _all_arrivals(
         self, name: str, tallies: Sequence[OperatorTally], until_s: float, bins: int
     ) -> tuple[int, ...]:
-        """Return what came to an operator in each bin: from Kafka, and from inside its part."""
-        total = self._arrivals(self.layout.reads(name), until_s, bins)
+        """Return what came to an operator in each bin: from Kafka, and from inside its part.
+
+        A projection behind a part writes what comes to it, and nobody else counts that.
+        """
+        part, topics = self.layout.part_of.get(name), self.layout.reads(name)
+        behind = part is not None and name in part.behind
+        written = list(self.layout.writes(name).values()) if behind else []
+        total = self._arrivals([*topics, *written], until_s, bins)
         width_s = (until_s - self.since_s) / bins
         for tally in tallies:
             for number, came in tally.arrivals.items():
@@ -183,20 +193,34 @@ class Pulls:
         return tuple(total)
 
     def _from_outside(self, name: str, until_s: float) -> tuple[ProcessorReport, ...]:
-        """Return what Spark's own operator did, by what it wrote."""
-        served = sum(self._arrivals(self.layout.writes(name).values(), until_s, 1))
+        """Return what Spark's own operator did, by what it wrote.
+
+        One before a part writes nothing; it has done what its part has taken.
+        """
+        if name in self.passed:
+            served, self.passed[name] = self.passed[name], self._passed(name)
+            served = max(0, self.passed[name] - served)
+        else:
+            served = sum(self._arrivals(self.layout.writes(name).values(), until_s, 1))
         return (
             ProcessorReport(
                 processor=f"{name}-1", served=served, sampled=0, service_s=0.0, service_ss=0.0
             ),
         )
 
+    def _passed(self, name: str) -> int:
+        """Return up to where the part of a projection has taken what that reads."""
+        begun = self.positions[self.layout.part_of[name].name]
+        return sum(sum(begun.get(topic, {}).values()) for topic in self.layout.reads(name))
+
     def _backlog(self, name: str, ends: Mapping[str, Mapping[int, int]]) -> int:
         """Return the records that wait for an operator, or will.
 
         What lies before its part counts as often as a root comes to the operator: where the
-        queue stands does not tell who is slow.
+        queue stands does not tell who is slow. For a projection of a part nothing waits.
         """
+        if name not in self.layout.functions and name in self.layout.part_of:
+            return 0
         if name not in self.layout.functions:
             begun, topics = self.positions[name], self.layout.reads(name)
             # one record makes one: as much as it has not written it has not done

@@ -271,6 +271,7 @@ class SparkEngine:
                 PartHealth(
                     operators=part.operators,
                     open_records=parts[name].open if name in parts else 0,
+                    projections=part.projections,
                 )
                 for name, part in self._layout.parts.items()
             ),

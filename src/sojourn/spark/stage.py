@@ -17,7 +17,8 @@ from sojourn.host.report.controller import Controller
 from sojourn.host.sizes import MOST_BYTES
 from sojourn.spark.jvm.session import STREAMING, tasks_of
 from sojourn.spark.layout import Layout
-from sojourn.spark.query.part_query import COLUMNS, through_host
+from sojourn.spark.native.frame import SESSION
+from sojourn.spark.query.part_query import COLUMNS, Projections, through_host
 from sojourn.spark.query.real_time import OPTIONS
 from sojourn.spark.state.checkpoints import Checkpoints
 
@@ -28,7 +29,7 @@ _KEEPS_ROWS = re.compile(r"Project|Filter|SubqueryAlias|Streaming\w*")
 
 
 class Stage:
-    """The functions of the application at *address*, as a step of a query.
+    """The functions of the application at *address*, and projections next to them, as a step.
 
     Entered, it starts their host, each with the number of *processors* given or 1. Called with
     a DataFrame of Kafka's source (with headers), it returns one for Kafka's sink: the rows of
@@ -41,7 +42,7 @@ class Stage:
     changed and rows may be dropped, but nothing may explode, join, group or shuffle them.
     """
 
-    CONF: Mapping[str, str] = STREAMING
+    CONF: Mapping[str, str] = {**STREAMING, **SESSION}
     OPTIONS: Mapping[str, str] = OPTIONS
 
     def __init__(
@@ -87,13 +88,17 @@ class Stage:
             raise EngineError("the stage has no host; use it in a with statement")
         session = frame.sparkSession
         _check_rows(frame)
-        _check_session(session)
+        projections = Projections(
+            before=self._layout.before(self._part), behind=self._layout.behind(self._part)
+        )
+        some = projections.before or projections.behind
+        _check_session(session, self.CONF if some else STREAMING)
         self._controller.tasks = partial(tasks_of, session)
         route = self._layout.route(
             self._part, trace_per_s=0.0, most_bytes=MOST_BYTES, marks={}, partitions={}
         )
         host = self._layout.socket(self._part, self._folder)
-        return through_host(frame, host, route, self._batch_s)
+        return through_host(frame, host, route, self._batch_s, projections)
 
     def scale(self, operator: str, processors: int) -> None:
         """Give an operator so many processors; nothing pauses."""
@@ -110,8 +115,8 @@ def _checked(app: App, address: str) -> App:
     if len(layout.parts) != 1 or layout.natives:
         raise BadInput(
             f"{address} is not one part: it has {len(layout.parts)} parts and "
-            f"{len(layout.natives)} operators of Spark's own; make its streams not durable, or "
-            "run it with sojourn run"
+            f"{len(layout.natives)} operators of Spark's own beside them; make its streams not "
+            "durable, or run it with sojourn run"
         )
     if layout.deduplicated:
         raise BadInput(
@@ -144,8 +149,8 @@ def _steps(plan: Any) -> Iterator[str]:  # noqa: ANN401 - of Java
         yield from _steps(children.apply(number))
 
 
-def _check_session(session: SparkSession) -> None:
-    for name, value in STREAMING.items():
+def _check_session(session: SparkSession, needed: Mapping[str, str]) -> None:
+    for name, value in needed.items():
         if session.conf.get(name, None) != value:
             raise BadInput(
                 f"the session has {name}={session.conf.get(name, None)}, and a stage needs "

@@ -102,8 +102,8 @@ def test_commands_say_of_an_application_what_they_say_of_its_file(shop, tmp_path
     of_app.pop("wall_s", None)
     of_file.pop("wall_s", None)
     if command == "explain":  # only an application has parts
-        parts = [{"operators": ["check", "book"], "reads": ["payments", "refunds"],
-                  "writes": [], "inner": ["check"]}]  # fmt: skip
+        parts = [{"operators": ["check", "book"], "projections": [], "inner": ["check"],
+                  "reads": ["payments", "refunds"], "writes": []}]  # fmt: skip
         assert (of_app.pop("parts"), of_file.pop("parts")) == (parts, [])
     assert of_app == of_file
     assert of_app["name"] == "shop"

@@ -200,3 +200,42 @@ def test_a_root_that_makes_more_records_than_may_be_follows_on_error(then):
     else:
         assert desk.dead == 1
         assert made.inside == 4
+
+
+def test_what_a_projection_refused_is_a_dead_letter_that_leaves_at_once():
+    made = part()
+    came(made, 7)
+    record = Record("orders/0/0", b"torn", "orders", root="orders/0/0")
+    row = Row(LINES, 0, record, {}, None, ("clean", "it is torn"))
+    done = made.rows_came(7, [row], 0.0)
+    (handed,) = of(HandOver, done)
+    assert handed.leaving.root == Root(LINES, 0)
+    assert handed.leaving.result == DeadLetter("clean", record, "it is torn", "", 1)
+    assert (given(done), made.inside) == ({}, 0)
+    # taken once, and given again to the next attempt at its batch
+    assert of(HandOver, made.rows_came(7, [row], 0.0)) == []
+    (again,) = of(HandOver, came(made, 8, attempt=2))
+    assert (again.relay, again.leaving) == (8, handed.leaving)
+    assert given(made.rows_came(8, [line(1)], 0.0)) == {
+        "split": ["lines/0/1"],
+        "log": ["lines/0/1"],
+    }
+
+
+def test_what_is_put_back_in_for_a_projection_behind_a_part_leaves_for_it_alone():
+    desks = {name: OperatorDesk() for name in ("split", "count")}
+    graph = PartGraph(
+        readers={"lines": ("split",), "words": ("count",)},
+        leaving=frozenset(["words"]),
+        behind={"public": "words"},
+    )
+    made = PartDesk(graph, desks, Ledger(Disk()))
+    came(made, 7)
+    record = Record("lines/0/3.split.0", b"{}", "words", root="lines/0/3")
+    (handed,) = of(HandOver, made.rows_came(7, [Row(LINES, 0, record, {}, "public")], 0.0))
+    assert (handed.leaving.result.name, handed.leaving.result.stream) == (record.name, "public")
+    assert made.inside == 0
+    # of another stream it is for nobody
+    other = Row(LINES, 1, Record("x", b"{}", "lines"), {}, "public")
+    assert of(HandOver, made.rows_came(7, [other], 0.0)) == []
+    assert made.inside == 0

@@ -86,7 +86,9 @@ def test_parts_are_told_and_read():
     told = to_json(status(begun(Static())))
     told["parts"] = [{"operators": ["a", "b"], "open_records": 7}]
     (part,) = from_json(json.loads(json.dumps(told))).health.parts
-    assert (part.operators, part.open_records) == (("a", "b"), 7)
+    assert (part.operators, part.open_records, part.projections) == (("a", "b"), 7, ())
+    told["parts"][0]["projections"] = ["c"]
+    assert to_json(from_json(told))["parts"] == told["parts"]
 
 
 def test_an_application_of_another_version_is_read_as_far_as_it_tells():

@@ -210,3 +210,47 @@ def test_a_full_disk_is_named_and_nothing_of_the_state_is_lost(small_disk):
     (small_disk / "filled").unlink()
     keep_allocation(kept.folder, {"split": 4})
     assert last_allocation(kept.folder) == {"split": 4}
+
+
+def projecting(where, **settings):
+    """Return an application with a projection before its function, or behind it."""
+    app = sj.App("shop")
+    stream = app.source("lines", schema="word string")
+    columns = {"columns": {"word": "upper(word)"}, "emits": "word string"}
+    if where == "before":
+        stream = app.project("upper", reads=stream, **columns, **settings)
+
+    @app.operator(reads=stream, emits="word string")
+    def split(word):
+        yield (word,)
+
+    if where == "behind":
+        split = app.project("upper", reads=split, **columns, **settings)
+    app.sink(split)
+    return app
+
+
+@pytest.mark.parametrize("where", ["before", "behind"])
+def test_a_projection_that_had_a_query_of_its_own_is_refused_in_that_of_a_part(tmp_path, where):
+    """What is in the topic between them would be lost."""
+    kept = Checkpoints(tmp_path)
+    kept.keep(projecting(where, durable=True), "c")
+    assert kept.check(projecting(where, durable=True), "c")
+    with pytest.raises(
+        BadInput, match=r"upper was a query of its own, and now runs in that of split .*durable"
+    ):
+        kept.check(projecting(where), "c")
+
+
+def test_a_projection_that_leaves_the_query_of_a_part_goes_on_where_nothing_is_lost(tmp_path):
+    """Behind a part, its query begins with what the part writes from then on."""
+    kept = Checkpoints(tmp_path)
+    kept.keep(projecting("behind"), "c")
+    assert kept.check(projecting("behind"), "c")
+    assert kept.check(projecting("behind", durable=True), "c")
+    kept.keep(projecting("before"), "c")
+    assert kept.check(projecting("before"), "c")
+    with pytest.raises(
+        BadInput, match=r"split and what follows it read shop\.lines, and do not"
+    ):
+        kept.check(projecting("before", durable=True), "c")

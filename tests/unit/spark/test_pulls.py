@@ -165,6 +165,37 @@ def test_sparks_own_operators_are_measured_by_what_they_write():
     assert upper.backlog == (80 - 45) - (70 - 40)
 
 
+def test_a_projection_of_a_part_has_done_what_its_part_has_taken_or_written():
+    inside = sj.App("shop")
+    lines = inside.source("lines", schema="line string", topic="all-lines")
+    first = inside.project("first", reads=lines, columns={"line": "line"}, emits="line string")
+    split = inside.operator(reads=first, emits="word string", name="split")(split_line)
+    inside.sink(inside.project("upper", reads=split, columns={"word": "word"}))
+    offsets = Scripted([(at_s, {**totals, "shop.retries": 0}) for at_s, totals in SAMPLES])
+    begun = {"split": {"all-lines": {0: 95}, "shop.retries": {0: 0}}}
+    made = Pulls(Layout(inside, "shop:inside"), offsets, begun, {}, 0.0)
+    each = dict.fromkeys(inside.operators, 1)
+    pull = made.taken(
+        {"split": [tally(position=125)]},
+        offsets.look(),
+        wanted=each,
+        running=each,
+        clock_s=(0, 2),
+        until_s=2.0,
+    )
+    before, split, behind = pull.operators
+    assert [sum(o.arrivals) for o in pull.operators] == [30, 30, 20]
+    assert [sum(p.served for p in o.processors) for o in (before, behind)] == [125 - 95, 20]
+    assert [o.backlog for o in pull.operators] == [0, (130 - 125) + 3, 0]
+    # a tree goes through the one before: what is behind it reads the root itself
+    assert pull.roots.completed == 3
+
+
+def split_line(line):
+    """Pass it on."""
+    yield (line,)
+
+
 def test_a_tree_ends_at_sparks_own_operators():
     pull = taken(pulls(), {"split": [tally()]})
     assert pull.roots.completed == 3

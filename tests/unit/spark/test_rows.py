@@ -3,9 +3,13 @@
 import io
 
 import pyarrow as pa
+import pytest
 
+from sojourn.host.batch.cut import Root
+from sojourn.host.batch.relay_messages import Results
+from sojourn.host.process.messages import Record
 from sojourn.spark.jvm.session import STREAMING
-from sojourn.spark.query.rows import EMPTY, SCHEMA
+from sojourn.spark.query.rows import EMPTY, SCHEMA, Route, Rows
 
 
 def test_an_empty_batch_pushes_what_is_before_it_out_of_every_buffer():
@@ -18,3 +22,68 @@ def test_an_empty_batch_pushes_what_is_before_it_out_of_every_buffer():
     buffers = [int(value) for name, value in STREAMING.items() if name.endswith("buffer.size")]
     assert len(buffers) == 2
     assert size > max(buffers)
+
+
+ROUTE = Route(
+    part="check",
+    operators=("check",),
+    reads={"orders-topic": "clean", "tips-topic": "tips"},
+    writes={"check": "check-topic", "public": "public-topic", "other": "other-topic"},
+    before={"orders-topic": ("clean", "orders")},
+    behind={"public": "check", "other": "check"},
+    dead_letters="dead",
+    retries="retries",
+    partitions={"public-topic": 3},
+)
+
+
+def row(topic="orders-topic", told_for=None, stream=None, **fields):
+    told = {"sojourn-for": told_for, "sojourn-stream": stream}
+    headers = [{"key": name, "value": text.encode()} for name, text in told.items() if text]
+    return {
+        "topic": topic,
+        "partition": 4,
+        "offset": 7,
+        "key": None,
+        "value": b"{}",
+        "headers": headers,
+        "timestamp_us": 0,
+        "error": None,
+        **fields,
+    }
+
+
+def test_a_record_is_of_the_stream_that_a_projection_makes_or_as_it_came_if_that_fails():
+    came = Rows(ROUTE).came(row())
+    assert (came.record.stream, came.refused, came.only) == ("clean", None, None)
+    refused = Rows(ROUTE).came(row(error="clean: orders: is not JSON"))
+    assert refused.record.stream == "orders"
+    assert refused.refused == ("clean", "clean: orders: is not JSON")
+
+
+@pytest.mark.parametrize(
+    ("topic", "operator", "only"),
+    [
+        ("orders-topic", "clean", None),  # for all that read what it makes
+        ("orders-topic", "check", ""),
+        ("orders-topic", "public", ""),
+        ("orders-topic", "elsewhere", ""),
+        ("tips-topic", "check", "check"),
+        ("retries", "check", "check"),
+        ("retries", "public", "public"),
+    ],
+)
+def test_what_is_put_back_in_is_for_one_operator(topic, operator, only):
+    came = Rows(ROUTE).came(row(topic, told_for=f"dead/{operator}", stream="check"))
+    assert came.only == only
+
+
+@pytest.mark.parametrize(
+    ("stream", "topics"),
+    [("check", ["check-topic", "public-topic", "other-topic"]), ("public", ["public-topic"])],
+)
+def test_what_leaves_goes_to_its_topic_and_to_those_of_projections(stream, topics):
+    record = Record("x", b"{}", stream, root="x")
+    left = Rows(ROUTE).left(Results([(record, Root(("orders-topic", 4), 7), 5)]))
+    assert [each["topic"] for each in left] == topics
+    assert {each["topic"]: each["partition"] for each in left}["public-topic"] == 4 % 3

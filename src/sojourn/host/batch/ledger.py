@@ -302,6 +302,11 @@ class Ledger:
         self._open[self._place] = record
         return self._place
 
+    def leaves(self, leaving: Leaving) -> list[CutInstruction]:
+        """Return what to do with a result of a root that was just taken, and is done."""
+        self._leaving.append(leaving)
+        return self._handed()
+
     def spilled(self, record: OpenRecord) -> None:
         """Let a record that is open from now on wait on disk."""
         self._spill.put(self._batch, record)

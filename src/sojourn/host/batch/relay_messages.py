@@ -32,7 +32,8 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     """A record as Spark has read it, and the keys by which operators read it.
 
     It is for *only* one operator if it was put back in for that; for none if that is of
-    another part or application.
+    another part or application. One that a projection before the part could not read was
+    *refused*: by which, and why.
     """
 
     partition: Partition
@@ -40,6 +41,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     record: Record
     keys: dict[str, str | None] = {}
     only: str | None = None
+    refused: tuple[str, str] | None = None
 
 
 class Rows(msgspec.Struct, tag=True, array_like=True, frozen=True):

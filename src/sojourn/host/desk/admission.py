@@ -115,11 +115,12 @@ class Admission:
         """Do without a relay."""
         self._relays.pop(relay, None)
 
-    def row_came(self, relay: int, topic: str, stream: str) -> None:
-        """Take note of what a relay has brought."""
+    def row_came(self, relay: int, topic: str, stream: str | None) -> None:
+        """Take note of what a relay has brought; of no *stream* if nobody here reads it."""
         if (here := self._relays.get(relay)) is not None:
             here.credit = max(0, here.credit - 1)
-            here.topic, here.stream = topic, stream
+            if stream is not None:
+                here.topic, here.stream = topic, stream
 
     def grants(self) -> list[GrantRelay]:
         """Return credit for relays: what the operators that read them want, within the bound.

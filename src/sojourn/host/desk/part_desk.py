@@ -135,10 +135,14 @@ class PartDesk:
         into: set[str] = set()
         for row in rows:
             root, record = Root(row.partition, row.offset), row.record
-            self.admission.row_came(relay, row.partition[0], record.stream)
+            stream = record.stream if row.refused is None else None
+            self.admission.row_came(relay, row.partition[0], stream)
             if not self._ledger.takes(relay, root):
                 continue
             self.visits.entered(row.partition[0])
+            if (passed := self._passed(row)) is not None:
+                came += self._ledger.leaves(Leaving(root, passed))
+                continue
             for read in self._read(root, record, row.keys, row.only):
                 self._enter(read)
                 into.add(read.operator)
@@ -235,6 +239,15 @@ class PartDesk:
         while self.admission.fetches(operator):
             for place, record in self._ledger.fetched(operator).items():
                 self._put(place, record)
+
+    def _passed(self, row: Row) -> Record | DeadLetter | None:
+        """Return what of a row leaves at once: what projections refuse, or are to try again."""
+        if row.refused is not None:
+            operator, error = row.refused
+            return DeadLetter(operator, row.record, error, "", 1)
+        if row.only is not None and self._graph.behind.get(row.only) == row.record.stream:
+            return msgspec.structs.replace(row.record, stream=row.only)
+        return None
 
     def _read(
         self,

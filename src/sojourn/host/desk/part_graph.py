@@ -11,9 +11,9 @@ class PartGraph:
     """Who reads what.
 
     *readers* are the operators that read a stream, *emits* the streams that an operator sends
-    to, *leaving* the streams that are written to topics, *everyone* the operators with the
+    to, *leaving* the streams that are given to relays, *everyone* the operators with the
     streams that all their processors get. *inner* streams never were in a topic when they are
-    read.
+    read. Projections *behind* the part read streams that leave it: which, by their names.
     """
 
     readers: Mapping[str, tuple[str, ...]]
@@ -21,6 +21,7 @@ class PartGraph:
     leaving: frozenset[str] = frozenset()
     everyone: frozenset[tuple[str, str]] = field(default=frozenset())
     inner: frozenset[str] = frozenset()
+    behind: Mapping[str, str] = field(default_factory=dict)
 
     def leads_out(self, stream: str, without: Collection[str]) -> bool:
         """Tell whether records of a stream come to an end somewhere *without* some operators.

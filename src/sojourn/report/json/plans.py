@@ -88,7 +88,10 @@ def explanation_report(explanation: Explanation, parts: Iterable[Part] = ()) -> 
     return report | {
         **picked(explanation, "floor_s", "headroom"),
         "neighbours": [picked(neighbour, *moved) for neighbour in explanation.neighbours],
-        "parts": [picked(part, "operators", "reads", "writes", "inner") for part in parts],
+        "parts": [
+            picked(part, "operators", "projections", "reads", "writes", "inner")
+            for part in parts
+        ],
     }
 
 

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from sojourn.engine import Health
+from sojourn.engine import Health, PartHealth
 from sojourn.errors import EngineError
 from sojourn.report.json.output import picked
 from sojourn.report.terminal.console import TABLE_WIDTH, busy_text, line, table, wide_console
@@ -174,9 +174,14 @@ def _health(health: Health) -> Text:
 
 def _parts(health: Health) -> list[Text]:
     return [
-        line(f"part   {', '.join(part.operators)}: {part.open_records} records open")
+        line(f"part   {_named(part)}: {part.open_records} records open")
         for part in health.parts
     ]
+
+
+def _named(part: PartHealth) -> str:
+    within = f" (with {', '.join(part.projections)})" if part.projections else ""
+    return f"{', '.join(part.operators)}{within}"
 
 
 def _inner_topics(health: Health) -> list[Text]:

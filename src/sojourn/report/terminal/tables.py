@@ -103,7 +103,9 @@ def show_explanation(explanation: Explanation, parts: Iterable[Part] = ()) -> No
     say(f"floor       {floor}: the lowest mean with any number of processors")
     for part in parts:
         read, written = ", ".join(part.reads), ", ".join(part.writes) or "nothing"
-        say(f"part        {', '.join(part.operators)}: reads {read}, writes {written}")
+        within = f" (with {', '.join(part.projections)})" if part.projections else ""
+        named = f"{', '.join(part.operators)}{within}"
+        say(f"part        {named}: reads {read}, writes {written}")
 
 
 def _latencies(of: "Prediction | Simulated") -> dict[str, Any]:

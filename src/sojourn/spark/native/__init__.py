@@ -1,5 +1,6 @@
 """Native operators: projections and aggregations that Spark runs itself, without a host.
 
+Projections next to functions are steps of their query (`sojourn.spark.native.projection`).
 They have no processors that could be changed while they run: a projection has one task for
 each partition of its topic, an aggregation one more for each partition of its state, whose
 number the first batch settles for good.

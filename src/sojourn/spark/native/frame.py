@@ -1,6 +1,7 @@
 """From a topic to a topic, as columns of Spark: read, worked on, addressed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -10,22 +11,41 @@ from sojourn.app.operator import NativeOperator
 from sojourn.app.schema import Schema
 from sojourn.host.sizes import MOST_BYTES
 from sojourn.spark.native.headers import (
-    SOURCE,
+    KAFKA,
     blob,
     blob_headers,
     dead_letter_headers,
+    input_headers,
     lineage_headers,
     written,
 )
 from sojourn.spark.native.payload import at, from_payload, misfit, read, to_payload
 
-__all__ = ["addressed", "fitting", "misfits", "own_session", "read_stream", "worked"]
+__all__ = [
+    "ERROR",
+    "SESSION",
+    "SOURCE",
+    "Address",
+    "addressed",
+    "fitting",
+    "misfits",
+    "own_session",
+    "read_stream",
+    "worked",
+]
+
+SESSION: Mapping[str, str] = {
+    "spark.sql.session.timeZone": "UTC",
+    # as in Python, the last of two equal keys of a map holds
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+}
+"""What expressions rely on."""
 
 # beside the columns of a stream, so with names that no stream gives
-_SOURCE, _PARSED, _ERROR, _DEAD, _LETTER, _KEY, _PAYLOAD, _BLOBS = (
-    "sojourn-source",
+SOURCE, ERROR = "sojourn-source", "sojourn-error"
+"""The columns of a record as it came, and of why it cannot be read."""
+_PARSED, _DEAD, _LETTER, _KEY, _PAYLOAD, _BLOBS = (
     "sojourn-parsed",
-    "sojourn-error",
     "sojourn-dead",
     "sojourn-letter",
     "sojourn-key",
@@ -41,15 +61,34 @@ def own_session(spark: SparkSession, partitions: int = 1) -> SparkSession:
     """Return a session whose settings no other query sees."""
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", partitions)
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    # as in Python, the last of two equal keys of a map holds
-    session.conf.set("spark.sql.mapKeyDedupPolicy", "LAST_WIN")
+    for name, value in SESSION.items():
+        session.conf.set(name, value)
     return session
 
 
-def read_stream(topic: DataFrame, operator: NativeOperator, schema: Schema) -> DataFrame:
-    """Return the columns of *schema*, beside the record they come from and its error."""
-    source, parsed, error = at(_SOURCE), at(_PARSED), at(_ERROR)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """The topic that an operator *writes*, and that of its *dead_letters*.
+
+    No message is larger than *most_bytes*. Ids of roots carry *mark*. What comes of an *inner*
+    stream tells, as all that leaves a part does, what entered it; that never was in a topic.
+    """
+
+    writes: str
+    dead_letters: str
+    most_bytes: int = MOST_BYTES
+    mark: str = ""
+    inner: bool = False
+
+
+def read_stream(
+    topic: DataFrame, operator: NativeOperator, schema: Schema, beside: Iterable[str] = ()
+) -> DataFrame:
+    """Return the columns of *schema*, beside the record they come from and its error.
+
+    The record has the columns *beside*, too.
+    """
+    source, parsed, error = at(SOURCE), at(_PARSED), at(ERROR)
     stream = sql.lit(f"{operator.name}: {operator.reads[0].name}: ")
     wrong = sql.concat(stream, misfit(source["value"], parsed, schema))
     columns = {field.name: read(parsed, field) for field in schema.fields}
@@ -57,27 +96,27 @@ def read_stream(topic: DataFrame, operator: NativeOperator, schema: Schema) -> D
         columns[name] = sql.coalesce(blob(source, name), columns[name])
     return (
         topic.select(
-            _source(operator).alias(_SOURCE),
+            _source(operator, beside).alias(SOURCE),
             from_payload(sql.col("value"), schema).alias(_PARSED),
         )
-        .select(source, parsed, wrong.alias(_ERROR))
+        .select(source, parsed, wrong.alias(ERROR))
         .select(source, error, *(_sound(value).alias(name) for name, value in columns.items()))
     )
 
 
 def fitting(frame: DataFrame) -> DataFrame:
     """Return the records that have no error."""
-    return frame.where(at(_ERROR).isNull())
+    return frame.where(at(ERROR).isNull())
 
 
 def misfits(frame: DataFrame) -> DataFrame:
     """Return the records that have one."""
-    return frame.where(at(_ERROR).isNotNull())
+    return frame.where(at(ERROR).isNotNull())
 
 
 def worked(frame: DataFrame, operator: NativeOperator, columns: Iterable[str]) -> DataFrame:
     """Return what the operator makes of *columns*; a record with an error passes untouched."""
-    source, error = at(_SOURCE), at(_ERROR)
+    source, error = at(SOURCE), at(ERROR)
     made = {name: sql.expr(operator.columns[name]) for name in columns}
     if operator.kind == "project":
         return frame.select(source, error, *(_sound(made[name]).alias(name) for name in made))
@@ -86,29 +125,26 @@ def worked(frame: DataFrame, operator: NativeOperator, columns: Iterable[str]) -
     letter = sql.last(sql.when(error.isNotNull(), sql.struct(source, error))).alias(_LETTER)
     grouped = frame.groupBy(*map(at, operator.groups), error.isNotNull().alias(_DEAD))
     return grouped.agg(*(made[name].alias(name) for name in made), letter).select(
-        at(_LETTER)[_SOURCE].alias(_SOURCE),
-        at(_LETTER)[_ERROR].alias(_ERROR),
+        at(_LETTER)[SOURCE].alias(SOURCE),
+        at(_LETTER)[ERROR].alias(ERROR),
         *map(at, (*operator.groups, *made)),
     )
 
 
-def addressed(  # noqa: PLR0913 - what Kafka takes, and what it refuses
+def addressed(
     frame: DataFrame,
     operator: NativeOperator,
     made: Schema,
-    *,
-    writes: str,
-    dead_letters: str,
-    most_bytes: int = MOST_BYTES,
-    mark: str = "",
+    address: Address,
+    beside: Iterable[str] = (),
 ) -> DataFrame:
     """Return what Kafka's sink takes: topic, key, value and headers.
 
-    What it would refuse, because it has more than *most_bytes*, is a dead letter as well. Ids
-    of roots carry *mark*.
+    What it would refuse, because it is too large, is a dead letter as well. Columns *beside*,
+    which the record has, follow.
     """
-    source, error, key = at(_SOURCE), at(_ERROR), at(_KEY)
-    payload, blobs, room = at(_PAYLOAD), at(_BLOBS), most_bytes - _MARGIN_BYTES
+    source, error, key = at(SOURCE), at(ERROR), at(_KEY)
+    payload, blobs, room = at(_PAYLOAD), at(_BLOBS), address.most_bytes - _MARGIN_BYTES
     sized = _bytes(key, payload, blobs)
     large = sql.concat(
         sql.lit(f"{operator.name}: {operator.stream.name}: a record of "),
@@ -124,7 +160,7 @@ def addressed(  # noqa: PLR0913 - what Kafka takes, and what it refuses
         blob_headers(made).alias(_BLOBS),
     ).select(
         source,
-        sql.coalesce(error, sql.when(sized > room, large)).alias(_ERROR),
+        sql.coalesce(error, sql.when(sized > room, large)).alias(ERROR),
         key,
         payload,
         blobs,
@@ -140,27 +176,30 @@ def addressed(  # noqa: PLR0913 - what Kafka takes, and what it refuses
         stream=operator.reads[0].name,
         cut=cut,
         size=size,
-        mark=mark,
+        mark=address.mark,
+        inner=address.inner,
     )
     child = sql.when(sound, f".{operator.name}.0").otherwise(f".{operator.name}.dead")
     return judged.select(
-        sql.when(sound, writes).otherwise(dead_letters).alias("topic"),
+        sql.when(sound, address.writes).otherwise(address.dead_letters).alias("topic"),
         sql.when(sound | (sql.octet_length(key) <= _MOST_CUT_BYTES), key).alias("key"),
         sql.when(sound, payload)
         .when(cut, sql.substring(value, 1, _MOST_CUT_BYTES))
         .otherwise(value)
         .alias("value"),
         sql.concat(
-            lineage_headers(source, child, mark),
+            lineage_headers(source, child, address.mark),
             written(),
             sql.when(sound, blobs).otherwise(letter),
+            *([input_headers(source)] if address.inner else []),
         ).alias("headers"),
+        *(source[name].alias(name) for name in beside),
     )
 
 
-def _source(operator: NativeOperator) -> Column:
+def _source(operator: NativeOperator, beside: Iterable[str]) -> Column:
     """Return which record it is; a projection passes its key on, too."""
-    return sql.struct(*SOURCE, *(["key"] if operator.kind == "project" else []))
+    return sql.struct(*KAFKA, *(["key"] if operator.kind == "project" else []), *beside)
 
 
 def _bytes(key: Column, value: Column, headers: Column) -> Column:
@@ -180,7 +219,7 @@ def _bytes(key: Column, value: Column, headers: Column) -> Column:
 
 
 def _sound(value: Column) -> Column:
-    return sql.when(at(_ERROR).isNull(), value)
+    return sql.when(at(ERROR).isNull(), value)
 
 
 def _key(operator: NativeOperator, made: Schema) -> Column:
@@ -189,6 +228,6 @@ def _key(operator: NativeOperator, made: Schema) -> Column:
     A projection passes on that of its record.
     """
     if operator.kind == "project":
-        return at(_SOURCE)["key"]
+        return at(SOURCE)["key"]
     fields = tuple(field for field in made.fields if field.name in operator.groups)
     return _sound(to_payload(Schema(fields)) if fields else sql.lit(None)).cast("binary")

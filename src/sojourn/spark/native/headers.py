@@ -12,6 +12,7 @@ from sojourn.spark.query.headers import (
     ERROR,
     FOR,
     ID,
+    INPUT,
     LATEST_S,
     MOST_ID_BYTES,
     MOST_TRACED,
@@ -25,16 +26,18 @@ from sojourn.spark.query.headers import (
 from sojourn.spark.query.letters import CUT, OPERATOR, POSITION, RECORD, STREAM, TRIES
 
 __all__ = [
-    "SOURCE",
+    "KAFKA",
     "blob",
     "blob_headers",
     "dead_letter_headers",
+    "input_headers",
     "is_for",
     "lineage_headers",
+    "with_blobs",
     "written",
 ]
 
-SOURCE = ("value", "headers", "topic", "partition", "offset", "timestamp")
+KAFKA = ("value", "headers", "topic", "partition", "offset", "timestamp")
 """The columns of Kafka that tell which record it is.
 
 Aggregations keep them in their state: others would not fit what an earlier start has kept.
@@ -97,6 +100,18 @@ def blob_headers(schema: Schema) -> Column:
     return _present(*(_header(BLOB + name, at(name)) for name in schema.binaries))
 
 
+def with_blobs(headers: Column, schema: Schema) -> Column:
+    """Return *headers* with the binary columns of *schema* in place of those they have."""
+    others = sql.filter(headers, lambda header: ~header["key"].startswith(BLOB))
+    return sql.concat(sql.coalesce(others, _present()), blob_headers(schema))
+
+
+def input_headers(source: Column) -> Column:
+    """Return what says of which record that entered a part a record comes."""
+    told = sql.filter(source["headers"], lambda header: header["key"] == INPUT)
+    return sql.coalesce(told, _present())
+
+
 def dead_letter_headers(  # noqa: PLR0913 - all that a letter tells
     source: Column,
     error: Column,
@@ -106,10 +121,11 @@ def dead_letter_headers(  # noqa: PLR0913 - all that a letter tells
     cut: Column,
     size: Column,
     mark: str = "",
+    inner: bool = False,
 ) -> Column:
     """Return what a record came with, and what is wrong with it.
 
-    Of one that is *cut*, the bytes of the whole are told.
+    Of one that is *cut*, the bytes of the whole are told. An *inner* one has no position.
     """
     beside = sql.filter(
         source["headers"],
@@ -119,7 +135,7 @@ def dead_letter_headers(  # noqa: PLR0913 - all that a letter tells
         _header(RECORD, _identity(source, mark)),
         _header(OPERATOR, sql.lit(operator)),
         _header(STREAM, sql.lit(stream)),
-        _header(POSITION, _place(source, source["topic"])),
+        *([] if inner else [_header(POSITION, _place(source, source["topic"]))]),
         _header(TRIES, sql.lit("1")),
         _header(ERROR, error),
         _header(CUT, sql.when(cut, size)),

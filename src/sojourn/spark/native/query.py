@@ -12,6 +12,7 @@ from sojourn.app.operator import NativeOperator
 from sojourn.app.schema import Schema
 from sojourn.host.sizes import MOST_BYTES
 from sojourn.spark.native.frame import (
+    Address,
     addressed,
     fitting,
     misfits,
@@ -93,10 +94,12 @@ def _started(frame: DataFrame, native: NativeQuery, made: Schema, name: str) -> 
         frame,
         native.operator,
         made,
-        writes=native.writes,
-        dead_letters=native.dead_letters,
-        most_bytes=native.most_bytes,
-        mark=native.mark,
+        Address(
+            writes=native.writes,
+            dead_letters=native.dead_letters,
+            most_bytes=native.most_bytes,
+            mark=native.mark,
+        ),
     )
     return start_real_time(
         letters,

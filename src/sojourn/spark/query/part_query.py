@@ -8,14 +8,29 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
+from sojourn.app.operator import NativeOperator
+from sojourn.spark.native.frame import Address, own_session
+from sojourn.spark.native.projection import REFUSED, project_read, project_written
 from sojourn.spark.query.real_time import start_real_time
 from sojourn.spark.query.relay import relay
 from sojourn.spark.query.rows import OUTPUT, Route
 
-__all__ = ["COLUMNS", "PartQuery", "start_part", "through_host"]
+__all__ = ["COLUMNS", "PartQuery", "Projections", "start_part", "through_host"]
 
 COLUMNS = ("key", "value", "headers", "topic", "partition", "offset")
 """Of Kafka's source, what a relay passes on, beside the time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projections:
+    """The projections that run in the query of a part.
+
+    Those *before* its functions are told by the topic that each reads, those *behind* them by
+    the topic that each writes.
+    """
+
+    before: Mapping[str, NativeOperator] = field(default_factory=dict)
+    behind: Mapping[str, NativeOperator] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,16 +47,17 @@ class PartQuery:
     kafka: Mapping[str, str] = field(repr=False)
     host: Path
     checkpoint: Path
+    projections: Projections = Projections()
     starting: str = "earliest"
     batch_s: float = 60.0
     records_per_transfer: int = 1
 
 
 def start_part(spark: SparkSession, part: PartQuery) -> StreamingQuery:
-    """Return the running query of *part*."""
+    """Return the running query of *part*, or raise a `BadApplication` and start nothing."""
     # Settings are read when a query starts, and each has its own. A transfer holds records and
     # the markers between them; the last marker sends it off.
-    spark = spark.newSession()
+    spark = own_session(spark)
     rows = 2 * part.records_per_transfer - 1
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", rows)
     source = (
@@ -53,7 +69,7 @@ def start_part(spark: SparkSession, part: PartQuery) -> StreamingQuery:
         .load()
     )
     return start_real_time(
-        through_host(source, part.host, part.route, part.batch_s),
+        through_host(source, part.host, part.route, part.batch_s, part.projections),
         name=part.route.part,
         kafka=part.kafka,
         checkpoint=part.checkpoint,
@@ -61,12 +77,26 @@ def start_part(spark: SparkSession, part: PartQuery) -> StreamingQuery:
     )
 
 
-def through_host(source: DataFrame, host: Path, route: Route, batch_s: float) -> DataFrame:
+def through_host(
+    source: DataFrame,
+    host: Path,
+    route: Route,
+    batch_s: float,
+    projections: Projections = Projections(),  # noqa: B008 - it is frozen
+) -> DataFrame:
     """Return what leaves a part, of what Spark reads from Kafka."""
+    columns = list(COLUMNS)
+    if projections.before:
+        source = project_read(source, projections.before, route.dead_letters)
+        columns.append(REFUSED)
     # A record leaves for Python only when the next one is there, so each is followed by an
     # empty one.
     # Times as numbers: a stranger's may be beyond what Python has.
     moment = sql.unix_micros("timestamp").alias("timestamp_us")
-    record = sql.struct(*(sql.col(name) for name in COLUMNS), moment)
+    record = sql.struct(*columns, moment)
     marked = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
-    return marked.mapInArrow(relay(str(host), route, batch_s), OUTPUT)
+    left = marked.mapInArrow(relay(str(host), route, batch_s), OUTPUT)
+    letters = Address(
+        writes="", dead_letters=route.dead_letters, most_bytes=route.most_bytes, inner=True
+    )
+    return project_written(left, projections.behind, letters)

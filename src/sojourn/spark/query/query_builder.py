@@ -16,7 +16,7 @@ from sojourn.spark.kafka.offsets import Offsets
 from sojourn.spark.layout import Layout
 from sojourn.spark.native import NativeQuery, start_misfits, start_native
 from sojourn.spark.query.headers import marked
-from sojourn.spark.query.part_query import PartQuery, start_part
+from sojourn.spark.query.part_query import PartQuery, Projections, start_part
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.sink.deduplicate import Deduplication, start_deduplication
 from sojourn.spark.state.checkpoints import Checkpoints, Positions
@@ -102,6 +102,7 @@ class QueryBuilder:
                 kafka=self.cluster.for_spark,
                 host=layout.socket(name, self.hosts),
                 checkpoint=self.state.checkpoint(name),
+                projections=Projections(before=layout.before(name), behind=layout.behind(name)),
                 starting=_as_spark(starting),
                 batch_s=settings.batch_s,
                 records_per_transfer=min(filter(None, told), default=0)

@@ -69,8 +69,10 @@ SparkRow = dict[str, Any]
 class Route:
     """Where the records of a part come from and go to.
 
-    *reads* are streams by the name of the topic, *writes* topics by that of the stream. What
-    *operators* of the part read by key is *keyed*: the operator with the stream, by its name.
+    *reads* are streams by the name of the topic, *writes* topics by that of the stream. Of some
+    topics a projection *before* the functions makes that stream: the projection, and what it
+    reads, by topic. Projections *behind* them make their streams of another, which is told.
+    What *operators* of the part read by key is *keyed*: the operator with the stream, by name.
     Records that were never in a topic are put back in through *retries*. About *trace_per_s*
     roots in a second are followed. No message is larger than *most_bytes*. Ids of roots carry
     *marks*, by topic. Of topics in *partitions*, with their numbers, a deduplicating sink
@@ -82,6 +84,8 @@ class Route:
     reads: Mapping[str, str]
     writes: Mapping[str, str]
     dead_letters: str
+    before: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    behind: Mapping[str, str] = field(default_factory=dict)
     retries: str = ""
     trace_per_s: float = 100.0
     keyed: Mapping[str, tuple[tuple[str, Stream], ...]] = field(default_factory=dict)
@@ -104,18 +108,26 @@ class Rows:
             name: [(reader, codec_of(stream), stream.key) for reader, stream in keyed]
             for name, keyed in route.keyed.items()
         }
+        projections = [name for name, _ in route.before.values()]
         self._addressees = {
-            addressee(route.dead_letters, name).encode(): name for name in route.operators
+            addressee(route.dead_letters, name).encode(): name
+            for name in (*route.operators, *projections, *route.behind)
         }
+        self._topics = {name: [topic] for name, topic in route.writes.items()}
+        for made, stream in route.behind.items():
+            self._topics.setdefault(stream, []).append(route.writes[made])
         self._sampling = Sampling(route.trace_per_s)
         self._room_bytes = route.most_bytes - _beside_bytes(max(route.operators, key=len))
 
     def came(self, row: SparkRow) -> Row:
         """Return a row as the host takes it.
 
-        It raises at nothing: a stranger may have written it.
+        It raises at nothing: a stranger may have written it. What a projection could not read
+        is as it came.
         """
         topic, headers = row["topic"], row["headers"] or ()
+        projection, unchanged = self._route.before.get(topic, ("", ""))
+        refused = (projection, row["error"]) if row.get("error") else None
         lineage = lineage_of(
             [(header["key"], header["value"]) for header in headers],
             topic=topic,
@@ -128,8 +140,12 @@ class Rows:
         traced = lineage.traced
         if traced is None:
             traced = self._sampling.weight(time.monotonic())
-        payload, stream = row["value"] or b"", self._stream(topic, headers)
+        payload = row["value"] or b""
+        stream = self._stream(topic, headers) if refused is None else unchanged
         told_for = [header["value"] for header in headers if header["key"] == FOR]
+        only = self._addressees.get(told_for[-1] or b"", "") if told_for else None
+        if projection:  # what is for the projection is for all that read what it makes
+            only = None if only in (None, projection) else ""
         return Row(
             (topic, row["partition"]),
             row["offset"],
@@ -151,7 +167,8 @@ class Rows:
                 reader: codec.key(payload, columns)
                 for reader, codec, columns in self._keys.get(stream, ())
             },
-            self._addressees.get(told_for[-1] or b"", "") if told_for else None,
+            only,
+            refused,
         )
 
     def _stream(self, topic: str, headers: Iterable[SparkRow]) -> str:
@@ -167,15 +184,15 @@ class Rows:
         return max(1, self._room_bytes - ids - len(lineage.key or b""))
 
     def left(self, results: Results) -> list[SparkRow]:
-        """Return the rows of what leaves."""
+        """Return the rows of what leaves; those for projections are not changed yet."""
         rows = []
         for record, root, floor in results.records:
-            topic = self._route.writes[record.stream]
             headers = _headers(record, self._input(root, floor))
-            row = _row(topic, record.message_key, record.payload, headers)
-            if topic in self._route.partitions:
-                row["partition"] = root.partition[1] % self._route.partitions[topic]
-            rows.append(row)
+            for topic in self._topics[record.stream]:
+                row = _row(topic, record.message_key, record.payload, headers)
+                if topic in self._route.partitions:
+                    row["partition"] = root.partition[1] % self._route.partitions[topic]
+                rows.append(row)
         for letter, root, floor in results.letters:
             entered = self._input(root, floor)
             beside = message_bytes(None, b"", [entered]) - message_bytes(None, b"")

@@ -170,6 +170,8 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def _form(app: App, cluster: str) -> dict[str, Any]:
+    parts = parts_of(app)
+    within = {name for part in parts for name in part.projections}
     return {
         "application": app.name,
         "cluster": cluster,
@@ -177,8 +179,9 @@ def _form(app: App, cluster: str) -> dict[str, Any]:
             part.name: {
                 "reads": sorted(map(app.topic, part.reads)),
                 "operators": sorted(part.operators),
+                **({"projections": sorted(part.projections)} if part.projections else {}),
             }
-            for part in parts_of(app)
+            for part in parts
         },
         "operators": {
             name: {
@@ -190,7 +193,7 @@ def _form(app: App, cluster: str) -> dict[str, Any]:
                 ),
             }
             for name, operator in app.operators.items()
-            if isinstance(operator, NativeOperator)
+            if isinstance(operator, NativeOperator) and name not in within
         },
     }
 
@@ -220,6 +223,13 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
         was = before.get("operators", {}).get(name)
         if was is not None and was != form:
             found.append(f"operator {name} was {json.dumps(was)}, now it is {json.dumps(form)}")
+    found += [
+        f"projection {name} was a query of its own, and now runs in that of {part} "
+        "(app.project(…, durable=True) keeps its query)"
+        for part, form in now["parts"].items()
+        for name in form.get("projections", ())
+        if name in before.get("operators", {})
+    ]
     if "parts" not in before and not _as_before_parts(before, now):
         found.append(
             "it was written by a version in which all streams went through Kafka "

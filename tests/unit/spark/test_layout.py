@@ -1,0 +1,84 @@
+"""Queries, topics and hosts of an application whose projections run with its functions."""
+
+import sojourn as sj
+from sojourn.spark.layout import Layout
+from sojourn.spark.state.checkpoints import Checkpoints
+
+
+def shop(**settings):
+    """Return an application with a projection before its function, and one behind it."""
+    app = sj.App("shop", **settings)
+    orders = app.source("orders", schema="id long", topic="all-orders")
+    clean = app.project("clean", reads=orders, columns={"id": "id"}, emits="id long")
+
+    @app.operator(reads=clean.by("id"), emits="id long")
+    def check(id):  # noqa: A002 - as the column is called
+        yield (id,)
+
+    app.sink(
+        app.project("public", reads=check, columns={"id": "id"}), deduplicate=True, name="o"
+    )
+    return app
+
+
+def route(layout):
+    return layout.route(
+        "check", trace_per_s=1.0, most_bytes=9, marks={}, partitions={"shop.public": 3}
+    )
+
+
+def test_projections_next_to_functions_have_no_query_topic_or_slot_of_their_own():
+    layout = Layout(shop(), "shop:app")
+    assert (layout.queries, layout.natives) == (["check"], {})
+    assert layout.topics == ["all-orders", "shop.public", "shop.dead-letters", "shop.retries"]
+    assert layout.query_reads("check") == ["all-orders", "shop.retries"]
+    partitions = {"all-orders": 2, "shop.retries": 1, "shop.public": 3}
+    assert layout.slots(partitions, 1) == {"check": 3, "sink o": 3}
+    assert layout.inner_topics == []
+    assert {name: list(layout.reads(name)) for name in layout.app.operators} == {
+        "clean": ["all-orders"],
+        "check": ["all-orders"],
+        "public": [],
+    }
+    assert {name: layout.writes(name) for name in layout.app.operators} == {
+        "clean": {},
+        "check": {},
+        "public": {"public": "shop.public"},
+    }
+    assert layout.entries() == {"check"}
+
+
+def test_where_all_streams_are_durable_they_are_queries_as_ever():
+    layout = Layout(shop(streams="durable"), "shop:app")
+    assert layout.queries == ["clean", "check", "public"]
+    assert list(layout.natives) == ["clean", "public"]
+    assert route(layout).reads == {"shop.clean": "clean"}
+    assert route(layout).before == route(layout).behind == {}
+
+
+def test_a_route_says_what_projections_make():
+    layout = Layout(shop(), "shop:app")
+    made = route(layout)
+    assert made.reads == {"all-orders": "clean"}
+    assert made.before == {"all-orders": ("clean", "orders")}
+    assert made.behind == {"public": "check"}
+    assert made.writes == {"public": "shop.public"}
+    assert made.partitions == {"shop.public": 3}
+    assert [(name, s.key) for name, s in made.keyed["clean"]] == [("check", ("id",))]
+
+
+def test_a_host_gives_away_what_projections_read(tmp_path):
+    host = Layout(shop(), "shop:app").host(
+        "check", tmp_path, Checkpoints(tmp_path), {"check": 1}
+    )
+    assert (host.leaving, host.behind) == (("public", "check"), {"public": "check"})
+    assert (host.inner, host.projected) == (("clean", "check"), ("clean",))
+    assert host.readers["clean"] == ("check",)
+
+
+def test_a_sink_of_a_projection_knows_what_entered_the_part():
+    layout = Layout(shop(), "shop:app")
+    (sink,) = layout.deduplicated
+    assert not layout.needs_window(sink)
+    durable = Layout(shop(streams="durable"), "shop:app")
+    assert durable.needs_window(*durable.deduplicated)
