@@ -1,6 +1,5 @@
 """An application as queries, topics and hosts: worked out before anything starts."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,10 +12,8 @@ from sojourn.app.stream import Sink
 from sojourn.errors import BadInput
 from sojourn.host.server import SOCKET, HostSettings
 from sojourn.host.station import OperatorSettings
-from sojourn.spark.kafka.offsets import Offsets
 from sojourn.spark.query.rows import Route
 from sojourn.spark.state.checkpoints import Checkpoints
-from sojourn.topology import Topology
 
 __all__ = ["Layout", "check_slots", "spare_slots"]
 
@@ -179,6 +176,13 @@ class Layout:
         return [*map(self.app.topic, part.reads), *retries]
 
     @property
+    def handed_over(self) -> list[str]:
+        """The topics whose records go to Python: to hosts, and to deduplicating sinks."""
+        read = [topic for part in self.parts for topic in self.query_reads(part)]
+        sinks = [self.app.topic(sink.stream.name) for sink in self.deduplicated]
+        return list(dict.fromkeys((*read, *sinks)))
+
+    @property
     def queries(self) -> list[str]:
         """The queries of parts and of Spark's other operators, in the order of operators."""
         names = (
@@ -309,33 +313,6 @@ class Layout:
             for reader in into:
                 named[source if len(into) == 1 else f"{source} to {reader}"] = source
         return named
-
-    def expected_rates(
-        self, topology: Topology, offsets: Offsets, since_s: float
-    ) -> Mapping[str, float]:
-        """Return the records per second that queries will get, as sources have it *since_s*.
-
-        As the topology declares it, where nothing came.
-        """
-        offsets.look()
-        until_s = time.monotonic()
-        came = sum(
-            sum(offsets.arrivals([self.app.topic(source)], since_s, until_s, 1))
-            for source in self.arrivals().values()
-        )
-        if came:
-            per_s = came / (until_s - since_s)
-            topology = topology.scaled(per_s / topology.arrivals_per_s)
-        rates = topology.rates
-        # of a part, what those get that read from Kafka, be it less
-        entries = {
-            part.name: [o for o in part.operators if self.reads(o)]
-            for part in self.parts.values()
-        }
-        return {
-            query: sum(rates[name] for name in entries.get(query, [query]))
-            for query in self.queries
-        }
 
     def slots(self, partitions: Mapping[str, int], state_partitions: int) -> dict[str, int]:
         """Return the tasks that each query holds for as long as it runs."""

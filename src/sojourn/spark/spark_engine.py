@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Self
+from uuid import uuid4
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -31,6 +32,7 @@ from sojourn.spark.kafka.append_times import AppendTimes
 from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.kafka.broker_watch import BrokerWatch
 from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.offsets import Offsets
 from sojourn.spark.kafka.root_marks import root_marks, state_epoch
 from sojourn.spark.layout import Layout, check_slots, spare_slots
 from sojourn.spark.load.offered_load import Load
@@ -39,6 +41,7 @@ from sojourn.spark.load.samples import load_sources
 from sojourn.spark.notices import kafka_notices
 from sojourn.spark.pulls import Pulls
 from sojourn.spark.query.query_builder import STATE_PARTITIONS, QueryBuilder, StartQuery
+from sojourn.spark.query.transfer import KnownEnds
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.state.checkpoints import Checkpoints
 from sojourn.spark.state.log_rotation import LogRotation
@@ -137,7 +140,7 @@ class SparkEngine:
         self._failure, self._draining = "", False
         self._stopping.clear()
         with ExitStack() as stack:
-            self._start(stack, topology)
+            self._start(stack)
             self._send(stack)
             self._stack = stack.pop_all()
         # with the first look at offsets: what comes after it is counted, and nothing else
@@ -292,7 +295,7 @@ class SparkEngine:
 
     # -- inside ---------------------------------------------------------------------------
 
-    def _start(self, stack: ExitStack, topology: Topology) -> None:
+    def _start(self, stack: ExitStack) -> None:
         folder = Path(tempfile.mkdtemp(prefix="sojourn-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         layout = self._layout
@@ -325,7 +328,6 @@ class SparkEngine:
         epoch = state_epoch(self._state.folder, goes_on=goes_on)
         offsets = AppendTimes(self._cluster.client(), partitions)
         offsets.settle()
-        looked_s = time.monotonic()
         self._launch_hosts(stack, folder)
         builder = QueryBuilder(
             layout=layout,
@@ -336,17 +338,17 @@ class SparkEngine:
             hosts=folder,
             marks=root_marks(self._cluster.client(), layout.topics, epoch),
             partitions=partitions,
+            ends=f"sojourn.ends.{uuid4().hex}",
         )
+        self._tell_ends(builder, offsets)
         for name in layout.functions:
             processors = self._plan.allocation[name]
             self._controller.await_running(name, processors, patience_s=_PATIENCE_S)
         self._controller.tasks = partial(tasks_of, builder.session)
         builder.begin(offsets, goes_on=goes_on)
         starting = builder.positions(offsets)
-        rates = layout.expected_rates(topology, offsets, looked_s)
         starts = {
-            name: partial(self._begin, builder.query(name, starting[name], rates[name]))
-            for name in starting
+            name: partial(self._begin, builder.query(name, starting[name])) for name in starting
         }
         self._supervisor = QuerySupervisor(
             self._controller,
@@ -379,6 +381,14 @@ class SparkEngine:
             since_s=time.time(),
             batch_s=self._settings.batch_s,
         )
+
+    def _tell_ends(self, builder: QueryBuilder, offsets: Offsets) -> None:
+        """Let Java know where topics end; not where it reads less than what is there."""
+        if self._cluster.for_spark.get("kafka.isolation.level") == "read_committed":
+            return
+        known = KnownEnds(builder.session, builder.ends, self._layout.handed_over)
+        known.tell(offsets.partitions())
+        offsets.followers.append(known.tell)
 
     def _send(self, stack: ExitStack) -> None:
         """Let a process send the load that was chosen, until all is stopped."""

@@ -31,9 +31,10 @@ STREAMING: Mapping[str, str] = {
     "spark.python.udf.pipelined.enabled": "true",
     # over TCP, delayed acknowledgements cost 40 ms for each hop
     "spark.python.unix.domain.socket.enabled": "true",
-    # records would wait until a buffer is full: each leaves with the next batch of Arrow, which
-    # is larger than a buffer even if it is empty
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
+    # what goes to Python together; see `sojourn.spark.query.transfer`
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "8192",
+    # records would wait until a buffer is full: what is larger passes it
     "spark.buffer.size": "256",
     "spark.sql.execution.pandas.udf.buffer.size": "256",
 }

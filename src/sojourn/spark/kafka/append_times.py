@@ -11,8 +11,9 @@ from sojourn.spark.kafka.offsets import Offsets
 
 __all__ = ["AppendTimes", "place_of"]
 
-# Looks that are kept: two minutes, which is longer than records of a target take.
-_KEPT = 600
+# Looks that are kept: two minutes, which is longer than records of a target take, though
+# there may be four times as many in a second.
+_KEPT = 2400
 
 
 class AppendTimes(Offsets):

@@ -8,7 +8,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from math import inf
@@ -41,6 +41,8 @@ _STARTS_S = 30.0
 _AFTERMATH_S = 180.0
 # How often to ask for what changes seldom: the number of partitions, the oldest records.
 _SELDOM_S = 10.0
+# From so many records in a second on, a record may not get to Python as soon as it comes.
+_MANY_PER_S = 1000.0
 
 _Counted = tuple[float, Mapping[str, int]]
 _Ends = dict[str, dict[int, int]]
@@ -49,8 +51,9 @@ _Ends = dict[str, dict[int, int]]
 class Offsets:
     """End offsets of *topics* with their partitions, asked every *every_s*.
 
-    Times are those of the machine's steady clock. A broker that does not answer is asked again;
-    of a partition that has no answer the last one counts.
+    While many records come they are asked more often. *followers* are told each time. Times
+    are those of the machine's steady clock. A broker that does not answer is asked again; of
+    a partition that has no answer the last one counts.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class Offsets:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
+        self.followers: list[Callable[[Mapping[str, Mapping[int, int]]], None]] = []
 
     @property
     def away_s(self) -> float | None:
@@ -233,10 +237,15 @@ class Offsets:
         return found, silent
 
     def _run(self) -> None:
-        seldom_s = 0.0
-        while not self._ended.wait(self._every_s):
+        seldom_s, before, wait_s = 0.0, 0, self._every_s
+        while not self._ended.wait(wait_s):
             with suppress(EngineError):  # whoever looks is told
-                self.look()
+                ends = self.look()
+                for follower in self.followers:
+                    follower(ends)
+                total = sum(sum(parts.values()) for parts in ends.values())
+                busy = total - before > _MANY_PER_S * wait_s
+                before, wait_s = total, self._every_s / (4 if busy else 1)
                 if time.monotonic() > seldom_s:
                     self._count()
                     seldom_s = time.monotonic() + _SELDOM_S

@@ -14,6 +14,7 @@ from sojourn.spark.native.projection import REFUSED, project_read, project_writt
 from sojourn.spark.query.real_time import start_real_time
 from sojourn.spark.query.relay import relay
 from sojourn.spark.query.rows import OUTPUT, Route
+from sojourn.spark.query.transfer import transferred
 
 __all__ = ["COLUMNS", "PartQuery", "Projections", "start_part", "through_host"]
 
@@ -39,8 +40,8 @@ class PartQuery:
 
     *kafka* are the options of Spark's source and sink. *starting* is where it begins without
     a checkpoint, as Spark writes it. *batch_s* is how often offsets are committed, and what is
-    open is written to disk. So many *records_per_transfer* wait for each other on their way
-    to the host.
+    open is written to disk. At most so many *records_per_transfer* go to the host together,
+    if it is told; *ends* is the name under which Java knows where topics end.
     """
 
     route: Route
@@ -50,16 +51,17 @@ class PartQuery:
     projections: Projections = Projections()
     starting: str = "earliest"
     batch_s: float = 60.0
-    records_per_transfer: int = 1
+    records_per_transfer: int | None = None
+    ends: str = ""
 
 
 def start_part(spark: SparkSession, part: PartQuery) -> StreamingQuery:
     """Return the running query of *part*, or raise a `BadApplication` and start nothing."""
-    # Settings are read when a query starts, and each has its own. A transfer holds records and
-    # the markers between them; the last marker sends it off.
+    # settings are read when a query starts, and each has its own
     spark = own_session(spark)
-    rows = 2 * part.records_per_transfer - 1
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", rows)
+    if part.records_per_transfer:
+        most = part.records_per_transfer
+        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", most)
     source = (
         spark.readStream.format("kafka")
         .options(**part.kafka)
@@ -69,7 +71,9 @@ def start_part(spark: SparkSession, part: PartQuery) -> StreamingQuery:
         .load()
     )
     return start_real_time(
-        through_host(source, part.host, part.route, part.batch_s, part.projections),
+        through_host(
+            source, part.host, part.route, part.batch_s, part.projections, ends=part.ends
+        ),
         name=part.route.part,
         kafka=part.kafka,
         checkpoint=part.checkpoint,
@@ -83,19 +87,17 @@ def through_host(
     route: Route,
     batch_s: float,
     projections: Projections = Projections(),  # noqa: B008 - it is frozen
+    ends: str = "",
 ) -> DataFrame:
     """Return what leaves a part, of what Spark reads from Kafka."""
     columns = list(COLUMNS)
     if projections.before:
         source = project_read(source, projections.before, route.dead_letters)
         columns.append(REFUSED)
-    # A record leaves for Python only when the next one is there, so each is followed by an
-    # empty one.
-    # Times as numbers: a stranger's may be beyond what Python has.
+    # times as numbers: a stranger's may be beyond what Python has
     moment = sql.unix_micros("timestamp").alias("timestamp_us")
-    record = sql.struct(*columns, moment)
-    marked = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
-    left = marked.mapInArrow(relay(str(host), route, batch_s), OUTPUT)
+    rows = transferred(source, sql.struct(*columns, moment), ends)
+    left = rows.mapInArrow(relay(str(host), route, batch_s), OUTPUT)
     letters = Address(
         writes="", dead_letters=route.dead_letters, most_bytes=route.most_bytes, inner=True
     )

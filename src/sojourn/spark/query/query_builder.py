@@ -21,14 +21,10 @@ from sojourn.spark.settings import SparkSettings
 from sojourn.spark.sink.deduplicate import Deduplication, start_deduplication
 from sojourn.spark.state.checkpoints import Checkpoints, Positions
 
-__all__ = ["STATE_PARTITIONS", "QueryBuilder", "StartQuery", "records_per_transfer"]
+__all__ = ["STATE_PARTITIONS", "QueryBuilder", "StartQuery"]
 
 STATE_PARTITIONS = 1
 """Of Spark's own aggregations: on one machine more only cost slots."""
-
-# A record waits for the others of its transfer for so long, at the rate that was expected.
-_FILLS_S = 0.005
-_MOST_PER_TRANSFER = 64
 
 StartQuery = Callable[[], StreamingQuery]
 """Starts a query, for the first time or again."""
@@ -38,7 +34,8 @@ StartQuery = Callable[[], StreamingQuery]
 class QueryBuilder:
     """What queries are made of; hosts have their sockets in the folder *hosts*.
 
-    Ids of roots carry *marks*, by topic. So many *partitions* topics have.
+    Ids of roots carry *marks*, by topic. So many *partitions* topics have, and *ends* is the
+    name under which Java knows where they end.
     """
 
     layout: Layout
@@ -49,6 +46,7 @@ class QueryBuilder:
     hosts: Path
     marks: Mapping[str, str]
     partitions: Mapping[str, int]
+    ends: str = ""
 
     def begin(self, offsets: Offsets, *, goes_on: bool) -> None:
         """Settle where each query begins that never did; all anew unless the state *goes on*.
@@ -81,11 +79,8 @@ class QueryBuilder:
             for name in self.layout.queries
         }
 
-    def query(self, name: str, starting: Positions, per_s: float) -> StartQuery:
-        """Return what starts the query of a part, or of Spark's own operator.
-
-        It gets about *per_s* records.
-        """
+    def query(self, name: str, starting: Positions) -> StartQuery:
+        """Return what starts the query of a part, or of Spark's own operator."""
         layout, settings = self.layout, self.settings
         if name in layout.parts:
             told = [
@@ -105,8 +100,8 @@ class QueryBuilder:
                 projections=Projections(before=layout.before(name), behind=layout.behind(name)),
                 starting=_as_spark(starting),
                 batch_s=settings.batch_s,
-                records_per_transfer=min(filter(None, told), default=0)
-                or records_per_transfer(per_s),
+                records_per_transfer=min(filter(None, told), default=None),
+                ends=self.ends,
             )
             return partial(start_part, self.session, part)
         return partial(start_native, self.session, self._native(name, name, starting))
@@ -169,6 +164,7 @@ class QueryBuilder:
             spark=self.cluster.for_spark,
             starting=_as_spark(self.state.positions(query, {topic: earliest[topic]})),
             batch_s=self.settings.batch_s,
+            ends=self.ends,
         )
         return partial(start_deduplication, self.session, deduplication)
 
@@ -176,15 +172,6 @@ class QueryBuilder:
     def _inputs(self) -> frozenset[str]:
         """The topics that can be told from others of that name: those with marks."""
         return frozenset(marked(topic, mark) for topic, mark in self.marks.items())
-
-
-def records_per_transfer(per_s: float) -> int:
-    """Return how many records are taken to a host at once: what comes in a few milliseconds.
-
-    >>> records_per_transfer(20), records_per_transfer(2000), records_per_transfer(1e6)
-    (1, 10, 64)
-    """
-    return max(1, min(_MOST_PER_TRANSFER, int(per_s * _FILLS_S)))
 
 
 def _query(sink: Sink) -> str:

@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sojourn.spark.query.headers import marked
 from sojourn.spark.query.real_time import start_real_time
 from sojourn.spark.query.rows import EMPTY, OUTPUT, SCHEMA
+from sojourn.spark.query.transfer import transferred
 from sojourn.spark.sink.passage import Passage, Rules
 from sojourn.spark.sink.sink_memory import SinkMemory
 from sojourn.spark.sink.sink_topic import SinkTopic
@@ -46,25 +47,24 @@ class Deduplication:
     inputs: frozenset[str] = frozenset()
     starting: str = "earliest"
     batch_s: float = 60.0
+    ends: str = ""
 
 
 def start_deduplication(spark: SparkSession, sink: Deduplication) -> StreamingQuery:
     """Return the running query that writes what is new."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 1)
     source = (
-        session.readStream.format("kafka")
+        spark.newSession()
+        .readStream.format("kafka")
         .options(**sink.spark)
         .option("subscribe", sink.reads)
         .option("startingOffsets", sink.starting)
         .option("includeHeaders", "true")
         .load()
     )
-    # each record is followed by an empty one, as in the query of a part
     record = sql.struct(*(name for name in SCHEMA.names if name != "topic"), "offset")
-    followed = source.select(sql.explode(sql.array(record, sql.lit(None))).alias("record"))
+    rows = transferred(source, record, sink.ends)
     return start_real_time(
-        followed.mapInArrow(_new_alone(sink), OUTPUT),
+        rows.mapInArrow(_new_alone(sink), OUTPUT),
         name=f"sink {sink.name}",
         kafka=sink.spark,
         checkpoint=sink.checkpoint,

@@ -1,0 +1,111 @@
+"""Records go to Python together while more are waiting, and none waits for nothing."""
+
+import time
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from pyspark.sql import functions as sql
+
+from sojourn.spark.jvm.session import end_session, new_session
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.query.real_time import start_real_time
+from sojourn.spark.query.transfer import KnownEnds, transferred
+
+pytestmark = pytest.mark.spark
+# So long that nothing comes because a batch has ended.
+BATCH_S = 3600.0
+DEADLINE_S = 120.0
+RECORDS = 300
+
+
+@pytest.fixture(scope="module")
+def broker(jars):
+    with Broker(jars=jars, secured=False) as running:
+        running.create_topics(
+            dict.fromkeys(("told", "told-sizes", "untold", "untold-sizes"), 1)
+        )
+        yield running
+
+
+@pytest.fixture(scope="module")
+def spark(jars):
+    session = new_session("transfers", jars=jars, slots=4)
+    yield session
+    end_session(session)
+
+
+def send(broker, topic, number):
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for _ in range(number):
+        producer.produce(topic, b"x" * 100)
+    assert producer.flush(30) == 0
+
+
+def sizes():
+    """Return what yields the sizes of transfers; inside, so that Spark can send it."""
+
+    def run(batches):
+        schema = pa.schema([("value", pa.binary())])
+        for batch in batches:
+            if number := len(batch) - batch.column(0).null_count:
+                yield pa.RecordBatch.from_pylist([{"value": b"%d" % number}], schema)
+                yield pa.RecordBatch.from_pylist([], schema)
+
+    return run
+
+
+def started(broker, spark, topic, ends, folder):
+    """Return the query that writes the sizes of transfers to a topic of their own."""
+    kafka = {"kafka.bootstrap.servers": broker.bootstrap_servers}
+    source = (
+        spark.newSession()
+        .readStream.format("kafka")
+        .options(**kafka)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .load()
+    )
+    rows = transferred(source, sql.struct("value", "offset"), ends)
+    counted = rows.mapInArrow(sizes(), "value binary")
+    addressed = counted.select(sql.lit(f"{topic}-sizes").alias("topic"), "value")
+    return start_real_time(
+        addressed, name=topic, kafka=kafka, checkpoint=folder, batch_s=BATCH_S
+    )
+
+
+def arrived(broker, topic, number):
+    """Return the sizes of transfers, once they make up so many records."""
+    reader = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": topic})
+    reader.assign([TopicPartition(topic, 0, 0)])
+    found, until_s = [], time.monotonic() + DEADLINE_S
+    while sum(found) < number and time.monotonic() < until_s:
+        found += [int(message.value()) for message in reader.consume(100, 0.1)]
+    reader.close()
+    return found
+
+
+@pytest.mark.timeout(300)
+def test_records_go_together_while_more_are_known_to_follow(broker, spark, tmp_path):
+    send(broker, "told", RECORDS)
+    KnownEnds(spark, "known", ["told"]).tell({"told": {0: RECORDS}, "other": {0: 7}})
+    query = started(broker, spark, "told", "known", tmp_path)
+    try:
+        found = arrived(broker, "told-sizes", RECORDS)
+        assert sum(found) == RECORDS
+        assert max(found) > 10
+        assert found[-60:] == [1] * 60  # nobody knows whether others follow those
+        send(broker, "told", 2)  # of which nothing is told
+        assert sum(arrived(broker, "told-sizes", RECORDS + 2)) == RECORDS + 2
+    finally:
+        query.stop()
+
+
+@pytest.mark.timeout(300)
+def test_each_goes_at_once_where_nothing_is_known(broker, spark, tmp_path):
+    send(broker, "untold", 20)
+    query = started(broker, spark, "untold", "", tmp_path)
+    try:
+        assert arrived(broker, "untold-sizes", 20) == [1] * 20
+    finally:
+        query.stop()
