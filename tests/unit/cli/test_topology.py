@@ -250,3 +250,17 @@ def test_of_several_histories_the_last_written_is_read():
     assert str(first) in said("topology", "--measured")
     os.utime(second, (3e9, 3e9))
     assert str(second) in said("topology", "--measured")
+
+
+def test_the_projections_of_a_part_are_shown_with_it():
+    told = (
+        "spark.shelf:alone",
+        "--allocation",
+        "clean=1,check=1,public=1",
+        "--rate",
+        "orders=9",
+    )
+    line = "part        check (with clean, public): reads orders, writes public"
+    assert line in said("explain", *told).splitlines()
+    (part,) = json.loads(said("explain", *told, "--json"))["parts"]
+    assert part["projections"] == ["clean", "public"]
