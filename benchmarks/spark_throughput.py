@@ -3,7 +3,7 @@
     python benchmarks/spark_throughput.py [--records 100000] [--only NAME …]
 
 One operator and three in a row pass records on and do nothing else, with one record in each
-transfer from Spark to Python and with as many as fill in 5 ms (auto); one of them also beside
+transfer from Spark to Python and with as many as are waiting (auto); one of them also beside
 an operator that reads the same records and takes a second for each. Compared with plain
 `mapInArrow` in micro-batches and a plain loop over a Kafka consumer in Python, which promise
 nothing about latency and failures. All work off the same records, waiting in a topic.
@@ -44,10 +44,7 @@ def filled(servers, topic, number):
 
 
 def drained_per_s(servers, topic, number):
-    """Return the records per second that come to *topic*, until nearly all are there.
-
-    The last ones of a stream wait for others to fill a transfer, until the batch ends.
-    """
+    """Return the records per second that come to *topic*, until nearly all are there."""
     offsets = Offsets(Cluster(servers).client(), {topic: 1})
     first_s, first, until_s = None, 0, time.monotonic() + PATIENCE_S
     while time.monotonic() < until_s:
