@@ -59,6 +59,9 @@ _PATIENCE_S = 120.0
 _OWN_BROKER = "own broker"
 # Names of sockets must not be long: where that of our folder is, Spark's are beside it.
 _MOST_FOLDER = 60
+# Names of temporary folders, and one as long as they are.
+_TEMPORARY = "sojourn-"
+_LIKE_TEMPORARY = f"{_TEMPORARY}xxxxxxxx"
 
 
 class SparkEngine:
@@ -296,11 +299,12 @@ class SparkEngine:
     # -- inside ---------------------------------------------------------------------------
 
     def _start(self, stack: ExitStack) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="sojourn-"))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         layout = self._layout
-        layout.check_sockets(folder)
-        self._state = Checkpoints(self._settings.state or folder / "state")
+        layout.check_sockets(Path(tempfile.gettempdir()) / _LIKE_TEMPORARY)
+        if (state := self._settings.state) is None:
+            folder = self._temporary(stack)
+            state = folder / "state"
+        self._state = Checkpoints(state)
         self._state_lock = stack.enter_context(StateLock(self._state.folder, self._progress))
         stack.enter_context(LogRotation(self._state.logs))
         self._cluster = (
@@ -328,6 +332,9 @@ class SparkEngine:
         epoch = state_epoch(self._state.folder, goes_on=goes_on)
         offsets = AppendTimes(self._cluster.client(), partitions)
         offsets.settle()
+        if self._settings.state is not None:
+            # late: before hosts run nobody removes it if this process is killed
+            folder = self._temporary(stack)
         self._launch_hosts(stack, folder)
         builder = QueryBuilder(
             layout=layout,
@@ -401,6 +408,11 @@ class SparkEngine:
             kafka=dict(self._cluster.for_clients),
         )
         stack.enter_context(LoadProcess(load))
+
+    def _temporary(self, stack: ExitStack) -> Path:
+        folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        return folder
 
     def _launch_hosts(self, stack: ExitStack, folder: Path) -> None:
         self._controller = stack.enter_context(
