@@ -121,12 +121,12 @@ class Pulls:
             busy_cores=self.cpu_usage.busy_cores(until_s),
             warming=sum(clock_s) / 2 < _WARMS_S,
             commits=self._begun_since(batches),
-            notes=(*self.clocks.texts(), *self._held_up()),
+            notes=(*self.clocks.texts(), *self.held_up()),
         )
         self.since_s = until_s
         return pull
 
-    def _held_up(self) -> Iterator[str]:
+    def held_up(self) -> Iterator[str]:
         """Yield who has records on disk, and who waits for them; without numbers that vary."""
         for name, state in self.states.items():
             if state.spilled:

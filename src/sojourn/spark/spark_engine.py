@@ -514,7 +514,7 @@ class SparkEngine:
 
     def _notices(self) -> tuple[str, ...]:
         offsets = self._pulls.offsets
-        return self._pulls.clocks.texts() + kafka_notices(
+        told = kafka_notices(
             self._cluster.servers,
             away=offsets.away_s is not None,
             silent=offsets.silent,
@@ -522,6 +522,7 @@ class SparkEngine:
             slots=self._slots,
             needed=sum(self._layout.slots(offsets.numbers, STATE_PARTITIONS).values()),
         )
+        return (*self._pulls.clocks.texts(), *self._pulls.held_up(), *told)
 
     def _keep_allocation(self) -> None:
         if self._settings.state is None:

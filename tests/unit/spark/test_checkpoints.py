@@ -3,11 +3,13 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 import sojourn as sj
 from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.host.batch.cut import Cut, CutId, OpenRecord, Root
 from sojourn.host.batch.cut_store import CutFiles
+from sojourn.host.batch.spill import Spill
 from sojourn.host.process.messages import Record
 from sojourn.last_allocation import keep_allocation, last_allocation
 from sojourn.spark.state.checkpoints import Checkpoints
@@ -77,7 +79,10 @@ def chain(*names, durable=False):
     return app
 
 
-def test_operators_may_be_added_to_a_part_and_leave_it_when_nothing_of_them_is_open(tmp_path):
+@pytest.mark.parametrize("spilled", [False, True])
+def test_operators_may_be_added_to_a_part_and_leave_it_when_nothing_of_them_is_open(
+    tmp_path, spilled
+):
     kept = Checkpoints(tmp_path)
     kept.keep(chain("split", "count"), "c")
     assert kept.check(chain("split", "clean", "count"), "c")
@@ -85,8 +90,14 @@ def test_operators_may_be_added_to_a_part_and_leave_it_when_nothing_of_them_is_o
     (kept.checkpoint("split") / "commits").mkdir(parents=True)
     (kept.checkpoint("split") / "commits" / "0").write_text("v1")
     open_record = OpenRecord(Root(("lines", 0), 3), "count", Record("x", b"", "split"))
-    cut = Cut(id=CutId(0, 1), taken={}, open=(open_record,))
-    CutFiles(kept.cuts("split")).save(cut)
+    cut, files = Cut(id=CutId(0, 1), taken={}), CutFiles(kept.cuts("split"))
+    if spilled:
+        spill = Spill(files)
+        spill.put(0, open_record)
+        cut = replace(cut, spilled=spill.segments(0))
+    else:
+        cut = replace(cut, open=(open_record,))
+    files.save(cut)
     assert kept.check(chain("split", "count", "store"), "c")
     with pytest.raises(BadInput, match="split has records for operator count, which does not"):
         kept.check(chain("split", "clean", "count"), "c")

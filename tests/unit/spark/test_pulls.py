@@ -261,6 +261,15 @@ def test_the_hottest_key_and_what_is_missing_are_passed_on():
     assert (upper.hottest, upper.missing) == (0.0, "")
 
 
+def test_records_on_disk_and_a_closed_entry_are_told():
+    part = PartState(positions={"all-lines": {0: 125}}, closed_by=("split",))
+    some = tally(part=part, state=OperatorState(waiting=9, spilled=4))
+    assert taken(pulls(), {"split": [some]}).notes == (
+        "split: records wait on disk, beyond its share of memory",
+        "split takes no records from Kafka: too many wait for split",
+    )
+
+
 def test_a_machine_is_never_busier_than_it_has_cores():
     machine = CpuUsage()
     assert machine.busy_cores(time.monotonic() - 60) is None

@@ -5,7 +5,7 @@ else has created, so a later run has a higher one, whatever died in between.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,6 +81,12 @@ class CutFiles:
             return _decode(path.read_bytes())
         except (OSError, msgspec.MsgspecError) as error:
             raise BadFile(str(path), f"cannot be read: {error}", _WAY_OUT) from error
+
+    def all_open(self, cut: Cut) -> Iterator[OpenRecord]:
+        """Yield the records that are open in a cut, with those that were spilled."""
+        yield from cut.open
+        for segment in cut.spilled:
+            yield from self.read_segment(segment.name)
 
     def save(self, cut: Cut) -> None:
         """Keep a cut; it is on the disk when this returns, with what was spilled."""

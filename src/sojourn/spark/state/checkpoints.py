@@ -92,7 +92,7 @@ class Checkpoints:
         """Raise `BadInput` if records are open that no operator reads any more."""
         read = {(name, s.name) for name in part.operators for s in app.operators[name].reads}
         batch, files = self.commits(part.name) - 1, CutFiles(self.cuts(part.name))
-        for record in files.load(files.last(batch)).open if batch >= 0 else ():
+        for record in files.all_open(files.load(files.last(batch))) if batch >= 0 else ():
             if (record.operator, record.record.stream) not in read:
                 raise BadInput(
                     f"{record.record.stream} has records for operator {record.operator}, "
