@@ -144,6 +144,15 @@ class Layout:
         return [self.app.topic(name) for name in self.streams if name not in outside]
 
     @property
+    def passing_topics(self) -> list[str]:
+        """The topics of which nobody needs what was read: others may read durable streams."""
+        if self.app.durable_streams:
+            return []
+        streams = [name for name in self.streams if not self.app.streams[name].durable]
+        inner = set(self.inner_topics) & set(map(self.app.topic, streams))
+        return [topic for topic in self.topics if topic in inner or topic == self.retries]
+
+    @property
     def required_topics(self) -> dict[str, str]:
         """The topics that others must have made, and the sources that name them."""
         return {topic: f"source {source}" for source, topic in self.app.required_topics.items()}

@@ -34,6 +34,7 @@ from sojourn.spark.kafka.broker_watch import BrokerWatch
 from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.offsets import Offsets
 from sojourn.spark.kafka.root_marks import root_marks, state_epoch
+from sojourn.spark.kafka.trimming import Trimming
 from sojourn.spark.layout import Layout, check_slots, spare_slots
 from sojourn.spark.load.offered_load import Load
 from sojourn.spark.load.producer import LoadProcess
@@ -369,6 +370,7 @@ class SparkEngine:
         stack.callback(self._supervisor.stop)
         self._state.keep(layout.app, cluster)
         self._supervisor.start()
+        self._trim(stack, builder)
         early = self._await_relays(held)
         began_s = time.monotonic()
         offsets.start()
@@ -388,6 +390,12 @@ class SparkEngine:
             since_s=time.time(),
             batch_s=self._settings.batch_s,
         )
+
+    def _trim(self, stack: ExitStack, builder: QueryBuilder) -> None:
+        """Let what was read be removed from topics that nobody else reads."""
+        if topics := self._cluster.kept(self._layout.passing_topics):
+            committed = partial(builder.committed, topics)
+            stack.enter_context(Trimming(self._cluster.client(), committed))
 
     def _tell_ends(self, builder: QueryBuilder, offsets: Offsets) -> None:
         """Let Java know where topics end; not where it reads less than what is there."""

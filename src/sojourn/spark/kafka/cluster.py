@@ -161,15 +161,8 @@ class Cluster:
         What somebody else has set is left as it is.
         """
         client = self.client()
-        places = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in topics]
         try:
-            asked = client.describe_configs(places) if places else {}
-            bounded = [
-                place.name
-                for place, told in asked.items()
-                if _BOUNDED_ONCE.items()
-                <= {name: entry.value for name, entry in told.result(_ANSWER_S).items()}.items()
-            ]
+            bounded = _with_settings(client, topics, _BOUNDED_ONCE)
             changed = [_unbound(name) for name in bounded]
             for done in client.incremental_alter_configs(changed).values() if changed else ():
                 done.result(_ANSWER_S)
@@ -179,6 +172,16 @@ class Cluster:
                 "set their retention.ms and retention.bytes to -1, or get permission (ACL) to",
             ) from error
         return bounded
+
+    def kept(self, topics: Iterable[str]) -> list[str]:
+        """Return those of *topics* that keep all records, as `ensure` makes them.
+
+        None if the brokers do not tell.
+        """
+        try:
+            return _with_settings(self.client(), topics, _KEPT)
+        except (KafkaException, TimeoutError):
+            return []
 
     def _missing(self, topic: str, whose: str, there: Iterable[str]) -> str:
         near = get_close_matches(topic, there, n=3)
@@ -195,6 +198,20 @@ def _await_made(made: Future[None]) -> None:
     except KafkaException as error:
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise
+
+
+def _with_settings(
+    client: AdminClient, topics: Iterable[str], settings: Mapping[str, str]
+) -> list[str]:
+    """Return those of *topics* that have these settings."""
+    places = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in topics]
+    asked = client.describe_configs(places) if places else {}
+    return [
+        place.name
+        for place, told in asked.items()
+        if settings.items()
+        <= {name: entry.value for name, entry in told.result(_ANSWER_S).items()}.items()
+    ]
 
 
 def _unbound(topic: str) -> ConfigResource:

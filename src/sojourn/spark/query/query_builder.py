@@ -1,7 +1,7 @@
 """The queries of an application: what each reads, where it begins, and how it is started."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -78,6 +78,19 @@ class QueryBuilder:
             )
             for name in self.layout.queries
         }
+
+    def committed(self, topics: Collection[str]) -> list[dict[str, dict[int, int]]]:
+        """Return where queries go on that read *topics*, as last committed."""
+        queries = [*self.layout.queries, *self.layout.misfits]
+        of_native = self.layout.misfits
+        reads = {name: self.layout.query_reads(of_native.get(name, name)) for name in queries}
+        nothing = {topic: dict.fromkeys(range(self.partitions[topic]), 0) for topic in topics}
+        return [
+            self.state.positions(
+                name, {topic: nothing[topic] for topic in read if topic in nothing}
+            )
+            for name, read in reads.items()
+        ]
 
     def query(self, name: str, starting: Positions) -> StartQuery:
         """Return what starts the query of a part, or of Spark's own operator."""
