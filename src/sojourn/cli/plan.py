@@ -5,7 +5,7 @@ from typing import Annotated
 
 from typer import Option
 
-from sojourn.app.address import parts_at, topology_at
+from sojourn.app.address import is_application, load_here, parts_at, topology_at
 from sojourn.cli.options.address import AddressArgument, RateOptions
 from sojourn.cli.options.allocation import (
     AllocationOption,
@@ -19,12 +19,14 @@ from sojourn.cli.options.output import JsonOption
 from sojourn.cli.options.target import TargetOptions
 from sojourn.decide import explain as explanations
 from sojourn.decide.solver import solve
+from sojourn.errors import BadInput
 from sojourn.model import network
 from sojourn.report.json.output import print_json
 from sojourn.report.json.plans import explanation_report, plan_report, prediction_report
 from sojourn.report.plot.explanation import draw_explanation
 from sojourn.report.terminal.progress import working
 from sojourn.report.terminal.tables import show_explanation, show_plan, show_prediction
+from sojourn.service.engines import query_plans
 
 __all__ = ["explain", "plan", "predict"]
 
@@ -95,6 +97,9 @@ def explain(
     plot: Annotated[
         Path | None, Option(metavar="OUT.png", help="Plot it as PNG, SVG or PDF.")
     ] = None,
+    spark: Annotated[
+        bool, Option("--spark", help="Print the plans of the application's Spark queries, too.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Explain an allocation, or the plan for a number of processors or a target.
@@ -116,7 +121,17 @@ def explain(
         explanation = explanations.explain(topology, chosen, target, model=model)
     if plot is not None:
         draw_explanation(topology, explanation, target, plot)
+    plans = _plans_of_spark(address) if spark else {}
     if json:
-        print_json(explanation_report(explanation, parts_at(address)))
+        print_json(explanation_report(explanation, parts_at(address), plans))
     else:
-        show_explanation(explanation, parts_at(address))
+        show_explanation(explanation, parts_at(address), plans)
+
+
+def _plans_of_spark(address: str) -> dict[str, str]:
+    if not is_application(address):
+        raise BadInput(
+            f"{address} is a topology, which has no queries; name an application with --spark"
+        )
+    with working("asking Spark for plans"):
+        return query_plans(load_here(address), address)

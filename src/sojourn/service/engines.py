@@ -11,7 +11,7 @@ from sojourn.errors import BadInput
 from sojourn.optional import optional
 from sojourn.registry import find_outside
 
-__all__ = ["Launch", "launcher", "names"]
+__all__ = ["Launch", "launcher", "names", "query_plans"]
 
 # the module that has `launch`, and the extra that it needs
 _OURS = {
@@ -55,6 +55,16 @@ def launcher(name: str) -> Launch:
     if not callable(launch):
         raise BadInput(f"{name} is not callable; name a function with the signature of Launch")
     return cast("Launch", launch)
+
+
+def query_plans(app: App, address: str) -> dict[str, str]:
+    """Return the plans of the queries that Spark would run for *app*, by name.
+
+    Raise `EngineError` if Spark or Java is missing.
+    """
+    with optional("plans of Spark need", "spark"):
+        module = import_module("sojourn.spark.query_plans")
+    return cast("dict[str, str]", module.query_plans(app, address))
 
 
 def _ours(name: str) -> ModuleType:

@@ -85,6 +85,12 @@ def test_whole_nodes():
     assert (five["nodes"], five["processors"]) == (5, 22)
 
 
+def test_a_topology_has_no_plans_of_spark():
+    done = run("explain", VLD, "--allocation", BEST, "--spark")
+    assert done.returncode == 2
+    assert "is a topology, which has no queries" in done.stderr
+
+
 def test_explain_tells_gains_headroom_and_neighbours():
     printed = run_json("explain", VLD, "--processors", 16, "--target-mean", "3s")
     assert printed["operators"]["extract"]["binds"] == "keeping up"

@@ -77,8 +77,13 @@ def plan_report(
     return report if plan.nodes is None else report | {"nodes": plan.nodes}
 
 
-def explanation_report(explanation: Explanation, parts: Iterable[Part] = ()) -> dict[str, Any]:
-    """Return what `explain` prints; null is what could not keep up."""
+def explanation_report(
+    explanation: Explanation, parts: Iterable[Part] = (), plans: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return what `explain` prints; null is what could not keep up.
+
+    *plans* are those of Spark's queries, where they were asked for.
+    """
     report = prediction_report(explanation.prediction)
     for name, operator in explanation.operators.items():
         report["operators"][name] |= picked(
@@ -92,6 +97,7 @@ def explanation_report(explanation: Explanation, parts: Iterable[Part] = ()) -> 
             picked(part, "operators", "projections", "reads", "writes", "inner")
             for part in parts
         ],
+        **({"queries": dict(plans)} if plans else {}),
     }
 
 

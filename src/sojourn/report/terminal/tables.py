@@ -81,8 +81,13 @@ def show_plan(plan: Solution, prediction: Prediction, target: Target | None) -> 
     say(f"why         {plan.reason}")
 
 
-def show_explanation(explanation: Explanation, parts: Iterable[Part] = ()) -> None:
-    """Print why each operator has its number of processors, and the alternatives."""
+def show_explanation(
+    explanation: Explanation, parts: Iterable[Part] = (), plans: Mapping[str, str] | None = None
+) -> None:
+    """Print why each operator has its number of processors, and the alternatives.
+
+    *plans* are those of Spark's queries, where they were asked for.
+    """
     show_prediction(explanation.prediction)
     changes = (
         (
@@ -106,6 +111,8 @@ def show_explanation(explanation: Explanation, parts: Iterable[Part] = ()) -> No
         within = f" (with {', '.join(part.projections)})" if part.projections else ""
         named = f"{', '.join(part.operators)}{within}"
         say(f"part        {named}: reads {read}, writes {written}")
+    for query, plan in (plans or {}).items():
+        say(f"\nquery {query}\n{plan}")
 
 
 def _latencies(of: "Prediction | Simulated") -> dict[str, Any]:

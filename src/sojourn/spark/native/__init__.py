@@ -11,7 +11,7 @@ and again at every restart: write `try_cast`, `try_divide` and the like where in
 The time zone of expressions is UTC.
 """
 
-from sojourn.spark.native.query import NativeQuery, start_misfits, start_native
+from sojourn.spark.native.query import NativeQuery, native_frame, start_misfits, start_native
 from sojourn.spark.native.schema import native_schema
 
-__all__ = ["NativeQuery", "native_schema", "start_misfits", "start_native"]
+__all__ = ["NativeQuery", "native_frame", "native_schema", "start_misfits", "start_native"]

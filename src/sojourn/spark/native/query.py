@@ -24,7 +24,7 @@ from sojourn.spark.native.headers import is_for
 from sojourn.spark.native.schema import native_schema, schema_read
 from sojourn.spark.query.real_time import start_real_time
 
-__all__ = ["NativeQuery", "start_misfits", "start_native"]
+__all__ = ["NativeQuery", "native_frame", "start_misfits", "start_native"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +57,18 @@ def start_native(spark: SparkSession, native: NativeQuery) -> StreamingQuery:
 
     Of what does not fit, a projection makes dead letters itself; see `start_misfits`.
     """
+    return _started(native_frame(spark, native), native, native.operator.name)
+
+
+def native_frame(spark: SparkSession, native: NativeQuery) -> DataFrame:
+    """Return what the query of *native* writes."""
     operator = native.operator
     schema = schema_read(operator, native.schema)
     made = native_schema(spark, operator, schema)
     records = _read(spark, native, schema)
     if operator.kind == "aggregate":
         records = fitting(records)
-    return _started(worked(records, operator, operator.columns), native, made, operator.name)
+    return _addressed(worked(records, operator, operator.columns), native, made)
 
 
 def start_misfits(spark: SparkSession, native: NativeQuery, name: str) -> StreamingQuery:
@@ -72,7 +77,8 @@ def start_misfits(spark: SparkSession, native: NativeQuery, name: str) -> Stream
     An aggregation needs it: of several that come at once it would tell of one.
     """
     schema = schema_read(native.operator, native.schema)
-    return _started(misfits(_read(spark, native, schema)), native, schema, name)
+    letters = _addressed(misfits(_read(spark, native, schema)), native, schema)
+    return _started(letters, native, name)
 
 
 def _read(spark: SparkSession, native: NativeQuery, schema: Schema) -> DataFrame:
@@ -89,8 +95,8 @@ def _read(spark: SparkSession, native: NativeQuery, schema: Schema) -> DataFrame
     return read_stream(topic, native.operator, schema)
 
 
-def _started(frame: DataFrame, native: NativeQuery, made: Schema, name: str) -> StreamingQuery:
-    letters = addressed(
+def _addressed(frame: DataFrame, native: NativeQuery, made: Schema) -> DataFrame:
+    return addressed(
         frame,
         native.operator,
         made,
@@ -101,8 +107,11 @@ def _started(frame: DataFrame, native: NativeQuery, made: Schema, name: str) -> 
             mark=native.mark,
         ),
     )
+
+
+def _started(frame: DataFrame, native: NativeQuery, name: str) -> StreamingQuery:
     return start_real_time(
-        letters,
+        frame,
         name=name,
         kafka=_kafka(native),
         checkpoint=native.checkpoint,

@@ -16,7 +16,7 @@ from sojourn.spark.query.relay import relay
 from sojourn.spark.query.rows import OUTPUT, Route
 from sojourn.spark.query.transfer import transferred
 
-__all__ = ["COLUMNS", "PartQuery", "Projections", "start_part", "through_host"]
+__all__ = ["COLUMNS", "PartQuery", "Projections", "part_frame", "start_part", "through_host"]
 
 COLUMNS = ("key", "value", "headers", "topic", "partition", "offset")
 """Of Kafka's source, what a relay passes on, beside the time."""
@@ -57,6 +57,17 @@ class PartQuery:
 
 def start_part(spark: SparkSession, part: PartQuery) -> StreamingQuery:
     """Return the running query of *part*, or raise a `BadApplication` and start nothing."""
+    return start_real_time(
+        part_frame(spark, part),
+        name=part.route.part,
+        kafka=part.kafka,
+        checkpoint=part.checkpoint,
+        batch_s=part.batch_s,
+    )
+
+
+def part_frame(spark: SparkSession, part: PartQuery) -> DataFrame:
+    """Return what the query of *part* writes."""
     # settings are read when a query starts, and each has its own
     spark = own_session(spark)
     if part.records_per_transfer:
@@ -70,14 +81,8 @@ def start_part(spark: SparkSession, part: PartQuery) -> StreamingQuery:
         .option("includeHeaders", "true")
         .load()
     )
-    return start_real_time(
-        through_host(
-            source, part.host, part.route, part.batch_s, part.projections, ends=part.ends
-        ),
-        name=part.route.part,
-        kafka=part.kafka,
-        checkpoint=part.checkpoint,
-        batch_s=part.batch_s,
+    return through_host(
+        source, part.host, part.route, part.batch_s, part.projections, ends=part.ends
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.app.stream import Sink
@@ -14,9 +14,9 @@ from sojourn.errors import BadInput
 from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.offsets import Offsets
 from sojourn.spark.layout import Layout
-from sojourn.spark.native import NativeQuery, start_misfits, start_native
+from sojourn.spark.native import NativeQuery, native_frame, start_misfits, start_native
 from sojourn.spark.query.headers import marked
-from sojourn.spark.query.part_query import PartQuery, Projections, start_part
+from sojourn.spark.query.part_query import PartQuery, Projections, part_frame, start_part
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.sink.deduplicate import Deduplication, start_deduplication
 from sojourn.spark.state.checkpoints import Checkpoints, Positions
@@ -94,30 +94,36 @@ class QueryBuilder:
 
     def query(self, name: str, starting: Positions) -> StartQuery:
         """Return what starts the query of a part, or of Spark's own operator."""
-        layout, settings = self.layout, self.settings
-        if name in layout.parts:
-            told = [
-                layout.functions[o].records_per_transfer for o in layout.parts[name].operators
-            ]
-            part = PartQuery(
-                route=layout.route(
-                    name,
-                    trace_per_s=settings.trace_per_s,
-                    most_bytes=settings.most_bytes,
-                    marks=self.marks,
-                    partitions=self.partitions,
-                ),
-                kafka=self.cluster.for_spark,
-                host=layout.socket(name, self.hosts),
-                checkpoint=self.state.checkpoint(name),
-                projections=Projections(before=layout.before(name), behind=layout.behind(name)),
-                starting=_as_spark(starting),
-                batch_s=settings.batch_s,
-                records_per_transfer=min(filter(None, told), default=None),
-                ends=self.ends,
-            )
-            return partial(start_part, self.session, part)
+        if name in self.layout.parts:
+            return partial(start_part, self.session, self._part(name, starting))
         return partial(start_native, self.session, self._native(name, name, starting))
+
+    def frame(self, name: str) -> DataFrame:
+        """Return what such a query writes, for its plan."""
+        if name in self.layout.parts:
+            return part_frame(self.session, self._part(name, {}))
+        return native_frame(self.session, self._native(name, name, {}))
+
+    def _part(self, name: str, starting: Positions) -> PartQuery:
+        layout, settings = self.layout, self.settings
+        told = [layout.functions[o].records_per_transfer for o in layout.parts[name].operators]
+        return PartQuery(
+            route=layout.route(
+                name,
+                trace_per_s=settings.trace_per_s,
+                most_bytes=settings.most_bytes,
+                marks=self.marks,
+                partitions=self.partitions,
+            ),
+            kafka=self.cluster.for_spark,
+            host=layout.socket(name, self.hosts),
+            checkpoint=self.state.checkpoint(name),
+            projections=Projections(before=layout.before(name), behind=layout.behind(name)),
+            starting=_as_spark(starting),
+            batch_s=settings.batch_s,
+            records_per_transfer=min(filter(None, told), default=None),
+            ends=self.ends,
+        )
 
     def misfits(self, starting: Mapping[str, Positions]) -> dict[str, StartQuery]:
         """Return what starts the queries of records that do not fit an aggregation."""
