@@ -87,7 +87,7 @@ def test_whole_nodes():
 
 def test_a_topology_has_no_plans_of_spark():
     done = run("explain", VLD, "--allocation", BEST, "--spark")
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "is a topology, which has no queries" in done.stderr
 
 
