@@ -7,6 +7,7 @@ has a key, the id of its record or what it is about, and the statement that writ
 
 import os
 import sqlite3
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -37,6 +38,7 @@ _POSTGRES = ("postgresql://", "postgres://")
 _CONNECT_S = 10
 # A transaction takes less than a millisecond; the rest is the queue of the other writers.
 _BUSY_S = 60.0
+_LOOK_S = 0.01
 # Processors start together, and `IF NOT EXISTS` does not keep two from creating one table.
 _CREATING = "SELECT pg_advisory_xact_lock(hashtext('sojourn.apps'))"
 
@@ -90,7 +92,7 @@ class SqliteDatabase:
             try:
                 # Without a sync at each commit: a process that dies loses nothing, and what
                 # a machine may lose when its power fails, Kafka may lose as well.
-                self._connection.execute("PRAGMA journal_mode = WAL")
+                _write_ahead(self._connection)
                 self._connection.execute("PRAGMA synchronous = NORMAL")
                 for statement in schema:
                     self._connection.execute(statement)
@@ -115,6 +117,23 @@ class SqliteDatabase:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Let readers and a writer work at once; the first of those that open a file changes it.
+
+    SQLite does not wait for the others then, as it does otherwise.
+    """
+    until_s = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > until_s:
+                raise
+            time.sleep(_LOOK_S)
+        else:
+            return
 
 
 class PostgresDatabase:
