@@ -23,7 +23,7 @@ TRANSFER_BYTES = 8192
 """What goes to Python together: so many bytes, or a little more."""
 
 # The last offsets of a partition may be no records, but the marks of transactions.
-_MARGIN = 64
+_MARGIN = 8
 
 
 def transferred(frame: DataFrame, record: Column, ends: str = "") -> DataFrame:
