@@ -20,9 +20,19 @@ from pyspark.sql import SparkSession
 from sojourn.errors import EngineError
 from sojourn.spark.jvm.jars import Jars
 
-__all__ = ["STREAMING", "end_session", "new_session", "remove_with_java", "tasks_of"]
+__all__ = [
+    "STREAMING",
+    "TRANSFER_BYTES",
+    "end_session",
+    "new_session",
+    "remove_with_java",
+    "tasks_of",
+]
 
 _GRACE_S = 20.0
+
+TRANSFER_BYTES = 8192
+"""What goes to Python together: so many bytes, or a little more."""
 
 STREAMING: Mapping[str, str] = {
     # Python operators are not on Real-Time Mode's list; the list is a guard, no mechanism
@@ -33,7 +43,7 @@ STREAMING: Mapping[str, str] = {
     "spark.python.unix.domain.socket.enabled": "true",
     # what goes to Python together; see `sojourn.spark.query.transfer`
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
-    "spark.sql.execution.arrow.maxBytesPerBatch": "8192",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(TRANSFER_BYTES),
     # records would wait until a buffer is full: what is larger passes it
     "spark.buffer.size": "256",
     "spark.sql.execution.pandas.udf.buffer.size": "256",

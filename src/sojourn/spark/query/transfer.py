@@ -17,10 +17,9 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-__all__ = ["TRANSFER_BYTES", "KnownEnds", "transferred"]
+from sojourn.spark.jvm.session import TRANSFER_BYTES
 
-TRANSFER_BYTES = 8192
-"""What goes to Python together: so many bytes, or a little more."""
+__all__ = ["KnownEnds", "transferred"]
 
 # The last offsets of a partition may be no records, but the marks of transactions.
 _MARGIN = 8
