@@ -1,6 +1,8 @@
 """An experiment's engine on Spark: faster than described, and nobody above can tell."""
 
 import tempfile
+import time
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -37,12 +39,13 @@ def folders():
 def run(jars):  # noqa: ARG001 - skips where there is no Java
     """Look at six minutes, and change the allocation after the third."""
     before, looks, pulls = folders(), [], []
-    engines = on_spark({"chain": FASTER}, lambda: looks.append(1))
+    engines = on_spark({"chain": FASTER}, lambda: looks.append(time.monotonic()))
     with engines(Conditions(workload=DOUBLES, seed=1)) as engine:
         with pytest.raises(EngineError, match="nothing is running"):
             engine.observe(1.0)
         engine.start(CHAIN, Plan.here(STARTED))
         assert engine.now_s == 0.0
+        started_s = time.monotonic()
         with pytest.raises(EngineError, match="chain is already running"):
             engine.start(CHAIN, Plan.here(STARTED))
         for number in range(1, 7):
@@ -54,11 +57,16 @@ def run(jars):  # noqa: ARG001 - skips where there is no Java
                 assert engine.plan.allocation == THEN
     assert len(looks) == 6
     assert folders() == before
-    return pulls, cost
+    return pulls, cost, [FASTER * (look_s - started_s) for look_s in looks]
+
+
+def offered(until_s):
+    """How many records the workload has sent by then."""
+    return 5 * until_s + 5 * max(0.0, until_s - 3 * MINUTE_S)
 
 
 def test_looks_follow_each_other_on_the_described_clock(run):
-    pulls, _ = run
+    pulls, _, _ = run
     for number, pull in enumerate(pulls):
         assert pull.since_s == pytest.approx(number * MINUTE_S)
         assert pull.at_s == pytest.approx((number + 1) * MINUTE_S)
@@ -67,15 +75,16 @@ def test_looks_follow_each_other_on_the_described_clock(run):
 
 
 def test_as_much_comes_as_the_workload_says_and_when(run):
-    """All counted: what came late in one look is in the next."""
-    pulls, _ = run
-    entered = [pull.roots.entered for pull in pulls]
-    assert sum(entered[:3]) == pytest.approx(15 * MINUTE_S, rel=0.1)
-    assert sum(entered[3:]) == pytest.approx(30 * MINUTE_S, rel=0.1)
+    """All counted: what came late in one look is in the next, and a look may be late itself."""
+    pulls, _, looked_s = run
+    entered = list(accumulate(pull.roots.entered for pull in pulls))
+    for number, late_s in enumerate(looked_s):
+        at_least, at_most = offered(number * MINUTE_S), offered(late_s + MINUTE_S / 4)
+        assert 0.9 * at_least <= entered[number] <= 1.1 * at_most
 
 
 def test_service_takes_as_long_as_described_and_the_machine_a_little_longer(run):
-    pulls, _ = run
+    pulls, _, _ = run
     for name, service_s in (("a", 0.4), ("b", 0.2)):
         reports = [r for pull in pulls for r in pull.operators if r.name == name]
         served = [p for report in reports for p in report.processors]
@@ -84,11 +93,11 @@ def test_service_takes_as_long_as_described_and_the_machine_a_little_longer(run)
 
 
 def test_trees_take_as_long_as_their_records_and_not_as_long_as_the_wire(run):
-    pulls, _ = run
+    pulls, _, _ = run
     took = pulls[1].roots.completions + pulls[2].roots.completions
     assert 0.6 <= took.mean_s < 60
 
 
 def test_nothing_pauses_where_processors_change(run):
-    _, cost = run
+    _, cost, _ = run
     assert (cost.pause_s, cost.changed) == (0.0, {"a": (4, 7)})

@@ -127,9 +127,9 @@ class _Faster:
             _warm_up(engine, offer)
             before = offer.ends()
             stack.enter_context(LoadProcess(offer.load))
-            offer.await_records(before)
-            self._zero_s = max(engine.now_s - first_s + LEAD_S, engine.now_s + _LATE_S)
-            engine.observe(self._zero_s)
+            began_s = engine.now_s - offer.age_s(before) - first_s
+            self._zero_s = began_s + LEAD_S
+            engine.observe(max(self._zero_s, engine.now_s + _LATE_S))
             self._engine, self._stack = engine, stack.pop_all()
         self._now_s = 0.0
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from time import monotonic, sleep
+from time import monotonic, time
 
+from confluent_kafka import TopicPartition
 from msgspec.structs import replace
 
 from sojourn.app.application import App
@@ -13,6 +14,7 @@ from sojourn.errors import BadWorkload, EngineError
 from sojourn.experiments.time_scale import sped_up_rates
 from sojourn.simulate.workload import Gaps, Rates, Workload
 from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.dead_letters import reader
 from sojourn.spark.kafka.offsets import Offsets
 from sojourn.spark.load.offered_load import Load, Source
 from sojourn.topology import Arrival, Topology
@@ -22,7 +24,6 @@ __all__ = ["LEAD_S", "Offered", "sources"]
 LEAD_S = 2.0
 """How long the load is sent at its first rate before the clock starts."""
 
-_LOOK_S = 0.01
 _PATIENCE_S = 60.0
 
 
@@ -54,15 +55,24 @@ class Offered:
         """Return the offsets that come next."""
         return self._offsets().partitions()
 
-    def await_records(self, after: Mapping[str, Mapping[int, int]]) -> None:
-        """Return as soon as there is a record beyond the offsets *after*."""
-        until_s, offsets = monotonic() + _PATIENCE_S, self._offsets()
-        while offsets.partitions() == after:
-            if monotonic() > until_s:
-                raise EngineError(
-                    f"no record of the load has arrived after {_PATIENCE_S:g} s; try again"
-                )
-            sleep(_LOOK_S)
+    def age_s(self, after: Mapping[str, Mapping[int, int]]) -> float:
+        """Wait for the first record beyond the offsets *after*; return how old it is."""
+        behind = [
+            TopicPartition(topic, partition, offset)
+            for topic, offsets in after.items()
+            for partition, offset in offsets.items()
+        ]
+        until_s = monotonic() + _PATIENCE_S
+        with reader(Cluster(self.load.servers, self.load.kafka).for_clients) as topics:
+            topics.assign(behind)
+            while (left_s := until_s - monotonic()) > 0:
+                # the end of a partition is told too, as an error
+                first = topics.poll(left_s)
+                if first is not None and first.error() is None:
+                    return max(0.0, time() - first.timestamp()[1] / 1000)
+        raise EngineError(
+            f"no record of the load has arrived after {_PATIENCE_S:g} s; try again"
+        )
 
     def _offsets(self) -> Offsets:
         topics = {source.topic: 1 for source in self.load.sources}
