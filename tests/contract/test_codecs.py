@@ -1,8 +1,11 @@
 """What every codec does, whatever the format of its stream is."""
 
 import json
+import math
 import pickle
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from itertools import count
 
 import pytest
@@ -168,6 +171,16 @@ def test_the_key_is_that_of_the_columns_alone(form):
     assert keys[0] == keys[1] != keys[2]
     assert None not in keys
     assert codec.key(b"\xff\xff", ("word",)) is None
+
+
+def test_the_key_is_the_same_in_every_format(form):
+    """An operator may read streams of several formats, and has one state for a key."""
+    schema = parse_schema("word string, n int, day date, price decimal(6,2), rate double")
+    codec, day = codec_of(form.stream(schema)), date(2026, 1, 31)
+    body, _ = codec.encode(("ä", 3, day, Decimal("1.5"), math.inf))
+    assert codec.key(body, schema.names) == ('["\\u00e4", 3, "2026-01-31", "1.50", "Infinity"]')
+    body, _ = codec.encode((None, None, day, None, 0.5))
+    assert codec.key(body, ("rate", "word")) == "[0.5, null]"
 
 
 def test_another_process_makes_the_same_codec_of_the_definition(form):

@@ -19,7 +19,7 @@ def controller(tmp_path, monkeypatch):
 def host(tmp_path, controller):
     """Start the host of an operator of the test's application, and return its query."""
 
-    def start(operator="split", *, everyone=False, route=None, **fields):
+    def start(operator="split", *, everyone=False, stateful=False, route=None, **fields):
         settings = OperatorSettings(
             job="sojourn.host.process.operator_job:of_application",
             argument=f"unit.host.application:app {operator}",
@@ -32,6 +32,7 @@ def host(tmp_path, controller):
                 readers={"lines": (operator,)},
                 leaving=(operator,),
                 everyone=((operator, "lines"),) if everyone else (),
+                stateful=(operator,) if stateful else (),
                 folder=tmp_path / operator,
                 cuts=tmp_path / "cuts",
             )

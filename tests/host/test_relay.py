@@ -214,7 +214,7 @@ def test_a_relay_fails_with_its_host_and_the_batch_is_done_by_the_next(host, con
     host("slowly", processors=2)
     query.run = "another run"
     assert sorted(done(query.rows_of(rows))) == sorted(words)  # all, and none twice
-    assert query.state().repeated == 0
+    assert query.state().repeated > 0  # the log of the other one tells what was taken
 
 
 def test_a_batch_that_is_run_again_takes_nothing_twice(host):

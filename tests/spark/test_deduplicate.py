@@ -8,13 +8,14 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import functions as sql
 
 from sojourn.errors import BrokerFailed
+from sojourn.host.batch.repetitions import Input
 from sojourn.host.report.tracing import child_identity
 from sojourn.spark.jvm.session import end_session, new_session
 from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.root_marks import root_marks
 from sojourn.spark.native.headers import lineage_headers
-from sojourn.spark.query.headers import Input, input_header
+from sojourn.spark.query.headers import input_header
 from sojourn.spark.sink import sink_topic as module
 from sojourn.spark.sink.deduplicate import Deduplication, start_deduplication
 from sojourn.spark.sink.sink_topic import SinkTopic

@@ -13,6 +13,7 @@ from sojourn.app.native import native_operator, with_durable
 from sojourn.app.operator import AppOperator, Function, Hints, NativeOperator, PythonOperator
 from sojourn.app.schema import Schema
 from sojourn.app.settings import PythonSettings, Settings, settings_of
+from sojourn.app.state import check_keys
 from sojourn.app.stream import Sink, Stream
 from sojourn.app.streams import Streams
 from sojourn.errors import BadApplication
@@ -209,6 +210,10 @@ class App:
         the first argument. With `record_id=True` the id of the record comes before its columns:
         the same when it is processed again after a failure, and no other record's. *format* is
         that of the stream whose columns *emits* is; if *durable*, it goes through Kafka.
+
+        An operator that reads by key may keep a `state` for each key, declared by defaults or
+        in DDL: a dictionary, which is passed before the record and can be changed. What a
+        function changes counts together with what it yields, or not at all if it raises.
         """
 
         def add(function: Function) -> PythonOperator:
@@ -219,6 +224,9 @@ class App:
             arguments = ("stream", "record") if several else read[0].columns
             if settings.get("record_id") is True:
                 arguments = ("record_id", *arguments)
+            if settings.get("state") is not None:
+                check_keys(place, read)
+                arguments = ("state", *arguments)
             if set_up is not None:
                 check_set_up(f"{place}.set_up", set_up)
                 arguments = ("set_up", *arguments)

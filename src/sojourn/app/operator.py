@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
+from sojourn.app.state import StateFields
 from sojourn.app.stream import Stream
 from sojourn.errors import BadApplication
 from sojourn.topology.check import shown
@@ -101,7 +102,8 @@ class PythonOperator(AppOperator):
     It is called with the columns of the record, or if *names_input*, because it reads several
     streams, with the name of the stream and the record. *set_up* is called once per processor,
     and its result comes first; with *record_id* the id of the record comes before its columns.
-    It yields records, or if *names_output* pairs of stream and record.
+    It yields records, or if *names_output* pairs of stream and record. If it keeps a *state*,
+    that of the record's key comes before the record.
     """
 
     native = False
@@ -114,6 +116,7 @@ class PythonOperator(AppOperator):
     time_limit_s: float = TIME_LIMIT_S
     records_per_transfer: int | None = None
     record_id: bool = False
+    state: StateFields | None = None
 
     def __call__(self, *arguments: object) -> object:
         """Call the function itself, as a test would."""

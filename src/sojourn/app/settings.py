@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import Any, Literal, NoReturn, TypedDict
 
 from sojourn.app.operator import Hints, OnError
+from sojourn.app.state import DeclaredState, state_fields
 from sojourn.app.stream import Stream
 from sojourn.errors import BadApplication, BadTopology
 from sojourn.topology import check
@@ -30,6 +31,7 @@ class PythonSettings(Settings, total=False):
     time_limit_s: float
     records_per_transfer: int | None
     record_id: bool
+    state: DeclaredState | None
 
 
 def settings_of(
@@ -115,6 +117,8 @@ def _check_limits(place: str, given: dict[str, Any]) -> None:
     if not isinstance(given.get("record_id", False), bool):
         problem = f"{shown(given['record_id'])} is neither True nor False"
         raise BadApplication(f"{place}.record_id", problem, "write True or leave it out")
+    if given.get("state") is not None:
+        given["state"] = state_fields(f"{place}.state", given["state"])
     if "on_error" in given:
         given["on_error"] = _on_error(f"{place}.on_error", given["on_error"])
 

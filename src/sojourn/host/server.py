@@ -31,13 +31,11 @@ from sojourn.host.batch.ledger import (
 )
 from sojourn.host.batch.relay_messages import (
     AllRead,
-    DeadLetter,
     Failed,
     Finished,
     FromRelay,
     Grant,
     RelayHello,
-    Results,
     Rows,
 )
 from sojourn.host.desk.admission import GrantRelay
@@ -51,6 +49,7 @@ from sojourn.host.desk.part_desk import (
 )
 from sojourn.host.desk.part_graph import PartGraph
 from sojourn.host.process.messages import Frames, Result, framed
+from sojourn.host.relays import Relays
 from sojourn.host.report.counting import PartState, PartTally
 from sojourn.host.report.reports import (
     Ask,
@@ -67,6 +66,7 @@ from sojourn.host.report.reports import (
     Stopped,
     TasksAre,
 )
+from sojourn.host.state.keyed_state import Delta, MergeState
 from sojourn.host.station import OperatorSettings, Station
 
 __all__ = ["SOCKET", "TOKEN", "Host", "HostSettings"]
@@ -99,7 +99,7 @@ _from_controller = msgspec.msgpack.Decoder(FromController).decode
 class HostSettings:
     """What the host of a part runs, and where it is reached.
 
-    *readers*, *emits*, *leaving*, *everyone*, *inner* and *behind* are those of its graph;
+    *readers*, *emits*, *leaving*, *everyone*, *inner*, *behind* and *stateful* are its graph's;
     *projected* are inner streams that projections make of what is read from Kafka. Relays
     connect to a socket in *folder*, which only the owner may enter; the controller listens at
     *controller*. Cuts are kept in the folder *cuts*, with what is spilled, and what operators
@@ -116,11 +116,17 @@ class HostSettings:
     inner: tuple[str, ...] = ()
     projected: tuple[str, ...] = ()
     behind: Mapping[str, str] = field(default_factory=dict)
+    stateful: tuple[str, ...] = ()
     folder: Path
     cuts: Path
     logs: Path | None = None
     controller: Path = Path()
     temporary: Path | None = None
+
+    @property
+    def layout(self) -> str:
+        """What a log of open records depends on: who reads what, and who keeps a state."""
+        return repr((sorted(self.operators), dict(self.readers), self.leaving, self.stateful))
 
 
 @dataclass(slots=True)
@@ -130,24 +136,6 @@ class _Batch:
     arrival: Arrival
     stage: int
     ended_s: float | None = None
-
-
-@dataclass(slots=True)
-class _Out:
-    """What is said to relays together."""
-
-    results: dict[int, Results] = field(default_factory=dict)
-
-    def add(self, over: HandOver) -> None:
-        """Add a result to what its relay gets."""
-        results = self.results.get(over.relay)
-        if results is None:
-            results = self.results[over.relay] = Results([], [])
-        root, result = over.leaving.root, over.leaving.result
-        if isinstance(result, DeadLetter):
-            results.letters.append((result, root, over.floor))
-        else:
-            results.records.append((result, root, over.floor))
 
 
 class Host:
@@ -162,7 +150,7 @@ class Host:
             )
             for name, operator in settings.operators.items()
         }
-        self._files = CutFiles(settings.cuts)
+        self._files = CutFiles(settings.cuts, settings.layout)
         self._ledger = Ledger(self._files)
         self._desk = PartDesk(
             PartGraph(
@@ -172,18 +160,18 @@ class Host:
                 everyone=frozenset(settings.everyone),
                 inner=frozenset(settings.inner),
                 behind=settings.behind,
+                stateful=frozenset(settings.stateful),
             ),
             {name: station.desk for name, station in self._stations.items()},
             self._ledger,
         )
         # of what comes from Kafka, offsets tell how much there is
         self._inner = frozenset(settings.inner) - frozenset(settings.projected)
-        self._relays: dict[int, asyncio.StreamWriter] = {}
+        self._relays = Relays()
         self._batch: _Batch | None = None
         self._draining = False
         self._reached: dict[str, tuple[int, str]] = {}
         self._forsaken = False
-        self._number = 0
         self._ending = asyncio.Event()
         self._controller: asyncio.StreamWriter | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -252,8 +240,7 @@ class Host:
 
     def _drain(self) -> None:
         self._draining = True
-        for relay in self._relays:
-            self._say(relay, Grant(_ALL))
+        self._relays.say_to_all(Grant(_ALL))
         self._decide(self._desk.drain)
 
     def _report(self) -> None:
@@ -301,9 +288,7 @@ class Host:
     # -- relays -----------------------------------------------------------------------------
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._number += 1
-        relay, frames = self._number, Frames()
-        self._relays[relay] = writer
+        relay, frames = self._relays.came(writer), Frames()
         try:
             while some := await reader.read(_CHUNK):
                 for body in frames.fed(some):
@@ -313,8 +298,7 @@ class Host:
         except (SojournError, OSError) as error:  # its files cannot be read, or written
             self.broken(str(error))
         finally:  # else it would wait for ever
-            self._relays.pop(relay, None)
-            writer.close()
+            self._relays.left(relay)
             self._desk.relay_left(relay)
 
     def _heard(self, relay: int, message: FromRelay) -> None:
@@ -336,7 +320,7 @@ class Host:
             self._batch = _Batch(arrival, stage)
             self._tell(AskTasks(self._settings.name, stage))
         if self._draining:
-            self._say(relay, Grant(_ALL))
+            self._relays.say(relay, Grant(_ALL))
 
     def _tasks_are(self, stage: int, number: int) -> None:
         if self._batch is not None and self._batch.stage == stage:
@@ -353,9 +337,8 @@ class Host:
         if batch.ended_s is None:
             batch.ended_s = now_s
         elif now_s - batch.ended_s > _MISSING_S:
-            for relay in self._relays:
-                reason = f"{missing} after {_MISSING_S:g} s; Spark may have too few slots"
-                self._say(relay, Failed(reason))
+            reason = f"{missing} after {_MISSING_S:g} s; Spark may have too few slots"
+            self._relays.say_to_all(Failed(reason))
 
     # -- processors -------------------------------------------------------------------------
 
@@ -390,13 +373,13 @@ class Host:
             return
         try:
             instructions = decide(*event, **more)
+            self._files.log.append(self._ledger.unlogged())
         except SojournError as error:
             self.broken(str(error))
         else:
             self._do(instructions)
 
     def _do(self, instructions: Iterable[PartInstruction]) -> None:
-        out = _Out()
         for instruction in instructions:
             match instruction:
                 case AtOperator(operator, then):
@@ -407,14 +390,14 @@ class Host:
                 case Sent(operator, record, children):
                     self._stations[operator].sent(record, children)
                 case HandOver():
-                    out.add(instruction)
+                    self._relays.hand_over(instruction)
                 case GrantRelay(relay, number):
-                    self._say(relay, Grant(number))
+                    self._relays.grant(relay, number)
                 case StopPart():
                     self._stop(instruction)
                 case _:
-                    self._do_batch(instruction, out)
-        self._hand_over(out)
+                    self._do_batch(instruction)
+        self._relays.send()
         for name, station in self._stations.items():
             reached = station.desk.running, station.desk.missing
             if reached != self._reached.get(name, (0, "")):
@@ -422,41 +405,40 @@ class Host:
                 self._tell(Reached(self._settings.name, name, *reached))
 
     def _do_batch(
-        self, instruction: SaveCut | FinishRelay | RefuseRelay | Restore, out: _Out
+        self, instruction: SaveCut | FinishRelay | RefuseRelay | Restore | MergeState
     ) -> None:
-        """Do what concerns a batch: results before it come first."""
-        self._hand_over(out)
+        """Do what concerns a batch."""
         match instruction:
-            case SaveCut(cut):
-                self._spawn(self._save(cut))
+            case SaveCut(cut, changed):
+                self._spawn(self._save(cut, changed))
+            case MergeState():
+                self._spawn(self._merge(instruction))
             case FinishRelay(relay):
-                self._say(relay, Finished())
+                self._relays.say(relay, Finished())
             case RefuseRelay(relay, reason):
-                self._say(relay, Failed(reason))
-
-    def _hand_over(self, out: _Out) -> None:
-        for relay, results in out.results.items():
-            self._say(relay, results)
-        out.results.clear()
+                self._relays.say(relay, Failed(reason))
 
     def _stop(self, stop: StopPart) -> None:
         place, told = stop.record.place, _why_it_stops(stop)
         self._tell(Stopped(self._settings.name, stop.operator, place, told))
-        for relay in self._relays:
-            self._say(relay, Failed(f"{stop.operator}: record {place}: {told}"))
+        self._relays.say_to_all(Failed(f"{stop.operator}: record {place}: {told}"))
 
-    async def _save(self, cut: Cut) -> None:
+    async def _save(self, cut: Cut, changed: Delta) -> None:
         try:
-            await asyncio.to_thread(self._files.save, cut)
+            await asyncio.to_thread(self._files.save, cut, changed)
         except EngineError as error:
             self.broken(f"the open records of {self._settings.name}: {error}")
             return
         self._decide(self._ledger.saved, cut.id)
         self._files.drop_before(cut.id.batch - 1)
 
-    def _say(self, relay: int, message: msgspec.Struct) -> None:
-        if (writer := self._relays.get(relay)) is not None and not writer.is_closing():
-            writer.write(framed(message))
+    async def _merge(self, merge: MergeState) -> None:
+        try:
+            await asyncio.to_thread(self._files.merge, merge)
+        except EngineError as error:
+            self.broken(f"the state of {self._settings.name}: {error}")
+        else:
+            self._ledger.state.merged(merge.upto)
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -468,12 +450,12 @@ class Host:
     async def _end(self) -> None:
         for task in list(self._tasks):
             task.cancel()
-        for writer in self._relays.values():
-            writer.close()
+        self._relays.close()
         for station in self._stations.values():
             await station.close()
         if self._controller is not None:
             self._controller.close()
+        self._files.close()
 
 
 def _why_it_stops(stop: StopPart) -> str:

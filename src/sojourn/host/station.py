@@ -199,7 +199,7 @@ class Station:
         if given.at_once and given.new and self.measures:
             for record in given.records:
                 self.counters.transferred(_waited_s(record, now_s))
-        self._processes.give(given.processor, given.records)
+        self._processes.give(given.processor, given.records, given.states)
 
     # -- what is counted --------------------------------------------------------------------
 

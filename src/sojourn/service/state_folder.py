@@ -8,8 +8,10 @@ from typing import Self
 from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, EngineError
 from sojourn.file_lock import FileLock
+from sojourn.service.entry import running
+from sojourn.service.folders import state_folder
 
-__all__ = ["StateFolder"]
+__all__ = ["StateFolder", "find_state"]
 
 _MARK, _LOCK = "run.json", "lock"
 # written by the engine, which may have run without this command
@@ -87,3 +89,9 @@ class StateFolder:
                 f"is the state of {name}{on}, not of {self._name}{here}",
                 "choose another folder with --state",
             )
+
+
+def find_state(name: str) -> Path:
+    """Return the state folder of an application, running or not."""
+    found = running()
+    return Path(found[name][1].state) if name in found else state_folder(name)

@@ -236,6 +236,7 @@ class Layout:
             most_bytes=most_bytes,
             marks=marks,
             partitions={name: partitions[name] for name in sorted(once)},
+            stateful=any(self.functions[name].state for name in here.operators),
         )
 
     def host(
@@ -277,6 +278,9 @@ class Layout:
                 if s.grouping == "broadcast"
             ),
             inner=here.inner,
+            stateful=tuple(
+                name for name in here.operators if self.functions[name].state is not None
+            ),
             folder=folder / part,
             cuts=state.cuts(part),
             logs=state.logs,

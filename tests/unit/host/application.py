@@ -78,6 +78,17 @@ def learn(line):
     yield (",".join(LEARNT), os.getpid())
 
 
+@app.operator(reads=lines.by("line"), emits="line string, n bigint", state={"n": 0})
+def counted(state, line):
+    """Count lines; of one that is `bad` after the second time, fail when it is counted."""
+    time.sleep(0.002)
+    state["n"] += 1
+    if line == "bad" and state["n"] > 2:
+        raise ValueError("no more of these")
+    yield (line, state["n"])
+
+
+app.sink(counted)
 app.sink(learn)
 app.sink(timed)
 app.sink(first_raises)

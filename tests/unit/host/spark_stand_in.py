@@ -11,16 +11,18 @@ from zlib import crc32
 from sojourn.app.operator import OnError
 from sojourn.errors import EngineError
 from sojourn.host.batch.cut import Cut, CutId
+from sojourn.host.batch.host_log import HostLog
 from sojourn.host.batch.ledger import (
     Arrival,
     FinishRelay,
     HandOver,
     Ledger,
     RefuseRelay,
-    Restore,
     SaveCut,
 )
+from sojourn.host.batch.log_entries import Did
 from sojourn.host.batch.relay_messages import DeadLetter, Row
+from sojourn.host.batch.repetitions import Input, Provenance
 from sojourn.host.batch.spill import Spill
 from sojourn.host.desk.admission import GrantRelay, Limits
 from sojourn.host.desk.instructions import Give, KillProcessor, StartProcessor
@@ -28,6 +30,7 @@ from sojourn.host.desk.operator_desk import OperatorDesk
 from sojourn.host.desk.part_desk import AtOperator, PartDesk
 from sojourn.host.desk.part_graph import PartGraph
 from sojourn.host.process.messages import OutputRecord, Record, Result
+from sojourn.host.state.keyed_state import KeyedState, MergeState
 
 PARTITIONS = [("lines", 0), ("lines", 1), ("prices", 0)]
 GRAPH = PartGraph(
@@ -41,7 +44,9 @@ GRAPH = PartGraph(
     emits={"split": ("words", "scored"), "merge": ("again",), "score": ("scores",)},
     leaving=frozenset(["words", "scores"]),
     everyone=frozenset([("learn", "prices")]),
+    stateful=frozenset(["score"]),
 )
+KEYS = ("a", "b", "c")
 OPERATORS = ("split", "merge", "score", "learn")
 # So little that operators spill to disk all the time.
 LIMITS = Limits(records=4, spilled=20)
@@ -61,6 +66,29 @@ def work(operator, name):
         "score": ["scores"] * (drawn % 3),
         "learn": [],
     }[operator]
+
+
+def key_of(parent, place):
+    """Return the key by which what *parent* sends on is scored."""
+    return KEYS[crc32(f"{parent} {place}".encode()) % len(KEYS)]
+
+
+def scored(state, name):
+    """Return what a key keeps once *name* is scored: how many were, and a sum over them."""
+    number, total = map(int, state.split()) if state else (0, 0)
+    return f"{number + 1} {(total + crc32(name.encode())) % 2**32}".encode()
+
+
+def expected_states(records):
+    """Return the state of each key, once *records*, all that were to do, are done."""
+    states = {}
+    for record in records:
+        name, _, operator = record.partition(" at ")
+        if operator == "score" and work("score", name) is not None:
+            parent, _, place = name.rpartition(".")
+            key = key_of(parent.removesuffix(".split"), int(place))
+            states[key] = scored(states.get(key, b""), name)
+    return states
 
 
 def expected(roots):
@@ -89,11 +117,46 @@ def called(leaving):
             return record.name
 
 
+class Died(Exception):
+    """A host was killed in the middle of a step."""
+
+
+class Folder:
+    """The files of a log, by number."""
+
+    def __init__(self):
+        self.files = {}
+
+    def numbers(self):
+        return sorted(self.files)
+
+    def create(self, number, content):
+        if number in self.files:
+            return False
+        self.files[number] = content
+        return True
+
+    def append(self, number, content):
+        if number in self.files:  # else it is written to a file without a name
+            self.files[number] += content
+
+    def read(self, number):
+        return self.files.get(number, b"")
+
+    def remove(self, number):
+        self.files.pop(number, None)
+
+
 _NOWHERE = object()  # where a connection leads that was cut off
 
 
 class Disk:
-    """What outlives everything: cuts with the state they go with, and Spark's own logs."""
+    """What outlives everything: cuts with the state they go with, and Spark's own logs.
+
+    It can be the store of one ledger, which then finds nothing in its log.
+    """
+
+    log_is_own = True
 
     def __init__(self):
         nothing = Cut(id=CutId(-1, 0), taken={})
@@ -101,9 +164,36 @@ class Disk:
         self.ends = {-1: dict.fromkeys(PARTITIONS, 0)}
         self.committed, self.attempts, self.final = -1, 0, set()
         self.segments, self.names = {}, count()
+        self.deltas, self.store, self.merged_upto = {}, {}, -1
+        self.log = Folder()
 
-    def save(self, cut, state):
+    def save(self, cut, changed, state):
+        self.deltas[cut.id] = changed
         self.cuts[cut.id], self.states[cut.id] = cut, state
+
+    def merged(self):
+        return self.merged_upto
+
+    def look_up(self, operator, key):
+        return self.store.get((operator, key), b"")
+
+    def read_delta(self, cut):
+        if cut not in self.deltas:
+            raise FileNotFoundError(cut)
+        return self.deltas[cut]
+
+    def merge(self, merge):
+        for cut, delta in merge.cuts:
+            if cut.batch > self.merged_upto:
+                for operator, states in delta.items():
+                    self.store |= {(operator, key): state for key, state in states.items()}
+        self.merged_upto = max(self.merged_upto, merge.upto)
+        self.deltas = {
+            cut: delta for cut, delta in self.deltas.items() if cut.batch > self.merged_upto
+        }
+
+    def recover(self, _base):
+        return []
 
     def last(self, batch):
         return max(cut for cut in self.cuts if cut.batch == batch)
@@ -129,18 +219,46 @@ class Disk:
         }
 
 
-class CountingLedger(Ledger):
-    """A ledger that counts how often each record was done: the state of all operators."""
+class Store:
+    """The disk, with a host's own way to the log."""
 
     def __init__(self, disk):
-        super().__init__(disk, Spill(disk, most=1))
-        self.state = {}
+        self.disk, self.log = disk, HostLog(disk.log, "layout")
+        self.recover, self.logged = self.log.recover, self.log.since
+
+    @property
+    def log_is_own(self):
+        return self.log.is_own
+
+    def __getattr__(self, name):
+        return getattr(self.disk, name)
+
+
+class CountingLedger(Ledger):
+    """A ledger that counts how often each record was done at each operator."""
+
+    def __init__(self, store):
+        super().__init__(store, Spill(store, most=1), most_handed=4)
+        self.counts, self.replayed = {}, 0
 
     def done(self, place, results):
         done = self.open[place]
-        name = f"{done.record.name} at {done.operator}"
-        self.state[name] = self.state.get(name, 0) + 1
+        self._count(done.operator, done.record.name)
         return super().done(place, results)
+
+    def _recovered(self, base):
+        self.counts = dict(self._store.states[base])
+        return super()._recovered(base)
+
+    def _replay(self, entry, *more):
+        self.replayed += 1
+        if isinstance(entry, Did):
+            self._count(entry.operator, entry.name)
+        super()._replay(entry, *more)
+
+    def _count(self, operator, record):
+        name = f"{record} at {operator}"
+        self.counts[name] = self.counts.get(name, 0) + 1
 
     def comes_of(self, cut):
         """Return whether this memory goes on from a cut."""
@@ -151,43 +269,60 @@ class Host:
     """A life of the host: operators, their processors, and what is on its way to the disk."""
 
     def __init__(self, disk):
-        self.disk, self.ledger = disk, CountingLedger(disk)
+        self.disk, self.store, self.dies = disk, Store(disk), None
+        self.ledger = CountingLedger(self.store)
         on_error = OnError(retries=1, then="dead_letter")
         desks = {name: OperatorDesk(on_error=on_error) for name in OPERATORS}
         self.part = PartDesk(GRAPH, desks, self.ledger, limits=LIMITS, clock=lambda: self.now_s)
         self.relays, self.saving, self.on_disk = {}, deque(), deque()
         self.starting, self.busy, self.now_s = [], {}, 0.0
-        self.asking = deque()
+        self.lent = {}
+        self.asking, self.merging, self.merged = deque(), deque(), deque()
         for name in OPERATORS:
             self.do(self.part.scaled(name, 2, 0.0))
 
     def do(self, instructions):
+        self.log(self.ledger.unlogged())
         for instruction in instructions:
             match instruction:
                 case HandOver(relay, leaving, floor):
                     assert called(leaving) not in self.disk.final
                     self.relays[relay].handed.append(called(leaving))
                     self.relays[relay].inbox.append(("result", leaving, floor))
-                case SaveCut(cut):
-                    self.saving.append((cut, dict(self.ledger.state)))
+                case SaveCut(cut, changed):
+                    self.saving.append((cut, changed, dict(self.ledger.counts)))
+                case MergeState():
+                    self.merging.append(instruction)
                 case FinishRelay(relay):
                     self.relays[relay].inbox.append(("finish",))
                 case RefuseRelay(relay):
                     self.relays[relay].inbox.append(("refuse",))
                 case GrantRelay(relay, number):
                     self.relays[relay].inbox.append(("credit", number))
-                case Restore(cut):
-                    self.ledger.state = dict(self.disk.states[cut.id])
                 case AtOperator(operator, then):
                     self.do_at(operator, then)
+
+    def log(self, entries):
+        """Write to the log; a host that is killed then has written it, or not quite."""
+        if self.dies is None:
+            self.store.log.append(entries)
+            return
+        before = dict(self.disk.log.files)
+        if self.dies:
+            self.store.log.append(entries)
+        for number, content in self.disk.log.files.items():
+            if self.dies == 1 and len(content) > len(before.get(number, content)):
+                self.disk.log.files[number] = content[:-1]
+        raise Died
 
     def do_at(self, operator, instruction):
         match instruction:
             case StartProcessor(number):
                 self.starting.append((operator, number))
-            case Give(number, records):
+            case Give(number, records, states=states):
                 assert (operator, number) not in self.busy
                 self.busy[operator, number] = list(records)
+                self.lent[operator, number] = dict(states or {})
             case KillProcessor(number):
                 self.busy.pop((operator, number), None)
 
@@ -198,9 +333,9 @@ class Host:
                 self.do(self.part.relay_came(relay.number, arrival, self.now_s))
                 if self.ledger.knows(relay.number):
                     self.asking.append(arrival)
-            case ("row", offset, name):
+            case ("row", offset, (name, provenance)):
                 record = Record(name, b"", relay.partition[0], root=name)
-                row = Row(relay.partition, offset, record)
+                row = Row(relay.partition, offset, record, provenance=provenance)
                 self.do(self.part.rows_came(relay.number, [row], self.now_s))
             case ("end",):
                 self.do(self.part.relay_ended(relay.number))
@@ -224,8 +359,15 @@ class Host:
             del self.busy[operator, processor]
         streams = work(operator, record.name)
         error = "ValueError: no" if streams is None else ""
-        outputs = [OutputRecord(stream, b"") for stream in streams or ()]
-        result = Result(outputs, error, took_s=1.0)
+        state = None
+        if operator == "score" and not error:
+            lent = self.lent[operator, processor]
+            state = lent[record.key] = scored(lent[record.key], record.name)
+        outputs = [
+            OutputRecord(stream, state or b"", keys={"score": key_of(record.name, place)})
+            for place, stream in enumerate(streams or ())
+        ]
+        result = Result(outputs, error, took_s=1.0, state=state)
         self.do(self.part.processor_done(operator, processor, [result], self.now_s))
 
     def kill_processor(self, number):
@@ -255,12 +397,37 @@ class Relay:
         self.handed, self.unwritten, self.credit = [], deque(), 0
 
 
+class Upstream:
+    """Another part, which writes what this one reads, and repeats what was not committed."""
+
+    def __init__(self):
+        self.written, self.floor = 0, 0
+
+    def writes(self, number):
+        """Return what is written next, after a commit, a crash, or neither."""
+        again = []
+        match number % 4:
+            case 1:
+                self.floor = self.written
+            case 2 | 3:
+                again = [self._row(offset) for offset in range(self.floor, self.written)]
+        self.written += 1
+        return [*again, self._row(self.written - 1)]
+
+    def _row(self, offset):
+        entered = Input(topic="orders@m", partition=0, offset=offset, floor=self.floor)
+        provenance = Provenance(
+            identity=f"prices-{offset}", root=entered.place, entered=entered
+        )
+        return f"prices-{offset}", provenance
+
+
 class World:
     """Spark, its relays and a host; `settle` lets all of it run until nothing is left."""
 
     def __init__(self):
         self.disk, self.topics = Disk(), {partition: [] for partition in PARTITIONS}
-        self.sink, self.names = [], count()
+        self.sink, self.names, self.upstream = [], count(), Upstream()
         self.host, self.attempt, self.batch, self.relays = None, 0, 0, []
         self.fixed_ends, self.zombies, self.late = None, [], deque()
         self.cut_off = None
@@ -269,7 +436,14 @@ class World:
 
     def produce(self, number):
         partition = PARTITIONS[number % len(PARTITIONS)]
-        self.topics[partition].append(f"{partition[0]}-{next(self.names)}")
+        if partition[0] == "prices":
+            self.topics[partition] += self.upstream.writes(number // len(PARTITIONS))
+        else:
+            self.topics[partition].append((f"{partition[0]}-{next(self.names)}", None))
+
+    def roots(self):
+        """Return all that has to be done, each once: its stream, and its name."""
+        return sorted({(p[0], name) for p, rows in self.topics.items() for name, _ in rows})
 
     # -- steps of Spark ----------------------------------------------------------------------
 
@@ -386,9 +560,17 @@ class World:
         self.host = Host(self.disk)
 
     def save(self, _number=0):
-        cut, state = self.host.saving.popleft()
-        self.disk.save(cut, state)
+        cut, *more = self.host.saving.popleft()
+        self.disk.save(cut, *more)
         self.host.on_disk.append(cut.id)
+
+    def merge(self, _number=0):
+        merge = self.host.merging.popleft()
+        self.disk.merge(merge)
+        self.host.merged.append(merge.upto)
+
+    def merged(self, _number=0):
+        self.host.ledger.state.merged(self.host.merged.popleft())
 
     def saved(self, _number=0):
         self.host.do(self.host.ledger.saved(self.host.on_disk.popleft()))
@@ -423,6 +605,11 @@ class World:
 
     def kill_host(self, _number=0):
         self.host = None
+
+    def kill_in_step(self, number):
+        """Let the host die in its next step: before it is logged, while it is, or after."""
+        if self.host is not None:
+            self.host.dies = number % 3
 
     def swap_host(self, _number=0):
         """Cut the host off, and go on with another one; it may come back with an old memory."""
@@ -459,6 +646,8 @@ class World:
             able += [(self.host.told_tasks, 0)] * bool(self.host.asking)
             able += [(self.save, 0)] * bool(self.host.saving)
             able += [(self.saved, 0)] * bool(self.host.on_disk)
+            able += [(self.merge, 0)] * bool(self.host.merging)
+            able += [(self.merged, 0)] * bool(self.host.merged)
         able += [(self.save_late, 0)] * bool(self.late)
         if not self.relays:
             able.append((self.start, 0))
@@ -479,11 +668,16 @@ class World:
             able, ends = self.steps(), self.ends()
             if ends and (not able or random.random() < often):
                 able = ends
-            step, argument = random.choice(able)
-            try:
-                step(argument)
-            except EngineError:
-                self.host_fails()
+            self.happens(*random.choice(able))
+
+    def happens(self, step, argument):
+        """Let something happen; a host may end on it."""
+        try:
+            step(argument)
+        except EngineError:
+            self.host_fails()
+        except Died:
+            self.kill_host()
 
     def settle(self, random):
         """Let everything run, without faults, until nothing is left to do."""
@@ -491,8 +685,14 @@ class World:
             if self.is_quiet():
                 return
             self.run(1, random)
-            self.time_passes()
+            self.happens(self.time_passes, 0)
         raise AssertionError("something waits for ever")
+
+    def states(self):
+        """Return the state of each key, as a host would find it that starts now."""
+        state = KeyedState(self.disk)
+        state.restore(self.disk.load(self.disk.last(self.disk.committed)).changed)
+        return {key: found for key in KEYS if (found := state.of("score", key))}
 
     def is_quiet(self):
         ends = self.disk.ends[self.disk.committed]
@@ -501,4 +701,5 @@ class World:
             all(ends[partition] == len(rows) for partition, rows in self.topics.items())
             and not self.relays
             and not cut.open
+            and not cut.spilled
         )

@@ -10,9 +10,11 @@ from sojourn.host.batch.ledger import (
     Restore,
     SaveCut,
 )
+from sojourn.host.process.messages import Record
 from unit.host.spark_stand_in import Disk
 
 LINES = ("lines", 0)
+WORD = Record("line 0.split.0", b"")
 
 
 def came(ledger, relay, batch, attempt=1, relays=1):
@@ -37,7 +39,9 @@ def takes(ledger, relay, offset):
 
 def entered(ledger, relay, offset):
     assert takes(ledger, relay, offset)
-    return ledger.entered(OpenRecord(Root(LINES, offset), "split", f"line {offset}"))
+    return ledger.entered(
+        OpenRecord(Root(LINES, offset), "split", Record(f"line {offset}", b""))
+    )
 
 
 def test_a_batch_ends_when_its_cut_is_on_disk_and_waits_for_no_record():
@@ -46,7 +50,7 @@ def test_a_batch_ends_when_its_cut_is_on_disk_and_waits_for_no_record():
     assert kinds(came(ledger, 1, 0)) == [Restore]
     entered(ledger, 1, 7)
     cut = cut_of(ledger, 1, store)
-    assert (cut.taken, [record.record for record in cut.open]) == ({LINES: 8}, ["line 7"])
+    assert (cut.taken, [record.record.name for record in cut.open]) == ({LINES: 8}, ["line 7"])
     assert ledger.saved(CutId(5, 5)) == []
     assert ledger.saved(cut.id) == [FinishRelay(1)]
     ledger.relay_left(1)
@@ -84,13 +88,13 @@ def test_results_leave_through_the_relay_of_their_root_or_any():
     came(ledger, 1, 0, relays=2)
     came(ledger, 2, 0, relays=2)
     place = entered(ledger, 2, 0)
-    here, there = Leaving(Root(LINES, 0), "word"), Leaving(Root(("lines", 1), 4), "word")
+    here, there = Leaving(Root(LINES, 0), WORD), Leaving(Root(("lines", 1), 4), WORD)
     handed = ledger.done(place, [here, there])
     assert [over.relay for over in handed] == [2, 1]
 
 
 def test_drained_a_cut_waits_for_all_that_is_open():
-    store, result = Disk(), Leaving(Root(LINES, 0), "word")
+    store, result = Disk(), Leaving(Root(LINES, 0), WORD)
     ledger = Ledger(store)
     came(ledger, 1, 0)
     place = entered(ledger, 1, 0)
@@ -103,7 +107,7 @@ def test_drained_a_cut_waits_for_all_that_is_open():
 
 
 def test_results_after_a_cut_wait_for_the_next_batch():
-    store, result = Disk(), Leaving(Root(LINES, 0), "word")
+    store, result = Disk(), Leaving(Root(LINES, 0), WORD)
     ledger = Ledger(store)
     came(ledger, 1, 0)
     place = entered(ledger, 1, 0)
@@ -115,7 +119,7 @@ def test_results_after_a_cut_wait_for_the_next_batch():
 
 
 def test_a_batch_that_runs_again_takes_nothing_twice_and_gives_all_results_again():
-    store, result = Disk(), Leaving(Root(LINES, 0), "word")
+    store, result = Disk(), Leaving(Root(LINES, 0), WORD)
     ledger = Ledger(store)
     came(ledger, 1, 0)
     place = entered(ledger, 1, 0)
@@ -128,7 +132,7 @@ def test_a_batch_that_runs_again_takes_nothing_twice_and_gives_all_results_again
 
 
 def test_what_is_committed_is_not_given_again():
-    store, result = Disk(), Leaving(Root(LINES, 0), "word")
+    store, result = Disk(), Leaving(Root(LINES, 0), WORD)
     ledger = Ledger(store)
     came(ledger, 1, 0)
     ledger.done(entered(ledger, 1, 0), [result])
@@ -152,7 +156,7 @@ def test_memory_that_does_not_come_of_the_committed_cut_is_replaced():
     ledger = Ledger(store)
     came(ledger, 1, 0)
     entered(ledger, 1, 0)
-    elsewhere = OpenRecord(Root(LINES, 3), "split", "line 3")
+    elsewhere = OpenRecord(Root(LINES, 3), "split", Record("line 3", b""))
     store.cuts[CutId(0, 2)] = Cut(id=CutId(0, 2), taken={LINES: 5}, open=(elsewhere,))
     (_, restored) = came(ledger, 2, 1, attempt=3)
     assert restored == Restore(store.cuts[CutId(0, 2)])
@@ -161,7 +165,7 @@ def test_memory_that_does_not_come_of_the_committed_cut_is_replaced():
 
 
 def test_what_has_come_since_the_last_cut_is_not_clean():
-    store, result = Disk(), Leaving(Root(LINES, 0), "word")
+    store, result = Disk(), Leaving(Root(LINES, 0), WORD)
     ledger = Ledger(store)
     assert ledger.clean is None  # nobody knows what is on the disk
     came(ledger, 1, 0)

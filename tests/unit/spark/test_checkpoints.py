@@ -1,6 +1,9 @@
 """What one start leaves for the next."""
 
 import json
+from contextlib import closing
+from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
 from msgspec.structs import replace
@@ -11,8 +14,10 @@ from sojourn.host.batch.cut import Cut, CutId, OpenRecord, Root
 from sojourn.host.batch.cut_store import CutFiles
 from sojourn.host.batch.spill import Spill
 from sojourn.host.process.messages import Record
+from sojourn.host.state.keyed_state import MergeState
 from sojourn.last_allocation import keep_allocation, last_allocation
 from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.state.state_form import StateForm, state_forms
 
 
 def shop(reads="lines", expression="count(*)"):
@@ -110,6 +115,127 @@ def test_a_stream_that_becomes_durable_divides_a_part_and_is_refused(tmp_path):
     kept.keep(chain("split", "count"), "c")
     with pytest.raises(BadInput, match="operator count was in one part with split, and is not"):
         kept.check(chain("split", "count", durable=True), "c")
+
+
+def counting(state=None, *, schema="word string, day date", by=("word",), name="count"):
+    """Return an application that keeps a state for each key."""
+    app = sj.App("shop")
+    lines = app.source("lines", schema=schema)
+
+    @app.operator(reads=lines, emits=schema)
+    def split(word, day):
+        yield (word, day)
+
+    if state is None:
+
+        @app.operator(reads=split.by(*by), name=name)
+        def passed(word, day):
+            pass
+
+    else:
+
+        @app.operator(reads=split.by(*by), name=name, state=state)
+        def counted(state, word, day):
+            pass
+
+    return app
+
+
+def with_state(folder, app, *operators, merged=False):
+    """Leave a committed batch in which these operators have the state of a key."""
+    kept = Checkpoints(folder)
+    kept.keep(app, "c")
+    (kept.checkpoint("split") / "commits").mkdir(parents=True)
+    (kept.checkpoint("split") / "commits" / "0").write_text("v1")
+    cut, files = CutId(0, 1), CutFiles(kept.cuts("split"))
+    changed = {operator: {'["the"]': b"state"} for operator in operators}
+    files.save(Cut(id=cut, taken={}, changed=(cut,)), changed)
+    if merged:
+        with closing(files.state):
+            files.merge(MergeState(0, [(cut, changed)]))
+    return kept
+
+
+@pytest.mark.parametrize("merged", [False, True])
+@pytest.mark.parametrize(
+    ("app", "why"),
+    [
+        (
+            counting({"n": ""}),
+            (
+                r"operator count has a state for each key: field n was bigint, now it is "
+                r"string \(give it another name\); undo that change, .*without it \(--fresh\)"
+            ),
+        ),
+        (
+            counting({"seen": ("array<int>", []), "n": 0}),
+            "field seen was array<string>, now it is array<int>",
+        ),
+        (counting({"n": 0}, by=("day",)), "its key was string, now it is date"),
+        (counting({"n": 0}, by=("word", "day")), "its key was string, now it is string, date"),
+        (
+            counting({"n": 0.0}, schema="word bigint, day date"),
+            "its key was string, now it is bigint; field n was bigint, now it is double",
+        ),
+        (counting(), "operator count has a state for each key: it keeps none now; undo"),
+        (
+            counting({"n": 0}, name="counts"),
+            "operator count has a state for each key: it is gone; undo that change",
+        ),
+    ],
+)
+def test_a_form_in_which_states_cannot_be_read_is_refused(tmp_path, app, why, merged):
+    first = counting({"n": 0, "seen": ("array<string>", [])})
+    kept = with_state(tmp_path, first, "count", merged=merged)
+    with pytest.raises(BadInput, match=why):
+        kept.check(app, "c")
+    assert kept.check(first, "c")
+
+
+@pytest.mark.parametrize("app", [counting(), counting({"n": 0}, name="counts")])
+def test_an_operator_that_has_no_state_of_any_key_may_go(tmp_path, app):
+    assert with_state(tmp_path, counting({"n": 0}), "others").check(app, "c")
+
+
+def test_fields_may_come_and_go_and_operators_with_state_may_be_added(tmp_path):
+    kept = with_state(tmp_path, counting({"n": 0}), "count")
+    assert kept.check(counting({"n": 0, "seen": ("array<string>", [])}), "c")
+    assert kept.check(counting({"sum": 0.0}), "c")
+    assert kept.check(counting({"n": 5}), "c")
+    more = counting({"n": 0})
+
+    @more.operator(reads=more.streams["split"].by("day"), state={"n": 0})
+    def days(state, word, day):
+        pass
+
+    assert kept.check(more, "c")
+    assert with_state(tmp_path / "other", counting(), "others").check(counting({"n": 0}), "c")
+
+
+def test_a_field_that_was_removed_comes_back_with_its_type_only(tmp_path):
+    """States that have not changed since then still contain it."""
+    kept = with_state(tmp_path, counting({"n": 0, "sum": 0}), "count")
+    for app in (counting({"n": 0}), counting({"n": 0, "seen": ("array<string>", [])})):
+        assert kept.check(app, "c")
+        kept.keep(app, "c")
+    with pytest.raises(BadInput, match="field sum was bigint, now it is double"):
+        kept.check(counting({"n": 0, "sum": 0.0}), "c")
+    assert kept.check(counting({"n": 0, "sum": 7}), "c")
+
+
+def test_what_is_recorded_of_a_state_describes_it_without_the_application(tmp_path):
+    kept = Checkpoints(tmp_path)
+    state = {
+        "n": 3,
+        "at": ("timestamp", datetime(2026, 1, 31, 12, tzinfo=UTC)),
+        "parts": ("array<struct<a: int, `b c`: decimal(4,2)>>", [(1, Decimal("2.50"))]),
+        "raw": b"\xff",
+        "gone": ("double", None),
+    }
+    kept.keep(counting(state, by=("word", "day")), "c")
+    form = StateForm.read(kept.form()["states"]["count"])
+    assert form == state_forms(counting(state, by=("word", "day")))["count"]
+    assert [str(field) for field in form.key] == ["word string", "day date"]
 
 
 def before_parts(folder, app, **operators):

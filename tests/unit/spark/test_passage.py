@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sojourn.errors import BadFile
-from sojourn.spark.query.headers import Input, input_header
+from sojourn.host.batch.repetitions import Input
+from sojourn.spark.query.headers import input_header
 from sojourn.spark.sink.passage import Passage, Rules
 from sojourn.spark.sink.sink_memory import SinkMemory
 

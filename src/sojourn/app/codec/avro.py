@@ -5,7 +5,7 @@ and the id of the schema it was written with, in four bytes: Confluent's wire fo
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ from sojourn.app.codec.avro_type import LOGICAL, AvroType, field_writers, is_req
 from sojourn.app.codec.base import NO_BINARIES, Payload
 from sojourn.app.codec.json import HALF_A_LETTER, is_text
 from sojourn.app.codec.registry import Registry
-from sojourn.app.datatype import Struct
+from sojourn.app.datatype import Field, Struct
 from sojourn.app.fit import check_record
 from sojourn.app.format import Avro
 from sojourn.app.schema import Schema
+from sojourn.app.writing import writer
 from sojourn.errors import BadRecord, BadSchema
 from sojourn.topology.check import shown
 
@@ -47,6 +48,7 @@ class AvroCodec:
             raise BadSchema(place, problem, "make it a record with a field for each column")
         self._writers = field_writers(place, schema.fields, self._avro, named)
         self._tuple = reader(Struct(schema.fields)) or tuple
+        self._key_values = {field.name: _json_value(field) for field in schema.fields}
         self._head = b"" if number is None else bytes([_MAGIC]) + number.to_bytes(4, "big")
         self._written = {} if number is None else {number: self._avro}
 
@@ -103,12 +105,12 @@ class AvroCodec:
         return record
 
     def key(self, body: bytes, columns: tuple[str, ...]) -> str | None:
-        """Return the values of *columns* as text; None if *body* cannot be read."""
+        """Return the values of *columns* as JSON; None if *body* cannot be read."""
         try:
             named = dict(zip(self._names, self.decode(body), strict=True))
+            return json.dumps([self._key_values[column](named[column]) for column in columns])
         except BadRecord:
             return None
-        return repr([named[column] for column in columns])
 
     def _found(self, place: str, form: Avro) -> tuple[int | None, str]:
         """Return the id, if there is a registry, and the text of the schema."""
@@ -149,6 +151,11 @@ class AvroCodec:
 
     def _bad(self, place: str, problem: str) -> BadRecord:
         return BadRecord(f"{self._stream}{place}", problem)
+
+
+def _json_value(field: Field) -> Callable[[Any], Any]:
+    write = writer(field.type, odd=True)
+    return lambda value: value if value is None or write is None else write(value)
 
 
 def _parsed(text: str, named: dict[str, Any]) -> AvroType:

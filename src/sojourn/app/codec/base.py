@@ -35,8 +35,9 @@ class Codec(Protocol):
         ...
 
     def key(self, body: bytes, columns: tuple[str, ...]) -> str | None:
-        """Return a text that is the same for records that agree in *columns*.
+        """Return the values of *columns* as JSON, the same for records that agree in them.
 
+        It is the same in every format, so that an operator can read streams of several by key.
         Return None if *body* cannot be read: what is wrong is said when it is decoded.
         """
         ...

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from sojourn.host.batch.repetitions import Memory
 from sojourn.host.process.messages import Record
 
 __all__ = [
@@ -67,7 +68,9 @@ class Cut(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     """The records that are open, in order of arrival, and the next offsets to take.
 
     *latest* are the records that operators tell to processors that start later. *spilled*
-    records are open as well, and came to their operator after those.
+    records are open as well, and came to their operator after those. The state of keys is that
+    of the store, with what had *changed* by these cuts, one after the other. What is *known* of
+    partitions tells which of their records come again.
 
     Results need no place in it: what was given to a relay by then is written before Spark
     commits the batch, and what comes later is of records that are open here.
@@ -78,6 +81,8 @@ class Cut(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     open: tuple[OpenRecord, ...] = ()
     latest: dict[str, tuple[Record, ...]] = {}
     spilled: tuple[Segment, ...] = ()
+    changed: tuple[CutId, ...] = ()
+    known: dict[Partition, Memory] = {}
 
 
 def floors(cut: Cut) -> dict[Partition, int]:

@@ -16,7 +16,12 @@ import msgspec
 from sojourn.durable_file import sync_folder, write_durably
 from sojourn.errors import BadFile, EngineError
 from sojourn.host.batch.cut import Cut, CutId, OpenRecord
+from sojourn.host.batch.host_log import HostLog
+from sojourn.host.batch.log_entries import Entry
+from sojourn.host.batch.log_files import LogFiles
 from sojourn.host.batch.segment_files import SegmentFiles
+from sojourn.host.state.keyed_state import Delta, MergeState
+from sojourn.host.state.state_files import StateFiles
 
 __all__ = ["CutFiles"]
 
@@ -29,14 +34,24 @@ _decode = msgspec.msgpack.Decoder(Cut).decode
 class CutFiles:
     """The files in *folder*: `cuts/BATCH-ATTEMPT`, and `attempts/NUMBER` with the run's id.
 
-    What is spilled to disk is in `segments`.
+    What is spilled to disk is in `segments`, and what functions keep for keys in *state*, which
+    another process may be writing if it is opened *readonly*. What has happened since the last
+    committed cut is in the *log*, which only hosts of the same *layout* continue.
     """
 
     folder: Path
+    layout: str = ""
+    readonly: bool = False
+    state: StateFiles = field(init=False, repr=False)
+    log: HostLog = field(init=False, repr=False)
+    _log_files: LogFiles = field(init=False, repr=False)
     _segments: SegmentFiles = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_log_files", LogFiles(self.folder / "log"))
+        object.__setattr__(self, "log", HostLog(self._log_files, self.layout))
         object.__setattr__(self, "_segments", SegmentFiles(self.folder / "segments"))
+        object.__setattr__(self, "state", StateFiles(self.folder / "state", self.readonly))
 
     def attempt(self, run: str) -> int:
         """Return the number of a run, a new one if it has none."""
@@ -88,9 +103,11 @@ class CutFiles:
         for segment in cut.spilled:
             yield from self.read_segment(segment.name)
 
-    def save(self, cut: Cut) -> None:
-        """Keep a cut; it is on the disk when this returns, with what was spilled."""
+    def save(self, cut: Cut, changed: Delta | None = None) -> None:
+        """Keep a cut; it is on disk when this returns, with what was spilled or *changed*."""
         self._segments.sync([segment.name for segment in cut.spilled])
+        if changed:
+            self.state.write_delta(cut.id, changed)
         write_durably(self._path(cut.id), msgspec.msgpack.encode(cut))
 
     def drop_before(self, batch: int) -> None:
@@ -113,6 +130,44 @@ class CutFiles:
     def drop_segments(self, batch: int, names: Iterable[str]) -> None:
         """Remove what was spilled before a batch, but for the segments *names*."""
         self._segments.drop(batch, names)
+
+    @property
+    def log_is_own(self) -> bool:
+        """Whether no other host has continued the log."""
+        return self.log.is_own
+
+    def recover(self, base: CutId) -> list[list[Entry]]:
+        """Return what was logged since a cut, by groups, and continue the log from there."""
+        return self.log.recover(base)
+
+    def logged(self, base: CutId) -> list[list[Entry]]:
+        """Return what was logged since a cut, by groups."""
+        return self.log.since(base)
+
+    def states(self, cut: Cut, operator: str) -> Iterator[tuple[str, bytes]]:
+        """Yield the keys of an operator, with the state of each, at a cut or a later one."""
+        return self.state.states(operator, cut.changed)
+
+    def merged(self) -> int:
+        """Return the last batch whose states are in the store; -1 at the beginning."""
+        return self.state.merged()
+
+    def look_up(self, operator: str, key: str) -> bytes:
+        """Return a state of the store; empty if there is none."""
+        return self.state.look_up(operator, key)
+
+    def read_delta(self, cut: CutId) -> Delta:
+        """Return the states that had changed by a cut."""
+        return self.state.read_delta(cut)
+
+    def merge(self, merge: MergeState) -> None:
+        """Put states that have changed into the store."""
+        self.state.merge(merge)
+
+    def close(self) -> None:
+        """Close what is open: the log, and the store of states."""
+        self._log_files.close()
+        self.state.close()
 
     def _all(self) -> list[CutId]:
         found = []

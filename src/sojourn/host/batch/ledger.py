@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
+
 from sojourn.host.batch.cut import (
     Cut,
     CutId,
@@ -25,7 +27,22 @@ from sojourn.host.batch.cut import (
     Segment,
     floors,
 )
+from sojourn.host.batch.log_entries import (
+    Changed,
+    Committed,
+    Did,
+    Entered,
+    Entry,
+    Kept,
+    Left,
+    Mark,
+    Took,
+)
+from sojourn.host.batch.relay_messages import DeadLetter
+from sojourn.host.batch.repetitions import Memory, Provenance, Repetitions
 from sojourn.host.batch.spill import SegmentStore, Spill
+from sojourn.host.process.messages import Record
+from sojourn.host.state.keyed_state import Delta, KeyedState, MergeState, StateStore
 
 __all__ = [
     "Arrival",
@@ -63,9 +80,10 @@ class HandOver:
 
 @dataclass(frozen=True, slots=True)
 class SaveCut:
-    """Write a cut to disk, and tell the ledger that it is there."""
+    """Write a cut to disk, with the states that have changed, and tell that it is there."""
 
     cut: Cut
+    changed: Delta
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +108,17 @@ class Restore:
     cut: Cut
 
 
-CutInstruction = HandOver | SaveCut | FinishRelay | RefuseRelay | Restore
+CutInstruction = HandOver | SaveCut | FinishRelay | RefuseRelay | Restore | MergeState
 
 
-class CutStore(SegmentStore, Protocol):
-    """Cuts on disk, and the segments that are in them."""
+# Of results that were handed over so many are kept; if there are more, all are in the log.
+_MOST_HANDED = 50_000
+# Records that a producer has named itself are compared with so many before them.
+_WINDOW = 100_000
+
+
+class CutStore(SegmentStore, StateStore, Protocol):
+    """Cuts on disk, with the segments and the states that are in them."""
 
     def last(self, batch: int) -> CutId:
         """Return the cut of a batch that is committed: that of the last attempt at it."""
@@ -102,6 +126,19 @@ class CutStore(SegmentStore, Protocol):
 
     def load(self, cut: CutId) -> Cut:
         """Return a cut; that of the batch before the first has nothing in it."""
+        ...
+
+    @property
+    def log_is_own(self) -> bool:
+        """Whether no other host has continued the log."""
+        ...
+
+    def logged(self, base: CutId) -> Iterable[Iterable[Entry]]:
+        """Return what was logged since a cut, by groups."""
+        ...
+
+    def recover(self, base: CutId) -> Iterable[Iterable[Entry]]:
+        """Return what was logged since a cut, by groups, and continue the log from there."""
         ...
 
 
@@ -120,8 +157,12 @@ class Ledger:
     the last cut was made or has come since, that is *clean*: the first batch that ended so.
     """
 
-    def __init__(self, store: CutStore, spill: Spill | None = None) -> None:
+    def __init__(
+        self, store: CutStore, spill: Spill | None = None, *, most_handed: int = _MOST_HANDED
+    ) -> None:
+        self._most_handed = most_handed
         self._store, self._spill = store, Spill(store) if spill is None else spill
+        self._state = KeyedState(store)
         self._attempt, self._batch = -1, -1
         self._memory: dict[CutId, _Known] = {}  # the cuts that all of this comes of
         self._relays: dict[int, Arrival] = {}
@@ -134,8 +175,10 @@ class Ledger:
         self._place = 0
         self._open: dict[int, OpenRecord] = {}
         self._leaving: deque[Leaving] = deque()
-        self._handed_over: list[Leaving] = []
+        self._handed_over: list[Leaving] | None = []  # None if there are too many
         self._floors: dict[Partition, int] = {}
+        self._unlogged: list[Entry] = []
+        self._known: dict[Partition, Repetitions] = {}
         self.repeated = 0
         self.clean: int | None = None
 
@@ -181,6 +224,11 @@ class Ledger:
         return self._spill
 
     @property
+    def state(self) -> KeyedState:
+        """What functions keep for each key."""
+        return self._state
+
+    @property
     def _empty(self) -> bool:
         return not self._open and not len(self._spill)
 
@@ -216,31 +264,83 @@ class Ledger:
         self._ended, self._cutting = set(), None
         base = self._store.last(arrival.batch - 1)
         restored: list[CutInstruction] = []
-        if base not in self._memory:
-            cut = self._store.load(base)
-            self._restore(cut)
-            restored = [Restore(cut)]
+        if base not in self._memory or not self._store.log_is_own:
+            restored = [Restore(self._recovered(base))]
         elif arrival.batch == self._batch:
-            self._leaving.extendleft(reversed(self._handed_over))
+            self._hand_over_again(base)
         self._handed_over = []
         known = self._memory[base]
         self._memory, self._floors = {base: known}, known.floors
         self._spill.committed(base.batch, known.spilled)
+        self._unlogged.append(Committed(base))
         self._attempt, self._batch = arrival.attempt, arrival.batch
-        return [*over, *restored]
+        return [*over, *restored, *self._state.committed(base.batch)]
+
+    def _hand_over_again(self, base: CutId) -> None:
+        """Let all results leave that have left since a cut: Spark may not have written them."""
+        if self._handed_over is not None:
+            self._leaving.extendleft(reversed(self._handed_over))
+            return
+        entries = (entry for group in self._store.logged(base) for entry in group)
+        self._leaving = deque(_leaving(entry) for entry in entries if isinstance(entry, Left))
+
+    def _recovered(self, base: CutId) -> Cut:
+        """Go on from a cut, and from what was logged since; return what operators keep then."""
+        cut = self._store.load(base)
+        self._restore(cut)
+        latest = {name: list(records) for name, records in cut.latest.items()}
+        groups = list(self._store.recover(base))
+        if groups:  # what was spilled then may be done by now
+            for segment in cut.spilled:
+                self.fetched(segment.operator)
+        places = {
+            (record.operator, record.record.name): place for place, record in self._open.items()
+        }
+        for entry in (entry for group in groups for entry in group):
+            self._replay(entry, places, latest)
+        return msgspec.structs.replace(
+            cut, latest={name: tuple(records) for name, records in latest.items()}
+        )
+
+    def _replay(
+        self,
+        entry: Entry,
+        places: dict[tuple[str, str], int],
+        latest: dict[str, list[Record]],
+    ) -> None:
+        match entry:
+            case Took(root, provenance):
+                self._is_new(root, provenance)
+                self._taken[root.partition] = root.offset + 1
+                self.clean = None
+            case Entered(record):
+                places[record.operator, record.record.name] = self._placed(record)
+            case Did(operator, name):
+                del self._open[places.pop((operator, name))]
+            case Left():
+                self._leaving.append(_leaving(entry))
+            case Changed(operator, key, state):
+                self._state.change(operator, key, state)
+            case Kept(operator, record):
+                latest.setdefault(operator, []).append(record)
 
     def _restore(self, cut: Cut) -> None:
         self._taken = dict(cut.taken)
         self._open = {}
         for record in cut.open:
-            self.entered(record)
+            self._placed(record)
         self._spill.restore(cut.spilled)
+        self._state.restore(cut.changed)
+        self._known = {
+            partition: Repetitions(_WINDOW, None, memory)
+            for partition, memory in cut.known.items()
+        }
         self._leaving.clear()
         self._memory = {cut.id: _Known(floors(cut), cut.spilled)}
         self.clean = cut.id.batch if self._empty else None
 
-    def takes(self, relay: int, root: Root) -> bool:
-        """Return whether a root is to be taken: it was not before."""
+    def takes(self, relay: int, root: Root, provenance: Provenance | None = None) -> bool:
+        """Return whether a root is to be taken: it was not before, here or in its stream."""
         if relay not in self._relays:
             return False
         self._relay_of[root.partition] = relay
@@ -248,8 +348,21 @@ class Ledger:
             self.repeated += 1
             return False
         self._taken[root.partition] = root.offset + 1
+        self._unlogged.append(Took(root, provenance))
         self.clean = None
-        return True
+        return self._is_new(root, provenance)
+
+    def _is_new(self, root: Root, provenance: Provenance | None) -> bool:
+        """Return whether a record is not one that its writer has repeated."""
+        if provenance is None:
+            return True
+        known = self._known.get(root.partition)
+        if known is None:
+            known = self._known[root.partition] = Repetitions(_WINDOW, None, Memory())
+        if known.is_new(provenance):
+            return True
+        self.repeated += 1
+        return False
 
     def relay_ended(self, relay: int) -> list[CutInstruction]:
         """Return what to do when a relay has handed over all that Spark has read."""
@@ -275,17 +388,22 @@ class Ledger:
             return []
         if self._draining and not self._empty:
             return []
+        now = CutId(self._batch, self._attempt)
+        cuts, changed = self._state.cut(now)
+        self._unlogged.append(Mark(now))
         self._cutting = Cut(
-            id=CutId(self._batch, self._attempt),
+            id=now,
             taken=dict(self._taken),
             open=tuple(self._open.values()),
             spilled=self._spill.segments(self._batch),
+            changed=cuts,
+            known={partition: known.copied() for partition, known in self._known.items()},
         )
         if not self._empty:
             self.clean = None
         elif self.clean is None:
             self.clean = self._batch  # and stays, while batches come and go without a record
-        return [SaveCut(self._cutting)]
+        return [SaveCut(self._cutting, changed)]
 
     def saved(self, cut: CutId) -> list[CutInstruction]:
         """Return what to do when a cut is on disk."""
@@ -296,31 +414,64 @@ class Ledger:
 
     # -- records --------------------------------------------------------------------------
 
+    def unlogged(self) -> list[Entry]:
+        """Return what has happened since it was last asked, to be logged before any effect."""
+        entries, self._unlogged = self._unlogged, []
+        return entries
+
     def entered(self, record: OpenRecord) -> int:
         """Return the place of a record that is open from now on."""
+        self._unlogged.append(Entered(record))
+        return self._placed(record)
+
+    def _placed(self, record: OpenRecord) -> int:
         self._place += 1
         self._open[self._place] = record
         return self._place
 
     def leaves(self, leaving: Leaving) -> list[CutInstruction]:
         """Return what to do with a result of a root that was just taken, and is done."""
-        self._leaving.append(leaving)
+        self._left([leaving])
         return self._handed()
 
     def spilled(self, record: OpenRecord) -> None:
         """Let a record that is open from now on wait on disk."""
+        self._unlogged.append(Entered(record))
         self._spill.put(self._batch, record)
+
+    def put_back(self, place: int) -> None:
+        """Let a record that was restored wait on disk again."""
+        self._spill.put(self._batch, self._open.pop(place))
 
     def fetched(self, operator: str) -> dict[int, OpenRecord]:
         """Return records of an operator that were on disk, by their places in memory."""
-        return {self.entered(record): record for record in self._spill.take(operator)}
+        return {self._placed(record): record for record in self._spill.take(operator)}
+
+    def changed(self, operator: str, key: str, state: bytes) -> None:
+        """Let a key have another state, or none if it is empty."""
+        self._unlogged.append(Changed(operator, key, state))
+        self._state.change(operator, key, state)
+
+    def kept(self, operator: str, record: Record) -> None:
+        """Take note that an operator keeps a record for processors that start later."""
+        self._unlogged.append(Kept(operator, record))
 
     def done(self, place: int, results: Iterable[Leaving]) -> list[CutInstruction]:
         """Return what to do with the results of a record, once what it sends on is open."""
-        del self._open[place]
-        self._leaving.extend(results)
+        done = self._open.pop(place)
+        self._unlogged.append(Did(done.operator, done.record.name))
+        self._left(results)
         handed = self._handed()
         return [*handed, *self._cut()] if self._draining else handed
+
+    def _left(self, results: Iterable[Leaving]) -> None:
+        for leaving in results:
+            self._leaving.append(leaving)
+            result = leaving.result
+            if isinstance(result, DeadLetter):
+                self._unlogged.append(Left(leaving.root, None, result))
+            else:
+                self._unlogged.append(Left(leaving.root, result))
 
     def _handed(self) -> list[CutInstruction]:
         """Give results to relays, unless what leaves now is in the cut already."""
@@ -329,7 +480,10 @@ class Ledger:
         any_relay = next(iter(self._relays))
         handed = list(self._leaving)
         self._leaving.clear()
-        self._handed_over += handed
+        if self._handed_over is not None:
+            self._handed_over += handed
+            if len(self._handed_over) > self._most_handed:
+                self._handed_over = None
         return [
             HandOver(
                 self._relay_of.get(leaving.root.partition, any_relay),
@@ -338,3 +492,7 @@ class Ledger:
             )
             for leaving in handed
         ]
+
+
+def _leaving(entry: Left) -> Leaving:
+    return Leaving(entry.root, entry.record if entry.letter is None else entry.letter)

@@ -3,6 +3,7 @@
 import msgspec
 
 from sojourn.host.batch.cut import Partition, Root
+from sojourn.host.batch.repetitions import Provenance
 from sojourn.host.process.messages import Record
 
 __all__ = [
@@ -33,7 +34,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
 
     It is for *only* one operator if it was put back in for that; for none if that is of
     another part or application. One that a projection before the part could not read was
-    *refused*: by which, and why.
+    *refused*: by which, and why. Where records may come twice, *provenance* tells them apart.
     """
 
     partition: Partition
@@ -42,6 +43,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     keys: dict[str, str | None] = {}
     only: str | None = None
     refused: tuple[str, str] | None = None
+    provenance: Provenance | None = None
 
 
 class Rows(msgspec.Struct, tag=True, array_like=True, frozen=True):

@@ -1,5 +1,6 @@
 """What the desk of an operator tells the host to do."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sojourn.host.process.messages import Record
@@ -12,13 +13,15 @@ class Give:
     """Let a processor work on records, one after the other.
 
     Those that it only has to know are not *new*: what it makes of them is nobody's. Those that
-    it waited for are given *at_once*.
+    it waited for are given *at_once*. With them it is lent the *states* of their keys, if the
+    operator keeps any.
     """
 
     processor: int
     records: tuple[Record, ...]
     new: bool = True
     at_once: bool = False
+    states: Mapping[str, bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True)

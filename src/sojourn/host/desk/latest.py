@@ -57,6 +57,13 @@ class Latest:
             self._kept.get((record.stream, record.key), (place, record))[0] > place
         )
 
+    def has(self, record: Record) -> bool:
+        """Return whether a record is kept."""
+        if record.key is None:
+            return False
+        _, kept = self._kept.get((record.stream, record.key), (0, None))
+        return kept is record
+
     def drop(self, record: Record) -> None:
         """Keep nothing of the key of *record*."""
         if record.key is not None:

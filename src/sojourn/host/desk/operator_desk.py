@@ -162,6 +162,10 @@ class OperatorDesk:
             self._queue.put(job)
         return job
 
+    def keeps(self, record: Record) -> bool:
+        """Return whether processors that start later are told a record."""
+        return self._latest.has(record)
+
     def forget(self, latest: Sequence[Record] = ()) -> None:
         """Forget all records but the *latest* of each key, of what is for everyone.
 
@@ -243,7 +247,7 @@ class OperatorDesk:
             if job.round is not None:
                 done += self._did_its_part(processor, job, job.round, result)
             elif not result.error:
-                done += self._answered(job, Answer(result.outputs))
+                done += self._answered(job, Answer(result.outputs, state=result.state))
             elif self._may_retry(job):
                 back.append(job)
             else:

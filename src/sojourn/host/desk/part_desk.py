@@ -137,7 +137,7 @@ class PartDesk:
             root, record = Root(row.partition, row.offset), row.record
             stream = record.stream if row.refused is None else None
             self.admission.row_came(relay, row.partition[0], stream)
-            if not self._ledger.takes(relay, root):
+            if not self._ledger.takes(relay, root, row.provenance):
                 continue
             self.visits.entered(row.partition[0])
             if (passed := self._passed(row)) is not None:
@@ -165,7 +165,10 @@ class PartDesk:
     def _with_latest(self, instructions: Iterable[CutInstruction]) -> list[PartInstruction]:
         """Return instructions with what operators keep of broadcasts in their cuts."""
         return [
-            SaveCut(msgspec.structs.replace(instruction.cut, latest=self._latest()))
+            replace(
+                instruction,
+                cut=msgspec.structs.replace(instruction.cut, latest=self._latest()),
+            )
             if isinstance(instruction, SaveCut)
             else instruction
             for instruction in instructions
@@ -219,8 +222,14 @@ class PartDesk:
             desk.forget(cut.latest.get(name, ()))
         self._places, self._trees = {}, OpenTrees()
         self.admission.forget()
-        for place, record in self._ledger.open.items():
-            self._put(place, record)
+        # what is on disk came after what is in memory, so only if nothing is there
+        spills = not len(self._ledger.spill)
+        for place, record in list(self._ledger.open.items()):
+            everyone = record.record.everyone
+            if spills and not everyone and self.admission.spills(record.operator):
+                self._ledger.put_back(place)
+            else:
+                self._put(place, record)
 
     def _enter(self, record: OpenRecord) -> None:
         """Let a record wait for its operator, on disk if that has its share already."""
@@ -284,11 +293,24 @@ class PartDesk:
                     into.update(self._sent(operator, job, answer, done))
                 case Stopping(job, reason, traceback):
                     done.append(StopPart(operator, job.record, reason, traceback))
+                case Give():
+                    done.append(AtOperator(operator, self._lent(operator, instruction)))
                 case _:
                     done.append(AtOperator(operator, instruction))
         if self._ledger.spill.waiting(operator):
             into.add(operator)
         return [*done, *self._turned(into, now_s)]
+
+    def _lent(self, operator: str, give: Give) -> Give:
+        """Return what a processor is given, with the states of the keys.
+
+        Nobody else has them: of a key only one processor has records.
+        """
+        if operator not in self._graph.stateful:
+            return give
+        keys = {record.key for record in give.records if record.key is not None}
+        states = {key: self._ledger.state.of(operator, key) for key in keys}
+        return replace(give, states=states)
 
     def _sent(
         self, operator: str, job: RecordInHand, answer: Answer, done: list[PartInstruction]
@@ -323,6 +345,10 @@ class PartDesk:
             results.append(Leaving(root, letter))
         for record in records:
             self._enter(record)
+        if answer.state is not None and parent.key is not None:
+            self._ledger.changed(operator, parent.key, answer.state)
+        if parent.everyone and self._operators[operator].keeps(parent):
+            self._ledger.kept(operator, parent)
         then = self._ledger.done(place, results)
         self._trees.done(root)
         done.append(Sent(operator, parent, tuple(children)))
@@ -336,7 +362,7 @@ class PartDesk:
         for name in operators:
             self._fetch(name)
             given += [
-                AtOperator(name, replace(instruction, at_once=True))
+                AtOperator(name, self._lent(name, replace(instruction, at_once=True)))
                 for instruction in self._operators[name].turn(now_s)
                 if isinstance(instruction, Give)
             ]

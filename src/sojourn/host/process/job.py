@@ -1,21 +1,29 @@
 """What processors run: found by name, so that nothing has to be sent to them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
 from sojourn.errors import BadInput
 from sojourn.host.process.messages import OutputRecord, Record
 
-__all__ = ["Job", "load"]
+__all__ = ["Job", "Lent", "load"]
+
+
+@dataclass(slots=True)
+class Lent:
+    """The *state* of a record's key, which the job may replace; empty if it has none."""
+
+    state: bytes
 
 
 class Job(Protocol):
     """The work of one operator.
 
     `set_up` is called once in each processor, before its first record; a call then gets one
-    record and returns what it sends on; `tear_down` is called when the processor ends in
-    order. All of them may raise anything.
+    record, with the state of its key if the operator keeps any, and returns what it sends on;
+    `tear_down` is called when the processor ends in order. All of them may raise anything.
     """
 
     def set_up(self) -> None:
@@ -26,7 +34,7 @@ class Job(Protocol):
         """Release what `set_up` has opened."""
         ...
 
-    def __call__(self, record: Record, /) -> Sequence[OutputRecord]:
+    def __call__(self, record: Record, lent: Lent | None = None, /) -> Iterable[OutputRecord]:
         """Return what *record* sends on."""
         ...
 

@@ -3,7 +3,7 @@
 Frames are a length and a message in MessagePack. All of it stays on one machine.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from struct import Struct as Layout
 
 import msgspec
@@ -79,13 +79,15 @@ class OutputRecord(msgspec.Struct, array_like=True, frozen=True):
 class Answer(msgspec.Struct, array_like=True, frozen=True):
     """What became of a record: what it sends on, or why it is a dead letter.
 
-    Of a dead letter *traceback* is where the function raised, and *tries* how often.
+    Of a dead letter *traceback* is where the function raised, and *tries* how often. *state*
+    is what its key has from now on, if that has changed; empty if it has none any more.
     """
 
     outputs: Sequence[OutputRecord] = ()
     dead: str = ""
     traceback: str = ""
     tries: int = 0
+    state: bytes | None = None
 
 
 class Ready(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -102,15 +104,17 @@ class NotReady(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Assignment(msgspec.Struct, array_like=True, frozen=True):
-    """What a processor is to do next, one after the other."""
+    """What a processor is to do next, one after the other, with the *states* of the keys."""
 
     records: list[Record]
+    states: Mapping[str, bytes] | None = None
 
 
 class Result(msgspec.Struct, array_like=True, frozen=True):
     """What a record came to: outputs, or the error that was raised, and where.
 
-    One is *skipped* if another of its key, given with it, failed before it.
+    One is *skipped* if another of its key, given with it, failed before it. *state* is that of
+    its key from now on, if it has changed.
     """
 
     outputs: list[OutputRecord]
@@ -119,6 +123,7 @@ class Result(msgspec.Struct, array_like=True, frozen=True):
     cpu_s: float = 0.0
     traceback: str = ""
     skipped: bool = False
+    state: bytes | None = None
 
 
 class Done(msgspec.Struct, tag=True, array_like=True, frozen=True):

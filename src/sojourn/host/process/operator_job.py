@@ -12,7 +12,9 @@ from sojourn.app.output import output_of
 from sojourn.app.parts import parts_of
 from sojourn.app.stream import Stream
 from sojourn.errors import BadInput, BadRecord
+from sojourn.host.process.job import Lent
 from sojourn.host.process.messages import OutputRecord, Record
+from sojourn.host.process.state_codec import StateCodec
 from sojourn.host.sizes import blobs_bytes
 
 __all__ = ["OperatorJob", "of_application"]
@@ -65,6 +67,9 @@ class OperatorJob:
         for reader, stream in keyed:
             self._keys.setdefault(stream.name, []).append((reader, stream.key))
         self._in_memory = in_memory
+        self._states = None
+        if operator.state is not None:
+            self._states = StateCodec(f"operators.{operator.name}.state", operator.state)
         self._before: tuple[object, ...] = ()
         self._opened = ExitStack()
 
@@ -83,14 +88,17 @@ class OperatorJob:
         """Let a set-up that yielded go on."""
         self._opened.close()
 
-    def __call__(self, record: Record, /) -> Iterator[OutputRecord]:
-        """Yield what the function does."""
+    def __call__(self, record: Record, lent: Lent | None = None, /) -> Iterator[OutputRecord]:
+        """Yield what the function does, and then give back what it was lent."""
         values = self._read[record.stream].decode(record.payload, record.blobs)
         arguments: tuple[Any, ...] = values
         if self._operator.names_input:
             arguments = (record.stream, values)
         if self._operator.record_id:
             arguments = (record.name, *arguments)
+        state = None if lent is None else self._state_of(lent)
+        if state is not None:
+            arguments = (state, *arguments)
         yielded = cast(
             "Iterable[object] | None", self._operator.function(*self._before, *arguments)
         )
@@ -104,6 +112,11 @@ class OperatorJob:
                 for reader, columns in self._keys.get(stream, ())
             }
             yield OutputRecord(stream, payload, blobs, keys)
+        if self._states is not None and lent is not None and state is not None:
+            lent.state = self._states.encode(state)
+
+    def _state_of(self, lent: Lent) -> dict[str, Any] | None:
+        return None if self._states is None else self._states.decode(lent.state)
 
     def _check_size(self, stream: str, size: int, room: int) -> None:
         if size > room:

@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 from collections import deque
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
@@ -136,11 +136,13 @@ class Processes:
         self._to_start.append(process)
         self._ask()
 
-    def give(self, number: int, records: Iterable[Record]) -> None:
-        """Let a processor work on records."""
+    def give(
+        self, number: int, records: Iterable[Record], states: Mapping[str, bytes] | None = None
+    ) -> None:
+        """Let a processor work on records, with the *states* of their keys."""
         writer = self._all[number].writer
         if writer is not None:
-            writer.write(framed(Assignment(list(records))))
+            writer.write(framed(Assignment(list(records), states)))
 
     def let_go(self, number: int) -> None:
         """End a processor that has nothing to do; one in its set-up would not notice."""

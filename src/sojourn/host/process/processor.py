@@ -3,13 +3,12 @@
 import os
 import signal
 import socket
-from collections.abc import Sequence
 from time import perf_counter, process_time
 
 import msgspec
 
 from sojourn.host.process.error_text import described
-from sojourn.host.process.job import Job
+from sojourn.host.process.job import Job, Lent
 from sojourn.host.process.messages import (
     Assignment,
     Done,
@@ -42,20 +41,21 @@ def run(host: socket.socket, job: Job) -> None:
     frames = Frames()
     while some := host.recv(_CHUNK):
         for body in frames.fed(some):
-            _serve(host, job, _decode(body).records)
+            _serve(host, job, _decode(body))
     job.tear_down()
 
 
-def _serve(host: socket.socket, job: Job, records: Sequence[Record]) -> None:
-    """Serve *records* in turn; one whose key failed before it is left for later."""
+def _serve(host: socket.socket, job: Job, assigned: Assignment) -> None:
+    """Serve records in turn; one whose key failed before it is left for later."""
+    states = None if assigned.states is None else dict(assigned.states)
     failed: set[str] = set()
     results: list[Result] = []
     told_s = perf_counter()
-    for record in records:
+    for record in assigned.records:
         if record.key is not None and record.key in failed:
             results.append(Result([], skipped=True))
             continue
-        result = _served(job, record)
+        result = _served(job, record, states)
         results.append(result)
         if result.error and record.key is not None:
             failed.add(record.key)
@@ -67,11 +67,19 @@ def _serve(host: socket.socket, job: Job, records: Sequence[Record]) -> None:
         host.sendall(framed(Done(results)))
 
 
-def _served(job: Job, record: Record) -> Result:
+def _served(job: Job, record: Record, states: dict[str, bytes] | None) -> Result:
     began_s, cpu_s = perf_counter(), process_time()
+    changed = None
     try:
-        outputs, error, traceback = list(job(record)), "", ""
+        if states is None or record.key is None:
+            outputs = list(job(record))
+        else:
+            lent = Lent(states.get(record.key, b""))
+            outputs = list(job(record, lent))
+            if lent.state != states.get(record.key, b""):
+                changed = states[record.key] = lent.state
+        error, traceback = "", ""
     except (Exception, SystemExit) as raised:  # noqa: BLE001 - it is the user's: anything
         outputs, (error, traceback) = [], described(raised)
     took_s, cpu_s = perf_counter() - began_s, process_time() - cpu_s
-    return Result(outputs, error, took_s, cpu_s, traceback)
+    return Result(outputs, error, took_s, cpu_s, traceback, state=changed)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from sojourn.host.batch.repetitions import Input
+
 __all__ = [
     "BIRTH",
     "BLOB",
@@ -29,7 +31,6 @@ __all__ = [
     "TRACE",
     "WRITTEN",
     "Header",
-    "Input",
     "Lineage",
     "addressee",
     "identity_of",
@@ -69,30 +70,6 @@ Header = tuple[str, bytes]
 # Kafka's offsets have 63 bits. A number has one spelling: inputs are compared as text.
 _NUMBER = "(0|[1-9][0-9]{0,18})"
 _INPUT = re.compile(f"([^/ ]+)/{_NUMBER}/{_NUMBER} {_NUMBER}".encode())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Input:
-    """The record that entered a part, of which a record that leaves it comes.
-
-    *topic* is as ids of its roots begin (`marked`). *floor* is the lowest offset of the
-    partition that was open in the last committed cut: what comes of records below it was
-    written before that cut was committed.
-    """
-
-    topic: str
-    partition: int
-    offset: int
-    floor: int
-
-    @property
-    def place(self) -> str:
-        """Where it was, as the id of a root that has no other.
-
-        >>> Input(topic="lines@Xk3f9a2B-5f0c9e1a", partition=0, offset=7, floor=5).place
-        'lines@Xk3f9a2B-5f0c9e1a/0/7'
-        """
-        return f"{self.topic}/{self.partition}/{self.offset}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from sojourn.app.codec import codec_of
 from sojourn.app.stream import Stream
 from sojourn.host.batch.cut import Root
 from sojourn.host.batch.relay_messages import Results, Row
+from sojourn.host.batch.repetitions import Input, Provenance
 from sojourn.host.process.messages import Record
 from sojourn.host.report.tracing import child_identity
 from sojourn.host.sizes import MOST_BYTES, message_bytes
@@ -26,10 +27,10 @@ from sojourn.spark.query.headers import (
     TRACE,
     WRITTEN,
     Header,
-    Input,
     Lineage,
     addressee,
     input_header,
+    input_of,
     lineage_of,
     marked,
 )
@@ -76,7 +77,8 @@ class Route:
     Records that were never in a topic are put back in through *retries*. About *trace_per_s*
     roots in a second are followed. No message is larger than *most_bytes*. Ids of roots carry
     *marks*, by topic. Of topics in *partitions*, with their numbers, a deduplicating sink
-    reads: all that comes of one partition goes to one of theirs.
+    reads: all that comes of one partition goes to one of theirs. A *stateful* part is told
+    which records are which: what its writer has repeated must not be counted twice.
     """
 
     part: str
@@ -92,6 +94,7 @@ class Route:
     most_bytes: int = MOST_BYTES
     marks: Mapping[str, str] = field(default_factory=dict)
     partitions: Mapping[str, int] = field(default_factory=dict)
+    stateful: bool = False
 
     @property
     def topics(self) -> list[str]:
@@ -116,6 +119,7 @@ class Rows:
         self._topics = {name: [topic] for name, topic in route.writes.items()}
         for made, stream in route.behind.items():
             self._topics.setdefault(stream, []).append(route.writes[made])
+        self._inputs = {marked(name, mark) for name, mark in route.marks.items()}
         self._sampling = Sampling(route.trace_per_s)
         self._room_bytes = route.most_bytes - _beside_bytes(max(route.operators, key=len))
 
@@ -169,6 +173,24 @@ class Rows:
             },
             only,
             refused,
+            self._provenance(lineage, headers) if only is None else None,
+        )
+
+    def _provenance(self, lineage: Lineage, headers: Iterable[SparkRow]) -> Provenance | None:
+        """Return what tells a record from others, in a part that keeps a state.
+
+        What is put back in for one operator was here before, and needs none.
+        """
+        if not self._route.stateful:
+            return None
+        entered = input_of(headers)
+        if entered is not None and entered.topic not in self._inputs:
+            entered = None  # somebody has copied it from elsewhere
+        return Provenance(
+            identity=lineage.identity,
+            root=lineage.root,
+            entered=entered,
+            unnamed=all(header["key"] != ID for header in headers),
         )
 
     def _stream(self, topic: str, headers: Iterable[SparkRow]) -> str:

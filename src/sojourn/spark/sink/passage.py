@@ -1,7 +1,7 @@
 """One batch of one partition on its way to a sink: what of it is not there yet.
 
 What comes again in the stream is told by what was read of it before, which is kept in files
-(`sojourn.spark.sink.repetitions`). An attempt that fails has written some of what it has read,
+(`sojourn.host.batch.repetitions`). An attempt that fails has written some of what it has read,
 and nobody knows how much: the next one reads that from the sink itself. It may end earlier, so
 what is ahead of it is kept for the batches that follow.
 """
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from sojourn.host.batch.repetitions import Memory, Provenance, RecentIds, Repetitions
 from sojourn.spark.query.headers import ID, identity_of, input_of, is_retry, root_of
-from sojourn.spark.sink.repetitions import Arrived, Memory, RecentIds, Repetitions
 from sojourn.spark.sink.sink_memory import SavedMemory, SinkMemory
 from sojourn.spark.sink.sink_topic import SinkTopic
 
@@ -78,7 +78,7 @@ class Passage:
             identity, unnamed = f"{self._rules.roots}/{row['partition']}/{row['offset']}", True
             named = {"key": ID, "value": identity.encode()}
             row = {**row, "headers": [*(row["headers"] or ()), named]}
-        arrived = Arrived(
+        arrived = Provenance(
             identity=identity,
             root=root_of(row["headers"]),
             entered=input_of(row["headers"]),

@@ -13,7 +13,7 @@ import msgspec
 
 from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile
-from sojourn.spark.sink.repetitions import Memory
+from sojourn.host.batch.repetitions import Memory
 
 __all__ = ["SavedMemory", "SinkMemory"]
 

@@ -1,7 +1,8 @@
 """The folder that an application goes on from: checkpoints, logs, and whose they are."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, BadInput
 from sojourn.host.batch.cut import Cut, CutId
 from sojourn.host.batch.cut_store import CutFiles
+from sojourn.spark.state.state_form import StateForm, state_forms
 
 __all__ = ["Checkpoints", "Positions"]
 
@@ -20,6 +22,7 @@ Positions = Mapping[str, Mapping[int, int]]
 """The offsets that come next, by topic and partition."""
 
 _APPLICATION = "application.json"
+_NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +58,12 @@ class Checkpoints:
         Raise `BadInput` if it belongs to another form of *app*, or to another cluster.
         Functions may change from one start to the next, and operators may be added; what parts
         read from Kafka may not become less, nor may what Spark's own aggregations keep change.
+        Fields of states may come and go, but not change their types.
         """
-        now = _form(app, cluster)
-        path = self.folder / _APPLICATION
-        goes_on = path.exists()
-        if goes_on:
-            try:
-                before = json.loads(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError) as error:
-                raise _unreadable(path, error) from error
-            for difference in _differences(before, now):
+        before = self.form()
+        if before is not None:
+            now = _form(app, cluster)
+            for difference in (*_differences(before, now), *self._conflicts(before, app)):
                 raise BadInput(
                     f"the state in {self.folder} does not match: {difference}; undo that "
                     "change, use another state folder (--state), or start without it (--fresh)"
@@ -73,7 +72,42 @@ class Checkpoints:
                 if "parts" not in before:
                     self._begin_cuts(part)
                 self._check_open(app, part)
-        return goes_on
+        return before is not None
+
+    def form(self) -> dict[str, Any] | None:
+        """Return the form of the application that was recorded; None if there is none."""
+        path = self.folder / _APPLICATION
+        try:
+            form: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from error
+        return form
+
+    def _conflicts(self, before: dict[str, Any], app: App) -> Iterator[str]:
+        """Yield what does not fit the states that operators have."""
+        forms = state_forms(app)
+        for name, written in before.get("states", {}).items():
+            found: list[str] = []
+            if name in forms:
+                # whether or not there is any: the log of a host may have some
+                found = forms[name].conflicts(StateForm.read(written))
+            elif self._has_state(before, name):
+                found = ["it keeps none now" if name in app.operators else "it is gone"]
+            if found:
+                yield f"operator {name} has a state for each key: {'; '.join(found)}"
+
+    def _has_state(self, before: dict[str, Any], operator: str) -> bool:
+        """Tell whether an operator has the state of any key."""
+        for part, form in before["parts"].items():
+            batch = self.commits(part) - 1
+            if operator in form["operators"] and batch >= 0:
+                files = CutFiles(self.cuts(part), readonly=True)
+                with closing(files.state):
+                    states = files.states(files.load(files.last(batch)), operator)
+                    return next(states, None) is not None
+        return False
 
     def _begin_cuts(self, part: Part) -> None:
         """Let a part go on from the state of a version that had no cuts."""
@@ -106,17 +140,18 @@ class Checkpoints:
         Called after `begin` for every query, and before the first query is started: a start
         that fails earlier leaves no state.
         """
-        form = json.dumps(_form(app, cluster), indent=1)
+        form = json.dumps(_form(app, cluster, self.form() or {}), indent=1)
         write_durably(self.folder / _APPLICATION, form.encode())
 
     def commits(self, query: str) -> int:
         """Return how many batches of a query are committed."""
         return max(_numbers(self.checkpoint(query) / "commits"), default=-1) + 1
 
-    def committed_s(self, query: str) -> float | None:
-        """Return when a batch was last committed, in seconds since 1970."""
-        last = self.checkpoint(query) / "commits" / str(self.commits(query) - 1)
-        return last.stat().st_mtime if last.exists() else None
+    def committed_s(self, query: str, batch: int | None = None) -> float | None:
+        """Return when a batch, by default the last, was committed, in seconds since 1970."""
+        number = self.commits(query) - 1 if batch is None else batch
+        path = self.checkpoint(query) / "commits" / str(number)
+        return path.stat().st_mtime if path.exists() else None
 
     def begin(self, query: str, positions: Positions, *, anew: bool = False) -> None:
         """Note where a query begins, unless that is known; of an application begun *anew* too.
@@ -169,8 +204,10 @@ def _numbers(folder: Path) -> list[int]:
     return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())
 
 
-def _form(app: App, cluster: str) -> dict[str, Any]:
+def _form(app: App, cluster: str, before: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
+    """Return the form of an application; of that *before*, it has the fields of states."""
     parts = parts_of(app)
+    states = before.get("states", {})
     within = {name for part in parts for name in part.projections}
     return {
         "application": app.name,
@@ -194,6 +231,12 @@ def _form(app: App, cluster: str) -> dict[str, Any]:
             }
             for name, operator in app.operators.items()
             if isinstance(operator, NativeOperator) and name not in within
+        },
+        "states": {
+            name: (
+                form.after(StateForm.read(states[name])) if name in states else form
+            ).written()
+            for name, form in state_forms(app).items()
         },
     }
 

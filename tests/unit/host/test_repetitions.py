@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sojourn.spark.query.headers import INPUT, Input, input_header, input_of
-from sojourn.spark.sink.repetitions import Arrived, Memory, Repetitions
+from sojourn.host.batch.repetitions import Input, Memory, Provenance, Repetitions
+from sojourn.spark.query.headers import INPUT, input_header, input_of
 from unit.host.spark_stand_in import World, called, expected
 from unit.host.test_part_whatever_happens import EVENTS
 
@@ -27,11 +27,11 @@ def arrived(offset, floor, *, partition=0, topic=LINES, name=None, root=None):
     """Return what came of a record at *offset*; that has its place as its id, if no *root*."""
     entered = Input(topic=topic, partition=partition, offset=offset, floor=floor)
     root = root or entered.place
-    return Arrived(identity=name or f"{root}.split.0", root=root, entered=entered)
+    return Provenance(identity=name or f"{root}.split.0", root=root, entered=entered)
 
 
 def named(identity):
-    return Arrived(identity=identity)
+    return Provenance(identity=identity)
 
 
 @settings(max_examples=300)
@@ -42,7 +42,7 @@ def test_of_all_that_a_part_writes_everything_passes_once(history, seed, partiti
     for number in range(6):
         world.produce(number)
     for event, number, then in history:
-        getattr(world, event)(number)
+        world.happens(getattr(world, event), number)
         world.run(then, random)
     world.settle(random)
     tasks, passed = defaultdict(told), []
@@ -53,8 +53,7 @@ def test_of_all_that_a_part_writes_everything_passes_once(history, seed, partiti
         )
         if tasks[partition % partitions].is_new(result):
             passed.append(called(leaving))
-    roots = [(p[0], name) for p, names in world.topics.items() for name in names]
-    assert sorted(passed) == expected(roots)[1]
+    assert sorted(passed) == expected(world.roots())[1]
 
 
 def test_a_root_may_be_open_for_as_long_as_it_likes():
@@ -128,7 +127,7 @@ def test_the_window_counts_all_records_and_forgets():
 
 def test_a_record_without_an_id_is_new_and_takes_no_room():
     stream = told()
-    assert all(stream.is_new(Arrived(identity=f"in/0/{n}", unnamed=True)) for n in range(9))
+    assert all(stream.is_new(Provenance(identity=f"in/0/{n}", unnamed=True)) for n in range(9))
     assert stream.memory.recent.ids == {}
 
 

@@ -1,0 +1,175 @@
+"""The log of a host: what has happened since the last committed cut, for the host that follows.
+
+What happens is written before it has an effect outside, but not synced: it survives the
+process and not the machine. What happens together is one group, and is there as a whole or not
+at all. The log begins a file at each cut. A host that follows another reads the files from the
+committed cut on, continues with a file of its own, and says in it how much of the file before
+it has read: what that other host, if it lives, adds later counts for nothing.
+"""
+
+from collections.abc import Iterable, Iterator
+from struct import Struct as Layout
+from typing import Protocol
+from zlib import crc32
+
+import msgspec
+
+from sojourn.errors import EngineError
+from sojourn.host.batch.cut import CutId
+from sojourn.host.batch.log_entries import Committed, Entry, Mark
+
+__all__ = ["HostLog", "LogFolder"]
+
+_FRAME = Layout("!II")
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[Entry]).decode
+
+
+class LogFolder(Protocol):
+    """Files by number."""
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of the files, in order."""
+        ...
+
+    def create(self, number: int, content: bytes) -> bool:
+        """Make a file that is complete when others see it; False if there is one already."""
+        ...
+
+    def append(self, number: int, content: bytes) -> None:
+        """Write at the end of a file."""
+        ...
+
+    def read(self, number: int) -> bytes:
+        """Return the content of a file; nothing if it is gone."""
+        ...
+
+    def remove(self, number: int) -> None:
+        """Remove a file, if it is there."""
+        ...
+
+
+class _Header(msgspec.Struct, array_like=True, frozen=True):
+    """The first of a file: the *cut* that it begins with, or None if it only continues.
+
+    Of the file before it so many groups, which is *after* them, count. *layout* tells what
+    wrote it: another one cannot continue with it.
+    """
+
+    cut: CutId | None
+    after: int
+    layout: str
+
+
+_decode_header = msgspec.msgpack.Decoder(_Header).decode
+
+
+class HostLog:
+    """The log of a part, in *folder*, written by hosts with the same *layout*."""
+
+    def __init__(self, folder: LogFolder, layout: str) -> None:
+        self._folder, self._layout = folder, layout
+        self._number, self._groups = 0, 0
+        self._begins: dict[CutId, int] = {}  # the files that begin with a cut
+
+    @property
+    def is_own(self) -> bool:
+        """Whether no other host has continued the log since this one did."""
+        return self._number > 0 and self._folder.numbers()[-1:] == [self._number]
+
+    def recover(self, base: CutId) -> list[list[Entry]]:
+        """Return what was logged since a cut, by groups, and continue the log from there."""
+        while True:
+            there = self._folder.numbers()
+            files = self._since(base, there)
+            for number in there:
+                if number not in files:
+                    self._folder.remove(number)
+            # never a number again that another host, if it lives, may write to
+            number = max([0, *there]) + 1
+            after = len(files[max(files)]) if files else 0
+            header = _Header(None if files else base, after, self._layout)
+            if self._folder.create(number, _framed(_encode(header))):
+                self._number, self._groups = number, 0
+                self._begins = {base: min(files, default=number)}
+                return [group for groups in files.values() for group in groups]
+
+    def since(self, base: CutId) -> list[list[Entry]]:
+        """Return what was logged since a cut, by groups."""
+        files = self._since(base, self._folder.numbers())
+        return [group for groups in files.values() for group in groups]
+
+    def append(self, entries: Iterable[Entry]) -> None:
+        """Log a group. Raise `EngineError` if another host has continued the log."""
+        group: list[Entry] = []
+        for entry in entries:
+            match entry:
+                case Mark(cut):
+                    self._write(group)
+                    group = []
+                    self._begin(cut)
+                case Committed(cut):
+                    self._shorten(cut)
+                case _:
+                    group.append(entry)
+        self._write(group)
+
+    def _write(self, group: list[Entry]) -> None:
+        if group and self._number:
+            self._folder.append(self._number, _framed(_encode(group)))
+            self._groups += 1
+
+    def _begin(self, cut: CutId) -> None:
+        header = _Header(cut, self._groups, self._layout)
+        if not self._folder.create(self._number + 1, _framed(_encode(header))):
+            raise EngineError("another host has continued its log; this one ends")
+        self._number, self._groups = self._number + 1, 0
+        self._begins[cut] = self._number
+
+    def _shorten(self, cut: CutId) -> None:
+        """Remove the files before a cut."""
+        begins = self._begins.get(cut, 0)
+        for number in self._folder.numbers():
+            if number < begins:
+                self._folder.remove(number)
+        self._begins = {c: number for c, number in self._begins.items() if number >= begins}
+
+    def _since(self, base: CutId, numbers: Iterable[int]) -> dict[int, list[list[Entry]]]:
+        """Return what is in the files since a cut, by number; nothing if that is not known."""
+        found: dict[int, list[list[Entry]]] = {}
+        for number in numbers:
+            header, groups = self._content(number)
+            if header is None or header.layout != self._layout:
+                found = {}
+            elif header.cut == base:
+                found = {number: groups}
+            elif found:
+                before = found[max(found)]
+                if header.after > len(before):
+                    break
+                del before[header.after :]
+                found[number] = groups
+        return found
+
+    def _content(self, number: int) -> tuple[_Header | None, list[list[Entry]]]:
+        bodies = _bodies(self._folder.read(number))
+        try:
+            return _decode_header(next(bodies)), [_decode(body) for body in bodies]
+        except (StopIteration, msgspec.MsgspecError):
+            return None, []
+
+
+def _framed(body: bytes) -> bytes:
+    return _FRAME.pack(len(body), crc32(body)) + body
+
+
+def _bodies(content: bytes) -> Iterator[bytes]:
+    """Yield what is complete; the rest was torn off when its writer died."""
+    start = 0
+    while len(content) - start >= _FRAME.size:
+        length, check = _FRAME.unpack_from(content, start)
+        body = content[start + _FRAME.size : start + _FRAME.size + length]
+        if len(body) < length or crc32(body) != check:
+            return
+        yield body
+        start += _FRAME.size + length

@@ -1,0 +1,68 @@
+"""What a host logs: every change of what is open, what leaves and what keys keep."""
+
+import msgspec
+
+from sojourn.host.batch.cut import CutId, OpenRecord, Root
+from sojourn.host.batch.relay_messages import DeadLetter
+from sojourn.host.batch.repetitions import Provenance
+from sojourn.host.process.messages import Record
+
+__all__ = ["Changed", "Committed", "Did", "Entered", "Entry", "Kept", "Left", "Mark", "Took"]
+
+
+class Took(msgspec.Struct, tag="t", array_like=True, frozen=True):
+    """A root was taken from Spark."""
+
+    root: Root
+    provenance: Provenance | None = None
+
+
+class Entered(msgspec.Struct, tag="e", array_like=True, frozen=True):
+    """A record is open from now on."""
+
+    record: OpenRecord
+
+
+class Did(msgspec.Struct, tag="d", array_like=True, frozen=True):
+    """A record is done at an operator."""
+
+    operator: str
+    name: str
+
+
+class Left(msgspec.Struct, tag="l", array_like=True, frozen=True):
+    """A result or a dead letter leaves."""
+
+    root: Root
+    record: Record | None
+    letter: DeadLetter | None = None
+
+
+class Changed(msgspec.Struct, tag="s", array_like=True, frozen=True):
+    """A key has another state; none if it is empty."""
+
+    operator: str
+    key: str
+    state: bytes
+
+
+class Kept(msgspec.Struct, tag="k", array_like=True, frozen=True):
+    """An operator keeps a record for processors that start later."""
+
+    operator: str
+    record: Record
+
+
+class Mark(msgspec.Struct, tag="m", array_like=True, frozen=True):
+    """A cut was made here."""
+
+    cut: CutId
+
+
+class Committed(msgspec.Struct, tag="c", array_like=True, frozen=True):
+    """Spark has committed the batch of a cut: what was before it is of no use any more."""
+
+    cut: CutId
+
+
+Entry = Took | Entered | Did | Left | Changed | Kept | Mark | Committed

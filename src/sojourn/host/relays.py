@@ -1,0 +1,109 @@
+"""The relays of a part: their connections, and what they are told.
+
+A result that leaves alone costs a transfer to Spark and a request to Kafka. So once results
+leave in close succession they wait a moment for others, and so does credit. At low rates
+nothing waits, and at high rates the time that is saved is worth more.
+"""
+
+import asyncio
+from math import inf
+from time import monotonic
+
+import msgspec
+
+from sojourn.host.batch.ledger import HandOver
+from sojourn.host.batch.relay_messages import DeadLetter, Grant, Results
+from sojourn.host.process.messages import framed
+
+__all__ = ["GATHER_S", "Relays"]
+
+GATHER_S = 0.004
+"""What leaves within so much time leaves together."""
+# Two that left within so much time are a succession: more will follow.
+_SUCCESSION_S = 3 * GATHER_S
+
+
+class Relays:
+    """The connections of relays, by the number of each."""
+
+    def __init__(self) -> None:
+        self._writers: dict[int, asyncio.StreamWriter] = {}
+        self._results: dict[int, Results] = {}
+        self._credit: dict[int, int] = {}
+        self._number = 0
+        self._sent_s = (-inf, -inf)  # the last but one, and the last
+        self._timer: asyncio.TimerHandle | None = None
+
+    def came(self, writer: asyncio.StreamWriter) -> int:
+        """Return the number of a relay that has just connected."""
+        self._number += 1
+        self._writers[self._number] = writer
+        return self._number
+
+    def left(self, relay: int) -> None:
+        """Close a connection, and forget what it was to be told."""
+        self._results.pop(relay, None)
+        self._credit.pop(relay, None)
+        if (writer := self._writers.pop(relay, None)) is not None:
+            writer.close()
+
+    def hand_over(self, over: HandOver) -> None:
+        """Let a result leave, soon after the next `send`."""
+        results = self._results.get(over.relay)
+        if results is None:
+            results = self._results[over.relay] = Results([], [])
+        root, result = over.leaving.root, over.leaving.result
+        if isinstance(result, DeadLetter):
+            results.letters.append((result, root, over.floor))
+        else:
+            results.records.append((result, root, over.floor))
+
+    def grant(self, relay: int, number: int) -> None:
+        """Let a relay pass on *number* more, soon after the next `send`."""
+        self._credit[relay] = self._credit.get(relay, 0) + number
+
+    def send(self) -> None:
+        """Tell relays what has gathered: now, or a moment after what was told before."""
+        if self._timer is not None or not (self._results or self._credit):
+            return
+        before_s, last_s = self._sent_s
+        now_s = monotonic()
+        wait_s = last_s + GATHER_S - now_s
+        if wait_s <= 0 or before_s + _SUCCESSION_S < now_s:
+            self._send_now()
+        else:
+            self._timer = asyncio.get_running_loop().call_later(wait_s, self._send_now)
+
+    def say(self, relay: int, message: msgspec.Struct) -> None:
+        """Tell a relay something, after all that was to be told before."""
+        self._send_now()
+        self._write(relay, message)
+
+    def say_to_all(self, message: msgspec.Struct) -> None:
+        """Tell all relays something, after all that was to be told before."""
+        for relay in self._writers:
+            self.say(relay, message)
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for relay in list(self._writers):
+            self.left(relay)
+
+    def _send_now(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._results:  # credit is cheap, and comes a moment before the first result
+            self._sent_s = self._sent_s[1], monotonic()
+        for relay, number in self._credit.items():
+            self._write(relay, Grant(number))
+        for relay, results in self._results.items():
+            self._write(relay, results)
+        self._credit.clear()
+        self._results.clear()
+
+    def _write(self, relay: int, message: msgspec.Struct) -> None:
+        if (writer := self._writers.get(relay)) is not None and not writer.is_closing():
+            writer.write(framed(message))

@@ -1,0 +1,104 @@
+"""What the functions of a part keep for each key, as of one moment.
+
+It is kept in layers: what has changed since the last cut, what had changed by each cut before
+that, and below them a store on disk. A cut names the layers that are not in the store yet, so
+that state, open records and offsets are of the same moment. Only what Spark has committed is
+merged into the store: whatever a part goes back to, the store is never ahead of it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from sojourn.host.batch.cut import CutId
+
+__all__ = ["Delta", "KeyedState", "MergeState", "StateStore"]
+
+Delta: TypeAlias = Mapping[str, Mapping[str, bytes]]
+"""The states that have changed, by operator and key; empty where there is none any more."""
+
+
+class StateStore(Protocol):
+    """States on disk: those up to a committed batch, and what has changed since then."""
+
+    def merged(self) -> int:
+        """Return the last batch whose changes are in the store; -1 at the beginning."""
+        ...
+
+    def look_up(self, operator: str, key: str) -> bytes:
+        """Return a state of the store; empty if there is none."""
+        ...
+
+    def read_delta(self, cut: CutId) -> Delta:
+        """Return what had changed by a cut. Raise `FileNotFoundError` if it is removed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MergeState:
+    """Put what has changed by batch *upto* into the store, then tell so.
+
+    The changes are those of *cuts*, in order, and none at all if they are there already.
+    """
+
+    upto: int
+    cuts: Sequence[tuple[CutId, Delta]]
+
+
+class KeyedState:
+    """The state of every key of a part's operators."""
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        self._changed: dict[str, dict[str, bytes]] = {}
+        self._layers: list[tuple[CutId, Delta]] = []  # of cuts, the oldest first
+        self._merging = False
+
+    def of(self, operator: str, key: str) -> bytes:
+        """Return the state of a key; empty if it has none."""
+        if (found := self._changed.get(operator, {}).get(key)) is not None:
+            return found
+        for _, delta in reversed(self._layers):
+            if (found := delta.get(operator, {}).get(key)) is not None:
+                return found
+        return self._store.look_up(operator, key)
+
+    def change(self, operator: str, key: str, state: bytes) -> None:
+        """Let a key have another state, or none if it is empty."""
+        self._changed.setdefault(operator, {})[key] = state
+
+    def cut(self, cut: CutId) -> tuple[tuple[CutId, ...], Delta]:
+        """Return the cuts whose changes are not in the store, and those of this one."""
+        changed, self._changed = self._changed, {}
+        if changed:
+            self._layers.append((cut, changed))
+        return tuple(known for known, _ in self._layers), changed
+
+    def restore(self, cuts: Iterable[CutId]) -> None:
+        """Forget all, and go on with the state of a cut."""
+        self._changed, self._layers = {}, []
+        for cut in cuts:
+            if cut.batch <= self._store.merged():
+                continue
+            try:
+                self._layers.append((cut, self._store.read_delta(cut)))
+            except FileNotFoundError:
+                # another host, which was not heard for a while, has just merged it
+                if cut.batch > self._store.merged():
+                    raise
+        if self._layers:  # so it may have merged a later cut than one that was read
+            merged = self._store.merged()
+            self._layers = [(cut, delta) for cut, delta in self._layers if cut.batch > merged]
+
+    def committed(self, batch: int) -> list[MergeState]:
+        """Return what to do when the cut of a batch is committed, of which all this comes."""
+        ready = [(cut, delta) for cut, delta in self._layers if cut.batch <= batch]
+        if self._merging or not ready:
+            return []
+        self._merging = True
+        return [MergeState(batch, ready)]
+
+    def merged(self, upto: int) -> None:
+        """Take note that the store has what had changed by a batch."""
+        self._merging = False
+        self._layers = [(cut, delta) for cut, delta in self._layers if cut.batch > upto]
