@@ -11,9 +11,14 @@ counted for each stream that is in Kafka.
 Word count is the exception: Spark's aggregation counts what comes again. Without repeated words
 its table must be that of the lines; with them it must be the count of all words that `split`
 wrote, and those the words of the lines once the repeated are left out.
+
+Of an application that keeps states those are compared, as Spark committed them last. What its
+sinks tell of tables is compared too, unless a batch was repeated: records then come to a key in
+another order, and what was written before it may have changes that are not made again.
 """
 
 import argparse
+import json
 import sys
 import tempfile
 import threading
@@ -22,7 +27,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kills import TARGETS, drawn
+from kills import REPEATING, TARGETS, drawn
 from sojourn.apps.catalogue import CATALOGUE, entry
 from sojourn.apps.check import Verdict, comparison, read_stream, writes_to
 from sojourn.spark.load.samples import messages
@@ -130,7 +135,29 @@ class Results:
         counted = WORDS.get(self._made.name)
         if counted is not None and again[counted]:
             verdict = replace(verdict, tables=self._miscounted(streams[counted]))
-        return verdict, again
+        return self._with_states(verdict), again
+
+    def _with_states(self, verdict):
+        """Return the verdict with states in place of what sinks tell, if that may differ."""
+        if self._made.states is None:
+            return verdict
+        sources = {source: self._read(source) for source in self._made.app.sources}
+        due = self._made.states(
+            (source, each.record) for source, sent in sources.items() for each in sent
+        )
+        wrong = tuple(
+            f"of states of {operator}"
+            for operator, states in due.items()
+            if self._states(operator) != states
+        )
+        states = sum(map(len, due.values()))
+        if any(target in REPEATING for _, target in self._trial.killed):
+            return replace(verdict, rows=states, tables=wrong)
+        return replace(verdict, rows=verdict.rows + states, tables=verdict.tables + wrong)
+
+    def _states(self, operator):
+        found = self._trial.states(operator)
+        return {tuple(json.loads(key)): state for key, state in found.items()}
 
     def _miscounted(self, words):
         """Return what is wrong with the counts of *words*, some of which came again."""

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs each application for 40 s, and writes its topology as measured: $1/NAME.yaml, for plan,
-# predict, simulate and rehearse. Takes about 9 minutes; results are those of this machine.
+# predict, simulate and rehearse. Takes about 10 minutes; results are those of this machine.
 set -eu
 out=${1:-build/applications}
 mkdir -p "$out"
@@ -17,6 +17,7 @@ measure() {
 }
 
 measure vld sojourn.apps.vld:app 2
+measure fpd sojourn.apps.fpd:app 40
 measure wordcount sojourn.apps.wordcount:app 20
 measure logstream sojourn.apps.logstream:app 30
 measure urls sojourn.apps.urls:app 10

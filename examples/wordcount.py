@@ -19,12 +19,13 @@ def split(line: str) -> Iterator[tuple[str]]:
         yield (word,)
 
 
-counts = app.aggregate(
-    "count",
-    reads=split,
-    by="word",
-    columns={"n": "count(*)"},
-    emits="word string, n bigint",
-    service_s=0.0004,
+@app.operator(
+    reads=split.by("word"), emits="word string, n bigint", state={"n": 0}, service_s=0.0004
 )
-app.sink(counts)
+def count(state: dict[str, int], word: str) -> Iterator[tuple[str, int]]:
+    """Yield a word with how often it has come."""
+    state["n"] += 1
+    yield word, state["n"]
+
+
+app.sink(count)

@@ -17,13 +17,21 @@ def _own_port(monkeypatch):
     monkeypatch.setenv("SOJOURN_URLS_PORT", str(free_ports(None)[0]))
 
 
+@pytest.fixture(autouse=True)
+def _small_window(monkeypatch):
+    """Let tweets leave the window while something is killed."""
+    monkeypatch.setenv("SOJOURN_FPD_WINDOW", "100")
+    monkeypatch.setenv("SOJOURN_FPD_THRESHOLD", "2")
+
+
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_results_are_exact_after_hosts_and_the_driver_were_killed(
     jars, short_folder, name, record_property
 ):
     """Two of each. What came again has the id and the value that it had before.
 
-    Spark's aggregation counts words that come again: see `spark_app_kills`.
+    Spark's aggregation counts words that come again, and states are compared in place of what
+    sinks tell of them: see `spark_app_kills`.
     """
     kills = drawn(SEED, kills=4, within_s=30.0, targets=KILLED)
     ended = ran(short_folder, name, kills, seed=SEED, jars=jars)

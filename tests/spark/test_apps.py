@@ -13,6 +13,13 @@ SHORT_S, LONG_S = 4.0, 30.0
 SHORT = [name for name in CATALOGUE if name not in ("micro-diamond", "micro-star")]
 
 
+@pytest.fixture(autouse=True)
+def _small_window(monkeypatch):
+    """Let tweets leave the window while samples are sent, and pairs be frequent in it."""
+    monkeypatch.setenv("SOJOURN_FPD_WINDOW", "30")
+    monkeypatch.setenv("SOJOURN_FPD_THRESHOLD", "2")
+
+
 @pytest.mark.usefixtures("jars")
 @pytest.mark.parametrize("name", SHORT)
 def test_results_are_those_worked_out_offline(name, tmp_path, monkeypatch):

@@ -9,10 +9,14 @@ Each is a package here, with
 - if there are several applications in the package, variables of their names in place of `app`,
   and in `offline` functions of these names in place of `answers`;
 - if it writes to a database, in `offline` too: `rows(records)`, the tables as they should be
-  after these records, pairs of source and record; and `stored(url)`, as they are.
+  after these records, pairs of source and record; and `stored(url)`, as they are;
+- if its sinks tell how tables change, `rows(records)` and `told(results)`, the tables by the
+  records of each sink;
+- if its operators keep states, `states(records)`: what they keep in the end, by operator and
+  key. It leaves out operators whose states depend on the order of records.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
@@ -21,7 +25,17 @@ from typing import Any, TypeAlias, cast
 from sojourn.app.application import App
 from sojourn.errors import BadInput
 
-__all__ = ["CATALOGUE", "Answers", "Entry", "Record", "Rows", "Tables", "entry"]
+__all__ = [
+    "CATALOGUE",
+    "Answers",
+    "Entry",
+    "Record",
+    "Rows",
+    "States",
+    "Tables",
+    "Told",
+    "entry",
+]
 
 Record: TypeAlias = tuple[Any, ...]
 Answers: TypeAlias = Callable[[str, Record], Iterable[tuple[str, Record]]]
@@ -29,6 +43,10 @@ Answers: TypeAlias = Callable[[str, Record], Iterable[tuple[str, Record]]]
 Tables: TypeAlias = Mapping[str, frozenset[Record]]
 """The rows of tables by name."""
 Rows: TypeAlias = Callable[[Iterator[tuple[str, Record]]], Tables]
+Told: TypeAlias = Callable[[Mapping[str, Sequence[Record]]], Tables]
+"""Returns the tables that the records of sinks tell of."""
+States: TypeAlias = Mapping[str, Mapping[Record, Mapping[str, object]]]
+"""The states of keys, by operator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +81,25 @@ class Entry:
 
     @property
     def rows(self) -> Rows | None:
-        """The rows that records lead to; None if there is no database."""
+        """The rows that records lead to; None if there are no tables."""
         return cast("Rows | None", self._offline("rows"))
 
     @property
     def stored(self) -> Callable[[str], Tables] | None:
         """The rows in the database at an address; None if there is no database."""
         return cast("Callable[[str], Tables] | None", self._offline("stored"))
+
+    @property
+    def told(self) -> Told | None:
+        """The rows that sinks tell of; None if they do not tell of tables."""
+        return cast("Told | None", self._offline("told"))
+
+    @property
+    def states(self) -> Callable[[Iterator[tuple[str, Record]]], States] | None:
+        """The states that records lead to; None if operators keep none."""
+        return cast(
+            "Callable[[Iterator[tuple[str, Record]]], States] | None", self._offline("states")
+        )
 
     def load_offline(self) -> ModuleType:
         """Return its module `offline`. Raise `ImportError` if the *extra* is not installed."""
@@ -90,6 +120,12 @@ _ENTRIES = (
         data="frames of video clips with logos composited onto them",
         shows="heavy operators in a chain, large binary records",
         extra="vld",
+    ),
+    Entry(
+        name="fpd",
+        paper="DRS",
+        data="tweets of the US Congress, in a sliding window",
+        shows="a loop, and a state for each key",
     ),
     Entry(
         name="wordcount",

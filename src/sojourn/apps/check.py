@@ -11,7 +11,7 @@ from time import monotonic
 
 from sojourn.app.application import App
 from sojourn.app.codec import codec_of
-from sojourn.apps.catalogue import Answers, Entry, Record
+from sojourn.apps.catalogue import Answers, Entry, Record, Tables
 from sojourn.apps.database import DATABASE
 from sojourn.apps.topic_records import TopicRecord, topic_records
 from sojourn.engine import Progress
@@ -34,8 +34,8 @@ class Verdict:
 
     A result belongs to the source record that it is of. *repeated* results came more than once,
     with the same id and value: an application may process records again after a failure. With
-    the same id and another value they are *wrong*. *rows* are those that a database should
-    have, and *tables* those that differ.
+    the same id and another value they are *wrong*. *rows* are those that tables should have, in
+    a database or by what sinks tell, and *tables* those that differ.
     """
 
     sent: int
@@ -54,7 +54,7 @@ class Verdict:
     def __str__(self) -> str:
         counts = f"{self.sent} records sent, {self.expected} results expected: "
         counts += f"{self.missing} missing, {self.wrong} wrong, {self.repeated} repeated"
-        rows = [f"{self.rows} rows expected in the database"] if self.rows else []
+        rows = [f"{self.rows} rows expected in tables"] if self.rows else []
         return "; ".join([counts, *rows, *(f"table {name} differs" for name in self.tables)])
 
 
@@ -133,16 +133,25 @@ def comparison(entry: Entry, database: str) -> Callable[[Mapping[str, str]], Ver
             for name, sink in app.sinks.items()
         }
         verdict = compared(answers, sent, results)
-        if entry.rows is None or entry.stored is None:
+        if entry.rows is None:
             return verdict
-        due, stored = entry.rows(_pairs(sent)), entry.stored(database)
+        due, found = entry.rows(_pairs(sent)), _tables(entry, database, results)
         return replace(
             verdict,
             rows=sum(map(len, due.values())),
-            tables=tuple(name for name in due if due[name] != stored.get(name)),
+            tables=tuple(name for name in due if due[name] != found.get(name)),
         )
 
     return compare
+
+
+def _tables(
+    entry: Entry, database: str, results: Mapping[str, Sequence[TopicRecord]]
+) -> Tables:
+    """Return the tables as they are, in the database and by what sinks tell."""
+    stored = {} if entry.stored is None else entry.stored(database)
+    records = {sink: [each.record for each in came] for sink, came in results.items()}
+    return {**stored, **({} if entry.told is None else entry.told(records))}
 
 
 def read_stream(
