@@ -22,6 +22,7 @@ from sojourn.cli.rehearse import rehearse
 from sojourn.cli.reproduce import reproduce
 from sojourn.cli.run import run
 from sojourn.cli.simulate import simulate
+from sojourn.cli.state import state
 from sojourn.cli.steer import pause, resume, scale, set_goal
 from sojourn.cli.top import ps, top
 from sojourn.cli.topology import topology
@@ -86,7 +87,7 @@ def _options(
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Plan": (plan, predict, explain, topology, calibrate),
     "Try out": (simulate, rehearse, compare, policies, reproduce, apps),
-    "Run and watch": (run, feed, top, ps, logs, history),
+    "Run and watch": (run, feed, top, ps, logs, state, history),
     "Control a running application": (scale, pause, resume, set_goal),
     "Kafka": (dead_letters, retry, broker),
 }

@@ -1,5 +1,6 @@
 """Shell completion of names that are known only at run time."""
 
+import json
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -11,14 +12,17 @@ from sojourn.errors import SojournError
 from sojourn.service.client import ask_status
 from sojourn.service.entry import find, running
 from sojourn.service.folders import state_folder
+from sojourn.service.state_folder import find_state
 
 __all__ = [
     "applications",
+    "applications_with_state",
     "completing",
     "histories",
     "operators",
     "operators_to_scale",
     "operators_with_logs",
+    "operators_with_state",
     "policies",
     "policy_list",
     "topologies",
@@ -43,7 +47,13 @@ def _with_history() -> Iterable[str]:
     return dict.fromkeys([*running(), *ran])
 
 
+def _with_state() -> Iterable[str]:
+    ran = (path.parent.name for path in sorted(state_folder("").glob("*/application.json")))
+    return dict.fromkeys([*running(), *ran])
+
+
 applications = completing(running)
+applications_with_state = completing(_with_state)
 histories = completing(_with_history)
 policies = completing(policy_names)
 
@@ -70,6 +80,17 @@ def operators_with_logs(ctx: typer.Context, incomplete: str) -> list[str]:
         state = ctx.params.get("state")
         folder = Path(find(ctx.params.get("app"))[1].logs) if state is None else state / "logs"
         return (path.stem for path in sorted(folder.glob("*.log")))
+
+    return completing(known)(incomplete)
+
+
+def operators_with_state(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Complete operators that keep a state for each key."""
+
+    def known() -> Iterable[str]:
+        folder = ctx.params.get("state") or find_state(ctx.params["name"])
+        form = json.loads((folder / "application.json").read_text(encoding="utf-8"))
+        return form.get("states", ())  # type: ignore[no-any-return]
 
     return completing(known)(incomplete)
 

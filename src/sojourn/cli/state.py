@@ -1,0 +1,121 @@
+"""`sojourn state`: what the functions of an application keep for each key."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from sojourn.cli.options.completion import applications_with_state, operators_with_state
+from sojourn.cli.options.output import JsonOption
+from sojourn.errors import BadInput
+from sojourn.optional import optional
+from sojourn.report.json.output import print_json
+from sojourn.report.parquet import states_to_parquet
+from sojourn.report.terminal.progress import working
+from sojourn.report.terminal.state import (
+    key_json,
+    print_key,
+    print_summaries,
+    print_summary,
+    summary_json,
+)
+from sojourn.service.state_folder import find_state
+from sojourn.topology.check import shown
+
+if TYPE_CHECKING:  # the store is optional
+    from sojourn.spark.state.key_states import KeyStates
+
+__all__ = ["state"]
+
+
+def state(
+    name: Annotated[
+        str,
+        Argument(
+            metavar="NAME", help="Application name.", autocompletion=applications_with_state
+        ),
+    ],
+    operator: Annotated[
+        str | None,
+        Argument(help="Operator (default: all).", autocompletion=operators_with_state),
+    ] = None,
+    key: Annotated[
+        str | None,
+        Argument(help="Value of the key column; a JSON list of several: '[\"de\", 5]'."),
+    ] = None,
+    *,
+    export: Annotated[
+        Path | None,
+        Option(metavar="OUT.parquet", help="Write the states of an operator, a row per key."),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        Option("--state", metavar="DIR", help="State folder (default: that of NAME)."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show what the functions of an application keep for each key.
+
+    The application may be running or not. Everything is as of the last batch that Spark has
+    committed. Bytes are those of keys and states.
+
+    Examples: sojourn state wordcount · sojourn state wordcount count the ·
+    sojourn state wordcount count --export counts.parquet
+    """
+    if export is not None and (operator is None or key is not None):
+        raise BadInput("--export writes all states of one operator; name an operator alone")
+    with optional("states need", "spark"):
+        from sojourn.spark.state.key_states import KeyStates  # noqa: PLC0415 - optional
+    folder = find_state(name) if folder is None else folder
+    states = KeyStates(folder)
+    if states.application != name:
+        raise BadInput(
+            f"{folder} is the state folder of {states.application}, not of {shown(name)}"
+        )
+    if operator is None:
+        _show_all(states, folder, json=json)
+    elif key is not None:
+        _show_key(states, operator, key, json=json)
+    elif export is not None:
+        _export(states, operator, export, json=json)
+    else:
+        _show_operator(states, operator, json=json)
+
+
+def _show_all(states: "KeyStates", folder: Path, *, json: bool) -> None:
+    with working(f"reading {folder}"):
+        found = {name: states.summary(name, largest=0) for name in states.forms}
+    if json:
+        told = {name: summary_json(summary) for name, summary in found.items()}
+        print_json({"name": states.application, "state": str(folder), "operators": told})
+    elif not found:
+        typer.echo(f"no operator of {states.application} keeps a state for each key (state=…)")
+    else:
+        print_summaries(found)
+
+
+def _show_operator(states: "KeyStates", operator: str, *, json: bool) -> None:
+    with working(f"reading the state of {operator}"):
+        summary = states.summary(operator)
+    if json:
+        print_json({"operator": operator, **summary_json(summary)})
+    else:
+        print_summary(operator, summary)
+
+
+def _show_key(states: "KeyStates", operator: str, key: str, *, json: bool) -> None:
+    form, found = states.form(operator), states.of(operator, key)
+    if json:
+        print_json({"operator": operator, **key_json(form, found)})
+    else:
+        print_key(form, found)
+
+
+def _export(states: "KeyStates", operator: str, path: Path, *, json: bool) -> None:
+    with working(f"writing {path}"):
+        number = states_to_parquet(path, states, operator)
+    if json:
+        print_json({"operator": operator, "file": str(path), "keys": number})
+    else:
+        typer.echo(f"{number} keys in {path}")

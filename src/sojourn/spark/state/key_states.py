@@ -1,0 +1,201 @@
+"""The states of keys as they are on disk, of an application that runs or has ended."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from heapq import heappush, heapreplace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from sojourn.app.fit import within
+from sojourn.app.reading import reader
+from sojourn.errors import BadFile, BadInput, EngineError
+from sojourn.host.batch.cut import Cut
+from sojourn.host.batch.cut_store import CutFiles
+from sojourn.host.process.state_codec import StateCodec
+from sojourn.host.state.keyed_state import KeyedState
+from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.state.state_form import StateForm, json_values
+from sojourn.topology.check import shown
+
+__all__ = ["KeyState", "KeyStates", "StateSummary", "key_values"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyState:
+    """The state of a key, which is the JSON text of the values of its columns."""
+
+    key: str
+    values: dict[str, Any]
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateSummary:
+    """How many keys have a state, how many bytes those take, and the keys with the most.
+
+    They are those of *batch*, which was committed at *committed_s*; -1 is before the first.
+    """
+
+    form: StateForm
+    keys: int
+    bytes: int
+    largest: tuple[tuple[str, int], ...]
+    batch: int
+    committed_s: float | None
+
+
+class KeyStates:
+    """The states in the folder of an application, by operator.
+
+    All that is told is as Spark has last committed it. Raise `BadInput` if there is nothing.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._kept = Checkpoints(folder)
+        recorded = self._kept.form()
+        if recorded is None:
+            raise BadInput(
+                f"{folder} is not the state folder of an application that has run; "
+                "choose it with --state"
+            )
+        self.application = str(recorded["application"])
+        states = recorded.get("states", {})
+        self.forms = {name: StateForm.read(written) for name, written in states.items()}
+        self._part_of = {
+            operator: part
+            for part, form in recorded.get("parts", {}).items()
+            for operator in form["operators"]
+        }
+
+    def form(self, operator: str) -> StateForm:
+        """Return what an operator keeps. Raise `BadInput` if it keeps no state."""
+        if operator not in self.forms:
+            known = ", ".join(self.forms) or "none"
+            raise BadInput(
+                f"{self.application} has no operator {shown(operator)} with a state; "
+                f"operators with one: {known}"
+            )
+        return self.forms[operator]
+
+    def summary(self, operator: str, *, largest: int = 10) -> StateSummary:
+        """Return how much an operator keeps, and the keys with the largest states."""
+        form, keys, size = self.form(operator), 0, 0
+        most: list[tuple[int, str]] = []  # a heap, the smallest of them first
+        with self._states(operator) as (batch, states):
+            for key, state in states:
+                here = _size(key, state)
+                keys, size = keys + 1, size + here
+                if len(most) < largest:
+                    heappush(most, (here, key))
+                elif largest and here > most[0][0]:
+                    heapreplace(most, (here, key))
+        return StateSummary(
+            form=form,
+            keys=keys,
+            bytes=size,
+            largest=tuple((key, here) for here, key in sorted(most, reverse=True)),
+            batch=batch,
+            committed_s=self._kept.committed_s(self._part_of[operator], batch),
+        )
+
+    def every(self, operator: str) -> Iterator[KeyState]:
+        """Yield the state of each key, all of one moment."""
+        codec = StateCodec(f"operators.{operator}.state", self.form(operator).fields)
+        with self._states(operator) as (_, states):
+            for key, state in states:
+                yield KeyState(key=key, values=codec.decode(state), bytes=_size(key, state))
+
+    def of(self, operator: str, key: str) -> KeyState:
+        """Return the state of a key: the value of its column, or a JSON list of several.
+
+        Raise `BadInput` if it has none.
+        """
+        form = self.form(operator)
+        texts = _key_texts(form, key)
+        with self._last(operator) as (_, files, cut):
+            state = KeyedState(files)
+            state.restore(cut.changed)
+            for text in texts:
+                if found := state.of(operator, text):
+                    codec = StateCodec(f"operators.{operator}.state", form.fields)
+                    values = codec.decode(found)
+                    return KeyState(key=text, values=values, bytes=_size(text, found))
+        defaults = json.dumps(json_values(form.fields.schema, form.fields.defaults))
+        raise BadInput(
+            f"operator {operator} has no state of key {shown(key)}, so it has the defaults, "
+            f"{defaults}; a key is {_example(form)}"
+        )
+
+    @contextmanager
+    def _states(self, operator: str) -> Iterator[tuple[int, Iterator[tuple[str, bytes]]]]:
+        """Yield the batch that was last committed, and the states that keys had then."""
+        while True:
+            with self._last(operator) as (batch, files, cut):
+                states = files.states(cut, operator)
+                begun = list(islice(states, 1))
+                if files.merged() <= batch:
+                    yield batch, chain(begun, states)
+                    return
+                # another batch has been committed and merged since: it is of that one
+
+    @contextmanager
+    def _last(self, operator: str) -> Iterator[tuple[int, CutFiles, Cut]]:
+        """Yield the batch that was last committed, the files of the part, and the cut."""
+        part = self._part_of[operator]
+        files = CutFiles(self._kept.cuts(part), readonly=True)
+        with closing(files.state):
+            batch, cut = self._last_cut(part, files)
+            yield batch, files, cut
+
+    def _last_cut(self, part: str, files: CutFiles) -> tuple[int, Cut]:
+        while True:
+            batch = self._kept.commits(part) - 1
+            try:
+                return batch, files.load(files.last(batch))
+            except (BadFile, EngineError):
+                if batch == self._kept.commits(part) - 1:
+                    raise
+                # the next batch is committed, and the cut of this one removed
+
+
+def key_values(form: StateForm, key: str) -> tuple[Any, ...]:
+    """Return the values of the columns of a key. Raise `BadRecord` if they do not fit."""
+    values = json.loads(key, parse_float=Decimal)
+    return tuple(
+        None if value is None else within(f"key.{field.name}", reader(field.type), value)
+        for field, value in zip(form.key, values, strict=True)
+    )
+
+
+def _key_texts(form: StateForm, key: str) -> list[str]:
+    """Return what *key* may be as it is kept: text, a value in JSON, or a list of values."""
+    found: list[list[Any]] = [[key]] if len(form.key) == 1 else []
+    try:
+        value = json.loads(key)
+    except ValueError:
+        pass
+    else:
+        if len(form.key) == 1:
+            found.append([value])
+            if isinstance(value, int):
+                found.append([float(value)])
+        if isinstance(value, list) and len(value) == len(form.key):
+            found.append(value)
+    if not found:
+        raise BadInput(f"{shown(key)} is not a key; write {_example(form)}")
+    return [json.dumps(values) for values in found]
+
+
+def _size(key: str, state: bytes) -> int:
+    return len(key.encode(errors="surrogatepass")) + len(state)
+
+
+def _example(form: StateForm) -> str:
+    columns = ", ".join(map(str, form.key))
+    if len(form.key) == 1:
+        return f"the value of {columns}"
+    return f"a JSON list of the values of {columns}"

@@ -1,0 +1,136 @@
+"""`sojourn state` as a user runs it: what it prints, and how it ends."""
+
+import json
+from functools import partial
+
+import pytest
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+import sojourn as sj
+from sojourn.cli import app
+from sojourn.service.claim import Claim
+from sojourn.service.folders import state_folder
+from sojourn.service.server import Server
+from sojourn.spark.state.checkpoints import Checkpoints
+from state_folders import StateWriter, counting
+
+
+@pytest.fixture(autouse=True)
+def own(places):
+    """Come before all that writes there."""
+    return places
+
+
+@pytest.fixture
+def words():
+    """Return what writes the state of the application `words`, in its default folder."""
+    writer = StateWriter(state_folder("words"), counting({"n": 0, "text": ""}))
+    states = {'["the"]': {"n": 3, "text": "longer"}, '["\\u001b[1m"]': {"n": 1, "text": ""}}
+    writer.commit(states)
+    return writer
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["state", *map(str, arguments)], env={"COLUMNS": "120"})
+
+
+def said(*arguments):
+    done = run(*arguments)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def refused(*arguments):
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    return done.stderr
+
+
+@pytest.mark.usefixtures("words")
+def test_operators_are_listed_with_keys_bytes_and_batch():
+    head, _, row = said("words").splitlines()[:3]
+    assert head.split() == ["operator", "key", "fields", "keys", "bytes", "batch", "committed"]
+    assert row.split()[:8] == ["count", "word", "string", "n", "bigint,", "text", "string", "2"]
+    told = json.loads(said("words", "--json"))
+    assert list(told) == ["name", "state", "operators"]
+    count = told["operators"]["count"]
+    assert list(count) == ["key", "fields", "keys", "bytes", "batch", "committed", "largest"]
+    assert (count["keys"], count["batch"], count["key"]) == (2, 0, "word string")
+
+
+@pytest.mark.usefixtures("words")
+def test_an_operator_is_shown_with_its_largest_states():
+    printed = said("words", "count")
+    assert "largest states" in printed
+    assert printed.index("the ") < printed.index("\\x1b[1m"), "control characters are escaped"
+    told = json.loads(said("words", "count", "--json"))
+    assert [largest["key"] for largest in told["largest"]] == [["the"], ["\x1b[1m"]]
+
+
+@pytest.mark.usefixtures("words")
+def test_a_key_is_shown_with_its_fields():
+    assert said("words", "count", "the").split() == [
+        "key", "the", "bytes", "23", "n", "3", "text", '"longer"',
+    ]  # fmt: skip
+    assert json.loads(said("words", "count", "the", "--json")) == {
+        "operator": "count",
+        "key": ["the"],
+        "bytes": 23,
+        "state": {"n": 3, "text": "longer"},
+    }
+    error = refused("words", "count", "nobody")
+    assert "operator count has no state of key 'nobody', so it has the defaults" in error
+
+
+@pytest.mark.usefixtures("words")
+def test_states_are_exported(tmp_path):
+    path = tmp_path / "deep" / "counts.parquet"
+    assert said("words", "count", "--export", path) == f"2 keys in {path}\n"
+    assert sorted(parquet.read_table(path).to_pylist(), key=lambda row: row["n"]) == [
+        {"word": "\x1b[1m", "n": 1, "text": ""},
+        {"word": "the", "n": 3, "text": "longer"},
+    ]
+    told = json.loads(said("words", "count", "--export", path, "--json"))
+    assert told == {"operator": "count", "file": str(path), "keys": 2}
+    assert "name an operator alone" in refused("words", "--export", path)
+    assert "name an operator alone" in refused("words", "count", "the", "--export", path)
+
+
+@pytest.mark.usefixtures("words")
+def test_a_folder_without_state_and_a_wrong_name_say_what_to_do(tmp_path):
+    assert "choose it with --state" in refused("others")
+    folder = state_folder("words")
+    error = refused("others", "--state", folder)
+    assert f"{folder} is the state folder of words, not of 'others'" in error
+    assert "operators with one: count" in refused("words", "split")
+    Checkpoints(tmp_path).keep(sj.App("empty"), "cluster")
+    assert "no operator of empty keeps a state" in said("empty", "--state", tmp_path)
+    assert json.loads(said("empty", "--state", tmp_path, "--json"))["operators"] == {}
+
+
+def test_before_the_first_commit_there_are_no_keys():
+    StateWriter(state_folder("words"), counting())
+    assert said("words").splitlines()[2].split()[-3:] == ["0", "0", "never"]
+
+
+def test_the_folder_of_a_running_application_is_known(tmp_path):
+    state = tmp_path / "elsewhere"
+    StateWriter(state, counting()).commit({'["the"]': {"n": 3}})
+    with (
+        Claim("words", address="words:app", state=state, logs=state / "logs") as claim,
+        Server(claim.socket, claim.token, partial(dict)),
+    ):
+        assert json.loads(said("words", "count", "the", "--json"))["state"] == {"n": 3}
+
+
+@pytest.mark.usefixtures("words")
+def test_applications_and_operators_are_offered():
+    for words_so_far, offered in (("state ", "words"), ("state words ", "count")):
+        environment = {
+            "_SOJOURN_COMPLETE": "complete_bash",
+            "COMP_WORDS": f"sojourn {words_so_far}",
+            "COMP_CWORD": str(len(words_so_far.split()) + 1),
+        }
+        done = CliRunner().invoke(app, [], env=environment, prog_name="sojourn")
+        assert done.stdout.split() == [offered]
