@@ -5,12 +5,13 @@
 
 Three operators with two loops, one in the other, and keys; a record in a hundred takes longer
 than a batch of 5 s. With `--app two-parts` there are six operators in two parts, with a split,
-a join, fan-out, three loops, keys and a projection. From the seed it is drawn when a processor,
-a template, a host, a Python worker or the daemon of Spark, Java, the driver or the broker is
-killed (`kill -9`), and when which operators get other numbers of processors. Roots are sent all
-the while. Nothing may be missing and nothing unheard of. At a deduplicated sink each result
-must be there exactly once; at a plain one no more may be there twice than the results of a
-batch, for each kill after which a query repeats one.
+a join, fan-out, three loops, keys and a projection; with `--app state` a loop through an
+operator that keeps a state for each key, which is compared too. From the seed it is drawn when
+a processor, a template, a host, a Python worker or the daemon of Spark, Java, the driver or the
+broker is killed (`kill -9`), and when which operators get other numbers of processors. Roots
+are sent all the while. Nothing may be missing and nothing unheard of. At a deduplicated sink
+each result must be there exactly once; at a plain one no more may be there twice than the
+results of a batch, for each kill after which a query repeats one.
 """
 
 import argparse
@@ -21,12 +22,13 @@ import time
 from pathlib import Path
 
 import nested_app
+import state_app
 import two_parts_app
 from kills import REPEATING, TARGETS, Rescale, drawn, rescales
 from ledger import compare
 from trial import Trial, say
 
-APPS = {"nested": nested_app, "two-parts": two_parts_app}
+APPS = {"nested": nested_app, "two-parts": two_parts_app, "state": state_app}
 ALLOCATION = nested_app.ALLOCATION
 PER_S = 8.0
 # With a driver go all queries; others are of one.
@@ -44,7 +46,7 @@ def trial_in(folder, *, app="nested", jars=None):
 def sending(trial, roots):
     """Return the thread that sends so many roots."""
     payloads = [
-        json.dumps({"number": number, "key": nested_app.key_of(number)})
+        json.dumps({"number": number, "key": APPS[trial.app.name].key_of(number)})
         for number in range(roots)
     ]
     return trial.sending("roots", payloads, PER_S)
@@ -65,7 +67,12 @@ def kill(trial, changes):
 
 def settled(trial):
     """Return the outcomes once nothing is missing, or never will be there."""
-    trial.settle(lambda: not any(outcome.lost for outcome in outcomes(trial).values()))
+    trial.settle(
+        lambda: (
+            not any(outcome.lost for outcome in outcomes(trial).values())
+            and not wrong_states(trial)
+        )
+    )
     return outcomes(trial)
 
 
@@ -80,6 +87,21 @@ def outcomes(trial):
         )
         for name, rows in due.items()
     }
+
+
+def wrong_states(trial):
+    """Return the keys whose state is not what the input comes to, by operator."""
+    due = getattr(APPS[trial.app.name], "expected_states", lambda _: {})
+    wrong = {}
+    for operator, states in due([_row(payload) for payload in trial.written("roots")]).items():
+        found = trial.states(operator)
+        keys = found.keys() | states.keys()
+        wrong |= {
+            (operator, key): (found.get(key), states.get(key))
+            for key in keys
+            if found.get(key) != states.get(key)
+        }
+    return wrong
 
 
 def _row(payload):
@@ -147,16 +169,18 @@ def main():
         kill(trial, [*kills, *changes])
         load.join()
         found, failure = settled(trial), trial.driver.health()["failure"]
-        most = most_twice(trial)
+        most, wrong = most_twice(trial), wrong_states(trial)
     too_many = [name for name, number in most.items() if found[name].twice.total() > number]
     for name, outcome in found.items():
         allowed = f"; at most {most[name]} twice" if name in most else ""
         print(f"{name:12} {outcome}{allowed}")
+    for (operator, key), (has, due) in wrong.items():
+        print(f"{operator} has {has} for {key}, and should have {due}")
     for thing in trial.left:
         print(f"left behind: {thing}")
     if failure:
         print(f"the application stopped: {failure}")
-    return int(bool(broken(found) or too_many or trial.left or failure))
+    return int(bool(broken(found) or wrong or too_many or trial.left or failure))
 
 
 if __name__ == "__main__":

@@ -18,10 +18,9 @@ from time import perf_counter
 
 from confluent_kafka import Producer
 
+from sojourn.host.batch.repetitions import Input, Memory, Provenance, Repetitions
 from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.query.headers import Input
-from sojourn.spark.sink.repetitions import Arrived, Memory, Repetitions
 from sojourn.spark.sink.sink_memory import SavedMemory, SinkMemory
 from sojourn.spark.sink.sink_topic import SinkTopic
 
@@ -32,7 +31,7 @@ def result(offset):
     """Return a record as it comes out of a chain of three operators."""
     entered = Input(topic=ORDERS, partition=0, offset=offset, floor=0)
     identity = f"{entered.place}.price.0.taxed.0.checked.0"
-    return Arrived(identity=identity, root=entered.place, entered=entered)
+    return Provenance(identity=identity, root=entered.place, entered=entered)
 
 
 def write(clients, number, size):

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from bisect import bisect
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 
 import psutil
 from confluent_kafka import Producer
@@ -21,6 +21,8 @@ from kills import STARTED_AGAIN
 from ledger import length, written, written_at
 from sojourn.app.graph import writers
 from sojourn.app.loading import load
+from sojourn.host.batch.cut_store import CutFiles
+from sojourn.host.process.state_codec import StateCodec
 from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.ports import free_ports
@@ -98,6 +100,17 @@ class Trial:
     def written(self, stream):
         """Return what is in the topic of a stream or a sink."""
         return written(self.servers, self.app.topic(stream))
+
+    def states(self, operator):
+        """Return the state of each key of an operator, as it was last committed."""
+        part = self.layout.part_of[operator].name
+        codec = StateCodec(operator, self.app.operators[operator].state)
+        files, batch = CutFiles(self.state.cuts(part)), self.state.commits(part) - 1
+        if batch < 0:
+            return {}
+        cut = files.load(files.last(batch))
+        with closing(files):
+            return {key: codec.decode(state) for key, state in files.states(cut, operator)}
 
     def length(self, stream):
         """Return how many records there are in the topic of a stream or a sink."""

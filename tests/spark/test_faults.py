@@ -8,6 +8,7 @@ from confluent_kafka import Producer
 
 import spark_commits
 import spark_kills
+import state_app
 import two_parts_app
 from kills import drawn, rescales
 from sojourn.app.loading import load
@@ -90,6 +91,24 @@ def test_two_parts_are_exact_through_ten_rescales_and_kills_of_every_kind(
     record_property("found", str((shown, most)))
     assert not spark_kills.broken(found), shown
     assert all(found[name].twice.total() <= number for name, number in most.items()), shown
+    assert not trial.left
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_states_of_keys_are_exact_through_ten_rescales_and_kills_of_every_kind(
+    jars, short_folder
+):
+    """So are the counts at a deduplicated sink: each number once, for every key."""
+    kills = drawn(1, kills=8, within_s=120.0)
+    changes = rescales(1, state_app.ALLOCATION, number=10, within_s=120.0)
+    with spark_kills.trial_in(short_folder, app="state", jars=jars) as trial:
+        sending = spark_kills.sending(trial, 1000)
+        spark_kills.kill(trial, [*kills, *changes])
+        sending.join()
+        found, wrong = spark_kills.settled(trial), spark_kills.wrong_states(trial)
+    assert not wrong
+    assert not spark_kills.broken(found), {name: str(it) for name, it in found.items()}
     assert not trial.left
 
 
