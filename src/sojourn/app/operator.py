@@ -103,7 +103,8 @@ class PythonOperator(AppOperator):
     streams, with the name of the stream and the record. *set_up* is called once per processor,
     and its result comes first; with *record_id* the id of the record comes before its columns.
     It yields records, or if *names_output* pairs of stream and record. If it keeps a *state*,
-    that of the record's key comes before the record.
+    that of the record's key comes before the record; it is removed *ttl_s* after its last
+    change.
     """
 
     native = False
@@ -117,6 +118,7 @@ class PythonOperator(AppOperator):
     records_per_transfer: int | None = None
     record_id: bool = False
     state: StateFields | None = None
+    ttl_s: float | None = None
 
     def __call__(self, *arguments: object) -> object:
         """Call the function itself, as a test would."""

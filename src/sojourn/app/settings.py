@@ -13,6 +13,8 @@ from sojourn.topology.check import shown
 
 __all__ = ["PythonSettings", "Settings", "check_hints", "settings_of"]
 
+_LONGEST_TTL_S = 100 * 365 * 86400.0
+
 
 class Settings(TypedDict, total=False):
     """Bounds, and hints for plans and simulations."""
@@ -32,6 +34,7 @@ class PythonSettings(Settings, total=False):
     records_per_transfer: int | None
     record_id: bool
     state: DeclaredState | None
+    ttl_s: float | None
 
 
 def settings_of(
@@ -119,8 +122,21 @@ def _check_limits(place: str, given: dict[str, Any]) -> None:
         raise BadApplication(f"{place}.record_id", problem, "write True or leave it out")
     if given.get("state") is not None:
         given["state"] = state_fields(f"{place}.state", given["state"])
+    if given.get("ttl_s") is not None:
+        _check_ttl(f"{place}.ttl_s", given)
     if "on_error" in given:
         given["on_error"] = _on_error(f"{place}.on_error", given["on_error"])
+
+
+def _check_ttl(place: str, given: Mapping[str, Any]) -> None:
+    if given.get("state") is None:
+        problem = "it keeps no state that could expire"
+        raise BadApplication(place, problem, "declare a state, or leave ttl_s out")
+    check.number(place, given["ttl_s"])
+    if not 0.001 <= given["ttl_s"] <= _LONGEST_TTL_S:
+        problem = f"{given['ttl_s']} s is not between 0.001 s and {_LONGEST_TTL_S:.0f} s"
+        way_out = "write the seconds after which a state that has not changed is removed"
+        raise BadApplication(place, problem, way_out)
 
 
 def _on_error(place: str, given: Any) -> OnError:  # noqa: ANN401 - it is checked

@@ -1,18 +1,28 @@
 """What an operator keeps for each key: fields with types and defaults."""
 
+import decimal
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from sojourn.app.datatype import Atom, Field
 from sojourn.app.ddl import parse_fields
-from sojourn.app.fit import check_of
+from sojourn.app.fit import check_of, within
+from sojourn.app.reading import reader
 from sojourn.app.schema import Schema
 from sojourn.app.stream import Stream
 from sojourn.errors import BadApplication, BadRecord, BadSchema
 from sojourn.topology.check import shown
 
-__all__ = ["DeclaredState", "StateFields", "check_keys", "state_fields"]
+__all__ = [
+    "DeclaredState",
+    "StateFields",
+    "check_keys",
+    "key_fields",
+    "key_values",
+    "state_fields",
+]
 
 DeclaredState: TypeAlias = str | Mapping[str, object]
 """Columns as text in Spark's DDL, or defaults by name; a pair is a type and a default."""
@@ -104,6 +114,26 @@ def check_keys(place: str, reads: Sequence[Stream]) -> None:
         told = [f"{s.name} by {', '.join(kind)}" for s, kind in zip(reads, kinds, strict=True)]
         problem = f"keys are of different types: {'; '.join(told)}"
         raise BadApplication(f"{place}.reads", problem, "read all streams by the same types")
+
+
+def key_fields(stream: Stream) -> tuple[Field, ...]:
+    """Return the columns of the key of a stream, which has a schema."""
+    fields = () if stream.schema is None else stream.schema.fields
+    columns = {field.name: field for field in fields}
+    return tuple(columns[name] for name in stream.key)
+
+
+def key_values(fields: Sequence[Field], key: str) -> tuple[Any, ...]:
+    """Return the values of the columns of a key. Raise `BadRecord` if they do not fit.
+
+    >>> key_values(parse_fields("day date, n int", "key"), '["2026-01-31", null]')
+    (datetime.date(2026, 1, 31), None)
+    """
+    values = json.loads(key, parse_float=decimal.Decimal)
+    return tuple(
+        None if value is None else within(f"key.{field.name}", reader(field.type), value)
+        for field, value in zip(fields, values, strict=True)
+    )
 
 
 def _key_types(stream: Stream) -> tuple[str, ...]:

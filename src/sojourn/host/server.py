@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 from typing import ParamSpec
 
 import msgspec
@@ -100,7 +100,9 @@ class HostSettings:
     """What the host of a part runs, and where it is reached.
 
     *readers*, *emits*, *leaving*, *everyone*, *inner*, *behind* and *stateful* are its graph's;
-    *projected* are inner streams that projections make of what is read from Kafka. Relays
+    *projected* are inner streams that projections make of what is read from Kafka. Reminders of
+    *stateful* operators are *reminded* in ids by these names, and states expire after *ttl_s*,
+    by operator. Relays
     connect to a socket in *folder*, which only the owner may enter; the controller listens at
     *controller*. Cuts are kept in the folder *cuts*, with what is spilled, and what operators
     print in *logs*. The folder *temporary* is removed by hosts if the process that started
@@ -117,6 +119,8 @@ class HostSettings:
     projected: tuple[str, ...] = ()
     behind: Mapping[str, str] = field(default_factory=dict)
     stateful: tuple[str, ...] = ()
+    reminded: Mapping[str, str] = field(default_factory=dict)
+    ttl_s: Mapping[str, float] = field(default_factory=dict)
     folder: Path
     cuts: Path
     logs: Path | None = None
@@ -151,7 +155,7 @@ class Host:
             for name, operator in settings.operators.items()
         }
         self._files = CutFiles(settings.cuts, settings.layout)
-        self._ledger = Ledger(self._files)
+        self._ledger = Ledger(self._files, reminded=settings.reminded)
         self._desk = PartDesk(
             PartGraph(
                 readers=settings.readers,
@@ -164,7 +168,9 @@ class Host:
             ),
             {name: station.desk for name, station in self._stations.items()},
             self._ledger,
+            ttl_s=settings.ttl_s,
         )
+        self._alarm: tuple[float, asyncio.TimerHandle] | None = None
         # of what comes from Kafka, offsets tell how much there is
         self._inner = frozenset(settings.inner) - frozenset(settings.projected)
         self._relays = Relays()
@@ -398,11 +404,28 @@ class Host:
                 case _:
                     self._do_batch(instruction)
         self._relays.send()
+        self._set_alarm()
         for name, station in self._stations.items():
             reached = station.desk.running, station.desk.missing
             if reached != self._reached.get(name, (0, "")):
                 self._reached[name] = reached
                 self._tell(Reached(self._settings.name, name, *reached))
+
+    def _set_alarm(self) -> None:
+        """Look after reminders when the next one is due."""
+        due_s = self._desk.next_reminder_s
+        if self._alarm is not None:
+            if self._alarm[0] == due_s:
+                return
+            self._alarm[1].cancel()
+            self._alarm = None
+        if due_s is not None:
+            waits_s = max(0.0, due_s - time())
+            self._alarm = due_s, asyncio.get_running_loop().call_later(waits_s, self._alarmed)
+
+    def _alarmed(self) -> None:
+        self._alarm = None
+        self._decide(self._desk.time_passed, monotonic())
 
     def _do_batch(
         self, instruction: SaveCut | FinishRelay | RefuseRelay | Restore | MergeState
@@ -450,6 +473,8 @@ class Host:
     async def _end(self) -> None:
         for task in list(self._tasks):
             task.cancel()
+        if self._alarm is not None:
+            self._alarm[1].cancel()
         self._relays.close()
         for station in self._stations.values():
             await station.close()

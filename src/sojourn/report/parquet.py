@@ -65,7 +65,7 @@ def states_to_parquet(path: Path, states: "KeyStates", operator: str) -> int:
     First come the columns of the key, then the fields of the state; a field that has the name
     of another column begins with `state_`. An unfinished file is deleted.
     """
-    from sojourn.spark.state.key_states import key_values  # noqa: PLC0415 - optional
+    from sojourn.app.state import key_values  # noqa: PLC0415 - optional
 
     form = states.form(operator)
     fields = form.fields.schema.fields
@@ -76,7 +76,7 @@ def states_to_parquet(path: Path, states: "KeyStates", operator: str) -> int:
             name = f"state_{name}"
         types[name] = field.type
     rows = (
-        (*key_values(form, found.key), *(found.values[field.name] for field in fields))
+        (*key_values(form.key, found.key), *(found.values[field.name] for field in fields))
         for found in states.every(operator)
     )
     return _rows_to_parquet(path, types, rows)

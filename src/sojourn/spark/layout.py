@@ -8,10 +8,12 @@ from sojourn.app.application import App
 from sojourn.app.graph import readers, writers
 from sojourn.app.operator import NativeOperator, PythonOperator
 from sojourn.app.parts import Part, parts_of, streams_in_kafka
+from sojourn.app.reminder import reminders_of
 from sojourn.app.stream import Sink
 from sojourn.errors import BadInput
 from sojourn.host.server import SOCKET, HostSettings
 from sojourn.host.station import OperatorSettings
+from sojourn.spark.query.headers import marked
 from sojourn.spark.query.rows import Route
 from sojourn.spark.state.checkpoints import Checkpoints
 
@@ -108,7 +110,7 @@ class Layout:
     @property
     def topics(self) -> list[str]:
         """All topics but those of deduplicating sinks."""
-        retries = [self.retries] if any(part.inner for part in self.parts.values()) else []
+        retries = [self.retries] if any(map(self._retries, self.parts.values())) else []
         return [*map(self.app.topic, self.streams), self.dead_letters, *retries]
 
     @property
@@ -181,7 +183,7 @@ class Layout:
         part = self.parts.get(query)
         if part is None:
             return list(self.reads(query))
-        retries = [self.retries] if part.inner else []
+        retries = [self.retries] if self._retries(part) else []
         return [*map(self.app.topic, part.reads), *retries]
 
     @property
@@ -227,7 +229,7 @@ class Layout:
             before={at: (each.name, each.reads[0].name) for at, each in before.items()},
             behind={each.name: each.reads[0].name for each in self.behind(part).values()},
             dead_letters=self.dead_letters,
-            retries=self.retries if here.inner else "",
+            retries=self.retries if self._retries(here) else "",
             keyed={
                 stream: tuple((name, s) for name, s in read if s.name == stream and s.key)
                 for stream in (*here.reads, *here.inner)
@@ -236,14 +238,32 @@ class Layout:
             most_bytes=most_bytes,
             marks=marks,
             partitions={name: partitions[name] for name in sorted(once)},
-            stateful=any(self.functions[name].state for name in here.operators),
+            stateful=bool(self._stateful(here)),
         )
 
+    def reminder_marks(self, epoch: str) -> dict[str, str]:
+        """Return marks of the streams of reminders, which are in no topic."""
+        parts = self.parts.values()
+        return {reminders_of(name): epoch for part in parts for name in self._stateful(part)}
+
+    def _stateful(self, part: Part) -> tuple[str, ...]:
+        return tuple(name for name in part.operators if self.functions[name].state is not None)
+
+    def _retries(self, part: Part) -> bool:
+        """Tell whether a part has records that never were in a topic."""
+        return bool(part.inner or self._stateful(part))
+
     def host(
-        self, part: str, folder: Path, state: Checkpoints, allocation: Mapping[str, int]
+        self,
+        part: str,
+        folder: Path,
+        state: Checkpoints,
+        allocation: Mapping[str, int],
+        epoch: str = "",
     ) -> HostSettings:
-        """Return what the host of a part runs."""
+        """Return what the host of a part runs; *epoch* is in ids of reminders."""
         here, operators = self.parts[part], self.app.operators
+        reminders = {reminders_of(name): name for name in self._stateful(here)}
         behind = {name: operators[name].reads[0].name for name in here.behind}
         return HostSettings(
             name=part,
@@ -263,7 +283,8 @@ class Layout:
                     name for name in readers(stream, operators) if name in here.operators
                 )
                 for stream in (*here.reads, *here.inner)
-            },
+            }
+            | {stream: (name,) for stream, name in reminders.items()},
             emits={
                 name: tuple(stream.name for stream in operators[name].emits)
                 for name in here.operators
@@ -277,10 +298,14 @@ class Layout:
                 for s in operators[name].reads
                 if s.grouping == "broadcast"
             ),
-            inner=here.inner,
-            stateful=tuple(
-                name for name in here.operators if self.functions[name].state is not None
-            ),
+            inner=(*here.inner, *reminders),
+            stateful=tuple(reminders.values()),
+            reminded={name: marked(stream, epoch) for stream, name in reminders.items()},
+            ttl_s={
+                name: ttl_s
+                for name in reminders.values()
+                if (ttl_s := self.functions[name].ttl_s) is not None
+            },
             folder=folder / part,
             cuts=state.cuts(part),
             logs=state.logs,

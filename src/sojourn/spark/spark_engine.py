@@ -336,7 +336,7 @@ class SparkEngine:
         if self._settings.state is not None:
             # late: before hosts run nobody removes it if this process is killed
             folder = self._temporary(stack)
-        self._launch_hosts(stack, folder)
+        self._launch_hosts(stack, folder, epoch)
         builder = QueryBuilder(
             layout=layout,
             settings=self._settings,
@@ -344,7 +344,8 @@ class SparkEngine:
             state=self._state,
             session=self._session(stack, folder),
             hosts=folder,
-            marks=root_marks(self._cluster.client(), layout.topics, epoch),
+            marks=root_marks(self._cluster.client(), layout.topics, epoch)
+            | layout.reminder_marks(epoch),
             partitions=partitions,
             ends=f"sojourn.ends.{uuid4().hex}",
         )
@@ -422,13 +423,13 @@ class SparkEngine:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         return folder
 
-    def _launch_hosts(self, stack: ExitStack, folder: Path) -> None:
+    def _launch_hosts(self, stack: ExitStack, folder: Path, epoch: str) -> None:
         self._controller = stack.enter_context(
             Controller(folder / "hosts", logs=self._state.logs)
         )
         allocation = self._plan.allocation
         self._hosts = {
-            part: self._layout.host(part, folder, self._state, allocation)
+            part: self._layout.host(part, folder, self._state, allocation, epoch)
             for part in self._layout.parts
         }
         several = "" if len(self._hosts) == 1 else "s"

@@ -31,6 +31,7 @@ from sojourn.host.desk.part_desk import AtOperator, PartDesk
 from sojourn.host.desk.part_graph import PartGraph
 from sojourn.host.process.messages import OutputRecord, Record, Result
 from sojourn.host.state.keyed_state import KeyedState, MergeState
+from sojourn.host.state.reminders import reminder_name
 
 PARTITIONS = [("lines", 0), ("lines", 1), ("prices", 0)]
 GRAPH = PartGraph(
@@ -44,9 +45,12 @@ GRAPH = PartGraph(
     emits={"split": ("words", "scored"), "merge": ("again",), "score": ("scores",)},
     leaving=frozenset(["words", "scores"]),
     everyone=frozenset([("learn", "prices")]),
-    stateful=frozenset(["score"]),
+    stateful=frozenset(["score", "merge"]),
 )
 KEYS = ("a", "b", "c")
+REMINDERS = "score@reminders"
+EXPIRING = "merge"
+TTL_S = 1000.0
 OPERATORS = ("split", "merge", "score", "learn")
 # So little that operators spill to disk all the time.
 LIMITS = Limits(records=4, spilled=20)
@@ -69,8 +73,14 @@ def work(operator, name):
 
 
 def key_of(parent, place):
-    """Return the key by which what *parent* sends on is scored."""
+    """Return the key by which what *parent* sends on is scored, or merged."""
     return KEYS[crc32(f"{parent} {place}".encode()) % len(KEYS)]
+
+
+def reminders(name):
+    """Return what a record asks for when it is scored; a reminder may ask for others."""
+    drawn = crc32(f"remind {name}".encode())
+    return [(drawn % 700, name)] * (drawn % 5 % 3)
 
 
 def scored(state, name):
@@ -82,13 +92,26 @@ def scored(state, name):
 def expected_states(records):
     """Return the state of each key, once *records*, all that were to do, are done."""
     states = {}
+    keys = {}
     for record in records:
         name, _, operator = record.partition(" at ")
-        if operator == "score" and work("score", name) is not None:
+        if operator == "score" and not name.startswith(REMINDERS):
             parent, _, place = name.rpartition(".")
-            key = key_of(parent.removesuffix(".split"), int(place))
-            states[key] = scored(states.get(key, b""), name)
+            keys[name] = key_of(parent.removesuffix(".split"), int(place))
+    left = list(keys)
+    while left:
+        name = left.pop()
+        if work("score", name) is not None:
+            states[keys[name]] = scored(states.get(keys[name], b""), name)
+            for asked in asked_by(name):
+                keys[asked] = keys[name]
+                left.append(asked)
     return states
+
+
+def asked_by(name):
+    """Return the ids of the reminders that a record asks for."""
+    return [reminder_name(REMINDERS, name, number) for number in range(len(reminders(name)))]
 
 
 def expected(roots):
@@ -101,6 +124,8 @@ def expected(roots):
         streams = work(operator, name)
         if streams is None:
             results.append(f"{name} at {operator}: dead")
+        elif operator == "score":
+            left += [("score", asked) for asked in asked_by(name)]
         for place, stream in enumerate(streams or ()):
             child = f"{name}.{operator}.{place}"
             left += [(reader, child) for reader in GRAPH.readers.get(stream, ())]
@@ -177,6 +202,14 @@ class Disk:
     def look_up(self, operator, key):
         return self.store.get((operator, key), b"")
 
+    def ordered(self, operator, start, end, most):
+        found = [
+            (key, state)
+            for (of, key), state in sorted(self.store.items())
+            if of == operator and start <= key < end and state
+        ]
+        return found[:most]
+
     def read_delta(self, cut):
         if cut not in self.deltas:
             raise FileNotFoundError(cut)
@@ -238,7 +271,8 @@ class CountingLedger(Ledger):
     """A ledger that counts how often each record was done at each operator."""
 
     def __init__(self, store):
-        super().__init__(store, Spill(store, most=1), most_handed=4)
+        reminded = {"score": REMINDERS, EXPIRING: f"{EXPIRING}@reminders"}
+        super().__init__(store, Spill(store, most=1), most_handed=4, reminded=reminded)
         self.counts, self.replayed = {}, 0
 
     def done(self, place, results):
@@ -268,12 +302,15 @@ class CountingLedger(Ledger):
 class Host:
     """A life of the host: operators, their processors, and what is on its way to the disk."""
 
-    def __init__(self, disk):
+    def __init__(self, disk, wall):
         self.disk, self.store, self.dies = disk, Store(disk), None
+        self.drained = False
         self.ledger = CountingLedger(self.store)
         on_error = OnError(retries=1, then="dead_letter")
         desks = {name: OperatorDesk(on_error=on_error) for name in OPERATORS}
-        self.part = PartDesk(GRAPH, desks, self.ledger, limits=LIMITS, clock=lambda: self.now_s)
+        self.part = PartDesk(
+            GRAPH, desks, self.ledger, limits=LIMITS, ttl_s={EXPIRING: TTL_S}, clock=wall
+        )
         self.relays, self.saving, self.on_disk = {}, deque(), deque()
         self.starting, self.busy, self.now_s = [], {}, 0.0
         self.lent = {}
@@ -335,7 +372,8 @@ class Host:
                     self.asking.append(arrival)
             case ("row", offset, (name, provenance)):
                 record = Record(name, b"", relay.partition[0], root=name)
-                row = Row(relay.partition, offset, record, provenance=provenance)
+                keys = {"merge": key_of(name, 0)}
+                row = Row(relay.partition, offset, record, keys, provenance=provenance)
                 self.do(self.part.rows_came(relay.number, [row], self.now_s))
             case ("end",):
                 self.do(self.part.relay_ended(relay.number))
@@ -359,15 +397,17 @@ class Host:
             del self.busy[operator, processor]
         streams = work(operator, record.name)
         error = "ValueError: no" if streams is None else ""
-        state = None
-        if operator == "score" and not error:
+        state, asked = None, []
+        if operator in GRAPH.stateful and not error:
             lent = self.lent[operator, processor]
             state = lent[record.key] = scored(lent[record.key], record.name)
+        if operator == "score" and not error:
+            asked = reminders(record.name)
         outputs = [
-            OutputRecord(stream, state or b"", keys={"score": key_of(record.name, place)})
-            for place, stream in enumerate(streams or ())
+            OutputRecord(stream, (state or b"") * (operator == "score"), keys=_keys(record, at))
+            for at, stream in enumerate(streams or ())
         ]
-        result = Result(outputs, error, took_s=1.0, state=state)
+        result = Result(outputs, error, took_s=1.0, state=state, reminders=asked)
         self.do(self.part.processor_done(operator, processor, [result], self.now_s))
 
     def kill_processor(self, number):
@@ -383,6 +423,11 @@ class Host:
     def time_passes(self, _number=0):
         self.now_s += 100.0
         self.do(self.part.time_passed(self.now_s))
+
+
+def _keys(record, place):
+    key = key_of(record.name, place)
+    return {"score": key, "merge": key}
 
 
 class Relay:
@@ -430,7 +475,7 @@ class World:
         self.sink, self.names, self.upstream = [], count(), Upstream()
         self.host, self.attempt, self.batch, self.relays = None, 0, 0, []
         self.fixed_ends, self.zombies, self.late = None, [], deque()
-        self.cut_off = None
+        self.cut_off, self.wall_s = None, 1e9
 
     # -- what happens outside ----------------------------------------------------------------
 
@@ -557,7 +602,7 @@ class World:
     # -- steps of the host -------------------------------------------------------------------
 
     def launch(self, _number=0):
-        self.host = Host(self.disk)
+        self.host = Host(self.disk, lambda: self.wall_s)
 
     def save(self, _number=0):
         cut, *more = self.host.saving.popleft()
@@ -593,6 +638,7 @@ class World:
 
     def drain(self, _number=0):
         if self.host is not None:
+            self.host.drained = True
             self.host.do(self.host.part.drain())
 
     def rescale(self, number):
@@ -600,8 +646,12 @@ class World:
             self.host.rescale(number)
 
     def time_passes(self, number=0):
+        self.wall_s += 100.0
         if self.host is not None:
             self.host.time_passes(number)
+
+    def clock_jumps(self, number):
+        self.wall_s += 500.0 * (number - 5)
 
     def kill_host(self, _number=0):
         self.host = None
@@ -684,17 +734,32 @@ class World:
         for _ in range(100_000):
             if self.is_quiet():
                 return
+            if self.host is not None and self.host.drained and self.is_done():
+                self.kill_driver(0)  # it has ended in order; reminders wait for the next start
             self.run(1, random)
             self.happens(self.time_passes, 0)
         raise AssertionError("something waits for ever")
 
-    def states(self):
+    def states(self, operator="score"):
         """Return the state of each key, as a host would find it that starts now."""
+        state = self.restored_state()
+        return {key: found for key in KEYS if (found := state.of(operator, key))}
+
+    def pending(self):
+        """Return what is to happen yet by the clock."""
+        state, last = self.restored_state(), chr(0x10FFFF)
+        beside = (REMINDERS, f"{EXPIRING}@expiry")
+        return [due for name in beside for due in state.ordered(name, "", last, most=10**6)[0]]
+
+    def restored_state(self):
         state = KeyedState(self.disk)
         state.restore(self.disk.load(self.disk.last(self.disk.committed)).changed)
-        return {key: found for key in KEYS if (found := state.of("score", key))}
+        return state
 
     def is_quiet(self):
+        return self.is_done() and not self.pending()
+
+    def is_done(self):
         ends = self.disk.ends[self.disk.committed]
         cut = self.disk.load(self.disk.last(self.disk.committed))
         return (

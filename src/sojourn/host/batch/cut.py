@@ -70,7 +70,8 @@ class Cut(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     *latest* are the records that operators tell to processors that start later. *spilled*
     records are open as well, and came to their operator after those. The state of keys is that
     of the store, with what had *changed* by these cuts, one after the other. What is *known* of
-    partitions tells which of their records come again.
+    partitions tells which of their records come again. What reminders were due before the times
+    in *reminded*, by partition, are done or open.
 
     Results need no place in it: what was given to a relay by then is written before Spark
     commits the batch, and what comes later is of records that are open here.
@@ -83,6 +84,7 @@ class Cut(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     spilled: tuple[Segment, ...] = ()
     changed: tuple[CutId, ...] = ()
     known: dict[Partition, Memory] = {}
+    reminded: dict[Partition, int] = {}
 
 
 def floors(cut: Cut) -> dict[Partition, int]:
@@ -93,11 +95,9 @@ def floors(cut: Cut) -> dict[Partition, int]:
     >>> floors(Cut(id=CutId(3, 1), taken={lines: 9, ("lines", 1): 4}, open=(split,)))
     {('lines', 0): 7, ('lines', 1): 4}
     """
-    lowest = dict(cut.taken)
-    for record in cut.open:
-        partition, offset = record.root
-        lowest[partition] = min(lowest[partition], offset)
-    for segment in cut.spilled:
-        for partition, offset in segment.lowest.items():
-            lowest[partition] = min(lowest[partition], offset)
+    lowest = {**cut.taken, **cut.reminded}
+    opened = [record.root for record in cut.open]
+    opened += [Root(*place) for segment in cut.spilled for place in segment.lowest.items()]
+    for partition, offset in opened:
+        lowest[partition] = min(lowest.get(partition, offset), offset)
     return lowest

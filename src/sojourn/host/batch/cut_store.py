@@ -156,6 +156,12 @@ class CutFiles:
         """Return a state of the store; empty if there is none."""
         return self.state.look_up(operator, key)
 
+    def ordered(
+        self, operator: str, start: str, end: str, most: int
+    ) -> list[tuple[str, bytes]]:
+        """Return states of the store that have an order, from *start* up to *end*."""
+        return self.state.ordered(operator, start, end, most)
+
     def read_delta(self, cut: CutId) -> Delta:
         """Return the states that had changed by a cut."""
         return self.state.read_delta(cut)

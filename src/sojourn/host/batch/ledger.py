@@ -11,7 +11,7 @@ does not come of the committed cut is restored from it.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,6 +43,7 @@ from sojourn.host.batch.repetitions import Memory, Provenance, Repetitions
 from sojourn.host.batch.spill import SegmentStore, Spill
 from sojourn.host.process.messages import Record
 from sojourn.host.state.keyed_state import Delta, KeyedState, MergeState, StateStore
+from sojourn.host.state.reminders import Reminders
 
 __all__ = [
     "Arrival",
@@ -155,14 +156,21 @@ class Ledger:
 
     So many were *repeated*: Spark brought them again. If nothing is open, and nothing was when
     the last cut was made or has come since, that is *clean*: the first batch that ended so.
+    *reminded* are the partitions of operators that may ask for reminders.
     """
 
     def __init__(
-        self, store: CutStore, spill: Spill | None = None, *, most_handed: int = _MOST_HANDED
+        self,
+        store: CutStore,
+        spill: Spill | None = None,
+        *,
+        most_handed: int = _MOST_HANDED,
+        reminded: Mapping[str, str] | None = None,
     ) -> None:
         self._most_handed = most_handed
         self._store, self._spill = store, Spill(store) if spill is None else spill
         self._state = KeyedState(store)
+        self.reminders = Reminders(self._state, reminded or {})
         self._attempt, self._batch = -1, -1
         self._memory: dict[CutId, _Known] = {}  # the cuts that all of this comes of
         self._relays: dict[int, Arrival] = {}
@@ -227,6 +235,11 @@ class Ledger:
     def state(self) -> KeyedState:
         """What functions keep for each key."""
         return self._state
+
+    @property
+    def draining(self) -> bool:
+        """Whether it is to end with nothing open."""
+        return self._draining
 
     @property
     def _empty(self) -> bool:
@@ -314,6 +327,7 @@ class Ledger:
                 self._taken[root.partition] = root.offset + 1
                 self.clean = None
             case Entered(record):
+                self.clean = None
                 places[record.operator, record.record.name] = self._placed(record)
             case Did(operator, name):
                 del self._open[places.pop((operator, name))]
@@ -331,6 +345,7 @@ class Ledger:
             self._placed(record)
         self._spill.restore(cut.spilled)
         self._state.restore(cut.changed)
+        self.reminders.restore(cut.reminded)
         self._known = {
             partition: Repetitions(_WINDOW, None, memory)
             for partition, memory in cut.known.items()
@@ -398,6 +413,7 @@ class Ledger:
             spilled=self._spill.segments(self._batch),
             changed=cuts,
             known={partition: known.copied() for partition, known in self._known.items()},
+            reminded=self.reminders.floors(),
         )
         if not self._empty:
             self.clean = None
@@ -422,6 +438,7 @@ class Ledger:
     def entered(self, record: OpenRecord) -> int:
         """Return the place of a record that is open from now on."""
         self._unlogged.append(Entered(record))
+        self.clean = None
         return self._placed(record)
 
     def _placed(self, record: OpenRecord) -> int:
@@ -437,6 +454,7 @@ class Ledger:
     def spilled(self, record: OpenRecord) -> None:
         """Let a record that is open from now on wait on disk."""
         self._unlogged.append(Entered(record))
+        self.clean = None
         self._spill.put(self._batch, record)
 
     def put_back(self, place: int) -> None:

@@ -247,7 +247,8 @@ class OperatorDesk:
             if job.round is not None:
                 done += self._did_its_part(processor, job, job.round, result)
             elif not result.error:
-                done += self._answered(job, Answer(result.outputs, state=result.state))
+                answer = Answer(result.outputs, state=result.state, reminders=result.reminders)
+                done += self._answered(job, answer)
             elif self._may_retry(job):
                 back.append(job)
             else:

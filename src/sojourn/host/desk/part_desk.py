@@ -34,6 +34,8 @@ from sojourn.host.desk.part_graph import PartGraph
 from sojourn.host.desk.visits import Visits
 from sojourn.host.process.messages import Answer, OutputRecord, Record, Result
 from sojourn.host.report.tracing import child_identity
+from sojourn.host.state.expiry import Expiry
+from sojourn.host.state.reminders import Change
 
 __all__ = [
     "Arrived",
@@ -87,6 +89,8 @@ class PartDesk:
     """The operators of a part by name, and the ledger of what is open in it.
 
     What a root makes is learned (*visits*); with *limits*, that decides how many are taken.
+    States of operators in *ttl_s* are removed that long after they changed. *clock* tells the
+    time of day.
     """
 
     def __init__(
@@ -96,10 +100,13 @@ class PartDesk:
         ledger: Ledger,
         *,
         limits: Limits | None = None,
+        ttl_s: Mapping[str, float] | None = None,
         clock: Callable[[], float] = time,
     ) -> None:
         self._graph, self._operators, self._ledger = graph, operators, ledger
         self._limits, self._clock = limits or Limits(), clock
+        ttl_us = {name: round(each_s * 1e6) for name, each_s in (ttl_s or {}).items()}
+        self._expiry = Expiry(ledger.state, ttl_us)
         self._places: dict[RecordInHand, int] = {}
         self._trees, self.visits = OpenTrees(), Visits()
         self.admission = Admission(graph, operators, self.visits, ledger.spill, self._limits)
@@ -108,6 +115,12 @@ class PartDesk:
     def inside(self) -> int:
         """Records that are not done."""
         return len(self._ledger.open) + len(self._ledger.spill)
+
+    @property
+    def next_reminder_s(self) -> float | None:
+        """When the next reminder is due, by the clock; None if that is not soon."""
+        due_us = None if self._ledger.draining else self._ledger.reminders.next_us
+        return None if due_us is None else due_us / 1e6
 
     # -- relays ---------------------------------------------------------------------------
 
@@ -123,6 +136,7 @@ class PartDesk:
             done.append(instruction)
         if self._ledger.knows(relay):
             self.admission.relay_came(relay)
+        done += self._remind()[0]
         return [*done, *self._turned(self._operators, now_s)]
 
     def relays_are(self, attempt: int, batch: int, number: int) -> list[PartInstruction]:
@@ -131,8 +145,7 @@ class PartDesk:
 
     def rows_came(self, relay: int, rows: Iterable[Row], now_s: float) -> list[PartInstruction]:
         """Return what to do with rows."""
-        came: list[PartInstruction] = []
-        into: set[str] = set()
+        came, into = self._remind()  # they come before what their keys get now
         for row in rows:
             root, record = Root(row.partition, row.offset), row.record
             stream = record.stream if row.refused is None else None
@@ -188,12 +201,14 @@ class PartDesk:
         return self._done(operator, self._operators[operator].scaled(wanted, now_s), now_s)
 
     def time_passed(self, now_s: float) -> list[PartInstruction]:
-        """Return what to do by now: start again what could not be started before."""
-        return [
-            instruction
-            for name, desk in self._operators.items()
-            for instruction in self._done(name, desk.time_passed(now_s), now_s)
-        ]
+        """Return what to do by now: remind, and start what could not be started before."""
+        done, into = self._remind()
+        for change in () if self._ledger.draining else self._expiry.due(self._clock_us()):
+            self._ledger.changed(*change)
+        done += self._turned(into, now_s)
+        for name, desk in self._operators.items():
+            done += self._done(name, desk.time_passed(now_s), now_s)
+        return done
 
     def processor_ready(self, operator: str, name: int, now_s: float) -> list[PartInstruction]:
         """Return what to do when a processor can take its first record."""
@@ -218,6 +233,7 @@ class PartDesk:
 
     def _restored(self, cut: Cut) -> None:
         """Go on with what the ledger has restored."""
+        self._expiry.restore()
         for name, desk in self._operators.items():
             desk.forget(cut.latest.get(name, ()))
         self._places, self._trees = {}, OpenTrees()
@@ -230,6 +246,27 @@ class PartDesk:
                 self._ledger.put_back(place)
             else:
                 self._put(place, record)
+
+    def _clock_us(self) -> int:
+        return round(self._clock() * 1e6)
+
+    def _remind(self) -> tuple[list[PartInstruction], set[str]]:
+        """Let reminders that are due wait behind their keys; return what to note, and whose.
+
+        None while the application ends in order: those that are pending stay so.
+        """
+        came: list[PartInstruction] = []
+        into: set[str] = set()
+        if self._ledger.draining:
+            return came, into
+        for change, record in self._ledger.reminders.due(self._clock_us()):
+            self._ledger.changed(*change)
+            topic = record.record.place.rsplit("/", 2)[0]  # of the record that asked for it
+            self.visits.visited(topic, record.operator)
+            self._enter(record)
+            into.add(record.operator)
+            came.append(Arrived(record.operator, record.record))
+        return came, into
 
     def _enter(self, record: OpenRecord) -> None:
         """Let a record wait for its operator, on disk if that has its share already."""
@@ -309,7 +346,8 @@ class PartDesk:
         if operator not in self._graph.stateful:
             return give
         keys = {record.key for record in give.records if record.key is not None}
-        states = {key: self._ledger.state.of(operator, key) for key in keys}
+        now_us = self._clock_us()
+        states = {key: self._expiry.of(operator, key, now_us) for key in keys}
         return replace(give, states=states)
 
     def _sent(
@@ -345,8 +383,7 @@ class PartDesk:
             results.append(Leaving(root, letter))
         for record in records:
             self._enter(record)
-        if answer.state is not None and parent.key is not None:
-            self._ledger.changed(operator, parent.key, answer.state)
+        self._keep(operator, parent, answer)
         if parent.everyone and self._operators[operator].keeps(parent):
             self._ledger.kept(operator, parent)
         then = self._ledger.done(place, results)
@@ -355,6 +392,18 @@ class PartDesk:
         done += [Arrived(record.operator, record.record) for record in records]
         done += self._with_latest(then)
         return {record.operator for record in records}
+
+    def _keep(self, operator: str, record: Record, answer: Answer) -> None:
+        """Let a key have the state and the reminders of an answer."""
+        if record.key is None or operator not in self._graph.stateful:
+            return
+        now_us, changes = self._clock_us(), list[Change]()
+        if answer.state is not None:
+            changes += self._expiry.changes(operator, record.key, answer.state, now_us)
+        if answer.reminders:
+            changes += self._ledger.reminders.asked(operator, record, answer.reminders, now_us)
+        for change in changes:
+            self._ledger.changed(*change)
 
     def _turned(self, operators: Iterable[str], now_s: float) -> list[PartInstruction]:
         """Give idle processors of *operators* what just came, and relays credit for more."""

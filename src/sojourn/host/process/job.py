@@ -1,7 +1,7 @@
 """What processors run: found by name, so that nothing has to be sent to them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -13,9 +13,13 @@ __all__ = ["Job", "Lent", "load"]
 
 @dataclass(slots=True)
 class Lent:
-    """The *state* of a record's key, which the job may replace; empty if it has none."""
+    """The *state* of a record's key, which the job may replace; empty if it has none.
+
+    *reminders* are for the job to ask for: after how many seconds, and a note.
+    """
 
     state: bytes
+    reminders: list[tuple[float, str]] = field(default_factory=list)
 
 
 class Job(Protocol):

@@ -81,6 +81,7 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
 
     Of a dead letter *traceback* is where the function raised, and *tries* how often. *state*
     is what its key has from now on, if that has changed; empty if it has none any more.
+    *reminders* are asked for, for its key: after how many seconds, and a note.
     """
 
     outputs: Sequence[OutputRecord] = ()
@@ -88,6 +89,7 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
     traceback: str = ""
     tries: int = 0
     state: bytes | None = None
+    reminders: Sequence[tuple[float, str]] = ()
 
 
 class Ready(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -114,7 +116,7 @@ class Result(msgspec.Struct, array_like=True, frozen=True):
     """What a record came to: outputs, or the error that was raised, and where.
 
     One is *skipped* if another of its key, given with it, failed before it. *state* is that of
-    its key from now on, if it has changed.
+    its key from now on, if it has changed, and *reminders* are what was asked for.
     """
 
     outputs: list[OutputRecord]
@@ -124,6 +126,7 @@ class Result(msgspec.Struct, array_like=True, frozen=True):
     traceback: str = ""
     skipped: bool = False
     state: bytes | None = None
+    reminders: list[tuple[float, str]] = []
 
 
 class Done(msgspec.Struct, tag=True, array_like=True, frozen=True):

@@ -5,19 +5,26 @@ from contextlib import ExitStack, contextmanager
 from inspect import isgeneratorfunction
 from typing import Any, cast
 
+import msgspec
+
 from sojourn.app.codec import codec_of
 from sojourn.app.loading import load
 from sojourn.app.operator import AppOperator, PythonOperator
 from sojourn.app.output import output_of
 from sojourn.app.parts import parts_of
+from sojourn.app.reminder import Reminder, State, reminders_of
+from sojourn.app.state import key_fields, key_values
 from sojourn.app.stream import Stream
 from sojourn.errors import BadInput, BadRecord
 from sojourn.host.process.job import Lent
 from sojourn.host.process.messages import OutputRecord, Record
 from sojourn.host.process.state_codec import StateCodec
 from sojourn.host.sizes import blobs_bytes
+from sojourn.host.state.reminders import Reminded
 
 __all__ = ["OperatorJob", "of_application"]
+
+_decode = msgspec.json.Decoder(Reminded).decode
 
 
 def of_application(argument: str) -> "OperatorJob":
@@ -67,6 +74,7 @@ class OperatorJob:
         for reader, stream in keyed:
             self._keys.setdefault(stream.name, []).append((reader, stream.key))
         self._in_memory = in_memory
+        self._reminders = reminders_of(operator.name)
         self._states = None
         if operator.state is not None:
             self._states = StateCodec(f"operators.{operator.name}.state", operator.state)
@@ -90,14 +98,18 @@ class OperatorJob:
 
     def __call__(self, record: Record, lent: Lent | None = None, /) -> Iterator[OutputRecord]:
         """Yield what the function does, and then give back what it was lent."""
-        values = self._read[record.stream].decode(record.payload, record.blobs)
-        arguments: tuple[Any, ...] = values
-        if self._operator.names_input:
-            arguments = (record.stream, values)
+        reminded = None
+        if record.stream == self._reminders:
+            reminded, arguments = self._called_again(_decode(record.payload))
+        else:
+            arguments = self._read[record.stream].decode(record.payload, record.blobs)
+            if self._operator.names_input:
+                arguments = (record.stream, arguments)
         if self._operator.record_id:
             arguments = (record.name, *arguments)
-        state = None if lent is None else self._state_of(lent)
-        if state is not None:
+        state = None
+        if self._states is not None and lent is not None:
+            state = State(self._states.decode(lent.state), reminded=reminded)
             arguments = (state, *arguments)
         yielded = cast(
             "Iterable[object] | None", self._operator.function(*self._before, *arguments)
@@ -114,9 +126,17 @@ class OperatorJob:
             yield OutputRecord(stream, payload, blobs, keys)
         if self._states is not None and lent is not None and state is not None:
             lent.state = self._states.encode(state)
+            lent.reminders = state.reminders
 
-    def _state_of(self, lent: Lent) -> dict[str, Any] | None:
-        return None if self._states is None else self._states.decode(lent.state)
+    def _called_again(self, reminded: Reminded) -> tuple[Reminder, tuple[Any, ...]]:
+        """Return what the function gets of a reminder: of the columns those of the key."""
+        stream = self._operator.reads[0]
+        key = key_values(key_fields(stream), reminded.key)
+        told = Reminder(reminded.note, reminded.due_s)
+        if self._operator.names_input:
+            return told, (None, key)
+        named = dict(zip(stream.key, key, strict=True))
+        return told, tuple(named.get(name) for name in stream.columns)
 
     def _check_size(self, stream: str, size: int, room: int) -> None:
         if size > room:

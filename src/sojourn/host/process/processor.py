@@ -69,7 +69,8 @@ def _serve(host: socket.socket, job: Job, assigned: Assignment) -> None:
 
 def _served(job: Job, record: Record, states: dict[str, bytes] | None) -> Result:
     began_s, cpu_s = perf_counter(), process_time()
-    changed = None
+    changed: bytes | None = None
+    reminders: list[tuple[float, str]] = []
     try:
         if states is None or record.key is None:
             outputs = list(job(record))
@@ -78,8 +79,9 @@ def _served(job: Job, record: Record, states: dict[str, bytes] | None) -> Result
             outputs = list(job(record, lent))
             if lent.state != states.get(record.key, b""):
                 changed = states[record.key] = lent.state
+            reminders = lent.reminders
         error, traceback = "", ""
     except (Exception, SystemExit) as raised:  # noqa: BLE001 - it is the user's: anything
         outputs, (error, traceback) = [], described(raised)
     took_s, cpu_s = perf_counter() - began_s, process_time() - cpu_s
-    return Result(outputs, error, took_s, cpu_s, traceback, state=changed)
+    return Result(outputs, error, took_s, cpu_s, traceback, state=changed, reminders=reminders)

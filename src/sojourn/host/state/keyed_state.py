@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 
 from sojourn.host.batch.cut import CutId
 
-__all__ = ["Delta", "KeyedState", "MergeState", "StateStore"]
+__all__ = ["Delta", "KeyedState", "MergeState", "StateStore", "is_ordered"]
 
 Delta: TypeAlias = Mapping[str, Mapping[str, bytes]]
 """The states that have changed, by operator and key; empty where there is none any more."""
@@ -29,6 +29,15 @@ class StateStore(Protocol):
         """Return a state of the store; empty if there is none."""
         ...
 
+    def ordered(
+        self, operator: str, start: str, end: str, most: int
+    ) -> list[tuple[str, bytes]]:
+        """Return not more than *most* states of keys from *start* up to *end*, in order.
+
+        Only where `is_ordered` says that there is an order.
+        """
+        ...
+
     def read_delta(self, cut: CutId) -> Delta:
         """Return what had changed by a cut. Raise `FileNotFoundError` if it is removed."""
         ...
@@ -43,6 +52,15 @@ class MergeState:
 
     upto: int
     cuts: Sequence[tuple[CutId, Delta]]
+
+
+def is_ordered(operator: str) -> bool:
+    """Tell whether keys are kept in order: not those of operators, but what is beside them.
+
+    >>> is_ordered("count"), is_ordered("count@reminders")
+    (False, True)
+    """
+    return "@" in operator
 
 
 class KeyedState:
@@ -62,6 +80,22 @@ class KeyedState:
             if (found := delta.get(operator, {}).get(key)) is not None:
                 return found
         return self._store.look_up(operator, key)
+
+    def ordered(
+        self, operator: str, start: str, end: str, *, most: int
+    ) -> tuple[list[tuple[str, bytes]], str]:
+        """Return states of keys from *start* on, in order, and up to where these are all.
+
+        That is *end*, unless the store has more than *most*.
+        """
+        stored = self._store.ordered(operator, start, end, most)
+        if len(stored) == most:
+            end = f"{stored[-1][0]}\0"
+        found = dict(stored)
+        for delta in (*(delta for _, delta in self._layers), self._changed):
+            changed = delta.get(operator, {}).items()
+            found |= {key: state for key, state in changed if start <= key < end}
+        return sorted((key, state) for key, state in found.items() if state), end
 
     def change(self, operator: str, key: str, state: bytes) -> None:
         """Let a key have another state, or none if it is empty."""

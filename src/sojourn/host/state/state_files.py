@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from zlib import crc32
 
@@ -18,7 +18,7 @@ import msgspec
 from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, EngineError
 from sojourn.host.batch.cut import CutId
-from sojourn.host.state.keyed_state import Delta, MergeState
+from sojourn.host.state.keyed_state import Delta, MergeState, is_ordered
 
 __all__ = ["GROUPS", "StateFiles"]
 
@@ -65,6 +65,22 @@ class StateFiles:
         if found is None:
             return b""
         return _decode_long(found)[1] if _is_long(place, operator) else found
+
+    def ordered(
+        self, operator: str, start: str, end: str, most: int
+    ) -> list[tuple[str, bytes]]:
+        """Return not more than *most* states of keys from *start* up to *end*, in order."""
+        if self._missing:
+            return []
+        first, last = _place(operator, start), _place(operator, end)
+        with self._store().begin() as reading:
+            cursor = reading.cursor()
+            found = cursor.iternext() if cursor.set_range(first) else ()
+            begun = len(operator.encode()) + 2
+            return [
+                (place[begun:].decode(), state)
+                for place, state in takewhile(lambda one: one[0] < last, islice(found, most))
+            ]
 
     def states(self, operator: str, cuts: Iterable[CutId] = ()) -> Iterator[tuple[str, bytes]]:
         """Yield the keys of an operator, with the state of each, as of one moment.
@@ -179,7 +195,8 @@ def _number(found: bytes | None) -> int:
 def _place(operator: str, key: str) -> bytes:
     """Return where a state is in the store; of a key that is too long there, a digest is."""
     name = key.encode(errors="surrogatepass")
-    start = b"%b\0%c" % (operator.encode(), crc32(name) % GROUPS)
+    group = 0 if is_ordered(operator) else crc32(name) % GROUPS
+    start = b"%b\0%c" % (operator.encode(), group)
     if len(start) + len(name) <= _LONGEST_KEY:
         return start + name
     return start + b"\0" + blake2b(name, digest_size=32).digest()

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from sojourn.app.codec import codec_of
+from sojourn.app.reminder import reminders_of
 from sojourn.app.stream import Stream
 from sojourn.host.batch.cut import Root
 from sojourn.host.batch.relay_messages import Results, Row
@@ -15,6 +16,7 @@ from sojourn.host.batch.repetitions import Input, Provenance
 from sojourn.host.process.messages import Record
 from sojourn.host.report.tracing import child_identity
 from sojourn.host.sizes import MOST_BYTES, message_bytes
+from sojourn.host.state.reminders import reminder_key
 from sojourn.spark.query.headers import (
     BIRTH,
     BLOB,
@@ -111,6 +113,7 @@ class Rows:
             name: [(reader, codec_of(stream), stream.key) for reader, stream in keyed]
             for name, keyed in route.keyed.items()
         }
+        self._reminders = {reminders_of(name): name for name in route.operators}
         projections = [name for name, _ in route.before.values()]
         self._addressees = {
             addressee(route.dead_letters, name).encode(): name
@@ -167,14 +170,20 @@ class Rows:
                 message_key=lineage.key,
                 others=lineage.others,
             ),
-            {
-                reader: codec.key(payload, columns)
-                for reader, codec, columns in self._keys.get(stream, ())
-            },
+            self._keys_of(stream, payload),
             only,
             refused,
             self._provenance(lineage, headers) if only is None else None,
         )
+
+    def _keys_of(self, stream: str, payload: bytes) -> dict[str, str | None]:
+        """Return the keys of a record, by the operators that read it so."""
+        if (operator := self._reminders.get(stream)) is not None:
+            return {operator: reminder_key(payload)}
+        return {
+            reader: codec.key(payload, columns)
+            for reader, codec, columns in self._keys.get(stream, ())
+        }
 
     def _provenance(self, lineage: Lineage, headers: Iterable[SparkRow]) -> Provenance | None:
         """Return what tells a record from others, in a part that keeps a state.

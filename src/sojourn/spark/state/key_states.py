@@ -4,14 +4,11 @@ import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from decimal import Decimal
 from heapq import heappush, heapreplace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from sojourn.app.fit import within
-from sojourn.app.reading import reader
 from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.host.batch.cut import Cut
 from sojourn.host.batch.cut_store import CutFiles
@@ -21,7 +18,7 @@ from sojourn.spark.state.checkpoints import Checkpoints
 from sojourn.spark.state.state_form import StateForm, json_values
 from sojourn.topology.check import shown
 
-__all__ = ["KeyState", "KeyStates", "StateSummary", "key_values"]
+__all__ = ["KeyState", "KeyStates", "StateSummary"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,15 +157,6 @@ class KeyStates:
                 if batch == self._kept.commits(part) - 1:
                     raise
                 # the next batch is committed, and the cut of this one removed
-
-
-def key_values(form: StateForm, key: str) -> tuple[Any, ...]:
-    """Return the values of the columns of a key. Raise `BadRecord` if they do not fit."""
-    values = json.loads(key, parse_float=Decimal)
-    return tuple(
-        None if value is None else within(f"key.{field.name}", reader(field.type), value)
-        for field, value in zip(form.key, values, strict=True)
-    )
 
 
 def _key_texts(form: StateForm, key: str) -> list[str]:

@@ -10,7 +10,7 @@ from sojourn.app.ddl import parse_fields
 from sojourn.app.operator import PythonOperator
 from sojourn.app.reading import reader
 from sojourn.app.schema import Schema
-from sojourn.app.state import StateFields
+from sojourn.app.state import StateFields, key_fields
 from sojourn.app.writing import writer
 
 __all__ = ["StateForm", "json_values", "state_forms"]
@@ -34,9 +34,7 @@ class StateForm:
         read = operator.reads[0]
         if operator.state is None or read.schema is None:
             return None
-        columns = {field.name: field for field in read.schema.fields}
-        key = tuple(columns[name] for name in read.key)
-        return cls(key=key, fields=operator.state, removed={})
+        return cls(key=key_fields(read), fields=operator.state, removed={})
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> Self:

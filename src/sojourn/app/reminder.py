@@ -1,0 +1,75 @@
+"""Calls that a function asks for: later, for the same key, whether or not a record comes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from sojourn.topology.check import shown
+
+__all__ = ["Reminder", "State", "reminders_of"]
+
+_LONGEST_S = 100 * 365 * 86400.0
+_LONGEST_NOTE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """A call that was asked for: what was noted then, and when it was due (Unix time)."""
+
+    note: str
+    due_s: float
+
+
+class State(dict[str, Any]):
+    """What a function keeps for the key of its record: a dictionary that can also remind.
+
+    In a call that a reminder makes, *reminded* is that reminder; in a call with a record it is
+    None. *reminders* are those that the function has asked for, as seconds and note.
+
+    >>> state = State(n=1)
+    >>> state.remind(after_s=30, note="quiet?")
+    >>> state, state.reminders, state.reminded
+    ({'n': 1}, [(30.0, 'quiet?')], None)
+    """
+
+    __slots__ = ("reminded", "reminders")
+
+    def __init__(
+        self,
+        fields: Mapping[str, Any] | Iterable[tuple[str, Any]] = (),
+        /,
+        *,
+        reminded: Reminder | None = None,
+        **more: Any,  # noqa: ANN401 - fields of any type
+    ) -> None:
+        super().__init__(fields, **more)
+        self.reminded = reminded
+        self.reminders: list[tuple[float, str]] = []
+
+    def remind(self, *, after_s: float, note: str = "") -> None:
+        """Call the function once more for this key, so many seconds after this record.
+
+        It counts together with what the function changes and yields. Every call of `remind`
+        makes one call of the function.
+        """
+        if isinstance(after_s, bool) or not isinstance(after_s, int | float):
+            raise TypeError(f"after_s: {shown(after_s)} is not a number of seconds")
+        if not isfinite(after_s) or not 0 <= after_s <= _LONGEST_S:
+            problem = f"after_s: {after_s} is not between 0 and {_LONGEST_S:.0f} seconds"
+            raise ValueError(f"{problem} (100 years)")
+        if not isinstance(note, str):
+            raise TypeError(f"note: {shown(note)} is not text; write str(…) or JSON")
+        if len(note) > _LONGEST_NOTE:
+            problem = f"note: {len(note)} letters are more than {_LONGEST_NOTE}"
+            raise ValueError(f"{problem}; keep it in the state instead")
+        self.reminders.append((float(after_s), note))
+
+
+def reminders_of(operator: str) -> str:
+    """Return the stream of an operator's reminders; no other stream or topic is called so.
+
+    >>> reminders_of("count")
+    'count@reminders'
+    """
+    return f"{operator}@reminders"
