@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sojourn.app.application import App
     from sojourn.app.format import Avro
     from sojourn.app.operator import Hints, OnError
+    from sojourn.app.reminder import Reminder, State
     from sojourn.app.schema import Schema, parse_schema
     from sojourn.decide.assign import assign
     from sojourn.decide.explain import Explanation, explain
@@ -51,8 +52,9 @@ if TYPE_CHECKING:
 __all__ = [
     "App", "Arrival", "Avro", "Calibration", "Engine", "Explanation", "Headroom", "Hints",
     "HistoryFile", "Knowledge", "Loop", "Neighbour", "Nodes", "OnError", "Operator", "Pair",
-    "Plan", "Policy", "Prediction", "Rates", "Rehearsal", "Schema", "Score", "Simulator",
-    "SojournError", "Solution", "Stage", "StationLoad", "Target", "Topology", "Workload",
+    "Plan", "Policy", "Prediction", "Rates", "Rehearsal", "Reminder", "Schema", "Score",
+    "Simulator", "SojournError", "Solution", "Stage", "State", "StationLoad", "Target",
+    "Topology", "Workload",
     "assign", "explain", "fit", "headroom", "minimise", "neighbours", "parse_schema",
     "parse_topology", "policy", "predict", "read_topology", "rehearse", "write_topology",
 ]  # fmt: skip
@@ -64,6 +66,7 @@ _HOMES = {
     "sojourn.app.application": ("App",),
     "sojourn.app.format": ("Avro",),
     "sojourn.app.operator": ("Hints", "OnError"),
+    "sojourn.app.reminder": ("Reminder", "State"),
     "sojourn.app.schema": ("Schema", "parse_schema"),
     "sojourn.decide.assign": ("assign",),
     "sojourn.decide.explain": ("Explanation", "explain"),

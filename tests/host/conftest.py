@@ -3,6 +3,7 @@
 import pytest
 
 from host.relaying import Query, route_of
+from sojourn.app.reminder import reminders_of
 from sojourn.host.report.controller import Controller
 from sojourn.host.server import HostSettings
 from sojourn.host.station import OperatorSettings
@@ -19,7 +20,9 @@ def controller(tmp_path, monkeypatch):
 def host(tmp_path, controller):
     """Start the host of an operator of the test's application, and return its query."""
 
-    def start(operator="split", *, everyone=False, stateful=False, route=None, **fields):
+    def start(
+        operator="split", *, everyone=False, stateful=False, ttl_s=None, route=None, **fields
+    ):
         settings = OperatorSettings(
             job="sojourn.host.process.operator_job:of_application",
             argument=f"unit.host.application:app {operator}",
@@ -29,10 +32,13 @@ def host(tmp_path, controller):
             HostSettings(
                 name=operator,
                 operators={operator: settings},
-                readers={"lines": (operator,)},
+                readers={"lines": (operator,), reminders_of(operator): (operator,)},
                 leaving=(operator,),
                 everyone=((operator, "lines"),) if everyone else (),
+                inner=(reminders_of(operator),),
                 stateful=(operator,) if stateful else (),
+                reminded={operator: reminders_of(operator)},
+                ttl_s={} if ttl_s is None else {operator: ttl_s},
                 folder=tmp_path / operator,
                 cuts=tmp_path / "cuts",
             )

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections import Counter
 
 import pytest
@@ -11,6 +12,7 @@ from host.test_relay import killed, line
 from sojourn.app.operator import OnError
 from sojourn.host.batch.cut_store import CutFiles
 from sojourn.host.process.state_codec import StateCodec
+from sojourn.host.state.expiry import unstamped
 from unit.host.application import counted
 
 pytestmark = pytest.mark.timeout(120)
@@ -33,7 +35,7 @@ def kept(folder, batch):
     """Return the numbers of the cut of a batch, by key."""
     files, codec = CutFiles(folder / "cuts", readonly=True), StateCodec("count", counted.state)
     states = files.states(files.load(files.last(batch)), "counted")
-    found = {key: codec.decode(state)["n"] for key, state in states}
+    found = {key: codec.decode(unstamped(state))["n"] for key, state in states}
     files.state.close()
     return found
 
@@ -72,3 +74,63 @@ def test_a_host_that_follows_one_that_was_killed_counts_on(host, controller, tmp
     query.run = "another run"
     assert counts(query.results(*[line("word")] * 3)) == {"word": [11, 12, 13]}
     assert kept(tmp_path, 1) == {'["word"]': 13}
+
+
+REMINDING = {**SETTINGS, "route": route_of("reminding", keyed=by_line("reminding"))}
+
+
+def notes(rows):
+    """Return what was noted in reminders that came, by line."""
+    found = {}
+    for row in rows:
+        if row["topic"] == "words-topic":
+            told = json.loads(row["value"])
+            found.setdefault(told["line"], []).append(told["note"])
+    return found
+
+
+def awaited(query, enough):
+    """Return the rows of batches without a record, until there are *enough*."""
+    rows, until_s = [], time.monotonic() + 60
+    while not enough(rows) and time.monotonic() < until_s:
+        rows += query.results()
+    return rows
+
+
+def test_a_function_is_called_again_for_its_key_once_for_each_reminder(host):
+    query = host("reminding", processors=3, **REMINDING)
+    rows = query.results(line("a"), line("b"), line("a"))
+    rows += awaited(query, lambda more: len(rows) + len(more) >= 6)
+    assert notes(rows) == {
+        "a": ["early 1", "early 2", "late 1", "late 2"],
+        "b": ["early 1", "late 1"],
+    }
+
+
+def test_reminders_survive_the_host_and_come_once(host, controller):
+    query = host("reminding", processors=2, **REMINDING)
+    rows = query.results(line("a"))
+    killed(controller, "reminding")
+    time.sleep(0.3)  # the early one is due while nobody is there
+    host("reminding", processors=2, **REMINDING)
+    query.run = "another run"
+    rows += awaited(query, lambda more: len(rows) + len(more) >= 2)
+    assert notes(rows) == {"a": ["early 1", "late 1"]}
+
+
+def test_a_reminder_at_which_the_function_raises_is_a_dead_letter(host):
+    query = host("reminding", processors=1, **REMINDING)
+    rows = query.results(line("bad"))
+    rows += awaited(query, lambda more: len(rows) + len(more) >= 2)
+    assert notes(rows) == {"bad": ["early 1"]}
+    (letter,) = [row for row in rows if row["topic"] == "dead-topic"]
+    assert json.loads(letter["value"])["note"] == "late 1"
+
+
+def test_a_state_that_has_not_changed_is_removed(host, tmp_path):
+    query = host("counted", processors=1, ttl_s=1.0, **SETTINGS)
+    assert counts(query.results(line("a"), line("a"))) == {"a": [1, 2]}
+    assert kept(tmp_path, 0) == {'["a"]': 2}
+    awaited(query, lambda _: not kept(tmp_path, query.batch - 1))
+    assert kept(tmp_path, query.batch - 1) == {}
+    assert counts(query.results(line("a"))) == {"a": [1]}

@@ -88,7 +88,22 @@ def counted(state, line):
     yield (line, state["n"])
 
 
+@app.operator(reads=lines.by("line"), emits="line string, note string", state={"n": 0})
+def reminding(state, line):
+    """Be reminded twice of each line; of one that is `bad`, fail the second time."""
+    if state.reminded is None:
+        state["n"] += 1
+        state.remind(after_s=0.2, note=f"early {state['n']}")
+        state.remind(after_s=1.5, note=f"late {state['n']}")
+    elif line == "bad" and state.reminded.note.startswith("late"):
+        state.remind(after_s=0.0, note="never")
+        raise ValueError("no")
+    else:
+        yield line, state.reminded.note
+
+
 app.sink(counted)
+app.sink(reminding)
 app.sink(learn)
 app.sink(timed)
 app.sink(first_raises)

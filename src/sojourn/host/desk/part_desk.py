@@ -35,7 +35,6 @@ from sojourn.host.desk.visits import Visits
 from sojourn.host.process.messages import Answer, OutputRecord, Record, Result
 from sojourn.host.report.tracing import child_identity
 from sojourn.host.state.expiry import Expiry
-from sojourn.host.state.reminders import Change
 
 __all__ = [
     "Arrived",
@@ -397,12 +396,12 @@ class PartDesk:
         """Let a key have the state and the reminders of an answer."""
         if record.key is None or operator not in self._graph.stateful:
             return
-        now_us, changes = self._clock_us(), list[Change]()
+        now_us = self._clock_us()
         if answer.state is not None:
-            changes += self._expiry.changes(operator, record.key, answer.state, now_us)
-        if answer.reminders:
-            changes += self._ledger.reminders.asked(operator, record, answer.reminders, now_us)
-        for change in changes:
+            for change in self._expiry.changes(operator, record.key, answer.state, now_us):
+                self._ledger.changed(*change)
+        asked = self._ledger.reminders.asked(operator, record, answer.reminders, now_us)
+        for change in asked:
             self._ledger.changed(*change)
 
     def _turned(self, operators: Iterable[str], now_s: float) -> list[PartInstruction]:

@@ -28,7 +28,10 @@ def unstamped(state: bytes) -> bytes:
 
 
 class Expiry:
-    """When states of operators are removed: those in *ttl_us*, so long after they changed."""
+    """When states of operators are removed: those in *ttl_us*, so long after they changed.
+
+    Changes are yielded; each is to be made before the next is asked for.
+    """
 
     def __init__(self, state: KeyedState, ttl_us: Mapping[str, int]) -> None:
         self._state, self._ttl_us = state, ttl_us
@@ -66,7 +69,7 @@ class Expiry:
             return
         if due_us is None:
             due_us = now_us + self._ttl_us[operator]
-            yield self._looked_at(schedule, due_us, key)
+            yield from self._looked_at(schedule, due_us, key)
         yield operator, key, _STAMP.pack(_STAMPED, now_us, due_us) + state
 
     def due(self, now_us: int) -> Iterator[Change]:
@@ -90,13 +93,13 @@ class Expiry:
         if then_us <= now_us:
             yield operator, key, b""
             return
-        yield self._looked_at(self._schedules[operator], then_us, key)
+        yield from self._looked_at(self._schedules[operator], then_us, key)
         yield operator, key, _STAMP.pack(_STAMPED, changed_us, then_us) + unstamped(kept)
 
-    def _looked_at(self, schedule: Schedule, due_us: int, key: str) -> Change:
+    def _looked_at(self, schedule: Schedule, due_us: int, key: str) -> Iterator[Change]:
         due, content = _entry(due_us, key), key.encode(errors="surrogatepass")
+        yield schedule.name, due, content
         schedule.added(due, content)
-        return schedule.name, due, content
 
 
 def _key(content: bytes) -> str:

@@ -51,7 +51,8 @@ class Reminders:
     """What is to be called for keys of operators, by the clock.
 
     *marked* are the names that the partitions of operators have in ids. The clock never goes
-    back: what all was done by a cut is told by the time of it.
+    back: what all was done by a cut is told by the time of it. Changes are yielded; each is to
+    be made before the next is asked for.
     """
 
     def __init__(self, state: KeyedState, marked: Mapping[str, str]) -> None:
@@ -99,8 +100,8 @@ class Reminders:
             )
             due = entry(began_us + round(after_s * 1e6), name.rpartition("/")[2])
             content = _encode(pending)
-            self._schedules[operator].added(due, content)
             yield reminders_of(operator), due, content
+            self._schedules[operator].added(due, content)
 
     def due(self, now_us: int) -> Iterator[tuple[Change, OpenRecord]]:
         """Yield the records of what is due, the earliest first, with the change that it means.

@@ -13,6 +13,7 @@ from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.host.batch.cut import Cut
 from sojourn.host.batch.cut_store import CutFiles
 from sojourn.host.process.state_codec import StateCodec
+from sojourn.host.state.expiry import unstamped
 from sojourn.host.state.keyed_state import KeyedState
 from sojourn.spark.state.checkpoints import Checkpoints
 from sojourn.spark.state.state_form import StateForm, json_values
@@ -104,7 +105,8 @@ class KeyStates:
         codec = StateCodec(f"operators.{operator}.state", self.form(operator).fields)
         with self._states(operator) as (_, states):
             for key, state in states:
-                yield KeyState(key=key, values=codec.decode(state), bytes=_size(key, state))
+                values = codec.decode(unstamped(state))
+                yield KeyState(key=key, values=values, bytes=_size(key, state))
 
     def of(self, operator: str, key: str) -> KeyState:
         """Return the state of a key: the value of its column, or a JSON list of several.
@@ -119,7 +121,7 @@ class KeyStates:
             for text in texts:
                 if found := state.of(operator, text):
                     codec = StateCodec(f"operators.{operator}.state", form.fields)
-                    values = codec.decode(found)
+                    values = codec.decode(unstamped(found))
                     return KeyState(key=text, values=values, bytes=_size(text, found))
         defaults = json.dumps(json_values(form.fields.schema, form.fields.defaults))
         raise BadInput(
