@@ -10,9 +10,10 @@ from collections import Counter
 import sojourn as sj
 from loop_app import drawn
 
-AGAIN, SLOW = 0.3, 0.01
-"""The shares of records that go round the loop, and that take longer than a batch."""
-SLOW_S, WORK_S = 6.0, 0.002
+AGAIN, SLOW, REMINDED = 0.3, 0.01, 0.2
+"""The shares of records that go round the loop, that take longer than a batch, and that ask
+for a reminder."""
+SLOW_S, WORK_S, REMIND_WITHIN_S = 6.0, 0.002, 15.0
 KEYS = 12
 ALLOCATION = {"enter": 2, "count": 6}
 
@@ -43,7 +44,20 @@ def expected(entered):
     ]
     numbers = Counter(key for _, key, _ in counted)
     totals = [(key, n) for key, most in numbers.items() for n in range(1, most + 1)]
-    return {"counted": counted, "counted-once": counted, "totals-once": totals}
+    reminded = [
+        (key, f"{number}/{turn}") for number, key, turn in counted if asks(number, turn)
+    ]
+    return {
+        "counted": counted,
+        "counted-once": counted,
+        "totals-once": totals,
+        "reminded-once": reminded,
+    }
+
+
+def asks(number, turn):
+    """Return whether a record asks for a reminder."""
+    return drawn(number, turn, "remind") < REMINDED
 
 
 def expected_states(entered):
@@ -53,8 +67,12 @@ def expected_states(entered):
     sums = Counter()
     for number, key, _ in records:
         sums[key] += number
+    asked = Counter(key for number, key, turn in records if asks(number, turn))
     return {
-        "count": {json.dumps([key]): {"n": n, "sum": sums[key]} for key, n in numbers.items()}
+        "count": {
+            json.dumps([key]): {"n": n, "sum": sums[key], "reminded": asked[key]}
+            for key, n in numbers.items()
+        }
     }
 
 
@@ -73,14 +91,26 @@ def enter(number, key):
 
 @app.operator(
     reads=[enter.by("key"), again.by("key")],
-    emits={"counted": _RECORD, "totals": "key string, n long", "again": again},
-    state={"n": 0, "sum": 0},
-    sends={"counted": 1.0, "totals": 1.0, "again": AGAIN},
+    emits={
+        "counted": _RECORD,
+        "totals": "key string, n long",
+        "reminded": "key string, note string",
+        "again": again,
+    },
+    state={"n": 0, "sum": 0, "reminded": 0},
+    sends={"counted": 1.0, "totals": 1.0, "reminded": REMINDED, "again": AGAIN},
     service_s=WORK_S,
 )
 def count(state, _stream, record):
     """Count what comes by key, and send some of it round, with another key."""
+    if state.reminded is not None:
+        state["reminded"] += 1
+        yield "reminded", (*record, state.reminded.note)
+        return
     number, key, turn = record
+    if asks(number, turn):
+        after_s = REMIND_WITHIN_S * drawn(number, turn, "after")
+        state.remind(after_s=after_s, note=f"{number}/{turn}")
     time.sleep(SLOW_S if drawn(number, turn, "slow") < SLOW else WORK_S)
     state["n"] += 1
     state["sum"] += number
@@ -93,3 +123,4 @@ def count(state, _stream, record):
 app.sink(count["counted"])
 app.sink(count["counted"], name="counted-once", deduplicate=True)
 app.sink(count["totals"], name="totals-once", deduplicate=True)
+app.sink(count["reminded"], name="reminded-once", deduplicate=True)

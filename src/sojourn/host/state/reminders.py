@@ -77,14 +77,13 @@ class Reminders:
         self._now_us = max(floors.values(), default=0)
 
     def floors(self) -> dict[Partition, int]:
-        """Return the time, by partition, before which all that was due has been called."""
+        """Return the time, by partition, before which nothing is pending.
+
+        All that was due by then is done or open, and nothing is asked for before it.
+        """
         if self._now_us is None:
             return {}
-        return {
-            partition: self._now_us if due_us is None else min(self._now_us, due_us)
-            for operator, partition in self._partitions.items()
-            for due_us in (self._schedules[operator].next_us,)
-        }
+        return dict.fromkeys(self._partitions.values(), self._now_us)
 
     def asked(
         self, operator: str, record: Record, reminders: Sequence[tuple[float, str]], now_us: int
