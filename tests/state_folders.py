@@ -4,6 +4,7 @@ from contextlib import closing
 from itertools import count
 
 import sojourn as sj
+from sojourn.app.reminder import reminders_of
 from sojourn.host.batch.cut import Cut, CutId
 from sojourn.host.batch.cut_store import CutFiles
 from sojourn.host.process.state_codec import StateCodec
@@ -37,6 +38,7 @@ class StateWriter:
         self._batch += 1
         cut = CutId(self._batch, 1)
         changed = {"count": {key: self._codec.encode(state) for key, state in states.items()}}
+        changed[reminders_of("count")] = {f"{self._batch:017d} a": b"", "9" * 17: b"pending"}
         self._not_merged.append((cut, changed))
         named = tuple(cut for cut, _ in self._not_merged)
         self._files.save(Cut(id=cut, taken={}, changed=named), changed)

@@ -455,8 +455,8 @@ class SparkEngine:
         )
         stack.callback(end_session, session)
         self._spark = session
-        if not self._layout.functions:
-            remove_with_java(session, folder)  # hosts would do it
+        # hosts do it as well, but there may be none, or they may be killed together with this
+        remove_with_java(session, folder)
         return session
 
     def _begin(self, start: StartQuery) -> StreamingQuery:

@@ -50,13 +50,15 @@ def refused(*arguments):
 @pytest.mark.usefixtures("words")
 def test_operators_are_listed_with_keys_bytes_and_batch():
     head, _, row = said("words").splitlines()[:3]
-    assert head.split() == ["operator", "key", "fields", "keys", "bytes", "batch", "committed"]
+    columns = ["keys", "bytes", "reminders", "batch", "committed"]
+    assert head.split() == ["operator", "key", "fields", *columns]
     assert row.split()[:8] == ["count", "word", "string", "n", "bigint,", "text", "string", "2"]
     told = json.loads(said("words", "--json"))
     assert list(told) == ["name", "state", "operators"]
     count = told["operators"]["count"]
-    assert list(count) == ["key", "fields", "keys", "bytes", "batch", "committed", "largest"]
+    assert list(count) == ["key", "fields", *columns, "largest"]
     assert (count["keys"], count["batch"], count["key"]) == (2, 0, "word string")
+    assert count["reminders"] == 1
 
 
 @pytest.mark.usefixtures("words")

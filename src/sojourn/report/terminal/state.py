@@ -19,15 +19,17 @@ __all__ = [
     "summary_json",
 ]  # fmt: skip
 
-_COLUMNS = ("operator", "key", "fields", "keys", "bytes", "batch", "committed")
+_COLUMNS = ("operator", "key", "fields", "keys", "bytes", "reminders", "batch", "committed")
+_NUMBERS = ("keys", "bytes", "reminders", "batch")
 
 
 def print_summaries(summaries: Mapping[str, "StateSummary"]) -> None:
     """Print a table with a row for each operator."""
-    made = table(*_COLUMNS, right=("keys", "bytes", "batch"), wrapped=["fields"])
+    made = table(*_COLUMNS, right=_NUMBERS, wrapped=["fields"])
     for operator, summary in summaries.items():
         report = summary_json(summary)
-        cells = (operator, report["key"], report["fields"], summary.keys, summary.bytes)
+        sizes = summary.keys, summary.bytes, summary.reminders
+        cells = (operator, report["key"], report["fields"], *sizes)
         committed = (
             (summary.batch, report["committed"]) if summary.batch >= 0 else ("", "never")
         )
@@ -63,6 +65,7 @@ def summary_json(summary: "StateSummary") -> dict[str, Any]:
         "fields": str(summary.form.fields),
         "keys": summary.keys,
         "bytes": summary.bytes,
+        "reminders": summary.reminders,
         "batch": summary.batch if summary.batch >= 0 else None,
         "committed": at_s and datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds"),
         "largest": [{"key": json.loads(key), "bytes": size} for key, size in summary.largest],

@@ -9,6 +9,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from sojourn.app.reminder import reminders_of
 from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.host.batch.cut import Cut
 from sojourn.host.batch.cut_store import CutFiles
@@ -35,12 +36,14 @@ class KeyState:
 class StateSummary:
     """How many keys have a state, how many bytes those take, and the keys with the most.
 
-    They are those of *batch*, which was committed at *committed_s*; -1 is before the first.
+    So many *reminders* are pending. All is of *batch*, which was committed at *committed_s*; -1
+    is before the first.
     """
 
     form: StateForm
     keys: int
     bytes: int
+    reminders: int
     largest: tuple[tuple[str, int], ...]
     batch: int
     committed_s: float | None
@@ -91,10 +94,13 @@ class KeyStates:
                     heappush(most, (here, key))
                 elif largest and here > most[0][0]:
                     heapreplace(most, (here, key))
+        with self._states(operator, reminders_of(operator)) as (_, pending):
+            reminders = sum(1 for _ in pending)
         return StateSummary(
             form=form,
             keys=keys,
             bytes=size,
+            reminders=reminders,
             largest=tuple((key, here) for here, key in sorted(most, reverse=True)),
             batch=batch,
             committed_s=self._kept.committed_s(self._part_of[operator], batch),
@@ -130,11 +136,16 @@ class KeyStates:
         )
 
     @contextmanager
-    def _states(self, operator: str) -> Iterator[tuple[int, Iterator[tuple[str, bytes]]]]:
-        """Yield the batch that was last committed, and the states that keys had then."""
+    def _states(
+        self, operator: str, beside: str | None = None
+    ) -> Iterator[tuple[int, Iterator[tuple[str, bytes]]]]:
+        """Yield the batch that was last committed, and the states that keys had then.
+
+        They are those of the operator, or of what is kept *beside* them.
+        """
         while True:
             with self._last(operator) as (batch, files, cut):
-                states = files.states(cut, operator)
+                states = files.states(cut, beside or operator)
                 begun = list(islice(states, 1))
                 if files.merged() <= batch:
                     yield batch, chain(begun, states)
