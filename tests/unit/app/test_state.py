@@ -80,3 +80,24 @@ def test_a_function_that_has_no_place_for_the_state_is_refused():
         @app.operator(reads=words.by("word"), state={"n": 0})
         def count(word):
             pass
+
+
+def expiring(**settings):
+    app = sj.App("words")
+    words = app.source("words", schema="word string")
+
+    def count(*_):
+        pass
+
+    return app.operator(reads=words.by("word"), **settings)(count)
+
+
+@pytest.mark.parametrize("ttl_s", [0, -5, float("nan"), "1h", 1e12])
+def test_a_time_to_live_that_cannot_be_is_named(ttl_s):
+    with pytest.raises(BadApplication, match=rf"operators\.count\.ttl_s: .*{ttl_s!s}"):
+        expiring(state={"n": 0}, ttl_s=ttl_s)
+
+
+def test_nothing_expires_where_no_state_is_kept():
+    with pytest.raises(BadApplication, match="keeps no state that could expire"):
+        expiring(ttl_s=5)
