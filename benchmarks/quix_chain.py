@@ -59,13 +59,24 @@ def await_members(servers, group):
 class QuixChain:
     """The processes of a chain through *topics*; leaving it ends them.
 
-    Each has its state and what it prints in *folder*, and commits every *commit_s*.
+    Each runs a *script*, has its state and what it prints in *folder*, and commits every
+    *commit_s*.
     """
 
-    def __init__(self, python, folder, servers, topics, *, commit_s, linger_ms):
+    def __init__(  # noqa: PLR0913 - they differ from run to run
+        self,
+        python,
+        folder,
+        servers,
+        topics,
+        *,
+        commit_s,
+        linger_ms,
+        script="quix_operator.py",
+    ):
         self._python, self._folder, self._servers = python, folder, servers
         self._topics, self._commit_s, self._linger_ms = topics, commit_s, linger_ms
-        self._processes = []
+        self._script, self._processes = script, []
 
     def start(self):
         """Start the last operator first, so that records go through all of them."""
@@ -87,7 +98,7 @@ class QuixChain:
         }
         with (self._folder / f"{reads}.log").open("w") as log:
             process = subprocess.Popen(
-                [self._python, "-I", _HERE / "quix_operator.py", json.dumps(asked)],
+                [self._python, "-I", _HERE / self._script, json.dumps(asked)],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,

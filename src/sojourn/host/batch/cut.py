@@ -36,7 +36,7 @@ class Root(NamedTuple):
     offset: int
 
 
-class OpenRecord(msgspec.Struct, array_like=True, frozen=True):
+class OpenRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A record that *operator* has to do, or is at."""
 
     root: Root
@@ -57,7 +57,7 @@ class Segment(msgspec.Struct, array_like=True, frozen=True):
     lowest: dict[Partition, int]
 
 
-class Leaving(msgspec.Struct, array_like=True, frozen=True):
+class Leaving(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A result that leaves the part."""
 
     root: Root

@@ -136,11 +136,11 @@ class CutFiles:
         """Whether no other host has continued the log."""
         return self.log.is_own
 
-    def recover(self, base: CutId) -> list[list[Entry]]:
+    def recover(self, base: CutId) -> Iterator[list[Entry]]:
         """Return what was logged since a cut, by groups, and continue the log from there."""
         return self.log.recover(base)
 
-    def logged(self, base: CutId) -> list[list[Entry]]:
+    def logged(self, base: CutId) -> Iterator[list[Entry]]:
         """Return what was logged since a cut, by groups."""
         return self.log.since(base)
 

@@ -8,6 +8,9 @@ it has read: what that other host, if it lives, adds later counts for nothing.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from mmap import mmap
 from struct import Struct as Layout
 from typing import Protocol
 from zlib import crc32
@@ -40,8 +43,8 @@ class LogFolder(Protocol):
         """Write at the end of a file."""
         ...
 
-    def read(self, number: int) -> bytes:
-        """Return the content of a file; nothing if it is gone."""
+    def read(self, number: int) -> bytes | mmap:
+        """Return the content of a file, whatever becomes of it; nothing if it is gone."""
         ...
 
     def remove(self, number: int) -> None:
@@ -64,6 +67,18 @@ class _Header(msgspec.Struct, array_like=True, frozen=True):
 _decode_header = msgspec.msgpack.Decoder(_Header).decode
 
 
+@dataclass(slots=True)
+class _File:
+    """A file of the log, of which so many *groups* count."""
+
+    content: bytes | mmap
+    groups: int
+
+    def read(self) -> Iterator[list[Entry]]:
+        """Yield the groups that count, one after the other: together they may be long."""
+        yield from map(_decode, islice(_bodies(self.content), 1, 1 + self.groups))
+
+
 class HostLog:
     """The log of a part, in *folder*, written by hosts with the same *layout*."""
 
@@ -77,7 +92,7 @@ class HostLog:
         """Whether no other host has continued the log since this one did."""
         return self._number > 0 and self._folder.numbers()[-1:] == [self._number]
 
-    def recover(self, base: CutId) -> list[list[Entry]]:
+    def recover(self, base: CutId) -> Iterator[list[Entry]]:
         """Return what was logged since a cut, by groups, and continue the log from there."""
         while True:
             there = self._folder.numbers()
@@ -87,17 +102,16 @@ class HostLog:
                     self._folder.remove(number)
             # never a number again that another host, if it lives, may write to
             number = max([0, *there]) + 1
-            after = len(files[max(files)]) if files else 0
+            after = files[max(files)].groups if files else 0
             header = _Header(None if files else base, after, self._layout)
             if self._folder.create(number, _framed(_encode(header))):
                 self._number, self._groups = number, 0
                 self._begins = {base: min(files, default=number)}
-                return [group for groups in files.values() for group in groups]
+                return _groups(files.values())
 
-    def since(self, base: CutId) -> list[list[Entry]]:
+    def since(self, base: CutId) -> Iterator[list[Entry]]:
         """Return what was logged since a cut, by groups."""
-        files = self._since(base, self._folder.numbers())
-        return [group for groups in files.values() for group in groups]
+        return _groups(self._since(base, self._folder.numbers()).values())
 
     def append(self, entries: Iterable[Entry]) -> None:
         """Log a group. Raise `EngineError` if another host has continued the log."""
@@ -134,36 +148,51 @@ class HostLog:
                 self._folder.remove(number)
         self._begins = {c: number for c, number in self._begins.items() if number >= begins}
 
-    def _since(self, base: CutId, numbers: Iterable[int]) -> dict[int, list[list[Entry]]]:
-        """Return what is in the files since a cut, by number; nothing if that is not known."""
-        found: dict[int, list[list[Entry]]] = {}
+    def _since(self, base: CutId, numbers: Iterable[int]) -> dict[int, _File]:
+        """Return the files since a cut, by number; none if that is not known."""
+        found: dict[int, _File] = {}
         for number in numbers:
-            header, groups = self._content(number)
+            content = self._folder.read(number)
+            header = _header(content)
             if header is None or header.layout != self._layout:
                 found = {}
             elif header.cut == base:
-                found = {number: groups}
+                found = _counted(number, content)
             elif found:
                 before = found[max(found)]
-                if header.after > len(before):
+                if header.after > before.groups:
                     break
-                del before[header.after :]
-                found[number] = groups
+                before.groups = header.after
+                file = _counted(number, content)
+                found = found | file if file else {}
         return found
 
-    def _content(self, number: int) -> tuple[_Header | None, list[list[Entry]]]:
-        bodies = _bodies(self._folder.read(number))
-        try:
-            return _decode_header(next(bodies)), [_decode(body) for body in bodies]
-        except (StopIteration, msgspec.MsgspecError):
-            return None, []
+
+def _groups(files: Iterable[_File]) -> Iterator[list[Entry]]:
+    return (group for file in files for group in file.read())
+
+
+def _header(content: bytes | mmap) -> _Header | None:
+    try:
+        return _decode_header(next(_bodies(content)))
+    except (StopIteration, msgspec.MsgspecError):
+        return None
+
+
+def _counted(number: int, content: bytes | mmap) -> dict[int, _File]:
+    """Return a file with all its groups, by number; none if one of them cannot be read."""
+    try:
+        groups = sum(1 for _ in map(_decode, islice(_bodies(content), 1, None)))
+    except msgspec.MsgspecError:
+        return {}
+    return {number: _File(content, groups)}
 
 
 def _framed(body: bytes) -> bytes:
     return _FRAME.pack(len(body), crc32(body)) + body
 
 
-def _bodies(content: bytes) -> Iterator[bytes]:
+def _bodies(content: bytes | mmap) -> Iterator[bytes]:
     """Yield what is complete; the rest was torn off when its writer died."""
     start = 0
     while len(content) - start >= _FRAME.size:

@@ -13,6 +13,7 @@ does not come of the committed cut is restored from it.
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 import msgspec
@@ -302,15 +303,16 @@ class Ledger:
         cut = self._store.load(base)
         self._restore(cut)
         latest = {name: list(records) for name, records in cut.latest.items()}
-        groups = list(self._store.recover(base))
-        if groups:  # what was spilled then may be done by now
-            for segment in cut.spilled:
+        logged = (entry for group in self._store.recover(base) for entry in group)
+        if (first := next(logged, None)) is not None:
+            for segment in cut.spilled:  # what was spilled then may be done by now
                 self.fetched(segment.operator)
-        places = {
-            (record.operator, record.record.name): place for place, record in self._open.items()
-        }
-        for entry in (entry for group in groups for entry in group):
-            self._replay(entry, places, latest)
+            places = {
+                (record.operator, record.record.name): place
+                for place, record in self._open.items()
+            }
+            for entry in chain([first], logged):
+                self._replay(entry, places, latest)
         return msgspec.structs.replace(
             cut, latest={name: tuple(records) for name, records in latest.items()}
         )

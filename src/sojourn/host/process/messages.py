@@ -26,7 +26,8 @@ _LENGTH = Layout("!I")
 _encoder = msgspec.msgpack.Encoder()
 
 
-class Record(msgspec.Struct, array_like=True, frozen=True):
+# Records cannot refer to themselves, and a part has many: the garbage collector passes by.
+class Record(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A record on its way to a processor.
 
     *name* is its id: the same when it is worked on again after a failure, and no other's.
