@@ -37,7 +37,8 @@ from rich.table import Table
 
 from sojourn.host.batch.cut import Cut, CutId, Leaving, OpenRecord, Root
 from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.batch.ledger import Arrival, Ledger
+from sojourn.host.batch.instructions import Arrival
+from sojourn.host.batch.ledger import Ledger
 from sojourn.host.process.messages import Record
 from sojourn.host.state.keyed_state import MergeState
 

@@ -11,7 +11,7 @@ from time import monotonic
 
 import msgspec
 
-from sojourn.host.batch.ledger import HandOver
+from sojourn.host.batch.instructions import HandOver
 from sojourn.host.batch.relay_messages import DeadLetter, Grant, Results
 from sojourn.host.process.messages import framed
 

@@ -20,15 +20,15 @@ import msgspec
 from sojourn.errors import EngineError, SojournError
 from sojourn.host.batch.cut import Cut
 from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.batch.ledger import (
+from sojourn.host.batch.instructions import (
     Arrival,
     FinishRelay,
     HandOver,
-    Ledger,
     RefuseRelay,
     Restore,
     SaveCut,
 )
+from sojourn.host.batch.ledger import Ledger
 from sojourn.host.batch.relay_messages import (
     AllRead,
     Failed,

@@ -12,14 +12,14 @@ from sojourn.app.operator import OnError
 from sojourn.errors import EngineError
 from sojourn.host.batch.cut import Cut, CutId
 from sojourn.host.batch.host_log import HostLog
-from sojourn.host.batch.ledger import (
+from sojourn.host.batch.instructions import (
     Arrival,
     FinishRelay,
     HandOver,
-    Ledger,
     RefuseRelay,
     SaveCut,
 )
+from sojourn.host.batch.ledger import Ledger
 from sojourn.host.batch.log_entries import Did
 from sojourn.host.batch.relay_messages import DeadLetter, Row
 from sojourn.host.batch.repetitions import Input, Provenance

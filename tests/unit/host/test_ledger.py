@@ -1,15 +1,15 @@
 """A ledger by hand: what it refuses, and when it goes on from memory."""
 
 from sojourn.host.batch.cut import Cut, CutId, Leaving, OpenRecord, Root
-from sojourn.host.batch.ledger import (
+from sojourn.host.batch.instructions import (
     Arrival,
     FinishRelay,
     HandOver,
-    Ledger,
     RefuseRelay,
     Restore,
     SaveCut,
 )
+from sojourn.host.batch.ledger import Ledger
 from sojourn.host.process.messages import Record
 from unit.host.spark_stand_in import Disk
 

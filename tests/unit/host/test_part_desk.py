@@ -4,7 +4,8 @@ import pytest
 
 from sojourn.app.operator import OnError
 from sojourn.host.batch.cut import Cut, CutId, OpenRecord, Root
-from sojourn.host.batch.ledger import Arrival, HandOver, Ledger, RefuseRelay, Restore
+from sojourn.host.batch.instructions import Arrival, HandOver, RefuseRelay, Restore
+from sojourn.host.batch.ledger import Ledger
 from sojourn.host.batch.relay_messages import DeadLetter, Row
 from sojourn.host.desk.admission import GrantRelay, Limits
 from sojourn.host.desk.instructions import Give, StartProcessor

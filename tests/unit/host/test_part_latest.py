@@ -3,7 +3,8 @@
 import pytest
 
 from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.batch.ledger import Arrival, Ledger, SaveCut
+from sojourn.host.batch.instructions import Arrival, SaveCut
+from sojourn.host.batch.ledger import Ledger
 from sojourn.host.batch.relay_messages import Row
 from sojourn.host.desk.instructions import Give, StartProcessor
 from sojourn.host.desk.operator_desk import OperatorDesk

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from sojourn.host.batch.cut import Leaving, Root
-from sojourn.host.batch.ledger import HandOver
+from sojourn.host.batch.instructions import HandOver
 from sojourn.host.batch.relay_messages import (
     DeadLetter,
     Failed,

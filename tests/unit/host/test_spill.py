@@ -7,7 +7,8 @@ import pytest
 from sojourn.errors import BadFile, EngineError
 from sojourn.host.batch.cut import Cut, CutId, OpenRecord, Root, floors
 from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.batch.ledger import Arrival, Ledger, SaveCut
+from sojourn.host.batch.instructions import Arrival, SaveCut
+from sojourn.host.batch.ledger import Ledger
 from sojourn.host.batch.relay_messages import Row
 from sojourn.host.batch.spill import Spill
 from sojourn.host.desk.admission import Limits

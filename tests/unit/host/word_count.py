@@ -1,14 +1,14 @@
 """A host that counts words, on real files; whoever uses it decides what happens next."""
 
 from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.batch.ledger import (
+from sojourn.host.batch.instructions import (
     Arrival,
     FinishRelay,
     HandOver,
-    Ledger,
     RefuseRelay,
     SaveCut,
 )
+from sojourn.host.batch.ledger import Ledger
 from sojourn.host.batch.relay_messages import Row
 from sojourn.host.desk.instructions import Give, KillProcessor, StartProcessor
 from sojourn.host.desk.operator_desk import OperatorDesk

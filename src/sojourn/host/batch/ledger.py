@@ -28,6 +28,15 @@ from sojourn.host.batch.cut import (
     Segment,
     floors,
 )
+from sojourn.host.batch.instructions import (
+    Arrival,
+    CutInstruction,
+    FinishRelay,
+    HandOver,
+    RefuseRelay,
+    Restore,
+    SaveCut,
+)
 from sojourn.host.batch.log_entries import (
     Changed,
     Committed,
@@ -43,74 +52,10 @@ from sojourn.host.batch.relay_messages import DeadLetter
 from sojourn.host.batch.repetitions import Memory, Provenance, Repetitions
 from sojourn.host.batch.spill import SegmentStore, Spill
 from sojourn.host.process.messages import Record
-from sojourn.host.state.keyed_state import Delta, KeyedState, MergeState, StateStore
+from sojourn.host.state.keyed_state import KeyedState, StateStore
 from sojourn.host.state.reminders import Reminders
 
-__all__ = [
-    "Arrival",
-    "CutInstruction",
-    "CutStore",
-    "FinishRelay",
-    "HandOver",
-    "Ledger",
-    "RefuseRelay",
-    "Restore",
-    "SaveCut",
-]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
-    """A relay begins, in a batch and an attempt at it."""
-
-    attempt: int
-    batch: int
-
-
-@dataclass(frozen=True, slots=True)
-class HandOver:
-    """Give a result to a relay.
-
-    All roots of its partition below *floor* have left for good: what comes of one later is a
-    repetition.
-    """
-
-    relay: int
-    leaving: Leaving
-    floor: int
-
-
-@dataclass(frozen=True, slots=True)
-class SaveCut:
-    """Write a cut to disk, with the states that have changed, and tell that it is there."""
-
-    cut: Cut
-    changed: Delta
-
-
-@dataclass(frozen=True, slots=True)
-class FinishRelay:
-    """Let a relay end: the cut of its batch is on disk."""
-
-    relay: int
-
-
-@dataclass(frozen=True, slots=True)
-class RefuseRelay:
-    """End a relay of a batch or an attempt that is over."""
-
-    relay: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Restore:
-    """Forget all records, and go on with those of a cut, which are open again."""
-
-    cut: Cut
-
-
-CutInstruction = HandOver | SaveCut | FinishRelay | RefuseRelay | Restore | MergeState
+__all__ = ["CutStore", "Ledger"]
 
 
 # Of results that were handed over so many are kept; if there are more, all are in the log.

@@ -11,14 +11,14 @@ from time import time
 import msgspec
 
 from sojourn.host.batch.cut import Cut, Leaving, OpenRecord, Root
-from sojourn.host.batch.ledger import (
+from sojourn.host.batch.instructions import (
     Arrival,
     CutInstruction,
-    Ledger,
     RefuseRelay,
     Restore,
     SaveCut,
 )
+from sojourn.host.batch.ledger import Ledger
 from sojourn.host.batch.relay_messages import DeadLetter, Row
 from sojourn.host.desk.admission import Admission, GrantRelay, Limits
 from sojourn.host.desk.in_hand import RecordInHand
