@@ -128,8 +128,9 @@ class World:
         )
         latest = self.desk.latest
         self.desk.forget(latest)
-        if latest:
-            self.heard = {name: {} for name in self.heard}
+        # they hear all of it again, and it is done or not as if never before
+        self.heard = {name: {} for name in self.heard}
+        self.latest = {told.key: _place(told) for told in latest}
         for told in self.open.values():
             self.desk.put(told)
         self.do(self.desk.turn(self.now_s))
@@ -180,7 +181,7 @@ class World:
 
     def hear(self, name, told, result):
         """Take note of a rule that a processor has heard: after it, no older one."""
-        place = int(told.name.removeprefix("id-"))
+        place = _place(told)
         if self.policy.then == "dead_letter":
             assert place >= self.heard[name].get(told.key, -1)
         self.heard[name][told.key] = place
@@ -197,3 +198,7 @@ class World:
             if not (self.busy or self.starting or self.open):
                 break
             self.event("done", 0)
+
+
+def _place(told):
+    return int(told.name.removeprefix("id-"))

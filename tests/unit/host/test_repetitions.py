@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sojourn.host.batch.repetitions import Input, Memory, Provenance, Repetitions
 from sojourn.spark.query.headers import INPUT, input_header, input_of
-from unit.host.spark_stand_in import World, called, expected
+from unit.host.spark_stand_in import REMINDERS, World, called, expected
 from unit.host.test_part_whatever_happens import EVENTS
 
 LINES = "lines@m"
@@ -20,7 +20,8 @@ HISTORIES = st.lists(
 
 
 def told(window=2, memory=None):
-    return Repetitions(window, {LINES, "prices@m"}, memory or Memory())
+    inputs = {LINES, "prices@m", f"{REMINDERS}@m"}
+    return Repetitions(window, inputs, memory or Memory())
 
 
 def arrived(offset, floor, *, partition=0, topic=LINES, name=None, root=None):
