@@ -11,6 +11,7 @@ __all__ = ["loads", "topologies"]
 
 _NAMES = "abcdefghijklmnopqrstuvwxyz"
 _MOST_GAIN = 0.9
+_MOST_BUSY = 0.95
 
 _scvs = st.just(0.0) | st.just(1.0) | st.floats(1e-3, 4)
 _rates_per_s = st.floats(0.1, 1000)
@@ -39,8 +40,8 @@ def topologies(draw, max_operators=5, *, loops=True, max_erlangs=6.0):
     """Draw a sound topology: splits, joins, fan-outs, operators that nothing reaches.
 
     With *loops*, streams may also lead back, or to where they come from, with a gain of
-    0.9 at most. No operator keeps more than *max_erlangs* processors busy, and none has a
-    `max_processors` below what keeping up takes.
+    0.9 at most. No operator keeps more than *max_erlangs* processors busy, none has a key
+    that is too much for one of them, or a `max_processors` below what keeping up takes.
     """
     names = _NAMES[: draw(st.integers(1, max_operators))]
     arrivals = [draw(_arrivals(f"in{i}", names)) for i in range(draw(st.integers(1, 3)))]
@@ -95,6 +96,7 @@ def _operators(draw, name, arrivals_per_s, max_erlangs, emits, route):
         service_s = draw(st.floats(0.01, 1)) * max_erlangs / arrivals_per_s
     least = draw(st.just(1) | st.integers(1, 4))
     needed = int(arrivals_per_s * service_s * 1.001) + 1
+    busy = max(arrivals_per_s * service_s, 1e-9)
     return Operator(
         name=name,
         service_s=service_s,
@@ -106,6 +108,7 @@ def _operators(draw, name, arrivals_per_s, max_erlangs, emits, route):
         transfer_s=draw(st.just(0.0) | st.floats(1e-6, 1)),
         min_processors=least,
         max_processors=draw(st.none() | st.integers(0, 9).map(max(least, needed).__add__)),
+        hottest_key=draw(st.just(0.0) | st.floats(1e-3, 1)) * min(1.0, _MOST_BUSY / busy),
     )
 
 

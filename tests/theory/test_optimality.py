@@ -18,7 +18,7 @@ from sojourn.decide.assign import assign
 from sojourn.decide.gains import least_allocation
 from sojourn.decide.minimise import minimise
 from sojourn.decide.target import Target
-from sojourn.model.network import PERCENTILES, mean_floor_s, mean_s, predict, stations
+from sojourn.model.network import PERCENTILES, mean_s, predict, served_s, stations
 from sojourn.model.station import names
 from strategies import topologies
 
@@ -59,12 +59,12 @@ def best_means_s(topology, model):
     for row, operator in zip(added_s, topology.operators, strict=True):
         for further in range(SPARE + 1):
             processors = least[operator.name] + further
-            if processors <= (operator.max_processors or inf):
+            if processors <= (operator.most_processors or inf):
                 load = topology.loads[operator.name]
                 wait_s = models[operator.name].wait_s(load, processors)
                 row[further] = topology.visits[operator.name] * wait_s
     rows = ways(len(added_s), SPARE)
-    means_s = mean_floor_s(topology) + sum(
+    means_s = served_s(topology) + sum(
         row[further] for row, further in zip(added_s, rows.T, strict=True)
     )
     best_s = np.full(SPARE + 1, inf)
@@ -147,7 +147,7 @@ def check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack, *, 
     are read off lattices, whose points tell when much takes exactly as long as the target.
     """
     asked = {
-        operator.name: min(k + more, operator.max_processors or inf)
+        operator.name: min(k + more, operator.most_processors or inf)
         for operator, k, more in zip(
             topology.operators, least_allocation(topology).values(), given_away, strict=False
         )
