@@ -27,7 +27,7 @@ SPARE = 12
 many = settings(max_examples=1_000, deadline=None)
 ten_times_as_many = settings(max_examples=10_000, deadline=None)
 any_topology = given(
-    topology=topologies(max_operators=5),
+    topology=topologies(max_operators=5, keys=True),
     spare=st.integers(0, SPARE),
     between=st.floats(0.001, 0.999),
 )
@@ -35,7 +35,7 @@ any_topology = given(
 
 def small_topology(*, loops):
     return given(
-        topology=topologies(max_operators=3, loops=loops),
+        topology=topologies(max_operators=3, loops=loops, keys=True),
         statistic=st.sampled_from(list(PERCENTILES)),
         given_away=st.tuples(*[st.integers(0, 2)] * 3),
         slack=st.sampled_from([1.0, 1.01, 1.1]),

@@ -78,11 +78,6 @@ class Gains:
         """The mean time that a root's records wait, all added up."""
         return sum(v * w for v, w in zip(self._visits, self._wait_s, strict=True))
 
-    @property
-    def useless(self) -> bool:
-        """Whether operators may have more processors, but none shortens the wait."""
-        return bool(self._heap) and self._heap[0][0] >= 0
-
     def hand_out(self, processors: int, *, until_wait_s: float = -inf) -> list[int]:
         """Add up to *processors*, and return the indices of who got them, in order.
 

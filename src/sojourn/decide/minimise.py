@@ -89,7 +89,7 @@ def _fewest(topology: Topology, target: Target, model: str, effort: Effort) -> F
         if gains.processors >= most:
             raise TargetTooStrict(str(target), reached_s, gains.processors)
         if not gains.hand_out(1, until_wait_s=0.0):
-            if gains.useless:
+            if gains.wait_s <= keys_s * (1 + _DRIFT):
                 raise _below_floor(topology, target, model, floor_s)
             raise TargetOutOfReach(str(target), reached_s, gains.processors)
     return Fewest(gains.allocation, gains.processors)

@@ -20,7 +20,14 @@ from sojourn.decide.target import MOST_PROCESSORS, Target
 from sojourn.errors import TargetBelowFloor, TargetOutOfReach, TargetTooStrict
 from sojourn.model.completion import Completion
 from sojourn.model.lattice import Lattice
-from sojourn.model.network import PERCENTILES, hot_key, predict, stations
+from sojourn.model.network import (
+    PERCENTILES,
+    hot_key,
+    mean_floor_s,
+    predict,
+    served_s,
+    stations,
+)
 from sojourn.topology import Topology
 
 __all__ = ["Fewest", "fewest_for_percentile"]
@@ -99,6 +106,9 @@ class _Search:
         self._meets: dict[_Counts, bool] = {}
         self.least = tuple(least_allocation(topology).values())
         self._most = tuple(o.most_processors or MOST_PROCESSORS for o in topology.operators)
+        # what is left to wait for with unlimited processors
+        keys_s = mean_floor_s(topology, model=model) - served_s(topology)
+        self._keys_s = keys_s * (1 + _ROUNDING)
         self.left = 0
 
     def named(self, counts: _Counts) -> dict[str, int]:
@@ -143,7 +153,7 @@ class _Search:
             more = gains.hand_out(min(ahead, most - gains.processors), until_wait_s=0.0)
             if not more:
                 reached_s = self._reached_s(tuple(gains.allocation.values()))
-                if gains.wait_s == 0 or gains.useless:  # the floor, on the finer lattice
+                if gains.wait_s <= self._keys_s:  # the floor, on the finer lattice
                     raise TargetBelowFloor(str(self._target), reached_s, self._hot())
                 if gains.processors >= most:
                     raise TargetTooStrict(str(self._target), reached_s, gains.processors)

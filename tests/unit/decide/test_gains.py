@@ -61,7 +61,7 @@ def test_a_processor_goes_where_it_shortens_the_mean_the_most():
     assert growing.wait_s == pytest.approx(min(reached_s) - served_s(TWO))
 
 
-@given(topology=topologies(), one=st.integers(0, 9), other=st.integers(0, 9))
+@given(topology=topologies(keys=True), one=st.integers(0, 9), other=st.integers(0, 9))
 @settings(deadline=None)
 def test_handing_out_twice_is_handing_out_all_at_once(topology, one, other):
     twice, once = gains(topology), gains(topology)
@@ -74,7 +74,7 @@ def test_handing_out_twice_is_handing_out_all_at_once(topology, one, other):
     assert twice.processors == once.processors == sum(once.allocation.values())
 
 
-@given(topology=topologies(), spare=st.integers(0, 30))
+@given(topology=topologies(keys=True), spare=st.integers(0, 30))
 @settings(deadline=None)
 def test_nobody_gets_fewer_than_they_must_or_more_than_they_may(topology, spare):
     growing = gains(topology)
@@ -90,7 +90,7 @@ def test_nobody_gets_fewer_than_they_must_or_more_than_they_may(topology, spare)
         assert growing.allocation == {o.name: o.most_processors for o in topology.operators}
 
 
-@given(topology=topologies(), spare=st.integers(0, 30))
+@given(topology=topologies(keys=True), spare=st.integers(0, 30))
 @settings(deadline=None)
 def test_the_wait_is_that_of_the_allocation(topology, spare):
     growing = gains(topology)
