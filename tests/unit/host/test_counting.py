@@ -79,10 +79,20 @@ def test_no_key_is_counted_more_than_it_came_and_none_much_less(keys, most):
     assert told <= exact[hot.key] or not hot.key
 
 
-def test_a_long_key_is_shortened():
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [
+        ("x" * 1000, "x" * 59 + "…"),
+        ('["the"]', "'the'"),
+        ('["de",5]', '["de",5]'),
+        ("[5]", "[5]"),
+        ('["\\ud800', '["\\ud800'),
+    ],
+)
+def test_the_hottest_key_is_shown_as_it_is_read_best(key, shown):
     hot = HotKeyCounter()
-    hot.count("x" * 1000)
-    assert hot.key == "x" * 59 + "…"
+    hot.count(key)
+    assert hot.key == shown
 
 
 def test_even_keys_are_not_taken_for_a_hot_one():

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 __all__ = ["HotKeyCounter"]
 
 # A key may be a whole document; this is enough to recognise it.
@@ -40,6 +42,14 @@ class HotKeyCounter:
 
     @property
     def key(self) -> str:
-        """The most frequent key, shortened; empty where there are none."""
+        """The most frequent key, as it is read best and shortened; empty where there is none.
+
+        Keys are JSON lists of columns: that of one column of text is the text in quotes.
+        """
         key = max(self._counts, key=lambda key: self._counts[key], default="")
-        return key if len(key) <= _LONGEST else f"{key[: _LONGEST - 1]}…"
+        try:
+            (column,) = msgspec.json.decode(key, type=tuple[str])
+        except msgspec.DecodeError:
+            column = None
+        shown = key if column is None else repr(column)
+        return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
