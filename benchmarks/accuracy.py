@@ -17,6 +17,7 @@ from random import Random
 import numpy as np
 
 from sojourn.model.network import predict
+from sojourn.simulate.run import simulate as simulate_keys
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology.file import read_topology
 
@@ -161,6 +162,19 @@ def round_robin(processors: int, **fields: object) -> Case:
     )
 
 
+def keyed(processors: int, busy: float, key_busy: float, **fields: object) -> Case:
+    """Return a station with a key that keeps one processor busy in a part of the time."""
+    operator, k = at("count", busy, processors=processors, **fields)
+    part = key_busy / operator.service_s
+    name = f"key {part:.3g}, k = {processors}, at {busy}, key at {key_busy}"
+    told = case(
+        name + (f", service with scv {fields['service_scv']}" if fields else ""),
+        (replace(operator, hottest_key=part), k),
+        effort=5,
+    )
+    return described(told, "no key", "count", hottest_key=0.0)
+
+
 def cases() -> Iterator[Case]:
     """Yield the cases in the order they are printed."""
     yield example("vld", 10, 11, 1)
@@ -218,13 +232,21 @@ def cases() -> Iterator[Case]:
         at("work", 0.9, processors=10, dispatch="round_robin", service_scv=0),
         models=("round_robin",),
     )
+    for processors, busy in ((2, 0.5), (2, 0.8), (2, 0.95), (4, 0.8), (10, 0.5), (10, 0.8)):
+        for key_busy in (0.3, 0.6, 0.9):
+            yield keyed(processors, busy, key_busy)
+    yield keyed(10, 0.8, 0.8, service_scv=0)
+    yield keyed(10, 0.8, 0.8, service_scv=4)
 
 
 def compare(compared: Case, roots: int, seed: int) -> list[Row]:
     """Return the rows of one case; its random numbers depend on the seed and its name."""
     roots *= compared.effort
     random = Random(f"{seed} {compared.name}")
-    simulated = simulate(compared.topology, compared.allocation, roots=roots, random=random)
+    if any(operator.hottest_key > 0 for operator in compared.topology.operators):
+        simulated = with_keys(compared, roots, random.randrange(1 << 30))
+    else:
+        simulated = simulate(compared.topology, compared.allocation, roots=roots, random=random)
     estimates = {
         name: estimate(*figure(simulated), confidence=0.95) for name, figure in FIGURES.items()
     }
@@ -243,6 +265,23 @@ def compare(compared: Case, roots: int, seed: int) -> list[Row]:
         )
         for model, predicted in predictions.items()
     ]
+
+
+def with_keys(compared: Case, roots: int, seed: int) -> Roots:
+    """Return what happens to *roots* in the simulator of the package, which knows keys.
+
+    `tests/theory/test_keys.py` compares it with the queue of a host.
+    """
+    done: list[np.ndarray] = []
+    simulate_keys(
+        compared.topology,
+        compared.allocation,
+        roots=roots * 10 // 9,  # the first tenth is left out
+        seed=seed,
+        each=lambda _, completed: done.append(completed.copy()),
+    )
+    counted = np.concatenate(done)[-roots:]
+    return Roots(counted["completion_s"], counted["sum_s"])
 
 
 def predicted_s(

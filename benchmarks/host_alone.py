@@ -3,7 +3,8 @@
     python benchmarks/host_alone.py [--records 20000]
 
 Prints the records per second that a host with one processor for each operator of `chain.py`
-carries, its own CPU time for a record, and how long cuts of many open records take.
+carries, its own CPU time for a record, what finding the most frequent key adds to it for an
+operator that reads by key, and how long cuts of many open records take.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from random import Random
 
 import msgspec
 import psutil
@@ -22,6 +24,7 @@ from sojourn.host.batch.cut_store import CutFiles
 from sojourn.host.batch.relay_messages import Grant, RelayHello, Results, Row, Rows, ToRelay
 from sojourn.host.process.messages import Frames, Record, framed
 from sojourn.host.report.controller import Controller
+from sojourn.host.report.hot_key import HotKeyCounter
 from sojourn.spark.layout import Layout
 from sojourn.spark.state.checkpoints import Checkpoints
 
@@ -105,6 +108,16 @@ def cut_of(folder, number):
     return size, saved_s - began_s, time.perf_counter() - saved_s
 
 
+def key_counting_s(records=500_000):
+    """Return the time that counting a key takes, of words as frequent as in a language."""
+    weights = [1 / rank for rank in range(1, 50_001)]
+    keys = [f'"{word}"' for word in Random(1).choices(range(50_000), weights, k=records)]
+    hot, began_s = HotKeyCounter(), time.perf_counter()
+    for key in keys:
+        hot.count(key)
+    return (time.perf_counter() - began_s) / records
+
+
 def main():
     """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -114,6 +127,7 @@ def main():
         folder = Path(temporary)
         per_s, cpu_s = carried(folder, asked.records)
         print(f"{per_s:.0f} records per s, {1e6 * cpu_s:.0f} µs of the host for each")
+        print(f"{1e6 * key_counting_s():.2f} µs more to find the most frequent key")
         for number in OPEN:
             size, save_s, load_s = cut_of(folder, number)
             print(

@@ -1,5 +1,7 @@
 """Loads and topologies drawn at random, for every test that wants any of them."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -11,6 +13,7 @@ __all__ = ["loads", "topologies"]
 
 _NAMES = "abcdefghijklmnopqrstuvwxyz"
 _MOST_GAIN = 0.9
+_MOST_BUSY = 0.95
 
 _scvs = st.just(0.0) | st.just(1.0) | st.floats(1e-3, 4)
 _rates_per_s = st.floats(0.1, 1000)
@@ -35,12 +38,13 @@ loads = _loads()
 
 
 @st.composite
-def topologies(draw, max_operators=5, *, loops=True, max_erlangs=6.0):
+def topologies(draw, max_operators=5, *, loops=True, max_erlangs=6.0, keys=False):
     """Draw a sound topology: splits, joins, fan-outs, operators that nothing reaches.
 
     With *loops*, streams may also lead back, or to where they come from, with a gain of
     0.9 at most. No operator keeps more than *max_erlangs* processors busy, and none has a
-    `max_processors` below what keeping up takes.
+    `max_processors` below what keeping up takes. With *keys* some have a hottest one, which is
+    not too much for one processor.
     """
     names = _NAMES[: draw(st.integers(1, max_operators))]
     arrivals = [draw(_arrivals(f"in{i}", names)) for i in range(draw(st.integers(1, 3)))]
@@ -54,14 +58,13 @@ def topologies(draw, max_operators=5, *, loops=True, max_erlangs=6.0):
     }
     emits = _calmed(emits)
     reaching = rates(_entries(arrivals), emits)
-    return Topology(
-        name="drawn",
-        arrivals=tuple(arrivals),
-        operators=tuple(
-            draw(_operators(name, reaching[name], max_erlangs, emits[name], routes[name]))
-            for name in names
-        ),
-    )
+    operators = [
+        draw(_operators(name, reaching[name], max_erlangs, emits[name], routes[name]))
+        for name in names
+    ]
+    if keys:
+        operators = [draw(_keyed(o, reaching[o.name] * o.service_s)) for o in operators]
+    return Topology(name="drawn", arrivals=tuple(arrivals), operators=tuple(operators))
 
 
 @st.composite
@@ -107,6 +110,12 @@ def _operators(draw, name, arrivals_per_s, max_erlangs, emits, route):
         min_processors=least,
         max_processors=draw(st.none() | st.integers(0, 9).map(max(least, needed).__add__)),
     )
+
+
+@st.composite
+def _keyed(draw, operator, erlangs):
+    most = min(1.0, _MOST_BUSY / max(erlangs, 1e-9))
+    return replace(operator, hottest_key=draw(st.just(0.0) | st.floats(1e-3, 1)) * most)
 
 
 def _calmed(emits):

@@ -254,17 +254,30 @@ class UnstableStation(CannotBeDone):
 
 
 class HotKey(CannotBeDone):
-    """One key has more records than one processor can serve."""
+    """One key has more records than one processor can serve.
 
-    def __init__(self, operator: str, busy: float) -> None:
-        super().__init__(operator, busy)
-        self.operator, self.busy = operator, busy
+    It has a *part* of the records of the operator, which keep *busy* processors busy; *key* is
+    empty where it is not known.
+    """
+
+    def __init__(self, operator: str, busy: float, part: float, key: str = "") -> None:
+        super().__init__(operator, busy, part, key)
+        self.operator, self.busy, self.part, self.key = operator, busy, part, key
+
+    @property
+    def said(self) -> str:
+        """Which key it is, and how busy it keeps one processor."""
+        who = f"the key {self.key}" if self.key else "one key"
+        processors = "processor" if f"{self.busy:.3g}" == "1" else "processors"
+        return escaped(
+            f"{who} has {100 * self.part:.3g} % of the records of {self.operator}, which alone "
+            f"keep {self.busy:.3g} {processors} busy"
+        )
 
     def __str__(self) -> str:
         return (
-            f"{self.operator}: no number of processors can keep up: the most frequent key "
-            f"needs {self.busy:.3g} processors, but a key is served by one at a time; split "
-            "the key, or make the operator faster"
+            f"more processors do not help: {self.said}, and records of a key are served one "
+            "at a time; spread the key, or make the function faster"
         )
 
 
@@ -313,13 +326,22 @@ class BoundTooLow(CannotBeDone):
 
 
 class TargetBelowFloor(CannotBeDone):
-    """No number of processors reaches the target: without any waiting it is still missed."""
+    """No number of processors reaches the target: without any waiting it is still missed.
 
-    def __init__(self, target: str, floor_s: float) -> None:
-        super().__init__(target, floor_s)
-        self.target, self.floor_s = target, floor_s
+    Or if records wait for nothing but others of their key: *hot* says which.
+    """
+
+    def __init__(self, target: str, floor_s: float, hot: str = "") -> None:
+        super().__init__(target, floor_s, hot)
+        self.target, self.floor_s, self.hot = target, floor_s, hot
 
     def __str__(self) -> str:
+        if self.hot:
+            return (
+                f"no number of processors reaches {self.target}: {self.hot}, and its records "
+                f"wait for each other, so it is still {self.floor_s:.6g} s; spread the key, "
+                "make the function faster, or raise the target"
+            )
         return (
             f"no number of processors reaches {self.target}: without any waiting it is still "
             f"{self.floor_s:.6g} s; make the operators faster, or raise the target"

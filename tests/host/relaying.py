@@ -63,11 +63,15 @@ def by_line(*operators):
 
 
 class Query:
-    """The query of a part: each batch goes on where the one before has ended."""
+    """The query of a part: each batch goes on where the one before has ended.
+
+    *told* is what its host reported while batches were waited for.
+    """
 
     def __init__(self, controller, path, route, *, run="run"):
         self.controller, self.path, self.route, self.run = controller, path, route, run
         self.batch = self.offset = 0
+        self.told = []
 
     def results(self, *values, route=None, **fields):
         """Return the rows that come of one batch, which ends when nothing is open."""
@@ -115,17 +119,20 @@ class Query:
         return self.tally().state
 
     def tally(self):
-        self.controller.tallies()
+        self._taken()
         until_s = time.monotonic() + DEADLINE_S
         while time.monotonic() < until_s:
             self.controller.ask()
             for _ in range(20):
-                if told := [
-                    tally for some in self.controller.tallies().values() for tally in some
-                ]:
+                if told := self._taken():
                     return told[-1]
                 time.sleep(0.005)
         raise TimeoutError("the host does not report")
+
+    def _taken(self):
+        taken = [tally for some in self.controller.tallies().values() for tally in some]
+        self.told += taken
+        return taken
 
 
 def headers_of(row):

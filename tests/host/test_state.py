@@ -48,6 +48,17 @@ def test_a_record_that_fails_changes_nothing(host, tmp_path):
     assert kept(tmp_path, 0) == {'["good"]': 5, '["bad"]': 2}
 
 
+def test_the_most_frequent_key_is_reported(host):
+    """From the records to what the loop gets to know; reports may divide them."""
+    query = host("counted", processors=3, **SETTINGS)
+    query.results(*map(line, ["the"] * 40 + ["of"] * 10))
+    told = [tally.operators["counted"] for tally in query.told]
+    named = {t.hottest_name for t in told if t.hottest}
+    assert named
+    assert named <= {"'the'", "'of'"}
+    assert max(told, key=lambda t: sum(t.bytes.values())).hottest_name == "'the'"
+
+
 def test_each_record_counts_once_while_processors_come_and_go(host, controller, tmp_path):
     query = host("counted", processors=2, **SETTINGS)
     words = [f"word{number % 7}" for number in range(400)]

@@ -18,7 +18,7 @@ from sojourn.decide.assign import assign
 from sojourn.decide.gains import least_allocation
 from sojourn.decide.minimise import minimise
 from sojourn.decide.target import Target
-from sojourn.model.network import PERCENTILES, mean_floor_s, mean_s, predict, stations
+from sojourn.model.network import PERCENTILES, mean_s, predict, served_s, stations
 from sojourn.model.station import names
 from strategies import topologies
 
@@ -27,7 +27,7 @@ SPARE = 12
 many = settings(max_examples=1_000, deadline=None)
 ten_times_as_many = settings(max_examples=10_000, deadline=None)
 any_topology = given(
-    topology=topologies(max_operators=5),
+    topology=topologies(max_operators=5, keys=True),
     spare=st.integers(0, SPARE),
     between=st.floats(0.001, 0.999),
 )
@@ -35,7 +35,7 @@ any_topology = given(
 
 def small_topology(*, loops):
     return given(
-        topology=topologies(max_operators=3, loops=loops),
+        topology=topologies(max_operators=3, loops=loops, keys=True),
         statistic=st.sampled_from(list(PERCENTILES)),
         given_away=st.tuples(*[st.integers(0, 2)] * 3),
         slack=st.sampled_from([1.0, 1.01, 1.1]),
@@ -59,12 +59,12 @@ def best_means_s(topology, model):
     for row, operator in zip(added_s, topology.operators, strict=True):
         for further in range(SPARE + 1):
             processors = least[operator.name] + further
-            if processors <= (operator.max_processors or inf):
+            if processors <= (operator.most_processors or inf):
                 load = topology.loads[operator.name]
                 wait_s = models[operator.name].wait_s(load, processors)
                 row[further] = topology.visits[operator.name] * wait_s
     rows = ways(len(added_s), SPARE)
-    means_s = mean_floor_s(topology) + sum(
+    means_s = served_s(topology) + sum(
         row[further] for row, further in zip(added_s, rows.T, strict=True)
     )
     best_s = np.full(SPARE + 1, inf)
@@ -147,7 +147,7 @@ def check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack, *, 
     are read off lattices, whose points tell when much takes exactly as long as the target.
     """
     asked = {
-        operator.name: min(k + more, operator.max_processors or inf)
+        operator.name: min(k + more, operator.most_processors or inf)
         for operator, k, more in zip(
             topology.operators, least_allocation(topology).values(), given_away, strict=False
         )

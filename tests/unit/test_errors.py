@@ -42,7 +42,7 @@ RAISED = [
     errors.BrokerFailed("port 9092 is in use", "name another", ("Address already in use",)),
     errors.UnknownName("engine", "flink", ("spark", "simulator")),
     errors.UnstableStation(3, 5, "match"),
-    errors.HotKey("match", 1.3),
+    errors.HotKey("match", 1.3, 0.4, "the"),
     errors.TooFewCores(2.3, 2),
     errors.TooFewProcessors(3, {"extract": 7, "match": 8}),
     errors.BoundTooLow("match", 3, 8),

@@ -6,6 +6,7 @@ the closest one, and a note says what it does not reach.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 
 from sojourn.act.ration import ration
 from sojourn.decide.assign import assign
@@ -90,7 +91,8 @@ def aim(
     Where the goal cannot be reached:
 
     - `max_processors` of an operator is too low to keep up: it gets that many
-    - one key of an operator is too much to keep up: it gets as many as are of use
+    - one key of an operator is too much to keep up: it gets one for the key, and what the
+      others need
     - *most* processors do not keep up: they are shared in proportion to need
     - *most* processors do not meet the target: all of them are used
     - no number meets the target: the fewest within 10 % of the best possible
@@ -139,8 +141,10 @@ def _closest(
     """Return the allocation for what *error* leaves possible."""
     target = goal.target or Target("mean", 1.0)  # only a target can be out of reach
     match error:
-        case BoundTooLow() | HotKey():
+        case BoundTooLow():
             return _unbound(topology, goal, needs, error.operator)
+        case HotKey():
+            return _beside_key(topology, goal, needs, error.operator)
         case TooFewProcessors():
             loads = topology.loads.items()
             needed = {name: max(load.erlangs, needs.get(name, 0)) for name, load in loads}
@@ -167,16 +171,36 @@ def _unbound(
 ) -> dict[str, int]:
     """Return the plan without the operator's bound, and then apply the bound."""
     operator = topology.operator[name]
-    unbound = topology.with_operators(replace(operator, max_processors=None, hottest_key=0.0))
+    unbound = topology.with_operators(replace(operator, max_processors=None))
     allocation = aim(unbound, goal, needs).allocation
-    most = operator.most_processors or allocation[name]
+    most = operator.max_processors or allocation[name]
     return {**allocation, name: min(allocation[name], most)}
+
+
+def _beside_key(
+    topology: Topology, goal: Goal, needs: Mapping[str, int], name: str
+) -> dict[str, int]:
+    """Return the plan with one processor for the hottest key, which it keeps busy.
+
+    The other records have their part of those that all would have without the bound.
+    """
+    operator = topology.operator[name]
+    without = topology.with_operators(replace(operator, hottest_key=0.0))
+    allocation = aim(without, goal, needs).allocation
+    useful = 1 + ceil((1 - operator.hottest_key) * allocation[name])
+    useful = max(useful, operator.min_processors)
+    return {**allocation, name: min(allocation[name], useful)}
 
 
 def _note(error: CannotBeDone, target: Target | None, asked: Target | None) -> str:
     # the goal is stricter than what was asked for, to be on the safe side
     reliably = "reliably " if target != asked else ""
     match error:
+        case TargetBelowFloor(hot=hot) if hot:
+            return (
+                f"more processors do not {reliably}reach {asked}: {hot}, and its records wait "
+                f"for each other; with any number it is still {error.floor_s:.3g} s"
+            )
         case TargetBelowFloor():
             return (
                 f"no number of processors {reliably}reaches {asked}: without any waiting it is "

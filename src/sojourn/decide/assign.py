@@ -6,7 +6,7 @@ from sojourn.decide.nodes import Nodes
 from sojourn.decide.solution import Solution, settled, with_its_own
 from sojourn.decide.target import check_processors
 from sojourn.errors import TooFewProcessors
-from sojourn.model.network import mean_floor_s, stations
+from sojourn.model.network import served_s, stations
 from sojourn.topology import Topology
 
 __all__ = ["assign"]
@@ -56,7 +56,7 @@ def _assigned(topology: Topology, processors: int, model: str, nodes: Nodes | No
         name=topology.name,
         model=model,
         allocation=gains.allocation,
-        mean_s=mean_floor_s(topology) + gains.wait_s,
+        mean_s=served_s(topology) + gains.wait_s,
         reason=_reason(gains, least, usable, processors, whole),
         least=least,
         nodes=whole,

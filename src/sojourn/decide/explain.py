@@ -8,10 +8,13 @@ from sojourn.decide.headroom import Headroom, headroom
 from sojourn.decide.neighbours import Neighbour, mean_change_s, neighbours
 from sojourn.decide.target import Target
 from sojourn.model.cores import stretched
-from sojourn.model.network import Prediction, mean_floor_s, predict
+from sojourn.model.keyed import Keyed
+from sojourn.model.network import Prediction, mean_floor_s, predict, stations
+from sojourn.model.station import Station
 from sojourn.topology import Operator, Topology
+from sojourn.topology.load import StationLoad
 
-__all__ = ["Explanation", "OperatorExplanation", "explain"]
+__all__ = ["Explanation", "KeyExplanation", "OperatorExplanation", "explain"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,13 +23,29 @@ class OperatorExplanation:
 
     *next_gain_s* is how much one more would shorten the mean, *last_gain_s* how much one
     fewer would lengthen it: infinite where it could not keep up. Where cores are shared both
-    may be below 0: one more makes all others slower.
+    may be below 0: one more makes all others slower. *key* is the hottest key, None where
+    nothing is read by key.
     """
 
     share_ratio: float
     next_gain_s: float
     last_gain_s: float
     binds: str
+    key: "KeyExplanation | None" = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyExplanation:
+    """The hottest key of an operator: its *part* of the records, and what it bounds.
+
+    Its records keep one processor *busy* in that part of the time. *most_per_s* is how many
+    records of all keys can be served in a second, however many processors there are.
+    """
+
+    name: str
+    part: float
+    busy: float
+    most_per_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +70,14 @@ def explain(
     prediction = predict(topology, allocation, model=model)
     shared = stretched(topology, allocation)
     change_s = mean_change_s(topology, allocation, model=model)
+    models = stations(shared, model)
     return Explanation(
         prediction=prediction,
         operators={
-            o.name: _operator(shared, o, prediction, change_s) for o in shared.operators
+            o.name: _operator(shared, o, prediction, change_s, models[o.name])
+            for o in shared.operators
         },
-        floor_s=mean_floor_s(topology),
+        floor_s=mean_floor_s(topology, model=model),
         headroom=headroom(topology, allocation, target, model=model),
         neighbours=neighbours(topology, allocation, model=model),
     )
@@ -67,6 +88,7 @@ def _operator(
     operator: Operator,
     prediction: Prediction,
     change_s: Callable[[Mapping[str, int]], float],
+    station: Station,
 ) -> OperatorExplanation:
     name, here = operator.name, prediction.operators[operator.name]
     keeping_up, total_s = topology.loads[name].min_processors, prediction.mean_s
@@ -77,8 +99,28 @@ def _operator(
         share_ratio=here.visits * here.sojourn_s / total_s if total_s > 0 else 0.0,
         next_gain_s=0.0 - change_s({name: here.processors + 1}),
         last_gain_s=last_gain_s,
-        binds=_binds(operator, here.processors, keeping_up),
+        binds="hottest key"
+        if _waits_for_key(station, topology.loads[name], here.wait_s)
+        else _binds(operator, here.processors, keeping_up),
+        key=_key(operator, topology.loads[name]),
     )
+
+
+def _key(operator: Operator, load: StationLoad) -> KeyExplanation | None:
+    part, one_s = operator.hottest_key, load.service_s
+    if part == 0:
+        return None
+    return KeyExplanation(
+        name=operator.hottest_key_name,
+        part=part,
+        busy=part * load.erlangs,
+        most_per_s=1 / (part * one_s) if one_s > 0 else inf,
+    )
+
+
+def _waits_for_key(station: Station, load: StationLoad, wait_s: float) -> bool:
+    """Tell whether records wait longer for others of their key than for a processor."""
+    return isinstance(station, Keyed) and 2 * station.least_wait_s(load) > wait_s
 
 
 def _binds(operator: Operator, processors: int, keeping_up: int) -> str:

@@ -49,7 +49,7 @@ def headroom(
     first = min(limits, key=lambda name: limits[name])
     below = min(limits[first], cores_headroom(topology))
     if target is None and computing(topology) is None:
-        return Headroom(factor=below, binds=f"{first} cannot keep up")
+        return Headroom(factor=below, binds=_full(topology, first, allocation[first]))
 
     def holds(factor: float) -> bool:
         try:
@@ -76,11 +76,23 @@ def _fullest(topology: Topology, allocation: Mapping[str, int], factor: float) -
     """Return who cannot keep up beyond *factor*; sharing cores makes operators slower."""
     faster = topology.scaled(factor)
     shared = slowed(faster, allocation)
-    full = {name: load.erlangs / allocation[name] for name, load in shared.loads.items()}
+    full = {
+        name: load.erlangs / _carries(topology.operator[name], allocation[name])
+        for name, load in shared.loads.items()
+    }
     name = max(full, key=lambda name: full[name])
     if factor >= cores_headroom(topology) * _ALL_BUSY:
         return "the cores cannot keep up"
-    return f"{name} cannot keep up"
+    return _full(faster, name, allocation[name])
+
+
+def _full(topology: Topology, name: str, processors: int) -> str:
+    """Return that an operator cannot keep up, or that no number of processors could."""
+    operator = topology.operator[name]
+    if operator.hottest_key * processors <= 1:
+        return f"{name} cannot keep up"
+    key = f"the key {operator.hottest_key_name}" if operator.hottest_key_name else "one key"
+    return f"{name} cannot keep up with {key}, whatever its processors"
 
 
 def _largest(holds: Callable[[float], bool], *, below: float) -> float:

@@ -8,7 +8,7 @@ from sojourn.decide.percentile import Fewest, fewest_for_percentile
 from sojourn.decide.solution import Solution, settled
 from sojourn.decide.target import Target, check_processors
 from sojourn.errors import TargetBelowFloor, TargetOutOfReach, TargetTooStrict
-from sojourn.model.network import mean_floor_s, mean_s, predict, stations
+from sojourn.model.network import hot_key, mean_floor_s, mean_s, predict, served_s, stations
 from sojourn.topology import Topology
 
 __all__ = ["minimise"]
@@ -78,18 +78,29 @@ def _fewest(topology: Topology, target: Target, model: str, effort: Effort) -> F
     if target.statistic != "mean":
         return fewest_for_percentile(topology, target, model=model, effort=effort)
     gains = Gains(topology, stations(topology, model))
-    wait_s = target.seconds - mean_floor_s(topology)
-    if wait_s < 0 or wait_s == 0 < gains.wait_s:
-        raise TargetBelowFloor(str(target), mean_floor_s(topology))
-    enough_s = wait_s + _DRIFT * target.seconds
+    alone_s, floor_s = served_s(topology), mean_floor_s(topology, model=model)
+    spare_s, keys_s = target.seconds - floor_s, floor_s - alone_s
+    if spare_s < 0 or (spare_s == 0 and gains.wait_s > keys_s):
+        raise _below_floor(topology, target, model, floor_s)
+    enough_s = spare_s + keys_s + _DRIFT * target.seconds
     most = effort.most_processors(gains.processors)
     gains.hand_out(most - gains.processors, until_wait_s=enough_s)
     while (reached_s := mean_s(topology, gains.allocation, model=model)) > target.seconds:
         if gains.processors >= most:
             raise TargetTooStrict(str(target), reached_s, gains.processors)
         if not gains.hand_out(1, until_wait_s=0.0):
+            if gains.wait_s <= keys_s * (1 + _DRIFT):
+                raise _below_floor(topology, target, model, floor_s)
             raise TargetOutOfReach(str(target), reached_s, gains.processors)
     return Fewest(gains.allocation, gains.processors)
+
+
+def _below_floor(
+    topology: Topology, target: Target, model: str, floor_s: float
+) -> TargetBelowFloor:
+    """Return that *floor_s* is too long, and because of which key, if it is one."""
+    hot = hot_key(topology, model=model) if target.seconds >= served_s(topology) else None
+    return TargetBelowFloor(str(target), floor_s, "" if hot is None else hot.said)
 
 
 def _reached_s(

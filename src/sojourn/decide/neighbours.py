@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import inf
 
-from sojourn.errors import UnstableStation
+from sojourn.errors import HotKey, UnstableStation
 from sojourn.model.cores import computing
 from sojourn.model.network import check_allocation, mean_s, operator_figures, predict, stations
 from sojourn.topology import Topology
@@ -68,7 +68,7 @@ def mean_change_s(
         def by_means(changed: Mapping[str, int]) -> float:  # others get slower or faster
             try:
                 return mean_s(topology, {**allocation, **changed}, model=model) - now_s
-            except UnstableStation:
+            except (UnstableStation, HotKey):
                 return inf
 
         return by_means

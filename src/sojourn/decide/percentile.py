@@ -8,7 +8,7 @@ case. Bounds that leave no allocation are a proof; if they leave a few, all of t
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 from typing import NamedTuple
 
@@ -20,7 +20,14 @@ from sojourn.decide.target import MOST_PROCESSORS, Target
 from sojourn.errors import TargetBelowFloor, TargetOutOfReach, TargetTooStrict
 from sojourn.model.completion import Completion
 from sojourn.model.lattice import Lattice
-from sojourn.model.network import PERCENTILES, predict, stations
+from sojourn.model.network import (
+    PERCENTILES,
+    hot_key,
+    mean_floor_s,
+    predict,
+    served_s,
+    stations,
+)
 from sojourn.topology import Topology
 
 __all__ = ["Fewest", "fewest_for_percentile"]
@@ -99,6 +106,9 @@ class _Search:
         self._meets: dict[_Counts, bool] = {}
         self.least = tuple(least_allocation(topology).values())
         self._most = tuple(o.most_processors or MOST_PROCESSORS for o in topology.operators)
+        # what is left to wait for with unlimited processors
+        keys_s = mean_floor_s(topology, model=model) - served_s(topology)
+        self._keys_s = keys_s * (1 + _ROUNDING)
         self.left = 0
 
     def named(self, counts: _Counts) -> dict[str, int]:
@@ -143,8 +153,8 @@ class _Search:
             more = gains.hand_out(min(ahead, most - gains.processors), until_wait_s=0.0)
             if not more:
                 reached_s = self._reached_s(tuple(gains.allocation.values()))
-                if gains.wait_s == 0:  # the floor, on the finer lattice
-                    raise TargetBelowFloor(str(self._target), reached_s)
+                if gains.wait_s <= self._keys_s:  # the floor, on the finer lattice
+                    raise TargetBelowFloor(str(self._target), reached_s, self._hot())
                 if gains.processors >= most:
                     raise TargetTooStrict(str(self._target), reached_s, gains.processors)
                 raise TargetOutOfReach(str(self._target), reached_s, gains.processors)
@@ -174,7 +184,20 @@ class _Search:
             masses = Completion(self._topology, self._stations, lattice)(unlimited)
             if float(masses.sum()) > 1 - self._allowed:
                 floor_s = lattice.percentile_s(masses, 1 - self._allowed)
-                raise TargetBelowFloor(str(self._target), floor_s)
+                raise TargetBelowFloor(str(self._target), floor_s, self._hot())
+
+    def _hot(self) -> str:
+        """Return which key the target is missed for; empty if it is missed without keys too."""
+        hot = hot_key(self._topology, model=self._model)
+        if hot is None:
+            return ""
+        without = self._topology.with_operators(
+            *(replace(o, hottest_key=0.0) for o in self._topology.operators)
+        )
+        lattice = Lattice.up_to(self._target.seconds, _POINTS)
+        free = Completion(without, stations(without, self._model), lattice)
+        met = float(free(dict.fromkeys(self._names)).sum()) >= 1 - self._allowed
+        return hot.said if met else ""
 
     def tighten(self, total: int) -> bool:
         """Raise `least` to what each operator needs in any plan of *total*.

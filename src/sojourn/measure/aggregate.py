@@ -157,6 +157,7 @@ def _operator(report: OperatorReport, lasted_s: float, notes: list[str]) -> Obse
         bytes_per_s={stream: number / lasted_s for stream, number in report.bytes.items()},
         transfer=_moments(report.transfers, report.transfer_s),
         hottest=float(report.hottest),
+        hottest_name=str(report.hottest_name),
         missing=str(report.missing),
     )
 

@@ -61,8 +61,8 @@ class ObservedOperator:
     time of a record, None if nothing was served or it is not measured; *memory_bytes* is that
     of all its processors, *bytes_per_s* that of each stream. *transfer* are the waits of
     records that found an idle processor; *wait* includes them. *hottest* is the share of its
-    records that have the most frequent key, 0 if it reads none by key; *missing* says why
-    processors that are wanted do not start.
+    records that have the most frequent key, *hottest_name*, 0 if it reads none by key;
+    *missing* says why processors that are wanted do not start.
     """
 
     name: str
@@ -82,7 +82,18 @@ class ObservedOperator:
     bytes_per_s: Mapping[str, float] = field(default_factory=dict)
     transfer: Moments = Moments()
     hottest: float = 0.0
+    hottest_name: str = ""
     missing: str = ""
+
+    @property
+    def key_busy(self) -> float | None:
+        """The part of one processor's time that the most frequent key takes; None if unknown.
+
+        From 1 on its records wait ever longer, however many processors there are.
+        """
+        if self.hottest == 0 or self.service.mean_s is None:
+            return None
+        return self.hottest * self.arrivals_per_s * self.service.mean_s
 
     @property
     def samples(self) -> float:

@@ -198,6 +198,7 @@ def _operator(
         if seen.transfer.mean_s is None or seen.transfer.number < LEAST_SAMPLES
         else _number(seen.transfer.mean_s),
         hottest_key=_hottest_key(seen) if seen.hottest > 0 else operator.hottest_key,
+        hottest_key_name=seen.hottest_name or operator.hottest_key_name,
     )
 
 

@@ -48,7 +48,8 @@ class OperatorReport:
     read from or written to each stream, by its name. *transfers* records found an idle
     processor, and waited *transfer_s* in total: the time of the transfer to the operator.
     *hottest* is the share of the records read by key that have the most frequent key, 0 if
-    none are. *missing* says why processors that are wanted do not start.
+    none are; *hottest_name* is that key, if known. *missing* says why processors that are
+    wanted do not start.
     """
 
     name: str
@@ -63,6 +64,7 @@ class OperatorReport:
     transfers: int = 0
     transfer_s: float = 0.0
     hottest: float = 0.0
+    hottest_name: str = ""
     missing: str = ""
 
     def __add__(self, later: "OperatorReport") -> "OperatorReport":
@@ -81,6 +83,7 @@ class OperatorReport:
             transfers=self.transfers + later.transfers,
             transfer_s=self.transfer_s + later.transfer_s,
             hottest=later.hottest or self.hottest,
+            hottest_name=later.hottest_name or self.hottest_name,
         )
 
 

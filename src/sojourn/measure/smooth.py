@@ -112,6 +112,7 @@ def _operator(
         utilisation=_rate(busy) if busy else None,
         cpu_s=mean_cpu_s([h for h, _ in here]),
         hottest=_mean([(h.hottest, h.served) for h, _ in here]) if served > 0 else last.hottest,
+        hottest_name=next((h.hottest_name for h, _ in reversed(here) if h.hottest_name), ""),
         transfer=_typical([h.transfer for h, _ in here]),
         bytes_per_s={
             stream: _rate(

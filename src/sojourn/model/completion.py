@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.errors import EndlessLoop
+from sojourn.model.keyed import Keyed
 from sojourn.model.lattice import Lattice, Masses, Spectrum
 from sojourn.model.station import Station
 from sojourn.topology import Topology
@@ -61,7 +62,7 @@ class Completion:
     def __call__(self, allocation: Mapping[str, int | None]) -> Masses:
         """Return the distribution of a root's completion.
 
-        None for the processors of an operator means that nothing waits there.
+        None for the processors of an operator means that nothing waits there for one.
         """
         topology = self._topology
         queues = {name: self._queue(name, k) for name, k in allocation.items()}
@@ -82,11 +83,13 @@ class Completion:
     def _queue(self, name: str, processors: int | None) -> "_Queue":
         if (name, processors) not in self._queues:
             lattice, load = self._lattice, self._topology.loads[name]
-            wait = (
-                lattice.constant(0.0)
-                if processors is None
-                else self._stations[name].wait(load, processors, lattice)
-            )
+            station = self._stations[name]
+            if processors is not None:
+                wait = station.wait(load, processors, lattice)
+            elif isinstance(station, Keyed):
+                wait = station.least_wait(load, lattice)
+            else:
+                wait = lattice.constant(0.0)
             waits = 1 - float(wait[0])
             wire = lattice.constant(self._topology.operator[name].transfer_s)
             self._queues[name, processors] = _Queue(

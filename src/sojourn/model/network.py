@@ -15,9 +15,10 @@ from sojourn.errors import BadAllocation, HotKey, UnstableStation
 from sojourn.model.calibration import Calibration
 from sojourn.model.completion import Completion
 from sojourn.model.cores import Computing, computing, stretched
+from sojourn.model.keyed import Keyed
 from sojourn.model.lattice import Lattice, Masses
 from sojourn.model.station import Station, station
-from sojourn.topology import Topology
+from sojourn.topology import Operator, Topology
 from sojourn.topology.check import shown
 
 __all__ = [
@@ -26,10 +27,12 @@ __all__ = [
     "Prediction",
     "check_allocation",
     "check_keys",
+    "hot_key",
     "mean_floor_s",
     "mean_s",
     "operator_figures",
     "predict",
+    "served_s",
     "stations",
 ]
 
@@ -97,16 +100,21 @@ class Prediction:
 def stations(topology: Topology, model: str) -> dict[str, Station]:
     """Return the station model of each operator.
 
-    An operator with `dispatch: round_robin` has that model whatever *model* is.
+    An operator with `dispatch: round_robin` has that model whatever *model* is. One with a
+    hottest key has *model* for the wait for a processor, and another for that key.
     """
     chosen, dealt = station(model), station("round_robin")
-    return {
-        o.name: dealt if o.dispatch == "round_robin" else chosen for o in topology.operators
-    }
+
+    def of(operator: Operator) -> Station:
+        if operator.dispatch == "round_robin":
+            return dealt
+        return Keyed(chosen, operator.hottest_key) if operator.hottest_key > 0 else chosen
+
+    return {operator.name: of(operator) for operator in topology.operators}
 
 
-def mean_floor_s(topology: Topology) -> float:
-    """Return the mean with unlimited processors: service and transfer, no waiting.
+def served_s(topology: Topology) -> float:
+    """Return the mean of service and transfer, without any waiting.
 
     It is weighted by visits: an operator that one root in ten reaches counts a tenth.
     """
@@ -114,6 +122,27 @@ def mean_floor_s(topology: Topology) -> float:
         topology.visits[o.name] * (o.transfer_s + topology.loads[o.name].service_s)
         for o in topology.operators
     )
+
+
+def mean_floor_s(topology: Topology, *, model: str = "gigk") -> float:
+    """Return the mean with unlimited processors: records wait for those of their key alone."""
+    return served_s(topology) + sum(_key_waits_s(topology, model).values())
+
+
+def hot_key(topology: Topology, *, model: str = "gigk") -> HotKey | None:
+    """Return the key that records wait for the longest with unlimited processors, if any."""
+    waits_s = _key_waits_s(topology, model)
+    name = max(waits_s, key=lambda name: waits_s[name], default="")
+    return _hot_key(topology, name) if waits_s.get(name, 0.0) > 0 else None
+
+
+def _key_waits_s(topology: Topology, model: str) -> dict[str, float]:
+    """Return how long a root's records wait for those of their key, at each operator."""
+    return {
+        name: topology.visits[name] * station.least_wait_s(topology.loads[name])
+        for name, station in stations(topology, model).items()
+        if isinstance(station, Keyed) and topology.visits[name] > 0
+    }
 
 
 def mean_s(topology: Topology, allocation: Mapping[str, int], *, model: str = "gigk") -> float:
@@ -230,9 +259,14 @@ def check_keys(topology: Topology) -> None:
     These records are a queue with one server, which is stable while λ·p·s < 1.
     """
     for operator in topology.operators:
-        busy = operator.hottest_key * topology.loads[operator.name].erlangs
-        if busy >= 1:
-            raise HotKey(operator.name, busy)
+        found = _hot_key(topology, operator.name)
+        if found.busy >= 1:
+            raise found
+
+
+def _hot_key(topology: Topology, name: str) -> HotKey:
+    part, key = topology.operator[name].hottest_key, topology.operator[name].hottest_key_name
+    return HotKey(name, part * topology.loads[name].erlangs, part, key)
 
 
 def _mean_s(operators: Mapping[str, OperatorFigures]) -> float:

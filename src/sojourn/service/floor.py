@@ -1,4 +1,4 @@
-"""Whether a target can be met at all: the latency without any waiting."""
+"""Whether a target can be met at all: the latency without any waiting for a processor."""
 
 from collections import Counter
 from collections.abc import Container
@@ -10,6 +10,7 @@ from sojourn.decide.target import Target
 from sojourn.errors import TargetBelowFloor
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import LEAST_SAMPLES
+from sojourn.model.network import hot_key
 from sojourn.topology import Topology
 
 __all__ = ["Floor", "floor_warning"]
@@ -30,8 +31,12 @@ def floor_warning(topology: Topology, target: Target, known: Container[str]) -> 
     )
     seconds = floor_s(least, model="gigk", statistic=target.statistic)
     # inf: percentiles of this topology cannot be computed
-    below = target.seconds < seconds < inf
-    return str(TargetBelowFloor(str(target), seconds)) if below else ""
+    if not target.seconds < seconds < inf:
+        return ""
+    keyless = least.with_operators(*(replace(o, hottest_key=0.0) for o in least.operators))
+    alone_s = floor_s(keyless, model="gigk", statistic=target.statistic)
+    hot = hot_key(least) if alone_s <= target.seconds else None
+    return str(TargetBelowFloor(str(target), seconds, "" if hot is None else hot.said))
 
 
 class Floor:

@@ -52,7 +52,10 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorStatus:
-    """An operator: its processors, bounds and measurements."""
+    """An operator: its processors, bounds and measurements.
+
+    *key* is the most frequent one, which takes *key_busy* of one processor's time.
+    """
 
     wanted: int | None = None
     running: int | None = None
@@ -66,6 +69,8 @@ class OperatorStatus:
     service_s: float | None = None
     wait_s: float | None = None
     utilisation: float | None = None
+    key_busy: float | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +206,7 @@ def _operator(
     values: dict[str, Any] = {}
     if measured is not None:
         values = {each: _known(getattr(measured, each)) for each in _MEASURED}
+        values |= {"key_busy": _known(measured.key_busy), "key": measured.hottest_name}
     return OperatorStatus(
         wanted=wanted,
         running=health.running.get(name, measured.running if measured else None),

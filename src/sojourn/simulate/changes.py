@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.simulate import draws
-from sojourn.simulate.kernel import NOBODY, WAKE, push
+from sojourn.simulate.draws import NOBODY
+from sojourn.simulate.kernel import WAKE, push
 from sojourn.simulate.layout import SLOT, TallyIndex, World
 
 __all__ = ["pause", "resize", "scheduled", "with_room"]

@@ -1,14 +1,15 @@
-"""Random draws of a simulation: service times, gaps, keys, processors."""
+"""Random draws of a simulation, and who is next: service times, gaps, keys, queues."""
 
 import numpy as np
 from numba import njit
 
-__all__ = ["draw_key", "next_arrival_s", "queue_for", "service_s"]
+__all__ = ["draw_key", "next_arrival_s", "next_of", "place_hot", "queue_for", "service_s"]
 
 EXPONENTIAL, CONSTANT, GAMMA, LOGNORMAL, HYPEREXPONENTIAL, MEASURED = range(6)
 RENEWAL, UNIFORM, ON_OFF, BATCHES = range(4)
 SHARED, ROUND_ROBIN, BY_KEY, SHORTEST = range(4)
 ABSENT, IDLE, BUSY = range(3)
+NOBODY = -1
 
 
 @njit(cache=True)
@@ -116,3 +117,39 @@ def queue_for(operator, key, slots):
         if length < least:
             best, least = slot, length
     return best
+
+
+@njit(cache=True)
+def place_hot(operator, rng):
+    """Return the place of a record in the order of arrival, below 0 for the hottest key.
+
+    The other keys are taken for so many that no two of their records are there at once.
+    """
+    operator.turn += 1
+    if rng.random() < operator.hottest:
+        operator.hot_arrived += 1
+        return -operator.turn
+    return operator.turn
+
+
+@njit(cache=True)
+def next_of(operator, queue, records):
+    """Remove the next record from a queue, and return it; `NOBODY` if all wait for their key.
+
+    As the desk of a host does: the first to have come whose key is not in service.
+    """
+    hot = operator.hot_length > 0 and operator.hot_busy == 0
+    if hot and queue.length > 0:
+        hot = -records[operator.hot_head].key < records[queue.head].key
+    if hot:
+        first = operator.hot_head
+        operator.hot_head = records[first].next
+        operator.hot_length -= 1
+        operator.hot_busy = 1
+        return first
+    if queue.length == 0:
+        return NOBODY
+    first = queue.head
+    queue.head = records[first].next
+    queue.length -= 1
+    return first

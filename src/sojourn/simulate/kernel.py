@@ -12,9 +12,12 @@ from sojourn.simulate.draws import (
     BATCHES,
     BUSY,
     IDLE,
+    NOBODY,
     SHARED,
     draw_key,
     next_arrival_s,
+    next_of,
+    place_hot,
     queue_for,
     service_s,
 )
@@ -36,7 +39,6 @@ __all__ = [
 ARRIVE, DELIVER, FINISH, WAKE = range(4)
 # why the loop comes back
 REACHED, WRITTEN, MORE_ROOM = range(3)
-NOBODY = -1
 
 EVENTS, FREE_RECORD, FREE_ROOT = TallyIndex.EVENTS, TallyIndex.FREE_RECORD, TallyIndex.FREE_ROOT
 RECORDS, ROOTS, DONE, VISITS = (
@@ -124,6 +126,8 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
             operator, slot_id = operators[record.operator], record.slot
             slot, root_id = slots[slot_id], record.root
             root = roots[root_id]
+            if operator.hottest > 0 and record.key < 0:
+                operator.hot_busy = 0
             tally[VISITS] += 1
             slot.served += 1
             slot.untimed += 1
@@ -179,24 +183,25 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
             # the processor leaves, or takes the next record, or idles
             shared = operator.dispatch == SHARED
             queue = slots[operator.first_slot] if shared else slot
+            next_id = NOBODY
             if shared and operator.surplus > 0:
                 operator.surplus -= 1
                 slot.state = ABSENT
             elif not shared and slot_id - operator.first_slot >= operator.processors:
                 slot.state = ABSENT
-            elif queue.length > 0 and now_s >= operator.paused_until_s:
-                next_id = queue.head
+            else:
+                if now_s >= operator.paused_until_s:
+                    next_id = next_of(operator, queue, records)
+                if next_id == NOBODY:
+                    slot.state = IDLE
+                    if shared:
+                        slots[operator.first_slot + operator.idle].idle = slot_id
+                        operator.idle += 1
+            if next_id != NOBODY:
                 record = records[next_id]
-                queue.head = record.next
-                queue.length -= 1
                 record.slot, record.started_s = slot_id, now_s
                 ends_s = now_s + service_s(operator, samples_s, rng)
                 events = push(event_s, event, events, ends_s, 4 * next_id + FINISH)
-            else:
-                slot.state = IDLE
-                if shared:
-                    slots[operator.first_slot + operator.idle].idle = slot_id
-                    operator.idle += 1
         elif kind == ARRIVE:
             stream = streams[who]
             copies = int(stream.a) if stream.gaps == BATCHES else 1
@@ -228,16 +233,16 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
             if now_s >= operator.paused_until_s:
                 for turn in range(operator.idle if shared else operator.processors):
                     queue = slots[first] if shared else slots[first + turn]
-                    if queue.length == 0 or (not shared and queue.state != IDLE):
+                    if not shared and queue.state != IDLE:
+                        continue
+                    next_id = next_of(operator, queue, records)
+                    if next_id == NOBODY:
                         continue
                     slot_id = first + turn
                     if shared:
                         operator.idle -= 1
                         slot_id = slots[first + operator.idle].idle
-                    next_id = queue.head
                     record = records[next_id]
-                    queue.head = record.next
-                    queue.length -= 1
                     slots[slot_id].state = BUSY
                     record.slot, record.started_s = slot_id, now_s
                     ends_s = now_s + service_s(operator, samples_s, rng)
@@ -251,7 +256,12 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
                 events = push(event_s, event, events, there_s, 4 * child_id + DELIVER)
                 continue
             record.queued_s = now_s
-            record.key = draw_key(operator, keys, rng)
+            keyed = operator.hottest > 0
+            if keyed:
+                record.key = place_hot(operator, rng)
+            else:
+                record.key = draw_key(operator, keys, rng)
+            hot = keyed and record.key < 0
             bin_ = int((now_s - window_s) / bin_s)
             arrived[record.operator, min(bin_, arrived.shape[1] - 1)] += 1
             queue_id, slot_id = queue_for(operator, record.key, slots), NOBODY
@@ -260,14 +270,24 @@ def advance(world, rng, until_s, most_roots, room):  # noqa: C901, PLR0912, PLR0
                 if operator.dispatch != SHARED:
                     if queue.state == IDLE:
                         slot_id = queue_id
-                elif operator.idle > 0:
+                elif operator.idle > 0 and not (hot and operator.hot_busy):
                     operator.idle -= 1
                     slot_id = slots[operator.first_slot + operator.idle].idle
             if slot_id != NOBODY:
                 slots[slot_id].state = BUSY
+                if hot:
+                    operator.hot_busy = 1
                 record.slot, record.started_s = slot_id, now_s
                 ends_s = now_s + service_s(operator, samples_s, rng)
                 events = push(event_s, event, events, ends_s, 4 * child_id + FINISH)
+            elif hot:
+                record.next = NOBODY
+                if operator.hot_length == 0:
+                    operator.hot_head = child_id
+                else:
+                    records[operator.hot_tail].next = child_id
+                operator.hot_tail = child_id
+                operator.hot_length += 1
             else:
                 record.next = NOBODY
                 if queue.length == 0:

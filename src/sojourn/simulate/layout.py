@@ -29,16 +29,21 @@ def _dtype(floats: str, integers: str) -> np.dtype[np.void]:
 
 
 # One record in flight. Records that are not in use, and those in a queue, are linked by `next`.
+# `key` is what a record is dispatched by. Where the hottest key is told, it is the place in the
+# order of arrival instead, below 0 for records of that key.
 RECORD = _dtype("sent_s queued_s started_s", "root operator slot key next")
 # One root in flight: `open` counts the records of its tree that are not done yet.
 ROOT = _dtype("birth_s sum_s", "open next")
 WRITTEN_ROOT = _dtype("birth_s completion_s sum_s", "")
 # An operator: how it serves (`a`, `b`, `c` are the parameters of the service time), its
 # processors, and where its slots, targets, measured service times and keys lie in their arrays.
+# Records of the hottest key, a part `hottest` of all, wait in a queue of their own while one of
+# them is in service (`hot_busy`); `hot_arrived` counts them since the last look.
 OPERATOR = _dtype(
-    "a b c paused_until_s wire_s",
+    "a b c paused_until_s wire_s hottest",
     "service dispatch turn one_of spread processors surplus idle first_slot slots "
-    "first_target end_target first_sample end_sample first_key end_key",
+    "first_target end_target first_sample end_sample first_key end_key "
+    "hot_busy hot_head hot_tail hot_length hot_arrived",
 )
 # A place for a processor: its state, its queue (of a shared one, that of the first slot), an
 # entry of the operator's stack of idle slots, what it counted since the last look, and how

@@ -117,6 +117,7 @@ class Simulation:
         self._world.window[:] = self.now_s, bin_s
         for counter in COUNTERS:
             self._world.slots[counter] = 0
+        self._world.operators["hot_arrived"] = 0
 
     def arrivals(self, name: str) -> NDArray[np.int64]:
         """Return the records that reached an operator, in each bin since `watch`."""
@@ -130,4 +131,10 @@ class Simulation:
 
     def waiting(self, name: str) -> int:
         """Return how many records wait at an operator."""
-        return int(self.processors(name)["length"].sum())
+        hot = int(self._world.operators[self._index[name]]["hot_length"])
+        return hot + int(self.processors(name)["length"].sum())
+
+    def hottest(self, name: str) -> float:
+        """Return the share of the hottest key in what reached an operator since `watch`."""
+        hot = int(self._world.operators[self._index[name]]["hot_arrived"])
+        return hot / max(1, int(self.arrivals(name).sum()))

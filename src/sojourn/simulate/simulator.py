@@ -189,6 +189,7 @@ class Simulator:
             arrivals=tuple(run.arrivals(name).tolist()),
             bin_s=self._bin_width_s,
             backlog=run.waiting(name),
+            hottest=run.hottest(name),
         )
 
 

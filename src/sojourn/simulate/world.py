@@ -66,6 +66,8 @@ def build(
         row["first_target"] = len(targets)
         targets += [(mean, index[t]) for t, mean in topology.gains[operator.name].items()]
         row["end_target"] = len(targets)
+        if how == "shared":
+            row["hottest"] = operator.hottest_key
         if how == "by_key":
             row["first_key"] = sum(map(len, keys))
             keys.append(_alias(workload.keys.get(operator.name, Keys())))

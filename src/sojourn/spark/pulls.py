@@ -158,6 +158,7 @@ class Pulls:
             transfers=transfers,
             transfer_s=max(0.0, transfer_s - transfers * behind_s),
             hottest=tallies[-1].hottest if tallies else 0.0,
+            hottest_name=tallies[-1].hottest_name if tallies else "",
             missing=state.missing,
         )
 

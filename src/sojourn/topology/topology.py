@@ -7,10 +7,10 @@ has in a topology file (docs/reference/topology-file.md).
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import ceil, floor, isfinite
+from math import floor, isfinite
 from typing import Literal, get_args
 
-from sojourn.errors import BadName, BadNumber, NoArrivals, UnstableLoop
+from sojourn.errors import BadName, BadNumber, NoArrivals, UnstableLoop, WrongType
 from sojourn.topology import check
 from sojourn.topology.load import StationLoad
 from sojourn.topology.traffic import components, dies_out, is_loop, loop_gain, rates
@@ -69,7 +69,8 @@ class Operator:
     *cpu_s* is the part of *service_s* that computes and needs a core; in the rest the processor
     waits, for example for a database. If it is None, the operator needs no cores.
     *hottest_key* is the share of the records that have the most frequent key, where records of
-    one key are served one after the other; 0 if nothing is read by key.
+    one key are served one after the other; 0 if nothing is read by key. *hottest_key_name* is
+    what it is called, for messages.
 
     >>> Operator(name="split", service_s=0.002, emits={"count": 8.5}).branches
     True
@@ -88,6 +89,7 @@ class Operator:
     speed: float = 1.0
     cpu_s: float | None = None
     hottest_key: float = 0.0
+    hottest_key_name: str = ""
 
     def __post_init__(self) -> None:
         place = check.name("operators", self.name)
@@ -96,6 +98,9 @@ class Operator:
         if self.hottest_key > 1:
             problem = f"{self.hottest_key} is above 1"
             raise BadNumber(f"{place}.hottest_key", problem, "write 0 to 1")
+        if not isinstance(self.hottest_key_name, str):
+            problem = f"{check.shown(self.hottest_key_name)} is not text"
+            raise WrongType(f"{place}.hottest_key_name", problem, "put it in quotes")
         if self.arrival_scv is not None:
             check.number(f"{place}.arrival_scv", self.arrival_scv)
         if self.speed == 0 or not isfinite(self.service_s / self.speed):
@@ -140,16 +145,12 @@ class Operator:
     def most_processors(self) -> int | None:
         """The most processors that are allowed and can be busy; None if there is no limit.
 
-        While one of them serves the most frequent key, the others serve the rest: with more
-        than 1 / `hottest_key`, some would always be idle.
+        If all records have the same key, one is.
 
-        >>> Operator(name="count", service_s=1, hottest_key=0.3).most_processors
-        4
+        >>> Operator(name="count", service_s=1, hottest_key=1).most_processors
+        1
         """
-        if self.hottest_key == 0:
-            return self.max_processors
-        useful = max(ceil(1 / self.hottest_key), self.min_processors)
-        return useful if self.max_processors is None else min(useful, self.max_processors)
+        return self.min_processors if self.hottest_key == 1 else self.max_processors
 
     @property
     def branches(self) -> bool:

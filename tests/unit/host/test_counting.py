@@ -1,6 +1,10 @@
 """What a host counts: the hottest key, and bounds on what nobody asks for."""
 
+from collections import Counter
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sojourn.host.process.messages import Record
 from sojourn.host.report import counting
@@ -18,8 +22,9 @@ def test_the_hottest_key_is_told_as_a_part_of_those_with_a_key_in_the_interval()
     for key in ["a", "b", "a", None, "a"]:
         counters.arrived(record(key), 0.5, inner=False)
     counters.arrived(record("a", everyone=True), 0.5, inner=False)
-    assert counters.taken(1.0, OperatorState(), memory={}).hottest == 0.75
-    assert counters.taken(2.0, OperatorState(), memory={}).hottest == 0.0
+    first, second = (counters.taken(at_s, OperatorState(), memory={}) for at_s in (1.0, 2.0))
+    assert (first.hottest, first.hottest_name) == (0.75, "a")
+    assert (second.hottest, second.hottest_name) == (0.0, "")
 
 
 def test_only_what_comes_from_inside_the_part_is_counted_by_the_moment_it_came():
@@ -57,6 +62,37 @@ def test_a_hot_key_is_found_among_any_number_of_others():
     for number in range(100_000):
         hot.count("hot" if number % 5 == 0 else f"key-{number}")
     assert hot.part == pytest.approx(0.2, abs=0.003)
+
+
+@given(
+    keys=st.lists(st.integers(0, 12) | st.integers(0, 1000), max_size=400),
+    most=st.integers(1, 20),
+)
+def test_no_key_is_counted_more_than_it_came_and_none_much_less(keys, most):
+    """The bound of Misra and Gries; a plan may rely on what is told as too little."""
+    hot, exact = HotKeyCounter(most=most), Counter(map(str, keys))
+    for key in keys:
+        hot.count(str(key))
+    told = hot.part * len(keys)
+    most_often = max(exact.values(), default=0)
+    assert most_often - len(keys) / (most + 1) - 1e-9 <= told <= most_often
+    assert told <= exact[hot.key] or not hot.key
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [
+        ("x" * 1000, "x" * 59 + "…"),
+        ('["the"]', "'the'"),
+        ('["de",5]', '["de",5]'),
+        ("[5]", "[5]"),
+        ('["\\ud800', '["\\ud800'),
+    ],
+)
+def test_the_hottest_key_is_shown_as_it_is_read_best(key, shown):
+    hot = HotKeyCounter()
+    hot.count(key)
+    assert hot.key == shown
 
 
 def test_even_keys_are_not_taken_for_a_hot_one():

@@ -76,6 +76,7 @@ def test_what_is_read_is_what_was_told():
     assert list(told["operators"]["a"]) == [
         "wanted", "running", "min_processors", "max_processors", "sends_to", "restarts",
         "backlog", "arrivals_per_s", "served_per_s", "service_s", "wait_s", "utilisation",
+        "key_busy", "key",
     ]  # fmt: skip
     assert to_json(from_json(told)) == told
     read = from_json(told)

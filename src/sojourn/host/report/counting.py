@@ -61,7 +61,8 @@ class OperatorTally(msgspec.Struct, array_like=True, frozen=True):
     *arrivals* from other operators of the part are counted in bins of `BIN_S`, by the number
     of the bin on that clock. *bytes* went through it, by stream. *transfers* are the number
     and the sum of the times on the way here of records that found a processor waiting for
-    them. *hottest* is the part of the records read by key that have the most frequent key.
+    them. *hottest* is the part of the records read by key that have the most frequent key,
+    which is *hottest_name*.
     """
 
     since_s: float
@@ -73,6 +74,7 @@ class OperatorTally(msgspec.Struct, array_like=True, frozen=True):
     transfers: tuple[int, float]
     traces: list[Trace]
     hottest: float = 0.0
+    hottest_name: str = ""
 
 
 class PartState(msgspec.Struct, array_like=True, frozen=True):
@@ -188,6 +190,7 @@ class Counters:
             transfers=self._transfers,
             traces=self._traces,
             hottest=self._hot_key.part,
+            hottest_name=self._hot_key.key,
         )
         self.since_s, self._sums, self._bytes, self._traces = at_s, {}, {}, []
         self._arrivals = {}

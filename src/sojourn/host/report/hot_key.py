@@ -1,8 +1,13 @@
-"""Which part of the records has the most frequent key, in little memory."""
+"""Which key is the most frequent, and which part of the records has it, in little memory."""
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 __all__ = ["HotKeyCounter"]
+
+# A key may be a whole document; this is enough to recognise it.
+_LONGEST = 60
 
 
 @dataclass(slots=True)
@@ -14,8 +19,8 @@ class HotKeyCounter:
     >>> hot = HotKeyCounter()
     >>> for key in "abacad":
     ...     hot.count(key)
-    >>> hot.part
-    0.5
+    >>> hot.part, hot.key
+    (0.5, 'a')
     """
 
     most: int = 500
@@ -34,3 +39,17 @@ class HotKeyCounter:
     def part(self) -> float:
         """The part of all that have the most frequent key; 0 where there are none."""
         return max(self._counts.values(), default=0) / max(1, self._all)
+
+    @property
+    def key(self) -> str:
+        """The most frequent key, as it is read best and shortened; empty where there is none.
+
+        Keys are JSON lists of columns: that of one column of text is the text in quotes.
+        """
+        key = max(self._counts, key=lambda key: self._counts[key], default="")
+        try:
+            (column,) = msgspec.json.decode(key, type=tuple[str])
+        except msgspec.DecodeError:
+            column = None
+        shown = key if column is None else repr(column)
+        return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"

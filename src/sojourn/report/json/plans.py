@@ -89,6 +89,9 @@ def explanation_report(
         report["operators"][name] |= picked(
             operator, "share_ratio", "next_gain_s", "last_gain_s", "binds"
         )
+        if operator.key is not None:
+            key = picked(operator.key, "name", "part", "busy", "most_per_s")
+            report["operators"][name]["hottest_key"] = key
     moved = ("allocation", "giver", "taker", "mean_s", "std_s")
     return report | {
         **picked(explanation, "floor_s", "headroom"),

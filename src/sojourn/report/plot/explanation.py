@@ -8,7 +8,7 @@ from sojourn.decide.assign import assign
 from sojourn.decide.explain import Explanation
 from sojourn.decide.gains import least_allocation
 from sojourn.decide.target import Target, reached_s
-from sojourn.errors import UnstableStation
+from sojourn.errors import HotKey, UnstableStation
 from sojourn.model.network import PERCENTILES, predict
 from sojourn.report.plot.panels import figure, save
 from sojourn.topology import Topology
@@ -52,7 +52,7 @@ def draw_simulated(topology: Topology, simulated: "Simulated", path: Path) -> No
     axes.plot(times_s, ratios, color=_HERE, label="simulated")
     try:
         said = predict(topology, simulated.allocation)
-    except UnstableStation:
+    except (UnstableStation, HotKey):
         said = None
     if said is not None:
         marks = [(said.percentiles_s[name], ratio) for name, ratio in PERCENTILES.items()]

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from sojourn.engine import Health, PartHealth
 from sojourn.errors import EngineError
+from sojourn.escaped import escaped
 from sojourn.report.json.output import picked
 from sojourn.report.terminal.console import TABLE_WIDTH, busy_text, line, table, wide_console
 from sojourn.report.text import clock, duration, number, processors_text
@@ -27,6 +28,8 @@ __all__ = ["application_json", "applications_view", "status_view", "watch_status
 
 _EVERY_S = 1.0
 _MOST_DECISIONS = 6
+# A key is shown from this part of one processor's time on; from the second it is the limit.
+_NOTABLE, _HOT = 0.5, 0.9
 
 
 def application_json(folder: Path, entry: Entry) -> dict[str, Any]:
@@ -101,7 +104,7 @@ def status_view(status: Status, pid: int) -> RenderableType:
     if status.now:
         lines.append(line(f"now    {status.now}"))
     lines += [_decision(decision) for decision in status.decisions[-_MOST_DECISIONS:]]
-    lines += [Text(), _health(status.health), *_parts(status.health)]
+    lines += [Text(), *_keys(status.operators), _health(status.health), *_parts(status.health)]
     lines += _inner_topics(status.health)
     lines += [line(notice, "yellow") for notice in status.health.notices]
     return Group(*lines)
@@ -144,6 +147,19 @@ def _operators(operators: Mapping[str, OperatorStatus]) -> Table:
             Text(", ".join(operator.sends_to)),
         )
     return made
+
+
+def _keys(operators: Mapping[str, OperatorStatus]) -> list[Text]:
+    """Return the keys that keep one processor busy in a notable part of the time."""
+    return [
+        line(
+            f"key    {escaped(operator.key or 'one key')} keeps {operator.key_busy:.0%} of one "
+            f"processor of {name} busy; more processors do not help it",
+            "yellow" if operator.key_busy >= _HOT else "",
+        )
+        for name, operator in operators.items()
+        if operator.key_busy is not None and operator.key_busy >= _NOTABLE
+    ]
 
 
 def _decision(decision: DecisionStatus) -> Text:

@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from sojourn.app.parts import Part
-from sojourn.decide.explain import Explanation
+from sojourn.decide.explain import Explanation, KeyExplanation
 from sojourn.decide.solution import Solution
 from sojourn.decide.target import Target, reached_s
-from sojourn.errors import UnstableStation
+from sojourn.errors import HotKey, UnstableStation
+from sojourn.escaped import escaped
 from sojourn.model.network import OperatorFigures, Prediction, predict
 from sojourn.report.terminal.console import say, table
 from sojourn.report.text import duration
@@ -49,7 +50,7 @@ def show_simulated(topology: Topology, simulated: "Simulated") -> None:
         # in the simulator every processor has its own core
         alone = replace(topology, cores=None)
         predicted_s = _latencies(predict(alone, simulated.allocation))
-    except UnstableStation:
+    except (UnstableStation, HotKey):
         predicted_s = {}
     rows = [
         (
@@ -106,6 +107,9 @@ def show_explanation(
     room, floor = explanation.headroom, duration(explanation.floor_s)
     say(f"headroom    arrivals can grow by a factor of {room.factor:.4g}, then {room.binds}")
     say(f"floor       {floor}: the lowest mean with any number of processors")
+    for name, operator in explanation.operators.items():
+        if operator.key is not None:
+            say(f"key         {_key(name, operator.key)}")
     for part in parts:
         read, written = ", ".join(part.reads), ", ".join(part.writes) or "nothing"
         within = f" (with {', '.join(part.projections)})" if part.projections else ""
@@ -113,6 +117,14 @@ def show_explanation(
         say(f"part        {named}: reads {read}, writes {written}")
     for query, plan in (plans or {}).items():
         say(f"\nquery {query}\n{plan}")
+
+
+def _key(operator: str, key: KeyExplanation) -> str:
+    who = f"the key {key.name}" if key.name else "one key"
+    return escaped(
+        f"{operator}: {who} has {key.part:.3g} of the records and keeps {key.busy:.1%} of one "
+        f"processor busy; at most {key.most_per_s:.4g} per s with any number of processors"
+    )
 
 
 def _latencies(of: "Prediction | Simulated") -> dict[str, Any]:

@@ -1,0 +1,90 @@
+"""An operator that reads by key: a shared queue, in which a key is served by one at a time.
+
+A part p of the records has the hottest key; the other keys are taken for so many that no two
+of their records meet. Beside the queue for a processor, which takes W(k), the records of the
+hottest key have a queue of their own with a single server, which takes H. They wait for both,
+in the part 1 - p of the time in which it is others that keep the processors busy:
+
+    (1 - p) · W(k) + p · (H + (1 - p) · W(k))  =  (1 - p²) · W(k) + p · H
+
+That is exact for p = 0 and p = 1 and with any number of processors; with one, records of a key
+wait for nothing that the others do not wait for. Each further processor gains less, as H does
+not depend on their number (docs/background/accuracy.md has the errors).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import inf
+
+from sojourn.model.lattice import Lattice, Masses
+from sojourn.model.station import Station
+from sojourn.topology.load import StationLoad
+
+__all__ = ["Keyed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """A station model of which a *part* of the records has the hottest key.
+
+    >>> from sojourn.model.station import mmk
+    >>> load = StationLoad(arrivals_per_s=8, service_s=0.1)
+    >>> one, many = Keyed(mmk, 0.5).wait_s(load, 1), Keyed(mmk, 0.5).wait_s(load, 100)
+    >>> one, many  # M/M/1; and half of the records, in M/M/1 with half of the load
+    (0.4, 0.0333)
+    """
+
+    shared: Station
+    part: float
+
+    def wait_s(self, load: StationLoad, processors: int) -> float:
+        """Return the mean wait, infinite where one processor cannot serve the hottest key."""
+        return next(self.waits_s(load, processors))
+
+    def waits_s(self, load: StationLoad, first: int) -> Iterator[float]:
+        """Yield the mean wait for *first* processors, one more, and so on."""
+        least_s, both = self.least_wait_s(load), 1 - self.part**2
+        for processors, wait_s in enumerate(self.shared.waits_s(load, first), first):
+            yield wait_s if processors == 1 else both * wait_s + least_s
+
+    def wait(self, load: StationLoad, processors: int, lattice: Lattice) -> Masses:
+        """Return the distribution of the wait: a mixture of both kinds of records."""
+        shared = self.shared.wait(load, processors, lattice)
+        if processors == 1:
+            return shared
+        others = (1 - self.part) * shared
+        also = others.copy()
+        also[0] += self.part
+        return others + self.part * lattice.add(self._own(load, lattice), also)
+
+    def service(self, load: StationLoad, lattice: Lattice) -> Masses:
+        """Return the distribution of the service time."""
+        return self.shared.service(load, lattice)
+
+    def least_wait_s(self, load: StationLoad) -> float:
+        """Return the mean wait that is left with any number of processors."""
+        if self.part * load.erlangs >= 1:
+            return inf
+        return self.part * self.shared.wait_s(self._of_key(load), 1)
+
+    def least_wait(self, load: StationLoad, lattice: Lattice) -> Masses:
+        """Return the distribution of the wait that is left with any number of processors."""
+        left = self.part * self._own(load, lattice)
+        left[0] += 1 - self.part
+        return left
+
+    def _own(self, load: StationLoad, lattice: Lattice) -> Masses:
+        return self.shared.wait(self._of_key(load), 1, lattice)
+
+    def _of_key(self, load: StationLoad) -> StationLoad:
+        """Return the load of the hottest key.
+
+        A part of any stream, taken at random, is closer to a Poisson stream. It never waits
+        longer than all records would for one processor, however regular they arrive.
+        """
+        a, s, busy = load.arrival_scv, load.service_scv, load.erlangs
+        scv = 1 + self.part * (a - 1)
+        if busy < 1:
+            longest = (a + s) * (1 - self.part * busy) / (1 - busy) - s
+            scv = max(0.0, min(scv, longest))
+        return replace(load, arrivals_per_s=self.part * load.arrivals_per_s, arrival_scv=scv)
