@@ -22,6 +22,7 @@ measure wordcount sojourn.apps.wordcount:app 20
 measure logstream sojourn.apps.logstream:app 30
 measure urls sojourn.apps.urls:app 10
 measure sentiment sojourn.apps.sentiment:app 20
+measure traffic sojourn.apps.traffic:app 40
 measure micro-linear sojourn.apps.micro:linear 20
 measure micro-diamond sojourn.apps.micro:diamond 20
 measure micro-star sojourn.apps.micro:star 20

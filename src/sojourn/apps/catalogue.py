@@ -151,6 +151,12 @@ _ENTRIES = (
         data="tweets of the US Congress, the word list AFINN",
         shows="many light operators, in a tree",
     ),
+    Entry(
+        name="traffic",
+        paper="adaptive input admission",
+        data="GPS positions of vehicles in San Francisco",
+        shows="a sliding window by the time of records, in states by key",
+    ),
     *(
         Entry(
             name=f"micro-{shape}",
