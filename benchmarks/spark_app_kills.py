@@ -37,7 +37,7 @@ from trial import Trial, say
 
 KILLED = ("host", "driver")
 # Frames take a tenth of a second of computing each.
-PER_S = {"vld": 1.5, "urls": 15.0}
+PER_S = {"vld": 1.5, "vld-bulk": 1.0, "urls": 15.0}
 USUAL_PER_S = 30.0
 WORDS = {"wordcount": "split"}
 """Applications with an aggregation, and the stream that it reads."""

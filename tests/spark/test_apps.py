@@ -7,7 +7,7 @@ from sojourn.apps.check import check
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 # Frames take a tenth of a second of computing each.
-PER_S = {"vld": 1.5, "urls": 15.0}
+PER_S = {"vld": 1.5, "vld-bulk": 1.0, "urls": 15.0}
 SHORT_S, LONG_S = 4.0, 30.0
 # The three shapes are one application with other numbers; states by key are those of fpd too.
 SHORT = [name for name in CATALOGUE if name not in ("micro-diamond", "micro-star", "traffic")]
