@@ -17,6 +17,7 @@ measure() {
 }
 
 measure vld sojourn.apps.vld:app 2
+measure vld-bulk sojourn.apps.vld:bulk 1
 measure fpd sojourn.apps.fpd:app 40
 measure wordcount sojourn.apps.wordcount:app 20
 measure logstream sojourn.apps.logstream:app 30
