@@ -1,6 +1,7 @@
 """Features that come in bulk: latency as measured, and as `mmk` and `gigk` predict it.
 
     python benchmarks/spark_vld_bulk.py [--rates 0.5,1,1.5] [--for 50] [--match 1] [--json]
+    python benchmarks/spark_vld_bulk.py --simulate --for 2000
 
 Runs `sojourn.apps.vld:bulk` on Spark, in which a frame becomes a thousand features at once.
 There is one processor of each operator (`--match` for more that match). At each rate of frames
@@ -25,11 +26,13 @@ from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observed import observed
 from sojourn.model.network import predict
 from sojourn.plan import Plan
+from sojourn.simulate.simulator import Simulator
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 
 MODELS = ("mmk", "gigk")
 _BATCH_S = 3600.0
+_BLOCKS = 10
 _TRACE_PER_S = 1e6
 # Java is slow at first.
 _WARMING_S, _SETTLING_S, _BLOCK_S = 30.0, 10.0, 10.0
@@ -140,6 +143,19 @@ def ran(rates, lasts_s, allocation):
     return [measured(pulls, topology, allocation) for pulls in pulled]
 
 
+def simulated(rates, lasts_s, allocation):
+    """Return the same by the simulator, with the hints of the application."""
+    pulled = []
+    for rate in rates:
+        topology = entry("vld-bulk").app.topology({"frames": rate})
+        engine = Simulator(sample_every=1)
+        engine.start(topology, Plan.here(allocation))
+        engine.observe(_WARMING_S)
+        pulls = [engine.observe(engine.now_s + lasts_s / _BLOCKS) for _ in range(_BLOCKS)]
+        pulled.append((pulls, topology))
+    return [measured(pulls, topology, allocation) for pulls, topology in pulled]
+
+
 def table(found):
     """Return the rows as text, a line each."""
     yield (
@@ -179,6 +195,7 @@ def main():
     parser.add_argument("--rates", default="0.5,1,1.5", help="frames per second, in turn")
     parser.add_argument("--for", type=float, default=50.0, dest="lasts_s", metavar="SECONDS")
     parser.add_argument("--match", type=int, default=1, help="processors that match")
+    parser.add_argument("--simulate", action="store_true", help="without Spark")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--short", action="store_true", help="one rate, to see that it runs")
     asked = parser.parse_args()
@@ -186,7 +203,7 @@ def main():
     if asked.short:
         rates, asked.lasts_s = rates[:1], 40.0
     allocation = {"extract": 1, "match": asked.match, "aggregate": 1}
-    found = ran(rates, asked.lasts_s, allocation)
+    found = (simulated if asked.simulate else ran)(rates, asked.lasts_s, allocation)
     if asked.json:
         print(json.dumps([asdict(each) for each in found], indent=2))
     else:

@@ -80,7 +80,7 @@ def extract(
     reads=extract,
     emits=f"{_FRAME}, matches binary",
     set_up=single_matcher,
-    service_s=0.0002,
+    service_s=0.0004,
 )
 def match(
     matcher: "SingleMatcher", *feature: str | float | bytes
