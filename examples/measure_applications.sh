@@ -17,11 +17,13 @@ measure() {
 }
 
 measure vld sojourn.apps.vld:app 2
+measure vld-bulk sojourn.apps.vld:bulk 1
 measure fpd sojourn.apps.fpd:app 40
 measure wordcount sojourn.apps.wordcount:app 20
 measure logstream sojourn.apps.logstream:app 30
 measure urls sojourn.apps.urls:app 10
 measure sentiment sojourn.apps.sentiment:app 20
+measure traffic sojourn.apps.traffic:app 40
 measure micro-linear sojourn.apps.micro:linear 20
 measure micro-diamond sojourn.apps.micro:diamond 20
 measure micro-star sojourn.apps.micro:star 20

@@ -19,9 +19,11 @@ def _own_port(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _small_window(monkeypatch):
-    """Let tweets leave the window while something is killed."""
+    """Let windows slide while something is killed."""
     monkeypatch.setenv("SOJOURN_FPD_WINDOW", "100")
     monkeypatch.setenv("SOJOURN_FPD_THRESHOLD", "2")
+    for name, value in {"WINDOW_S": 180, "SLIDE_S": 60, "LATENESS_S": 300}.items():
+        monkeypatch.setenv(f"SOJOURN_TRAFFIC_{name}", str(value))
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -7,17 +7,19 @@ from sojourn.apps.check import check
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 # Frames take a tenth of a second of computing each.
-PER_S = {"vld": 1.5, "urls": 15.0}
+PER_S = {"vld": 1.5, "vld-bulk": 1.0, "urls": 15.0}
 SHORT_S, LONG_S = 4.0, 30.0
-# The three shapes are one application with other numbers.
-SHORT = [name for name in CATALOGUE if name not in ("micro-diamond", "micro-star")]
+# The three shapes are one application with other numbers; states by key are those of fpd too.
+SHORT = [name for name in CATALOGUE if name not in ("micro-diamond", "micro-star", "traffic")]
 
 
 @pytest.fixture(autouse=True)
 def _small_window(monkeypatch):
-    """Let tweets leave the window while samples are sent, and pairs be frequent in it."""
+    """Let windows slide while samples are sent, and pairs of items be frequent in them."""
     monkeypatch.setenv("SOJOURN_FPD_WINDOW", "30")
     monkeypatch.setenv("SOJOURN_FPD_THRESHOLD", "2")
+    for name, value in {"WINDOW_S": 90, "SLIDE_S": 30, "LATENESS_S": 60}.items():
+        monkeypatch.setenv(f"SOJOURN_TRAFFIC_{name}", str(value))
 
 
 @pytest.mark.usefixtures("jars")

@@ -13,7 +13,8 @@ Each is a package here, with
 - if its sinks tell how tables change, `rows(records)` and `told(results)`, the tables by the
   records of each sink;
 - if its operators keep states, `states(records)`: what they keep in the end, by operator and
-  key. It leaves out operators whose states depend on the order of records.
+  key. It leaves out operators whose states depend on the order of records. Of one of several
+  applications it is `NAME_states`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -97,8 +98,9 @@ class Entry:
     @property
     def states(self) -> Callable[[Iterator[tuple[str, Record]]], States] | None:
         """The states that records lead to; None if operators keep none."""
+        name = f"{self.variant}_states" if self.variant else "states"
         return cast(
-            "Callable[[Iterator[tuple[str, Record]]], States] | None", self._offline("states")
+            "Callable[[Iterator[tuple[str, Record]]], States] | None", self._offline(name)
         )
 
     def load_offline(self) -> ModuleType:
@@ -120,6 +122,14 @@ _ENTRIES = (
         data="frames of video clips with logos composited onto them",
         shows="heavy operators in a chain, large binary records",
         extra="vld",
+    ),
+    Entry(
+        name="vld-bulk",
+        paper="DRS",
+        data="the same frames",
+        shows="a thousand records at once, and a state for each frame until all have come",
+        extra="vld",
+        variant="bulk",
     ),
     Entry(
         name="fpd",
@@ -150,6 +160,12 @@ _ENTRIES = (
         paper="D-Storm",
         data="tweets of the US Congress, the word list AFINN",
         shows="many light operators, in a tree",
+    ),
+    Entry(
+        name="traffic",
+        paper="adaptive input admission",
+        data="GPS positions of vehicles in San Francisco",
+        shows="a sliding window by the time of records, in states by key",
     ),
     *(
         Entry(

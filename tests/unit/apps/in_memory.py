@@ -7,6 +7,7 @@ from inspect import isgeneratorfunction
 from sojourn.app.codec import codec_of
 from sojourn.app.operator import PythonOperator
 from sojourn.app.output import output_of
+from sojourn.host.process.state_codec import StateCodec
 
 
 class InMemory:
@@ -22,6 +23,8 @@ class InMemory:
         self._opened = ExitStack()
         self.set_up = {o.name: self._set_up(o.set_up) for o in self._operators if o.set_up}
         self._checked = {o.name: output_of(o) for o in self._operators}
+        self._codecs = {o.name: StateCodec(o.name, o.state) for o in self._operators if o.state}
+        self.states = {name: {} for name in self._codecs}
         self._sent = 0
 
     def results(self, source, record):
@@ -57,12 +60,30 @@ class InMemory:
             arguments = (identity, *arguments)
         before = (self.set_up[operator.name],) if operator.set_up else ()
         try:
-            return list(map(self._checked[operator.name], operator(*before, *arguments) or ()))
+            with self._state(operator, stream, record) as state:
+                made = operator(*before, *state, *arguments) or ()
+                return list(map(self._checked[operator.name], made))
         except Exception:
             if operator.on_error.then != "dead_letter":
                 raise
             self.dead_letters.append((operator.name, record))
             return []
+
+    @contextmanager
+    def _state(self, operator, stream, record):
+        """Lend the state of the record's key, if there are states; keep it if nothing fails."""
+        if operator.name not in self.states:
+            yield ()
+            return
+        (read,) = (read for read in operator.reads if read.name == stream)
+        columns = [field.name for field in read.schema.fields]
+        key = tuple(record[columns.index(column)] for column in read.key)
+        codec, states = self._codecs[operator.name], self.states[operator.name]
+        state = codec.decode(states.get(key, b""))
+        yield (state,)
+        states.pop(key, None)
+        if kept := codec.encode(state):
+            states[key] = kept
 
 
 def _hashable(value):

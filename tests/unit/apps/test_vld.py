@@ -1,6 +1,8 @@
 import os
+import random
 import subprocess
 import sys
+from collections import Counter
 from itertools import islice
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from sojourn.apps.catalogue import entry
 from sojourn.apps.data import DATA, data_file
-from sojourn.apps.vld import app
+from sojourn.apps.vld import app, bulk, bulk_application
 from sojourn.apps.vld.__main__ import main
 from sojourn.apps.vld.application import aggregate, extract, match, matcher
 from sojourn.apps.vld.features import Extractor, read_features
@@ -68,6 +70,60 @@ def test_what_is_detected_is_what_opencv_finds_directly():
         assert results == expected(answers, "frames", record)
         found += len(results)
     assert found > 3
+
+
+def test_single_features_give_what_frames_give():
+    """And no more is kept of a frame once all its features have come."""
+    running, found = InMemory(bulk), 0
+    for record in islice(frames(1), 6):
+        results = running.results("frames", record)
+        assert results == expected(answers, "frames", record)
+        found += len(results)
+    assert found > 1
+    assert running.states == {"aggregate": {}}
+
+
+@pytest.mark.usefixtures("real")
+def test_single_features_of_real_frames_give_what_frames_give():
+    running = InMemory(bulk)
+    for record in islice(frames(2), 4):
+        assert running.results("frames", record) == expected(answers, "frames", record)
+
+
+def test_features_of_frames_may_interleave_in_any_order():
+    """Frames of the same name are told apart by the ids of their records."""
+    samples = [("same", jpeg) for _, jpeg in islice(frames(1), 4)]
+    matcher, judge, states = bulk_application.single_matcher(), bulk_application.judge(), {}
+    open_ = [
+        made
+        for number, sample in enumerate(samples)
+        for feature in bulk_application.extract(Extractor(), f"frames/0/{number}", *sample)
+        for made in bulk_application.match(matcher, *feature)
+    ]
+    random.Random(7).shuffle(open_)
+    found = Counter()
+    for made in open_:
+        state = states.setdefault(made[0], {"came": 0, "matches": b""})
+        found.update(("detections", d) for d in bulk_application.aggregate(judge, state, *made))
+    assert found == sum((expected(answers, "frames", s) for s in samples), Counter())
+    assert found.total() > 1
+    assert set(map(len, states.values())) == {0}
+
+
+def test_a_frame_is_judged_when_its_last_feature_has_come_and_not_before():
+    judge, state = bulk_application.judge(), {"came": 0, "matches": b""}
+    of_frame = "frames/0/1", "1-0", 960, 540, 2
+    assert not list(bulk_application.aggregate(judge, state, *of_frame, b""))
+    assert state["came"] == 1
+    assert not list(bulk_application.aggregate(judge, state, *of_frame, b""))
+    assert state == {}
+
+
+def test_without_features_no_records_follow_from_a_frame():
+    running = InMemory(bulk)
+    assert not running.results("frames", ("grey", _jpeg(_grey())))
+    assert running.states == {"aggregate": {}}
+    assert not running.dead_letters
 
 
 @pytest.mark.usefixtures("real")
@@ -233,4 +289,7 @@ def test_importing_the_application_takes_no_opencv():
 
 def test_the_catalogue_has_it():
     assert entry("vld").app is app
+    assert entry("vld").states is None
+    assert entry("vld-bulk").app is bulk
+    assert entry("vld-bulk").states([]) == {"aggregate": {}}
     assert list(app.topology({"frames": 13}).rates) == ["extract", "match", "aggregate"]

@@ -1,14 +1,11 @@
 """Settings of frequent pattern detection, read from the environment."""
 
-import os
 from dataclasses import dataclass, fields
 from typing import Self
 
-from sojourn.errors import BadInput
+from sojourn.apps.environment import whole_numbers
 
 __all__ = ["Settings"]
-
-_PREFIX = "SOJOURN_FPD_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +25,4 @@ class Settings:
     @classmethod
     def of_environment(cls) -> Self:
         """Return the settings of this process. Raise `BadInput` if one is not 1 or more."""
-        given: dict[str, int] = {}
-        for field in fields(cls):
-            variable = _PREFIX + field.name.upper()
-            text = os.environ.get(variable)
-            if text is None:
-                continue
-            if not text.isdecimal() or int(text) < 1:
-                raise BadInput(f"{variable}={text} is not a number from 1 on; correct it")
-            given[field.name] = int(text)
-        return cls(**given)
+        return cls(**whole_numbers("SOJOURN_FPD", (field.name for field in fields(cls))))

@@ -14,9 +14,20 @@ if TYPE_CHECKING:
     from sojourn.apps.vld.features import Extractor
     from sojourn.apps.vld.matching import Matcher
 
-__all__ = ["aggregate", "app", "extract", "extractor", "match", "matcher", "sample_frames"]
+__all__ = [
+    "DETECTION",
+    "aggregate",
+    "app",
+    "extract",
+    "extractor",
+    "match",
+    "matcher",
+    "sample_frames",
+]
 
 _BOX = "struct<left: int, top: int, width: int, height: int>"
+DETECTION = f"frame string, logo string, inliers int, box {_BOX}"
+"""The columns of a detection."""
 
 
 def sample_frames(seed: int) -> Iterator[tuple[str, bytes]]:
@@ -46,9 +57,7 @@ def matcher() -> "Matcher":
 
 app = sj.App("vld")
 video = app.source("frames", schema="frame string, jpeg binary", samples=sample_frames)
-detections = app.stream(
-    "detections", schema=f"frame string, logo string, inliers int, box {_BOX}"
-)
+detections = app.stream("detections", schema=DETECTION)
 
 
 @app.operator(

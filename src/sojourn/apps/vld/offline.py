@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from cv2.typing import MatLike
 
+from sojourn.apps.catalogue import Record, States
 from sojourn.apps.vld.frames import placements
 from sojourn.apps.vld.logos import logos
 from sojourn.apps.vld.records import Box, Candidate, Detection
@@ -20,7 +21,7 @@ from sojourn.apps.vld.thresholds import (
     TOLERANCE_PX,
 )
 
-__all__ = ["Score", "answers", "score"]
+__all__ = ["Score", "answers", "bulk", "bulk_states", "score"]
 
 _SAME_PLACE = 0.5
 
@@ -33,6 +34,14 @@ def answers(source: str, record: tuple[Any, ...]) -> Iterator[tuple[str, Detecti
     frame, jpeg = record
     for logo, inliers, box in _detected(jpeg):
         yield "detections", (frame, logo, inliers, box)
+
+
+bulk = answers
+
+
+def bulk_states(_records: Iterable[tuple[str, Record]]) -> States:
+    """Return what is kept once all frames are complete: nothing."""
+    return {"aggregate": {}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,130 @@
+"""Traffic monitoring on Spark, against a batch query of Spark over the same reports.
+
+    python benchmarks/spark_traffic.py [--rate 200] [--for 30] [--short]
+
+Reports are sent at so many per second and processed as they come, with one processor of each
+operator. What was sent is then written to a Parquet file, and Spark gives the rows of all cells
+and windows by SQL (`sojourn.apps.traffic.query`): they must be equal to the last rows at the
+sink, and to those worked out offline. Printed are also service times, what operators send, the
+mean latency of a report, and how large the states are.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from blocks import observation_of
+from sojourn.apps.catalogue import entry
+from sojourn.apps.check import read_stream
+from sojourn.apps.traffic.query import batch_query
+from sojourn.apps.traffic.settings import Settings
+from sojourn.measure.observed import observed
+from sojourn.plan import Plan
+from sojourn.spark.jvm.jars import resolve_jars
+from sojourn.spark.jvm.session import end_session, new_session
+from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
+
+_COLUMNS = pa.schema(
+    [
+        ("trip", pa.string()),
+        ("at_s", pa.int64()),
+        ("lat_e6", pa.int32()),
+        ("lon_e6", pa.int32()),
+    ]
+)
+_PATIENCE_S = 120.0
+
+
+def write_reports(path, reports):
+    """Write *reports* to a Parquet file."""
+    columns = zip(*reports, strict=True)
+    arrays = [pa.array(c, field.type) for c, field in zip(columns, _COLUMNS, strict=True)]
+    parquet.write_table(pa.Table.from_arrays(arrays, schema=_COLUMNS), path)
+
+
+def batch_rows(path, settings, *, jars=None):
+    """Return the rows that Spark's batch query gives for the reports of a file."""
+    session = new_session("batch", jars=jars or resolve_jars(), slots=2)
+    try:
+        session.conf.set("spark.sql.shuffle.partitions", "2")
+        session.read.parquet(str(path)).createOrReplaceTempView("positions")
+        return frozenset(map(tuple, session.sql(batch_query("positions", settings)).collect()))
+    finally:
+        end_session(session)
+
+
+def ran(made, per_s, lasts_s):
+    """Return the topology, what was observed, what was sent, and the results at each sink."""
+    app = made.app
+    points = ((0.0, per_s), (lasts_s, per_s), (lasts_s, 0.0))
+    settings = SparkSettings(batch_s=10.0, trace_per_s=1e6, load={"positions": points})
+    topology = app.topology({"positions": per_s})
+    with SparkEngine(app, made.address, settings) as engine:
+        engine.start(topology, Plan.here(dict.fromkeys(app.operators, 1)))
+        pulls = []
+        while engine.now_s < lasts_s + _PATIENCE_S:
+            pulls.append(engine.observe(engine.now_s + 1.0))
+            done = sum(pull.roots.completed for pull in pulls)
+            entered = sum(pull.roots.entered for pull in pulls)
+            if engine.now_s > lasts_s + 1.0 and done == entered:
+                break
+        engine.drain()
+
+        def records(stream, topic=None):
+            read = read_stream(engine.clients, app, stream, topic=topic)
+            return [each.record for each in read]
+
+        sinks = {name: records(name, app.topic(name)) for name in app.sinks}
+        return topology, pulls, records("positions"), sinks
+
+
+def main():
+    """Run, print, and fail if rows differ."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rate", type=float, default=200.0, help="reports per second")
+    parser.add_argument("--for", type=float, default=30.0, dest="lasts_s", metavar="SECONDS")
+    parser.add_argument("--short", action="store_true", help="10 s, to see that it runs")
+    asked = parser.parse_args()
+    lasts_s = 10.0 if asked.short else asked.lasts_s
+    made, settings = entry("traffic"), Settings.of_environment()
+    sys.stderr.write(f"{asked.rate:g} reports per second for {lasts_s:g} s, on Spark\n")
+    topology, pulls, sent, sinks = ran(made, asked.rate, lasts_s)
+    told, offline = made.told(sinks), made.rows(("positions", report) for report in sent)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "positions.parquet"
+        write_reports(path, sent)
+        rows = batch_rows(path, settings)
+    hours = (sent[-1][1] - sent[0][1]) / 3600
+    print(f"{len(sent)} reports of {hours:.1f} hours, {settings}")
+    print(
+        f"{len(sinks['rows'])} rows at the sink, the last of {len(told['rows'])} cells and "
+        f"windows; {len(sinks['late'])} late reports; ends of queues: "
+        f"{sum(row[-1] for row in told['rows'])}"
+    )
+    same = {"batch query": told["rows"] == rows, "offline": told == offline}
+    for name, is_same in same.items():
+        print(f"{name:<12} {'the same rows' if is_same else 'other rows'}")
+    for operator in observed(topology, observation_of(pulls, topology)).operators:
+        sends = ", ".join(f"{n:.2f} to {to}" for to, n in operator.emits.items())
+        print(f"  {operator.name:<8}{1e3 * operator.service_s:8.3f} ms  {sends}")
+    sums = [pull.roots.sums for pull in pulls if pull.roots.sums.number]
+    number = sum(each.number for each in sums)
+    mean_s = sum(each.mean_s * each.number for each in sums) / number
+    print(f"a report took {1e3 * mean_s:.1f} ms on average")
+    panes = [len(kept["panes"]) for kept in made.states(_sourced(sent))["cells"].values()]
+    most = settings.slides + settings.late_slides
+    print(f"{len(panes)} cells have states, of up to {max(panes)} panes; {most} may be")
+    return int(not all(same.values()))
+
+
+def _sourced(sent):
+    return (("positions", report) for report in sent)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
