@@ -1,16 +1,17 @@
 """Whatever is killed, whenever: results are compared with what plain Python makes of the input.
 
     python benchmarks/spark_kills.py [--app nested] [--seed 1] [--kills 16] [--rescales 0]
-                                     [--within 240] [--short]
+                                     [--within 240] [--per-s 8] [--records N] [--short]
 
 Three operators with two loops, one in the other, and keys; a record in a hundred takes longer
 than a batch of 5 s. With `--app two-parts` there are six operators in two parts, with a split,
 a join, fan-out, three loops, keys and a projection; with `--app state` a loop through an
-operator that keeps a state for each key, which is compared too. From the seed it is drawn when
-a processor, a template, a host, a Python worker or the daemon of Spark, Java, the driver or the
-broker is killed (`kill -9`), and when which operators get other numbers of processors. Roots
-are sent all the while. Nothing may be missing and nothing unheard of. At a deduplicated sink
-each result must be there exactly once; at a plain one no more may be there twice than the
+operator that keeps a state for each key, which is compared too, and with `--app zipf` the same
+for many records with 10,000 keys, sent at a rate that it can carry. From the seed it is drawn
+when a processor, a template, a host, a Python worker or the daemon of Spark, Java, the driver
+or the broker is killed (`kill -9`), and when which operators get other numbers of processors.
+Roots are sent all the while. Nothing may be missing and nothing unheard of. At a deduplicated
+sink each result must be there exactly once; at a plain one no more may be there twice than the
 results of a batch, for each kill after which a query repeats one.
 """
 
@@ -24,11 +25,17 @@ from pathlib import Path
 import nested_app
 import state_app
 import two_parts_app
+import zipf_app
 from kills import REPEATING, TARGETS, Rescale, drawn, rescales
 from ledger import compare
 from trial import Trial, say
 
-APPS = {"nested": nested_app, "two-parts": two_parts_app, "state": state_app}
+APPS = {
+    "nested": nested_app,
+    "two-parts": two_parts_app,
+    "state": state_app,
+    "zipf": zipf_app,
+}
 ALLOCATION = nested_app.ALLOCATION
 PER_S = 8.0
 # With a driver go all queries; others are of one.
@@ -43,13 +50,13 @@ def trial_in(folder, *, app="nested", jars=None):
     return Trial(folder, f"{module.__name__}:app", allocation=allocation, jars=jars)
 
 
-def sending(trial, roots):
-    """Return the thread that sends so many roots."""
+def sending(trial, roots, per_s=PER_S):
+    """Return the thread that sends so many roots, so many in a second."""
     payloads = [
         json.dumps({"number": number, "key": APPS[trial.app.name].key_of(number)})
         for number in range(roots)
     ]
-    return trial.sending("roots", payloads, PER_S)
+    return trial.sending("roots", payloads, per_s)
 
 
 def kill(trial, changes):
@@ -67,9 +74,12 @@ def kill(trial, changes):
 
 def settled(trial):
     """Return the outcomes once nothing is missing, or never will be there."""
+    due = APPS[trial.app.name].expected([_row(payload) for payload in trial.written("roots")])
     trial.settle(
         lambda: (
-            not any(outcome.lost for outcome in outcomes(trial).values())
+            # first what is quickly told
+            all(trial.length(name) >= len(rows) for name, rows in due.items())
+            and not any(outcome.lost for outcome in outcomes(trial).values())
             and not wrong_states(trial)
         )
     )
@@ -144,11 +154,15 @@ def main():
     parser.add_argument("--kills", type=int, default=16)
     parser.add_argument("--rescales", type=int, default=0)
     parser.add_argument("--within", type=float, default=240.0, help="seconds")
+    parser.add_argument("--per-s", type=float, default=PER_S, help="roots that are sent")
+    parser.add_argument("--records", type=int, help="roots; instead of --within")
     parser.add_argument("--target", action="append", choices=TARGETS, help="only these")
     parser.add_argument("--short", action="store_true", help="four kills, to see that it runs")
     asked = parser.parse_args()
     if asked.short:
         asked.kills, asked.within = 4, 30.0
+    if asked.records is not None:
+        asked.within = asked.records / asked.per_s
     kills = drawn(
         asked.seed,
         kills=asked.kills,
@@ -165,10 +179,13 @@ def main():
         tempfile.TemporaryDirectory(prefix="kills-") as folder,
         trial_in(Path(folder), app=asked.app) as trial,
     ):
-        load = sending(trial, int(PER_S * asked.within))
+        began_s = time.monotonic()
+        load = sending(trial, round(asked.per_s * asked.within), asked.per_s)
         kill(trial, [*kills, *changes])
         load.join()
+        say(f"{time.monotonic() - began_s:.0f} s: all is sent")
         found, failure = settled(trial), trial.driver.health()["failure"]
+        say(f"{time.monotonic() - began_s:.0f} s: settled")
         most, wrong = most_twice(trial), wrong_states(trial)
     too_many = [name for name, number in most.items() if found[name].twice.total() > number]
     for name, outcome in found.items():
