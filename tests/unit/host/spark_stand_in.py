@@ -8,6 +8,8 @@ from collections import deque
 from itertools import count
 from zlib import crc32
 
+import msgspec
+
 from sojourn.app.operator import OnError
 from sojourn.errors import EngineError
 from sojourn.host.batch.cut import Cut, CutId
@@ -172,6 +174,7 @@ class Folder:
         self.files.pop(number, None)
 
 
+_encode, _decode = msgspec.msgpack.encode, msgspec.msgpack.Decoder(Cut).decode
 _NOWHERE = object()  # where a connection leads that was cut off
 
 
@@ -232,7 +235,8 @@ class Disk:
         return max(cut for cut in self.cuts if cut.batch == batch)
 
     def load(self, cut):
-        return self.cuts[cut]
+        """Return a cut as it is read from a file: what becomes of it is not in the file."""
+        return _decode(_encode(self.cuts[cut]))
 
     def write_segment(self, batch, records):
         name = f"{batch}-{next(self.names)}"
