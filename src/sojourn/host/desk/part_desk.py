@@ -407,7 +407,7 @@ class PartDesk:
     def _turned(self, operators: Iterable[str], now_s: float) -> list[PartInstruction]:
         """Give idle processors of *operators* what just came, and relays credit for more."""
         given: list[PartInstruction] = []
-        for name in operators:
+        for name in sorted(operators):  # histories can be played again
             self._fetch(name)
             given += [
                 AtOperator(name, self._lent(name, replace(instruction, at_once=True)))
