@@ -28,13 +28,13 @@ BORN_US = int(BORN.timestamp() * 1e6)
 DEADLINE_S = 60
 
 
-def batch_of(offset, value, *, headers=None, key=None, timestamp_us=BORN_US):
+def batch_of(offset, value, *, topic="lines", headers=None, key=None, timestamp_us=BORN_US):
     """Return a record as Spark brings it, with its marker."""
     row = {
         "key": key,
         "value": value,
         "headers": headers,
-        "topic": "lines",
+        "topic": topic,
         "partition": 3,
         "offset": offset,
         "timestamp_us": timestamp_us,

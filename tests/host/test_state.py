@@ -4,10 +4,11 @@ import json
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
-from host.relaying import by_line, route_of
+from host.relaying import batch_of, by_line, route_of
 from host.test_relay import killed, line
 from sojourn.app.operator import OnError
 from sojourn.host.batch.cut_store import CutFiles
@@ -136,6 +137,17 @@ def test_a_reminder_at_which_the_function_raises_is_a_dead_letter(host):
     assert notes(rows) == {"bad": ["early 1"]}
     (letter,) = [row for row in rows if row["topic"] == "dead-topic"]
     assert json.loads(letter["value"])["note"] == "late 1"
+
+
+def test_a_reminder_that_is_put_back_in_reaches_the_function_and_its_key(host):
+    route = replace(REMINDING["route"], retries="retries")
+    query = host("reminding", processors=1, **{**REMINDING, "route": route})
+    told = {"sojourn-for": b"dead-topic/reminding", "sojourn-stream": b"reminding@reminders"}
+    headers = [{"key": name, "value": text} for name, text in told.items()]
+    value = json.dumps({"key": '["a"]', "note": "again", "due_s": 5.0}).encode()
+    rows = query.rows_of([batch_of(0, value, topic="retries", headers=headers)], wait=False)
+    rows += awaited(query, lambda more: rows or more)
+    assert notes(rows) == {"a": ["again"]}
 
 
 def test_a_state_that_has_not_changed_is_removed(host, tmp_path):

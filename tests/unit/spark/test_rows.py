@@ -78,6 +78,13 @@ def test_what_is_put_back_in_is_for_one_operator(topic, operator, only):
     assert came.only == only
 
 
+def test_a_reminder_that_is_put_back_in_has_its_key():
+    value = b'{"key":"[5]","note":"","due_s":1.5}'
+    fields = {"told_for": "dead/check", "stream": "check@reminders", "value": value}
+    assert Rows(ROUTE).came(row("retries", **fields)).keys == {"check": "[5]"}
+    assert Rows(ROUTE).came(row("retries", **fields | {"value": b"?"})).keys == {"check": None}
+
+
 @pytest.mark.parametrize(
     ("stream", "topics"),
     [("check", ["check-topic", "public-topic", "other-topic"]), ("public", ["public-topic"])],
