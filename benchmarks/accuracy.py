@@ -237,6 +237,12 @@ def cases() -> Iterator[Case]:
             yield keyed(processors, busy, key_busy)
     yield keyed(10, 0.8, 0.8, service_scv=0)
     yield keyed(10, 0.8, 0.8, service_scv=4)
+    yield case(
+        "key 0.45, k = 4, at 0.5, key at 0.9, fan-out 2",
+        at("split", 0.1, emits={"count": 2}),
+        at("count", 0.5, processors=4, visits=2, hottest_key=0.45),
+        effort=5,
+    )
 
 
 def compare(compared: Case, roots: int, seed: int) -> list[Row]:

@@ -84,19 +84,23 @@ class Completion:
         if (name, processors) not in self._queues:
             lattice, load = self._lattice, self._topology.loads[name]
             station = self._stations[name]
-            if processors is not None:
-                wait = station.wait(load, processors, lattice)
-            elif isinstance(station, Keyed):
-                wait = station.least_wait(load, lattice)
+            part = 0.0
+            if isinstance(station, Keyed):
+                part = station.part
+                others, of_key = station.both(load, processors, lattice)
+            elif processors is not None:
+                others = of_key = station.wait(load, processors, lattice)
             else:
-                wait = lattice.constant(0.0)
-            waits = 1 - float(wait[0])
-            wire = lattice.constant(self._topology.operator[name].transfer_s)
+                others = of_key = lattice.constant(0.0)
+            transfer = lattice.constant(self._topology.operator[name].transfer_s)
+            wire = lattice.spectrum(transfer)
             self._queues[name, processors] = _Queue(
-                lattice.spectrum(wire) * lattice.spectrum(wait),
-                waits,
+                wire * lattice.spectrum(others),
+                1 - float((1 - part) * others[0] + part * of_key[0]),
                 processors,
                 load.service_s,
+                part,
+                wire * lattice.spectrum(of_key) if part else None,
             )
         return self._queues[name, processors]
 
@@ -185,13 +189,28 @@ class Completion:
 class _Queue:
     """Transfer and wait of a record before its service at an operator.
 
-    *wait* is the time of both; *waits* the probability of any waiting.
+    *others* is the time of both, *of_key* that of the *part* that has the hottest key;
+    *waits* the probability of any waiting.
     """
 
-    wait: Spectrum
+    others: Spectrum
     waits: float
     processors: int | None
     service_s: float
+    part: float
+    of_key: Spectrum | None
+
+    @property
+    def wait(self) -> Spectrum:
+        """The time of transfer and wait of a record."""
+        return self.wait_of(1)
+
+    def wait_of(self, siblings: int) -> Spectrum:
+        """Return the time that *siblings* have in common: if one has the key, that of it."""
+        if self.of_key is None:
+            return self.others
+        hot = 1 - (1 - self.part) ** siblings
+        return (1 - hot) * self.others + hot * self.of_key
 
     def cleared(self, lattice: Lattice, done: Masses, siblings: int) -> Masses:
         """Return the probability that all *siblings* are complete at each time.
@@ -203,7 +222,8 @@ class _Queue:
             return last
         for start_s, number in self._starts(siblings):
             last *= lattice.later(done, start_s) ** number
-        return lattice.cumulated(lattice.plus(self.wait, np.diff(last, prepend=0.0)))
+        wait = self.wait_of(siblings)
+        return lattice.cumulated(lattice.plus(wait, np.diff(last, prepend=0.0)))
 
     def _starts(self, siblings: int) -> Iterator[tuple[float, int]]:
         """Yield groups of *siblings*: how many begin, and how long after the first.

@@ -49,13 +49,8 @@ class Keyed:
 
     def wait(self, load: StationLoad, processors: int, lattice: Lattice) -> Masses:
         """Return the distribution of the wait: a mixture of both kinds of records."""
-        shared = self.shared.wait(load, processors, lattice)
-        if processors == 1:
-            return shared
-        others = (1 - self.part) * shared
-        also = others.copy()
-        also[0] += self.part
-        return others + self.part * lattice.add(self._own(load, lattice), also)
+        others, of_key = self.both(load, processors, lattice)
+        return (1 - self.part) * others + self.part * of_key
 
     def service(self, load: StationLoad, lattice: Lattice) -> Masses:
         """Return the distribution of the service time."""
@@ -67,14 +62,21 @@ class Keyed:
             return inf
         return self.part * self.shared.wait_s(self._of_key(load), 1)
 
-    def least_wait(self, load: StationLoad, lattice: Lattice) -> Masses:
-        """Return the distribution of the wait that is left with any number of processors."""
-        left = self.part * self._own(load, lattice)
-        left[0] += 1 - self.part
-        return left
+    def both(
+        self, load: StationLoad, processors: int | None, lattice: Lattice
+    ) -> tuple[Masses, Masses]:
+        """Return the distributions of the waits of other records, and of the hottest key's.
 
-    def _own(self, load: StationLoad, lattice: Lattice) -> Masses:
-        return self.shared.wait(self._of_key(load), 1, lattice)
+        None for *processors* means that no record waits for one.
+        """
+        if processors is None:
+            return lattice.constant(0.0), self.shared.wait(self._of_key(load), 1, lattice)
+        others = self.shared.wait(load, processors, lattice)
+        if processors == 1:
+            return others, others
+        also = (1 - self.part) * others
+        also[0] += self.part
+        return others, lattice.add(self.shared.wait(self._of_key(load), 1, lattice), also)
 
     def _of_key(self, load: StationLoad) -> StationLoad:
         """Return the load of the hottest key.

@@ -489,6 +489,18 @@ def test_an_application_of_an_earlier_version_is_shown_with_what_it_tells(vld):
     assert "dead letters 3" in console.file.getvalue()
 
 
+def test_a_key_that_keeps_a_processor_busy_is_shown(vld):
+    told = to_json(status(vld))
+    busy = dict(zip(told["operators"], (0.97, 0.2, None), strict=True))
+    for name, part in busy.items():
+        told["operators"][name] |= {"key_busy": part, "key": f"'{name}\x1b'"}
+    console = Console(file=StringIO(), width=200, color_system=None)
+    console.print(status_view(from_json(told), 1))
+    (shown,) = [row for row in console.file.getvalue().splitlines() if row.startswith("key")]
+    assert "keeps 97% of one processor of extract busy; more processors do not help" in shown
+    assert "\x1b" not in shown
+
+
 def test_what_somebody_should_know_is_listed_and_measured(vld, monkeypatch):
     vld.set_goal(sj.Target("mean", 1.0), None)
     away = replace(vld.engine.health(), no_broker_s=65.0, notices=("clocks are off by 3 s",))

@@ -15,6 +15,8 @@ from sojourn.decide.target import Target
 from sojourn.errors import BadNumber, HotKey, TargetBelowFloor, WrongType
 from sojourn.model.network import mean_s
 from sojourn.plan import Plan
+from sojourn.report.json.plans import explanation_report
+from sojourn.report.terminal.tables import show_explanation
 from sojourn.simulate.run import simulate
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Keys, Workload
@@ -74,12 +76,16 @@ def test_a_floor_is_what_any_number_of_processors_leaves():
     assert floor_s == pytest.approx(many_s) == pytest.approx(0.7 + 0.19 * 9.5)
 
 
-def test_an_explanation_shows_the_key_and_what_it_bounds():
+def test_an_explanation_shows_the_key_and_what_it_bounds(capsys):
     named = replace(hot(0.19).operator["count"], hottest_key_name='"the"')
     found = explain(hot(0.19).with_operators(named), {"read": 5, "count": 9}).operators["count"]
     assert found.binds == "hottest key"
     key = KeyExplanation(name='"the"', part=0.19, busy=0.95, most_per_s=1 / (0.19 * 0.5))
     assert found.key == key
+    shown = explain(hot(0.19).with_operators(named), {"read": 5, "count": 9})
+    show_explanation(shown)
+    assert "at most 10.53 per s with any number of processors" in capsys.readouterr().out
+    assert explanation_report(shown)["operators"]["count"]["hottest_key"]["busy"] == 0.95
     plain = explain(hot(0.01), {"read": 5, "count": 6}).operators
     assert (plain["count"].binds, plain["read"].key) == ("keeping up", None)
 
