@@ -1,6 +1,7 @@
 """Words that are counted by key: what a state costs, beside a peer and Spark's own aggregation.
 
-    python benchmarks/spark_wordcount.py [--rounds 1] [--only NAME…] [--json FILE] [--quick]
+    python benchmarks/spark_wordcount.py [--rounds 1] [--only NAME…] [--no-latency]
+                                         [--json FILE] [--quick]
 
 Four that read the same words from one topic and write a count for each to another:
 
@@ -28,8 +29,9 @@ import time
 from collections import Counter
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from math import nan
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 
 import psutil
 from confluent_kafka import Producer
@@ -149,7 +151,8 @@ class Bench:
     def run(self, name):
         """Return what is measured of one."""
         per_s, cpu = self.drained(name)
-        p50_ms, p95_ms, p99_ms = percentiles_ms(self.waits_s(name))
+        waits_s = [nan] if self._asked.no_latency else self.waits_s(name)
+        p50_ms, p95_ms, p99_ms = percentiles_ms(waits_s)
         found = Run(
             name=name,
             per_s=per_s,
@@ -250,17 +253,17 @@ class Bench:
 
 
 def show(runs):
-    """Print the means of all rounds, and how one compares with another."""
+    """Print the medians of all rounds, and how one compares with another."""
     fields = [name for name in asdict(next(iter(runs.values()))[0]) if name != "name"]
-    means = {
-        name: {field: fmean(getattr(run, field) for run in some) for field in fields}
+    medians = {
+        name: {field: median(getattr(run, field) for run in some) for field in fields}
         for name, some in runs.items()
     }
     print(f"{'':28}" + "".join(f"{field:>15}" for field in fields))
-    for name, values in means.items():
+    for name, values in medians.items():
         print(f"{name:28}" + "".join(f"{value:15.1f}" for value in values.values()))
     for one, other in (("state", "stateless"), ("state", "quix"), ("state", "spark")):
-        if {one, other} <= means.keys():
+        if {one, other} <= medians.keys():
             ratios = [
                 median(
                     getattr(a, field) / getattr(b, field)
@@ -282,6 +285,7 @@ def main():
     parser.add_argument("--batch", type=float, default=15.0, help="seconds between commits")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=[*NAMES], metavar="NAME")
     parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--no-latency", action="store_true", help="only what waits")
     parser.add_argument("--quick", action="store_true", help="few words: does it work?")
     asked = parser.parse_args()
     if asked.quick:
