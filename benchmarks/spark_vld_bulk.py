@@ -1,7 +1,7 @@
 """Features that come in bulk: latency as measured, and as `mmk` and `gigk` predict it.
 
-    python benchmarks/spark_vld_bulk.py [--rates 0.5,1,1.5] [--for 50] [--match 1] [--json]
-    python benchmarks/spark_vld_bulk.py --simulate --for 2000
+    python benchmarks/spark_vld_bulk.py [--rates 0.6,1.2] [--for 40] [--match 1] [--json]
+    python benchmarks/spark_vld_bulk.py --simulate --for 4000
 
 Runs `sojourn.apps.vld:bulk` on Spark, in which a frame becomes a thousand features at once.
 There is one processor of each operator (`--match` for more that match). At each rate of frames
@@ -192,8 +192,8 @@ def _time(seconds):
 def main():
     """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rates", default="0.5,1,1.5", help="frames per second, in turn")
-    parser.add_argument("--for", type=float, default=50.0, dest="lasts_s", metavar="SECONDS")
+    parser.add_argument("--rates", default="0.6,1.2", help="frames per second, in turn")
+    parser.add_argument("--for", type=float, default=40.0, dest="lasts_s", metavar="SECONDS")
     parser.add_argument("--match", type=int, default=1, help="processors that match")
     parser.add_argument("--simulate", action="store_true", help="without Spark")
     parser.add_argument("--json", action="store_true")
