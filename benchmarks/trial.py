@@ -23,6 +23,7 @@ from sojourn.app.graph import writers
 from sojourn.app.loading import load
 from sojourn.host.batch.cut_store import CutFiles
 from sojourn.host.process.state_codec import StateCodec
+from sojourn.host.state.expiry import unstamped
 from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.ports import free_ports
@@ -110,7 +111,10 @@ class Trial:
             return {}
         cut = files.load(files.last(batch))
         with closing(files):
-            return {key: codec.decode(state) for key, state in files.states(cut, operator)}
+            return {
+                key: codec.decode(unstamped(state))
+                for key, state in files.states(cut, operator)
+            }
 
     def length(self, stream):
         """Return how many records there are in the topic of a stream or a sink."""

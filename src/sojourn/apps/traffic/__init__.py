@@ -62,6 +62,7 @@ positions = app.source(
     reads=positions.by("trip"),
     emits=f"{_CELL}, at_s bigint not null, speed bigint not null, entry bigint",
     state="at_s bigint, x_cm bigint, y_cm bigint, speed bigint",
+    ttl_s=86400.0,
     set_up=_plane,
     service_s=20e-6,
     sends=0.96,
