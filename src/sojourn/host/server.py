@@ -100,13 +100,12 @@ class HostSettings:
     """What the host of a part runs, and where it is reached.
 
     *readers*, *emits*, *leaving*, *everyone*, *inner*, *behind* and *stateful* are its graph's;
-    *projected* are inner streams that projections make of what is read from Kafka. Reminders of
-    *stateful* operators are *reminded* in ids by these names, and states expire after *ttl_s*,
-    by operator. Relays
-    connect to a socket in *folder*, which only the owner may enter; the controller listens at
-    *controller*. Cuts are kept in the folder *cuts*, with what is spilled, and what operators
-    print in *logs*. The folder *temporary* is removed by hosts if the process that started
-    them was killed.
+    *projected* are inner streams that projections make of what is read from Kafka. Roots of
+    reminders are called as *reminded* says, and states expire after *ttl_s*, by operator.
+    Relays connect to a socket in *folder*, which only the owner may enter; the controller
+    listens at *controller*. Cuts are kept in the folder *cuts*, with what is spilled, and what
+    operators print in *logs*. The folder *temporary* is removed by hosts if the process that
+    started them was killed.
     """
 
     name: str
@@ -412,8 +411,8 @@ class Host:
                 self._tell(Reached(self._settings.name, name, *reached))
 
     def _set_alarm(self) -> None:
-        """Look after reminders when the next one is due."""
-        due_s = self._desk.next_reminder_s
+        """Let time pass when the next reminder is due, not only now and then."""
+        due_s = self._desk.due_s
         if self._alarm is not None:
             if self._alarm[0] == due_s:
                 return

@@ -35,7 +35,7 @@ class Kept:
 
     @property
     def pending(self):
-        return self.state.ordered("count@expiry", "", "9", most=1000)[0]
+        return self.state.ordered("count@expiry", "", "9", most=10_000)[0]
 
 
 @pytest.fixture
@@ -98,3 +98,13 @@ def test_another_time_to_live_counts_from_the_last_change(kept):
     assert kept.of("a", 29) == b"1"
     kept.passes(30)
     assert (kept.state.of("count", "a"), kept.pending) == (b"", [])
+
+
+def test_more_than_is_looked_at_together_is_looked_at_at_once_after(kept):
+    for number in range(1500):
+        kept.set(f"k{number}", b"1", now_s=0)
+    kept.passes(12)
+    assert len(kept.pending) == 500
+    assert kept.expiry.is_behind(12 * S)
+    kept.passes(12)
+    assert (kept.pending, kept.expiry.is_behind(12 * S)) == ([], False)

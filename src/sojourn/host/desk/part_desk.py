@@ -116,9 +116,13 @@ class PartDesk:
         return len(self._ledger.open) + len(self._ledger.spill)
 
     @property
-    def next_reminder_s(self) -> float | None:
-        """When the next reminder is due, by the clock; None if that is not soon."""
-        due_us = None if self._ledger.draining else self._ledger.reminders.next_us
+    def due_s(self) -> float | None:
+        """When time is to pass next, by the clock; None if that is not soon."""
+        if self._ledger.draining:
+            return None
+        if self._expiry.is_behind(self._clock_us()):
+            return 0.0  # at once
+        due_us = self._ledger.reminders.next_us
         return None if due_us is None else due_us / 1e6
 
     # -- relays ---------------------------------------------------------------------------

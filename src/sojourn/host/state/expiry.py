@@ -20,6 +20,8 @@ _STAMPED = b"\xc1"
 _STAMP = Layout("!cqq")
 # Looked at together: a million that expire at once must not hold up the records.
 _AT_ONCE = 1000
+# Time passes several times in a second: what is due for longer was left.
+_LATE_US = 1_000_000
 
 
 def unstamped(state: bytes) -> bytes:
@@ -71,6 +73,13 @@ class Expiry:
             due_us = now_us + self._ttl_us[operator]
             yield from self._looked_at(schedule, due_us, key)
         yield operator, key, _STAMP.pack(_STAMPED, now_us, due_us) + state
+
+    def is_behind(self, now_us: int) -> bool:
+        """Tell whether more than can be looked at together is due."""
+        return any(
+            due_us is not None and due_us <= now_us - _LATE_US
+            for due_us in (schedule.next_us for schedule in self._schedules.values())
+        )
 
     def due(self, now_us: int) -> Iterator[Change]:
         """Yield what it means that time has passed; nothing before a cut was restored."""
