@@ -11,8 +11,10 @@ from itertools import accumulate
 import sojourn as sj
 from loop_app import drawn
 
-AGAIN, KEYS = 0.1, 10_000
-"""The share of records that go round the loop, and the keys, by Zipf's law."""
+AGAIN, REMINDED, KEYS = 0.1, 0.05, 10_000
+"""The shares of records that go round the loop and that ask for a reminder, and the keys, by
+Zipf's law."""
+REMIND_WITHIN_S = 10.0
 ALLOCATION = {"enter": 1, "count": 2}
 
 _RECORD = "number long, key string, round int"
@@ -37,6 +39,11 @@ def goes_on(number, turn):
     return drawn(number, turn, "again") < AGAIN
 
 
+def asks(number, turn):
+    """Return whether a record asks for a reminder."""
+    return drawn(number, turn, "remind") < REMINDED
+
+
 def _counted(entered):
     for number, _ in entered:
         turn = 0
@@ -51,17 +58,24 @@ def expected(entered):
     counted = list(_counted(entered))
     numbers = Counter(key for _, key, _ in counted)
     totals = [(key, n) for key, most in numbers.items() for n in range(1, most + 1)]
-    return {"counted": counted, "totals-once": totals}
+    reminded = [
+        (key, f"{number}/{turn}") for number, key, turn in counted if asks(number, turn)
+    ]
+    return {"counted": counted, "totals-once": totals, "reminded-once": reminded}
 
 
 def expected_states(entered):
     """Return the state of each key in the end, by the operator that keeps it."""
-    numbers, sums = Counter(), Counter()
-    for number, key, _ in _counted(entered):
+    numbers, sums, asked = Counter(), Counter(), Counter()
+    for number, key, turn in _counted(entered):
         numbers[key] += 1
         sums[key] += number
+        asked[key] += asks(number, turn)
     return {
-        "count": {json.dumps([key]): {"n": n, "sum": sums[key]} for key, n in numbers.items()}
+        "count": {
+            json.dumps([key]): {"n": n, "sum": sums[key], "reminded": asked[key]}
+            for key, n in numbers.items()
+        }
     }
 
 
@@ -73,14 +87,26 @@ def enter(number, key):
 
 @app.operator(
     reads=[enter.by("key"), again.by("key")],
-    emits={"counted": _RECORD, "totals": "key string, n long", "again": again},
-    state={"n": 0, "sum": 0},
-    sends={"counted": 1.0, "totals": 1.0, "again": AGAIN},
+    emits={
+        "counted": _RECORD,
+        "totals": "key string, n long",
+        "reminded": "key string, note string",
+        "again": again,
+    },
+    state={"n": 0, "sum": 0, "reminded": 0},
+    sends={"counted": 1.0, "totals": 1.0, "reminded": REMINDED, "again": AGAIN},
     service_s=1e-4,
 )
 def count(state, _stream, record):
     """Count what comes by key, and send some of it round, with another key."""
+    if state.reminded is not None:
+        state["reminded"] += 1
+        yield "reminded", (*record, state.reminded.note)
+        return
     number, key, turn = record
+    if asks(number, turn):
+        after_s = REMIND_WITHIN_S * drawn(number, turn, "after")
+        state.remind(after_s=after_s, note=f"{number}/{turn}")
     state["n"] += 1
     state["sum"] += number
     yield "counted", (number, key, turn)
@@ -91,3 +117,4 @@ def count(state, _stream, record):
 
 app.sink(count["counted"])
 app.sink(count["totals"], name="totals-once", deduplicate=True)
+app.sink(count["reminded"], name="reminded-once", deduplicate=True)
