@@ -36,8 +36,8 @@ class KeyState:
 class StateSummary:
     """How many keys have a state, how many bytes those take, and the keys with the most.
 
-    So many *reminders* are pending. All is of *batch*, which was committed at *committed_s*; -1
-    is before the first.
+    So many *reminders* are pending. States are of *batch*, which was committed at
+    *committed_s*; -1 is before the first.
     """
 
     form: StateForm
@@ -86,7 +86,7 @@ class KeyStates:
         """Return how much an operator keeps, and the keys with the largest states."""
         form, keys, size = self.form(operator), 0, 0
         most: list[tuple[int, str]] = []  # a heap, the smallest of them first
-        with self._states(operator) as (batch, states):
+        with self._states(operator) as (batch, states, pending):
             for key, state in states:
                 here = _size(key, state)
                 keys, size = keys + 1, size + here
@@ -94,7 +94,6 @@ class KeyStates:
                     heappush(most, (here, key))
                 elif largest and here > most[0][0]:
                     heapreplace(most, (here, key))
-        with self._states(operator, reminders_of(operator)) as (_, pending):
             reminders = sum(1 for _ in pending)
         return StateSummary(
             form=form,
@@ -109,7 +108,7 @@ class KeyStates:
     def every(self, operator: str) -> Iterator[KeyState]:
         """Yield the state of each key, all of one moment."""
         codec = StateCodec(f"operators.{operator}.state", self.form(operator).fields)
-        with self._states(operator) as (_, states):
+        with self._states(operator) as (_, states, _):
             for key, state in states:
                 values = codec.decode(unstamped(state))
                 yield KeyState(key=key, values=values, bytes=_size(key, state))
@@ -137,18 +136,19 @@ class KeyStates:
 
     @contextmanager
     def _states(
-        self, operator: str, beside: str | None = None
-    ) -> Iterator[tuple[int, Iterator[tuple[str, bytes]]]]:
+        self, operator: str
+    ) -> Iterator[tuple[int, Iterator[tuple[str, bytes]], Iterator[tuple[str, bytes]]]]:
         """Yield the batch that was last committed, and the states that keys had then.
 
-        They are those of the operator, or of what is kept *beside* them.
+        The reminders that are pending come with them; they may be those of a later batch.
         """
         while True:
             with self._last(operator) as (batch, files, cut):
-                states = files.states(cut, beside or operator)
+                states = files.states(cut, operator)
                 begun = list(islice(states, 1))
                 if files.merged() <= batch:
-                    yield batch, chain(begun, states)
+                    pending = files.states(cut, reminders_of(operator))
+                    yield batch, chain(begun, states), pending
                     return
                 # another batch has been committed and merged since: it is of that one
 
