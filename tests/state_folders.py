@@ -67,5 +67,5 @@ def write_until(folder, begun, stop):
         if number % 3 == 0:
             writer.merge()
         begun.set()
-        if stop.is_set():
+        if stop.wait(0.001):  # or a slow reader would never find the same batch twice
             return

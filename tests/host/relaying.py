@@ -107,8 +107,10 @@ class Query:
     def await_done(self, over=()):
         """Return when the host has taken all, and nothing is open."""
         until_s = time.monotonic() + DEADLINE_S
-        while not over and time.monotonic() < until_s:
-            state = self.state()
+        while time.monotonic() < until_s:
+            if (tally := self.tally(over)) is None:
+                return
+            state = tally.state
             taken = state.positions.get("lines", {}).get(3, 0)
             if state.batch == self.batch and taken >= self.offset and not state.open:
                 return
@@ -118,10 +120,13 @@ class Query:
         """Return how the part is, as its host reports it."""
         return self.tally().state
 
-    def tally(self):
+    def tally(self, over=()):
+        """Return what the host counts next; None if the batch is over before."""
         self._taken()
         until_s = time.monotonic() + DEADLINE_S
         while time.monotonic() < until_s:
+            if over:
+                return None
             self.controller.ask()
             for _ in range(20):
                 if told := self._taken():
