@@ -64,6 +64,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/simulator.py
+	$(BIN)/python benchmarks/fpd_figures.py
 
 bench-spark: $(READY)
 	$(BIN)/python benchmarks/host_alone.py

@@ -37,13 +37,14 @@ class Rebalancing:
     """Three runs of each application.
 
     Before the first minute of the *schedule* DRS only recommends (DRS-15), or T_ra keeps it
-    waiting (DRS-17): then *t_ra_minutes* is given.
+    waiting (DRS-17): then *t_ra_minutes* is given. DRS predicts with *model*.
     """
 
     about: About
     starts: tuple[StartAllocations, ...]
     schedule: Schedule
     t_ra_minutes: float = 0.0
+    model: str = "mmk"
 
     def run(self, bench: Bench) -> Findings:
         """Return the minutes of all runs."""
@@ -85,7 +86,7 @@ class Rebalancing:
     def _watch(
         self, bench: Bench, application: Application, processors: tuple[int, ...]
     ) -> Watched:
-        goal = Goal(most=sum(processors), model="mmk")
+        goal = Goal(most=sum(processors), model=self.model)
         t_ra_s = bench.minute_s(application) * self.t_ra_minutes
         policy = published(goal, smooth=Minutes(_WINDOW), t_ra_s=t_ra_s)
         return watch(bench, application, processors, policy, self.schedule)
