@@ -43,7 +43,7 @@ def _payload(leaving):
     return b"" if isinstance(leaving.result, DeadLetter) else leaving.result.payload
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(history=_histories, seed=st.integers(0, 2**32))
 def test_whatever_fails_between_any_two_steps(history, seed):
     """After each event so many steps happen, in an order that the seed says."""

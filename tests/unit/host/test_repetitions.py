@@ -35,7 +35,7 @@ def named(identity):
     return Provenance(identity=identity)
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(history=HISTORIES, seed=st.integers(0, 2**32), partitions=st.integers(1, 4))
 def test_of_all_that_a_part_writes_everything_passes_once(history, seed, partitions):
     """The part is the real one; what it writes may fail, and be repeated, at any step."""
