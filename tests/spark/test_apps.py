@@ -9,8 +9,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 # Frames take a tenth of a second of computing each.
 PER_S = {"vld": 1.5, "vld-bulk": 1.0, "urls": 15.0}
 SHORT_S, LONG_S = 4.0, 30.0
-# The three shapes are one application with other numbers; states by key are those of fpd too.
-SHORT = [name for name in CATALOGUE if name not in ("micro-diamond", "micro-star", "traffic")]
+# One of each kind: plain, with state by key, with calls to a service, with blobs. The longer run
+# has all.
+SHORT = ("wordcount", "fpd", "urls", "vld")
 
 
 @pytest.fixture(autouse=True)
