@@ -10,6 +10,7 @@ from typing import Any
 from sojourn.app.application import App
 from sojourn.app.operator import NativeOperator
 from sojourn.app.parts import Part, parts_of
+from sojourn.app.reminder import reminders_of
 from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, BadInput
 from sojourn.host.batch.cut import Cut, CutId
@@ -125,6 +126,7 @@ class Checkpoints:
     def _check_open(self, app: App, part: Part) -> None:
         """Raise `BadInput` if records are open that no operator reads any more."""
         read = {(name, s.name) for name in part.operators for s in app.operators[name].reads}
+        read |= {(name, reminders_of(name)) for name in part.operators}
         batch, files = self.commits(part.name) - 1, CutFiles(self.cuts(part.name))
         for record in files.all_open(files.load(files.last(batch))) if batch >= 0 else ():
             if (record.operator, record.record.stream) not in read:
