@@ -84,6 +84,19 @@ def chain(*names, durable=False):
     return app
 
 
+def test_reminders_that_are_open_are_gone_on_with(tmp_path):
+    kept = Checkpoints(tmp_path)
+    kept.keep(chain("split", "count"), "c")
+    (kept.checkpoint("split") / "commits").mkdir(parents=True)
+    (kept.checkpoint("split") / "commits" / "0").write_text("v1")
+    due = Record("count@reminders/x", b"", "count@reminders")
+    open_record = OpenRecord(Root(("count@reminders", 0), 3), "count", due)
+    CutFiles(kept.cuts("split")).save(Cut(id=CutId(0, 1), taken={}, open=(open_record,)))
+    assert kept.check(chain("split", "count"), "c")
+    with pytest.raises(BadInput, match="count@reminders has records for operator count"):
+        kept.check(chain("split"), "c")
+
+
 @pytest.mark.parametrize("spilled", [False, True])
 def test_operators_may_be_added_to_a_part_and_leave_it_when_nothing_of_them_is_open(
     tmp_path, spilled
