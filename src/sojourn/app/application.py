@@ -214,6 +214,7 @@ class App:
         An operator that reads by key may keep a `state` for each key, declared by defaults or
         in DDL: a dictionary, which is passed before the record and can be changed. What a
         function changes counts together with what it yields, or not at all if it raises.
+        `state.remind` calls it again for the key; `ttl_s` removes states that do not change.
         """
 
         def add(function: Function) -> PythonOperator:

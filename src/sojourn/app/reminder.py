@@ -60,6 +60,11 @@ class State(dict[str, Any]):
             raise ValueError(f"{problem} (100 years)")
         if not isinstance(note, str):
             raise TypeError(f"note: {shown(note)} is not text; write str(…) or JSON")
+        try:
+            note.encode()
+        except UnicodeEncodeError as error:
+            problem = f"note: {shown(note)} cannot be written as UTF-8"
+            raise ValueError(f"{problem}; leave out {shown(note[error.start])}") from error
         if len(note) > _LONGEST_NOTE:
             problem = f"note: {len(note)} letters are more than {_LONGEST_NOTE}"
             raise ValueError(f"{problem}; keep it in the state instead")

@@ -94,6 +94,7 @@ def test_what_is_no_reminder_has_no_key():
         ({"after_s": "3"}, "after_s: '3' is not a number of seconds"),
         ({"after_s": True}, "after_s: True is not a number of seconds"),
         ({"after_s": 1, "note": 5}, "note: 5 is not text"),
+        ({"after_s": 1, "note": "a\ud800"}, "cannot be written as UTF-8"),
         ({"after_s": 1, "note": "x" * 10_001}, "keep it in the state instead"),
     ],
 )

@@ -206,6 +206,13 @@ def test_a_form_in_which_states_cannot_be_read_is_refused(tmp_path, app, why, me
 
 
 @pytest.mark.parametrize("app", [counting(), counting({"n": 0}, name="counts")])
+def test_nor_may_an_operator_go_for_which_reminders_are_pending(tmp_path, app):
+    kept = with_state(tmp_path, counting({"n": 0}), "count@reminders")
+    with pytest.raises(BadInput, match="operator count has a state for each key"):
+        kept.check(app, "c")
+
+
+@pytest.mark.parametrize("app", [counting(), counting({"n": 0}, name="counts")])
 def test_an_operator_that_has_no_state_of_any_key_may_go(tmp_path, app):
     assert with_state(tmp_path, counting({"n": 0}), "others").check(app, "c")
 

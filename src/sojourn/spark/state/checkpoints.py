@@ -100,14 +100,15 @@ class Checkpoints:
                 yield f"operator {name} has a state for each key: {'; '.join(found)}"
 
     def _has_state(self, before: dict[str, Any], operator: str) -> bool:
-        """Tell whether an operator has the state of any key."""
+        """Tell whether an operator has the state of any key, or a reminder for one."""
         for part, form in before["parts"].items():
             batch = self.commits(part) - 1
             if operator in form["operators"] and batch >= 0:
                 files = CutFiles(self.cuts(part), readonly=True)
                 with closing(files.state):
-                    states = files.states(files.load(files.last(batch)), operator)
-                    return next(states, None) is not None
+                    cut = files.load(files.last(batch))
+                    kept = (operator, reminders_of(operator))
+                    return any(next(files.states(cut, name), None) for name in kept)
         return False
 
     def _begin_cuts(self, part: Part) -> None:
