@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from struct import Struct as Layout
 
-from sojourn.host.state.keyed_state import KeyedState
-from sojourn.host.state.reminders import Change
+from sojourn.host.state.keyed_state import Change, KeyedState
 from sojourn.host.state.schedule import Schedule, due_of, entry
 
 __all__ = ["Expiry", "unstamped"]

@@ -12,8 +12,10 @@ from typing import Protocol, TypeAlias
 
 from sojourn.host.batch.cut import CutId
 
-__all__ = ["Delta", "KeyedState", "MergeState", "StateStore", "is_ordered"]
+__all__ = ["Change", "Delta", "KeyedState", "MergeState", "StateStore", "is_ordered"]
 
+Change: TypeAlias = tuple[str, str, bytes]
+"""The state that a key of an operator has from now on; empty if it has none any more."""
 Delta: TypeAlias = Mapping[str, Mapping[str, bytes]]
 """The states that have changed, by operator and key; empty where there is none any more."""
 

@@ -8,20 +8,16 @@ on again asks for the same reminder.
 
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import TypeAlias
 
 import msgspec
 
 from sojourn.app.reminder import reminders_of
 from sojourn.host.batch.cut import OpenRecord, Partition, Root
 from sojourn.host.process.messages import Record
-from sojourn.host.state.keyed_state import KeyedState
+from sojourn.host.state.keyed_state import Change, KeyedState
 from sojourn.host.state.schedule import Schedule, due_of, entry
 
-__all__ = ["Change", "Reminded", "Reminders", "reminder_key", "reminder_name"]
-
-Change: TypeAlias = tuple[str, str, bytes]
-"""The state that a key of an operator has from now on."""
+__all__ = ["Reminded", "Reminders", "reminder_key", "reminder_name"]
 
 
 class Reminded(msgspec.Struct, frozen=True):
