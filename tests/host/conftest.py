@@ -7,6 +7,7 @@ from sojourn.app.reminder import reminders_of
 from sojourn.host.report.controller import Controller
 from sojourn.host.server import HostSettings
 from sojourn.host.station import OperatorSettings
+from sojourn.spark.query.host_address import HostAddress
 
 
 @pytest.fixture
@@ -44,6 +45,6 @@ def host(tmp_path, controller):
             )
         )
         controller.await_running(operator, settings.processors)
-        return Query(controller, path, route or route_of(operator))
+        return Query(controller, HostAddress(path=str(path)), route or route_of(operator))
 
     return start

@@ -29,11 +29,12 @@ from sojourn.host.report.reports import (
     AskTasks,
     FromHost,
     Here,
+    PlaceProcessors,
     Reached,
     Report,
-    ScaleProcessors,
     TasksAre,
 )
+from sojourn.plan import HERE
 
 TESTS = Path(__file__).parent.parent
 DEADLINE_S = 60
@@ -94,7 +95,7 @@ class Application:
             return tally
 
     def wants(self, k):
-        self.say(ScaleProcessors("shout", k))
+        self.say(PlaceProcessors("shout", {HERE: k}))
 
     def say(self, message):
         self._writer.write(framed(message))

@@ -68,8 +68,9 @@ class Query:
     *told* is what its host reported while batches were waited for.
     """
 
-    def __init__(self, controller, path, route, *, run="run"):
-        self.controller, self.path, self.route, self.run = controller, path, route, run
+    def __init__(self, controller, address, route, *, run="run"):
+        self.controller, self.route, self.run = controller, route, run
+        self.address = address
         self.batch = self.offset = 0
         self.told = []
 
@@ -92,7 +93,7 @@ class Query:
             if wait:
                 self.await_done(over)
 
-        passed = relay(str(self.path), route or self.route, batch_s=DEADLINE_S)(brought())
+        passed = relay(self.address, route or self.route, batch_s=DEADLINE_S)(brought())
         hello = RelayHello(self.run, self.batch, self.batch)
         with pytest.MonkeyPatch.context() as patch:
             # Spark is not there to say which batch it is

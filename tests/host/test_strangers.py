@@ -16,6 +16,7 @@ from sojourn.host.report.controller import Controller
 from sojourn.host.server import HostSettings
 from sojourn.host.sizes import MOST_BYTES, message_bytes
 from sojourn.host.station import OperatorSettings
+from sojourn.spark.query.host_address import HostAddress
 
 DEAD_LETTERS = OnError(retries=1, then="dead_letter")
 NESTED = b"[" * 5000
@@ -59,7 +60,7 @@ def query_of(folder, operator, processors=2, application="application", *, every
             )
         )
         controller.await_running(operator, processors)
-        yield Query(controller, path, route_of(operator))
+        yield Query(controller, HostAddress(path=str(path)), route_of(operator))
 
 
 @pytest.fixture(scope="module")

@@ -92,7 +92,7 @@ class Running:
             PartQuery(
                 route=route,
                 kafka=self.kafka,
-                host=self.layout.socket(self.part, self.folder),
+                host=self.layout.addresses(self.folder)[self.part],
                 checkpoint=self.state.checkpoint(self.part),
                 batch_s=5,
             ),

@@ -8,6 +8,7 @@ templates and processors.
 import asyncio
 import os
 import shutil
+import socket
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -48,6 +49,8 @@ from sojourn.host.desk.part_desk import (
     StopPart,
 )
 from sojourn.host.desk.part_graph import PartGraph
+from sojourn.host.node.authentication import admit
+from sojourn.host.node.nodes import Nodes
 from sojourn.host.process.messages import Frames, Result, framed
 from sojourn.host.relays import Relays
 from sojourn.host.report.counting import PartState, PartTally
@@ -60,19 +63,23 @@ from sojourn.host.report.reports import (
     FromController,
     Here,
     Measure,
+    NodeIs,
+    PlaceProcessors,
     Reached,
     Report,
-    ScaleProcessors,
     Stopped,
     TasksAre,
 )
 from sojourn.host.state.keyed_state import Delta, MergeState
 from sojourn.host.station import OperatorSettings, Station
+from sojourn.plan import HERE
 
-__all__ = ["SOCKET", "TOKEN", "Host", "HostSettings"]
+__all__ = ["SECRET", "SOCKET", "TOKEN", "Host", "HostSettings"]
 
 TOKEN = "SOJOURN_HOST_TOKEN"  # noqa: S105 - its name
 """The variable by which a host knows what to say to its controller."""
+SECRET = "SOJOURN_RUN_SECRET"  # noqa: S105 - its name
+"""The variable by which a host knows who may connect from other machines."""
 SOCKET = "relay.sock"
 """Where relays reach a host, in its folder."""
 
@@ -86,6 +93,8 @@ _MOST_UNREAD_BYTES = 1 << 20
 _LOOK_S = 0.25
 # For so long a batch whose first tasks have ended waits for those that have not begun.
 _MISSING_S = 10.0
+# Of those that have not shown yet that they know the secret, so many are heard at a time.
+_MOST_STRANGERS = 64
 # Credit of relays while the application ends in order: whatever Spark has read is taken.
 _ALL = 1 << 30
 
@@ -125,6 +134,7 @@ class HostSettings:
     logs: Path | None = None
     controller: Path = Path()
     temporary: Path | None = None
+    listens: int | None = None
 
     @property
     def layout(self) -> str:
@@ -173,9 +183,11 @@ class Host:
         # of what comes from Kafka, offsets tell how much there is
         self._inner = frozenset(settings.inner) - frozenset(settings.projected)
         self._relays = Relays()
+        self._nodes = Nodes(settings.name, self._stations, self)
+        self._strangers: dict[asyncio.StreamWriter, None] = {}
         self._batch: _Batch | None = None
         self._draining = False
-        self._reached: dict[str, tuple[int, str]] = {}
+        self._reached: dict[str, tuple[Mapping[str, int], str]] = {}
         self._forsaken = False
         self._ending = asyncio.Event()
         self._controller: asyncio.StreamWriter | None = None
@@ -196,14 +208,19 @@ class Host:
         reader, self._controller = await asyncio.open_unix_connection(self._settings.controller)
         try:
             await asyncio.gather(*(station.open() for station in self._stations.values()))
-            server = await asyncio.start_unix_server(self._relay, path)
+            servers = [await asyncio.start_unix_server(self._relay, path)]
+            if self._settings.listens is not None:
+                end = socket.socket(fileno=self._settings.listens)
+                servers.append(await asyncio.start_server(self._met, sock=end))
             self._tell(Here(self._settings.name, os.getpid(), str(path), _token()))
             for name, operator in self._settings.operators.items():
-                self._decide(self._desk.scaled, name, operator.processors, monotonic())
+                on = operator.on or {HERE: operator.processors}
+                self._decide(self._desk.placed, name, on, monotonic())
             self._spawn(self._obey(reader))
             self._spawn(self._watch())
             await self._ending.wait()
-            server.close()
+            for server in servers:
+                server.close()
         except (EngineError, OSError) as error:
             self.broken(str(error))
             raise EngineError(f"{self._settings.name}: {error}") from error
@@ -228,8 +245,8 @@ class Host:
         while some := await reader.read(_CHUNK):
             for body in frames.fed(some):
                 match _from_controller(body):
-                    case ScaleProcessors(operator, processors):
-                        self._decide(self._desk.scaled, operator, processors, monotonic())
+                    case PlaceProcessors(operator, on):
+                        self._decide(self._desk.placed, operator, on, monotonic())
                     case TasksAre(stage, number):
                         self._tasks_are(stage, number)
                     case Ask():
@@ -289,6 +306,36 @@ class Host:
                 station.watch(now_s)
             self._decide(self._desk.time_passed, now_s)
             self._watch_tasks(now_s)
+
+    # -- other machines -----------------------------------------------------------------------
+
+    async def _met(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve who knows the secret; others learn nothing, and have to leave."""
+        self._strangers[writer] = None
+        if len(self._strangers) > _MOST_STRANGERS:
+            next(iter(self._strangers)).close()  # who came to serve has shown it by now
+        try:
+            purpose = await admit(reader, writer, bytes.fromhex(os.environ[SECRET]))
+        except asyncio.CancelledError:
+            purpose = None  # the host ends
+        del self._strangers[writer]
+        if purpose is None:
+            writer.close()
+        match purpose:
+            case "relay":
+                await self._relay(reader, writer)
+            case "agent":
+                await self._nodes.serve(reader, writer)
+
+    def node_came(self, node: str, cores: float) -> None:
+        """Start processors on a node, if they are wanted there."""
+        self._tell(NodeIs(self._settings.name, node, cores))
+        self._decide(self._desk.node_came, node, monotonic())
+
+    def node_left(self, node: str) -> None:
+        """Let others do what was under way on a node."""
+        self._tell(NodeIs(self._settings.name, node, None))
+        self._decide(self._desk.node_left, node, monotonic())
 
     # -- relays -----------------------------------------------------------------------------
 
@@ -405,10 +452,13 @@ class Host:
         self._relays.send()
         self._set_alarm()
         for name, station in self._stations.items():
-            reached = station.desk.running, station.desk.missing
-            if reached != self._reached.get(name, (0, "")):
+            desk = station.desk
+            reached = desk.running_by_node, desk.missing
+            if reached != self._reached.get(name, ({}, "")):
                 self._reached[name] = reached
-                self._tell(Reached(self._settings.name, name, *reached))
+                self._tell(
+                    Reached(self._settings.name, name, desk.running, desk.missing, reached[0])
+                )
 
     def _set_alarm(self) -> None:
         """Let time pass when the next reminder is due, not only now and then."""
@@ -475,6 +525,7 @@ class Host:
         if self._alarm is not None:
             self._alarm[1].cancel()
         self._relays.close()
+        self._nodes.close()
         for station in self._stations.values():
             await station.close()
         if self._controller is not None:

@@ -1,7 +1,7 @@
 """The processors of one operator, as a host runs them: what its desk decides is done here."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,8 +17,9 @@ from sojourn.host.process.messages import Done, FromProcessor, NotReady, Ready, 
 from sojourn.host.process.processes import Processes
 from sojourn.host.report.counting import Counters, OperatorState, OperatorTally
 from sojourn.host.report.tracing import Trace
+from sojourn.plan import HERE
 
-__all__ = ["Decider", "OperatorSettings", "Station", "StationInstruction"]
+__all__ = ["Decider", "OperatorSettings", "ProcessorGroup", "Station", "StationInstruction"]
 
 StationInstruction = Give | StartProcessor | KillProcessor | NotKept
 
@@ -28,12 +29,14 @@ class OperatorSettings:
     """What the processors of an operator run, and how many there are at first.
 
     *job* is `package.module:factory`, called with *argument*. A record may take *limit_s*; a
-    set-up, which loads models, *set_up_limit_s*.
+    set-up, which loads models, *set_up_limit_s*. Where processors are not all here, *on* tells
+    how many are on each node.
     """
 
     job: str
     argument: str = ""
     processors: int = 1
+    on: Mapping[str, int] | None = None
     on_error: OnError = field(default_factory=OnError)
     limit_s: float = 300.0
     set_up_limit_s: float = 300.0
@@ -55,6 +58,28 @@ class Decider(Protocol):
         """End the host: an operator cannot go on."""
 
 
+class ProcessorGroup(Protocol):
+    """The processors of an operator on one node."""
+
+    def start(self, number: int) -> None:
+        """Start a processor; the station is told whether that succeeded."""
+
+    def give(
+        self, number: int, records: Iterable[Record], states: Mapping[str, bytes] | None = None
+    ) -> None:
+        """Let a processor work on records, with the *states* of their keys."""
+
+    def let_go(self, number: int) -> None:
+        """End a processor that has nothing to do."""
+
+    def kill(self, number: int, reason: str) -> None:
+        """End a processor whatever it does."""
+
+    def memory(self) -> Mapping[int, int]:
+        """Return the memory of each processor in bytes."""
+        ...
+
+
 class Station:
     """Processes, counters and the log of one operator: a file, or standard error."""
 
@@ -73,13 +98,17 @@ class Station:
         self.measures = True
         self._errors = ErrorLog()
         self._log = _log_of(log)
+        self._settings = settings
         self._processes = Processes(settings.job, settings.argument, self, log=self._log)
+        self._groups: dict[str, ProcessorGroup] = {HERE: self._processes}
+        self._node_of: dict[int, str] = {}
         self._given: dict[int, list[tuple[Record, float | None]]] = {}
         self._late: set[int] = set()
 
     async def open(self) -> None:
         """Start the template. Raise `EngineError` if it cannot import the job."""
-        await self._processes.open()
+        if self._settings.on is None:
+            await self._processes.open()
 
     async def close(self) -> None:
         """End all processes."""
@@ -92,10 +121,10 @@ class Station:
         for number in self.desk.late(now_s, self._limit_s):
             self._late.add(number)
             limit = f"took longer than {self._limit_s:g} s for one record"
-            self._processes.kill(number, limit)
+            self._kill(number, limit)
         for number in self.desk.unready(now_s, self._set_up_limit_s):
             limit = f"took longer than {self._set_up_limit_s:g} s for its set_up"
-            self._processes.kill(number, limit)
+            self._kill(number, limit)
         for line in self._errors.repeated(now_s):
             self._note(line)
 
@@ -111,13 +140,33 @@ class Station:
             missing=desk.missing,
             spilled=spilled,
         )
-        used = self._processes.memory().items()
-        memory = {self._called(number): size_bytes for number, size_bytes in used}
+        memory = {
+            self._called(number): size_bytes
+            for group in self._groups.values()
+            for number, size_bytes in group.memory().items()
+        }
         tally = self.counters.taken(monotonic(), state, memory=memory)
         if self.counters.untold:
             self._note(f"{self.counters.untold} traces dropped: the driver did not ask in time")
             self.counters.untold = 0
         return tally
+
+    # -- nodes --------------------------------------------------------------------------------
+
+    @property
+    def job(self) -> tuple[str, str]:
+        """What its processors run: a job, and its argument."""
+        return self._settings.job, self._settings.argument
+
+    def node_came(self, node: str, group: ProcessorGroup) -> None:
+        """Have a *group* of processors on a node."""
+        self._groups[node] = group
+
+    def node_left(self, node: str) -> None:
+        """Do without the processors of a node."""
+        self._groups.pop(node, None)
+        for number in [number for number, on in self._node_of.items() if on == node]:
+            self._forget(number)
 
     # -- what processors say ----------------------------------------------------------------
 
@@ -139,8 +188,7 @@ class Station:
     def died(self, number: int, reason: str) -> None:
         """Let it be decided what to do about a processor that is gone."""
         late = number in self._late
-        self._late.discard(number)
-        given = self._given.pop(number, [])
+        given = self._forget(number)
         self._note(
             self._errors.seen(f"a processor {reason}", "", given[0][0].place if given else "")
         )
@@ -158,7 +206,7 @@ class Station:
         )
 
     def _count(self, number: int, results: list[Result]) -> None:
-        given = self._given[number]
+        given = self._given.get(number, [])
         self._given[number] = given[len(results) :]
         for (record, waited_s), result in zip(given, results, strict=False):
             if result.error:
@@ -184,11 +232,27 @@ class Station:
             case NotKept(record, reason):
                 told = f"processors that start later will not get this record: {reason}"
                 self._note(self._errors.seen(told, "", record.place))
-            case StartProcessor(processor):
-                self._processes.start(processor)
+            case StartProcessor(processor, node):
+                self._node_of[processor] = node
+                self._groups[node].start(processor)
             case KillProcessor(processor):
-                self._given.pop(processor, None)
-                self._processes.let_go(processor)
+                group = self._group_of(processor)
+                self._forget(processor)
+                if group is not None:
+                    group.let_go(processor)
+
+    def _group_of(self, number: int) -> ProcessorGroup | None:
+        return self._groups.get(self._node_of.get(number, ""))
+
+    def _kill(self, number: int, reason: str) -> None:
+        if (group := self._group_of(number)) is not None:
+            group.kill(number, reason)
+
+    def _forget(self, number: int) -> list[tuple[Record, float | None]]:
+        """Forget a processor, and return what it was at."""
+        self._node_of.pop(number, None)
+        self._late.discard(number)
+        return self._given.pop(number, [])
 
     def _give(self, given: Give) -> None:
         now_s = time()
@@ -199,7 +263,8 @@ class Station:
         if given.at_once and given.new and self.measures:
             for record in given.records:
                 self.counters.transferred(_waited_s(record, now_s))
-        self._processes.give(given.processor, given.records, given.states)
+        if (group := self._group_of(given.processor)) is not None:
+            group.give(given.processor, given.records, given.states)
 
     # -- what is counted --------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from sojourn.errors import BadInput
 from sojourn.host.server import SOCKET, HostSettings
 from sojourn.host.station import OperatorSettings
 from sojourn.spark.query.headers import marked
+from sojourn.spark.query.host_address import HostAddress
 from sojourn.spark.query.rows import Route
 from sojourn.spark.state.checkpoints import Checkpoints
 
@@ -313,8 +314,12 @@ class Layout:
         )
 
     def socket(self, part: str, folder: Path) -> Path:
-        """Return where the host of a part is reached."""
+        """Return the socket of the host of a part."""
         return folder / part / SOCKET
+
+    def addresses(self, folder: Path) -> dict[str, HostAddress]:
+        """Return where relays on this machine reach the host of each part."""
+        return {part: HostAddress(path=str(self.socket(part, folder))) for part in self.parts}
 
     def check_sockets(self, folder: Path) -> None:
         """Raise `BadInput` if the system has no room for the name of a socket in *folder*."""

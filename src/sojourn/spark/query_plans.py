@@ -41,7 +41,7 @@ def query_plans(app: App, address: str) -> dict[str, str]:
                 cluster=Cluster(_NOWHERE),
                 state=Checkpoints(Path(folder)),
                 session=session,
-                hosts=Path(folder),
+                hosts=layout.addresses(Path(folder)),
                 marks={},
                 partitions=dict.fromkeys(layout.topics, 1),
             )

@@ -343,7 +343,7 @@ class SparkEngine:
             cluster=self._cluster,
             state=self._state,
             session=self._session(stack, folder),
-            hosts=folder,
+            hosts=layout.addresses(folder),
             marks=root_marks(self._cluster.client(), layout.topics, epoch)
             | layout.reminder_marks(epoch),
             partitions=partitions,

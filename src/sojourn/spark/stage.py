@@ -97,7 +97,7 @@ class Stage:
         route = self._layout.route(
             self._part, trace_per_s=0.0, most_bytes=MOST_BYTES, marks={}, partitions={}
         )
-        host = self._layout.socket(self._part, self._folder)
+        host = self._layout.addresses(self._folder)[self._part]
         return through_host(frame, host, route, self._batch_s, projections)
 
     def scale(self, operator: str, processors: int) -> None:

@@ -102,6 +102,15 @@ def reminding(state, line):
         yield line, state.reminded.note
 
 
+@app.operator(reads=lines, emits="word string, pid bigint")
+def where(line):
+    """Say which process it was."""
+    if line.startswith("slow"):
+        time.sleep(0.01)
+    yield line, os.getpid()
+
+
+app.sink(where)
 app.sink(counted)
 app.sink(reminding)
 app.sink(learn)

@@ -34,6 +34,7 @@ from sojourn.host.desk.part_graph import PartGraph
 from sojourn.host.process.messages import OutputRecord, Record, Result
 from sojourn.host.state.keyed_state import KeyedState, MergeState
 from sojourn.host.state.reminders import reminder_name
+from sojourn.plan import HERE
 
 PARTITIONS = [("lines", 0), ("lines", 1), ("prices", 0)]
 GRAPH = PartGraph(
@@ -54,6 +55,7 @@ REMINDERS = "score@reminders"
 EXPIRING = "merge"
 TTL_S = 1000.0
 OPERATORS = ("split", "merge", "score", "learn")
+NODES = (HERE, "node-1", "node-2")
 # So little that operators spill to disk all the time.
 LIMITS = Limits(records=4, spilled=20)
 
@@ -317,7 +319,7 @@ class Host:
         )
         self.relays, self.saving, self.on_disk = {}, deque(), deque()
         self.starting, self.busy, self.now_s = [], {}, 0.0
-        self.lent = {}
+        self.lent, self.node_of, self.nodes = {}, {}, set()
         self.asking, self.merging, self.merged = deque(), deque(), deque()
         for name in OPERATORS:
             self.do(self.part.scaled(name, 2, 0.0))
@@ -358,7 +360,9 @@ class Host:
 
     def do_at(self, operator, instruction):
         match instruction:
-            case StartProcessor(number):
+            case StartProcessor(number, node):
+                assert node == HERE or node in self.nodes
+                self.node_of[operator, number] = node
                 self.starting.append((operator, number))
             case Give(number, records, states=states):
                 assert (operator, number) not in self.busy
@@ -421,8 +425,23 @@ class Host:
             self.do(self.part.processor_died(operator, processor, "was killed", self.now_s))
 
     def rescale(self, number):
+        """Place an operator on one or two nodes, be they there or not."""
         operator = OPERATORS[number % len(OPERATORS)]
-        self.do(self.part.scaled(operator, 1 + number % 3, self.now_s))
+        on = {NODES[number % 3]: 1 + number % 2, NODES[number % 5 % 3]: 1}
+        self.do(self.part.placed(operator, on, self.now_s))
+
+    def node(self, number):
+        """Let a node come, or go with all that is on it."""
+        node = NODES[1 + number % 2]
+        if node not in self.nodes:
+            self.nodes.add(node)
+            self.do(self.part.node_came(node, self.now_s))
+            return
+        self.nodes.discard(node)
+        there = {processor for processor, on in self.node_of.items() if on == node}
+        self.starting = [processor for processor in self.starting if processor not in there]
+        self.busy = {name: jobs for name, jobs in self.busy.items() if name not in there}
+        self.do(self.part.node_left(node, self.now_s))
 
     def time_passes(self, _number=0):
         self.now_s += 100.0
@@ -649,6 +668,11 @@ class World:
         if self.host is not None:
             self.host.rescale(number)
 
+    def node(self, number):
+        """Let a node come, or go with all that is on it."""
+        if self.host is not None:
+            self.host.node(number)
+
     def time_passes(self, number=0):
         self.wall_s += 100.0
         if self.host is not None:
@@ -696,6 +720,8 @@ class World:
             able.append((self.launch, 0))
         else:
             able += [(self.host.ready, n) for n in range(len(self.host.starting))]
+            away = [n for n in range(2) if NODES[1 + n] not in self.host.nodes]
+            able += [(self.host.node, n) for n in away]
             able += [(self.host.work, n) for n in range(len(self.host.busy))]
             able += [(self.host.told_tasks, 0)] * bool(self.host.asking)
             able += [(self.save, 0)] * bool(self.host.saving)

@@ -7,11 +7,13 @@ from sojourn.app.operator import OnError
 from sojourn.host.desk.instructions import Give, KillProcessor, NotKept, StartProcessor
 from sojourn.host.desk.operator_desk import Completed, OperatorDesk, Stopping
 from sojourn.host.process.messages import Record, Result
+from sojourn.plan import HERE
 
 EVENTS = [
     *["send", "key", "everyone", "rule", "done", "partly", "raise", "die", "late"],
-    *["scale", "restore", "unborn"],
+    *["scale", "place", "node", "restore", "unborn"],
 ]
+NODES = (HERE, "node-1", "node-2")
 
 
 @settings(max_examples=300)
@@ -49,6 +51,7 @@ class World:
         self.policy, self.service_s, self.now_s = policy, service_s, 0.0
         self.desk = OperatorDesk(on_error=policy, ahead=3)
         self.sent = 0
+        self.nodes, self.node_of = {HERE}, {}
         self.starting, self.busy, self.at_forgotten = [], {}, set()
         self.open, self.done, self.by_key, self.stopped = {}, [], {}, False
         self.learning, self.heard, self.latest = set(), {}, {}
@@ -59,7 +62,9 @@ class World:
 
     def carry_out(self, instruction):
         match instruction:
-            case StartProcessor(processor):
+            case StartProcessor(processor, node):
+                assert node in self.nodes
+                self.node_of[processor] = node
                 self.starting.append(processor)
             case Give(processor, records, new):
                 self.give(processor, records, new=new)
@@ -115,10 +120,30 @@ class World:
             self.restore()
         elif event == "scale":
             self.do(self.desk.scaled(1 + number % 5, self.now_s))
+        elif event == "place":
+            on = {NODES[number % 3]: 1 + number % 2, NODES[number % 5 % 3]: 2}
+            self.do(self.desk.placed(on, self.now_s))
+        elif event == "node":
+            self.node(NODES[1 + number % 2])
         elif self.busy:
             self.work(event, number)
         if self.stopped:
             self.restore()
+
+    def node(self, node):
+        """Let a node come, or go with all that is on it."""
+        if node not in self.nodes:
+            self.nodes.add(node)
+            self.do(self.desk.node_came(node, self.now_s))
+            return
+        self.nodes.discard(node)
+        for name in [name for name, on in self.node_of.items() if on == node]:
+            self.busy.pop(name, None)
+            self.heard.pop(name, None)
+            self.learning.discard(name)
+            if name in self.starting:
+                self.starting.remove(name)
+        self.do(self.desk.node_left(node, self.now_s))
 
     def restore(self):
         """Forget all, and go on with what is open, as a part does from a cut."""
@@ -194,6 +219,8 @@ class World:
                 assert heard.get(rule, -1) >= place
 
     def settle(self):
+        for node in set(NODES) - self.nodes:
+            self.node(node)
         for _ in range(10_000):
             if not (self.busy or self.starting or self.open):
                 break

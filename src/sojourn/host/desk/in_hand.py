@@ -4,6 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from sojourn.host.process.messages import OutputRecord, Record
+from sojourn.plan import HERE
 
 __all__ = ["Processor", "RecordInHand", "Round"]
 
@@ -47,7 +48,7 @@ class Round:
 
 @dataclass(slots=True)
 class Processor:
-    """One that starts (not *ready*), idles (no *jobs*), works, or goes when it is done.
+    """One on a *node* that starts (not *ready*), idles, works, or goes when it is done.
 
     What is for everyone waits for it in its *lane*, the first of which it has *tried*. A lost
     one is gone, and nobody knows yet why. Before its first record it is told what it has *to
@@ -55,6 +56,7 @@ class Processor:
     """
 
     since_s: float
+    node: str = HERE
     ready: bool = False
     lost: bool = False
     going: bool = False

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sojourn.host.process.messages import Record
+from sojourn.plan import HERE
 
 __all__ = ["Give", "KillProcessor", "NotKept", "StartProcessor"]
 
@@ -26,9 +27,10 @@ class Give:
 
 @dataclass(frozen=True, slots=True)
 class StartProcessor:
-    """Start a processor; it is counted once it is ready."""
+    """Start a processor on a node; it is counted once it is ready."""
 
     processor: int
+    node: str = HERE
 
 
 @dataclass(frozen=True, slots=True)

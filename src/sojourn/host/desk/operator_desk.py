@@ -7,17 +7,17 @@ those of its key, and one for everyone for all processors.
 
 from bisect import insort
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
 
 from sojourn.app.operator import OnError
 from sojourn.host.desk.in_hand import Processor, RecordInHand, Round
 from sojourn.host.desk.instructions import Give, KillProcessor, NotKept, StartProcessor
 from sojourn.host.desk.keyed_queue import KeyedQueue
 from sojourn.host.desk.latest import Latest
-from sojourn.host.desk.starts import Starts
+from sojourn.host.desk.processors import Processors
 from sojourn.host.process.messages import Answer, Record, Result
+from sojourn.plan import HERE
 
 __all__ = ["Completed", "OperatorDesk", "OperatorInstruction", "Stopping"]
 
@@ -66,20 +66,16 @@ class OperatorDesk:
 
     def __init__(self, *, on_error: OnError | None = None, ahead: int = 2) -> None:
         self._on_error, self._ahead = on_error or OnError(), ahead
-        self._wanted = self._number = 0
         self._pace_s: float | None = None
         self._queue: KeyedQueue[RecordInHand] = KeyedQueue()
         self._homeless: list[RecordInHand] = []
-        self._processors: dict[int, Processor] = {}
-        self._here: set[int] = set()
-        self._idle: list[int] = []
+        self._processors = Processors()
         self._in_service = self._in_lanes = 0
         self._arrived = 0
         self._rounds: dict[int, RecordInHand] = {}
         self._latest = Latest()
         self._one_lesson_at_a_time = False
         self._untaught: set[int] = set()
-        self._starts = Starts()
         self.retried = self.dead = 0
 
     # -- what can be asked ----------------------------------------------------------------
@@ -92,27 +88,32 @@ class OperatorDesk:
     @property
     def wanted(self) -> int:
         """Processors that there should be."""
-        return self._wanted
+        return self._processors.wanted
 
     @property
     def running(self) -> int:
         """Processors that can take a record."""
-        return len(self._here)
+        return len(self._processors.here)
+
+    @property
+    def running_by_node(self) -> Mapping[str, int]:
+        """Processors that can take a record, by node: another mapping when that changes."""
+        return self._processors.by_node
 
     @property
     def missing(self) -> str:
         """Why fewer processors run than are wanted, if some cannot be started."""
-        return self._starts.why if self.running < self._wanted else ""
+        return self._processors.missing
 
     @property
     def failures(self) -> int:
         """Starts that failed since one succeeded."""
-        return self._starts.failures
+        return self._processors.failures
 
     @property
     def hopeless(self) -> bool:
         """Whether there is no processor, and none can be started."""
-        return self._starts.hopeless and not self._staying()
+        return self._processors.hopeless
 
     @property
     def waiting(self) -> int:
@@ -138,16 +139,14 @@ class OperatorDesk:
         """Return the processors that have worked on one record for longer than *limit_s*."""
         return [
             name
-            for name, p in self._processors.items()
+            for name, p in self._processors
             if (p.jobs or p.learning) and now_s - p.since_s > limit_s
         ]
 
     def unready(self, now_s: float, limit_s: float) -> list[int]:
         """Return the processors that have been starting for longer than *limit_s*."""
         return [
-            name
-            for name, p in self._processors.items()
-            if not p.ready and now_s - p.since_s > limit_s
+            name for name, p in self._processors if not p.ready and now_s - p.since_s > limit_s
         ]
 
     # -- records --------------------------------------------------------------------------
@@ -177,28 +176,49 @@ class OperatorDesk:
             self._latest.keep(0, record)
         self._queue, self._homeless, self._rounds = KeyedQueue(), [], {}
         self._in_lanes = 0
-        for name, processor in self._processors.items():
+        for name, processor in self._processors:
             processor.lane.clear()
             processor.tried = 0
             for job in processor.jobs:
                 job.forgotten = True
             if latest and processor.here:
                 processor.to_know = deque(self._latest.records)
-                self._here.discard(name)
+                self._processors.withdraw(name)
                 self._untaught.add(name)
 
     # -- processors -----------------------------------------------------------------------
 
     def scaled(self, wanted: int, now_s: float) -> list[OperatorInstruction]:
-        """Return what to do to have *wanted* processors."""
-        self._wanted = wanted
-        staying = self._staying()
-        done = self._started(now_s)
-        # those that idle go first, and of those that work the ones that came last
-        by_use = sorted(staying, key=lambda n: (bool(self._processors[n].jobs), -n))
-        for name in by_use[: max(0, len(staying) - wanted)]:
-            done += self._let_go(name)
-        return [*done, *self.turn(now_s)]
+        """Return what to do to have *wanted* processors on this node alone."""
+        return self.placed({HERE: wanted}, now_s)
+
+    def placed(self, on: Mapping[str, int], now_s: float) -> list[OperatorInstruction]:
+        """Return what to do to have so many processors *on* each node."""
+        self._processors.place(on)
+        return [*self._started(now_s), *self._settled(), *self.turn(now_s)]
+
+    def node_came(self, node: str, now_s: float) -> list[OperatorInstruction]:
+        """Return what to do when processors can be started on a node."""
+        self._processors.node_came(node)
+        return [*self._started(now_s), *self.turn(now_s)]
+
+    def node_left(self, node: str, now_s: float) -> list[OperatorInstruction]:
+        """Return what to do when a node is gone: its records did nothing to be blamed for."""
+        done: list[OperatorInstruction] = []
+        back: list[RecordInHand] = []
+        for _, processor in self._processors.node_left(node):
+            jobs, processor.jobs = processor.jobs, []
+            self._in_service -= len(jobs)
+            for job in jobs:
+                if job.forgotten:
+                    continue
+                if job.round is not None:
+                    done += self._missed(job, job.round)
+                else:
+                    back.append(job)
+            done += self._left_lane(processor)
+        self._queue.give_back(back)
+        return [*done, *self._started(now_s), *self.turn(now_s)]
 
     def time_passed(self, now_s: float) -> list[OperatorInstruction]:
         """Return what to do by now: start again what could not be started before."""
@@ -209,8 +229,7 @@ class OperatorDesk:
         processor = self._processors.get(name)
         if processor is None:
             return [KillProcessor(name)]
-        self._starts.succeeded()
-        processor.ready = True
+        self._processors.ready(name)
         processor.to_know = deque(self._latest.records)
         homeless, self._homeless = self._homeless, []
         for job in sorted({*homeless, *self._rounds.values()}, key=lambda job: job.place):
@@ -221,13 +240,19 @@ class OperatorDesk:
                 job.round.left += 1
                 processor.lane.append(job)
                 self._in_lanes += 1
-        return [*self._taught(name, processor, now_s), *self.turn(now_s)]
+        return [
+            *self._taught(name, processor, now_s),
+            *self._settled(),
+            *self.turn(now_s),
+        ]
 
     def processor_done(
         self, name: int, results: Sequence[Result], now_s: float
     ) -> list[OperatorInstruction]:
         """Return what to do when a processor is done with the first of what it was given."""
-        processor = self._processors[name]
+        processor = self._processors.get(name)
+        if processor is None:
+            return []  # its node was gone when it said so
         number = len(results)
         if processor.learning:
             del processor.learning[:number]
@@ -256,14 +281,14 @@ class OperatorDesk:
         self._queue.give_back(back)
         if not processor.jobs:
             done += self._gone(name) if processor.going else []
-            heappush(self._idle, name)
+            self._processors.idles(name)
         return [*done, *self.turn(now_s)]
 
     def processor_lost(self, name: int) -> None:
         """Give a processor that is gone nothing more, while it is asked what it died of."""
         if (processor := self._processors.get(name)) is not None:
             processor.lost = True
-            self._here.discard(name)
+            self._processors.withdraw(name)
 
     def processor_died(
         self, name: int, reason: str, now_s: float, *, late: bool = False
@@ -274,12 +299,11 @@ class OperatorDesk:
         was alone is tried once more; if its processor was ended because it was *late*, it had
         its chance.
         """
-        processor = self._processors.pop(name, None)
+        processor = self._processors.remove(name)
         if processor is None:
             return []
-        self._here.discard(name)
         if not processor.ready:
-            self._starts.failed(reason, now_s)
+            self._processors.not_started(processor.node, reason, now_s)
         done = self._learnt_nothing(processor, reason)
         jobs, processor.jobs = processor.jobs, []
         self._in_service -= len(jobs)
@@ -332,23 +356,24 @@ class OperatorDesk:
 
     # -- inside: processors ---------------------------------------------------------------
 
-    def _staying(self) -> list[int]:
-        return [name for name, p in self._processors.items() if not p.going]
-
     def _started(self, now_s: float) -> list[OperatorInstruction]:
         """Start what is wanted, unless that failed a moment ago."""
-        missing = self._wanted - len(self._staying())
-        if missing <= 0 or self._starts.waits(now_s):
-            return []
-        names = range(self._number + 1, self._number + 1 + missing)
-        self._number += missing
-        self._processors |= {name: Processor(now_s) for name in names}
-        return [StartProcessor(name) for name in names]
+        asked = self._processors.to_start(now_s)
+        return [StartProcessor(name, node) for name, node in asked]
+
+    def _settled(self) -> list[OperatorInstruction]:
+        """Let those go that are not wanted, as far as others have come in their place."""
+        done: list[OperatorInstruction] = []
+        for name in self._processors.surplus():
+            done += self._let_go(name)
+        return done
 
     def _let_go(self, name: int) -> list[OperatorInstruction]:
-        processor = self._processors[name]
+        processor = self._processors.get(name)
+        if processor is None:
+            return []
         processor.going = True
-        self._here.discard(name)
+        self._processors.withdraw(name)
         done = self._left_lane(processor)
         return done if processor.jobs else [*done, *self._gone(name)]
 
@@ -363,7 +388,7 @@ class OperatorDesk:
         return done
 
     def _gone(self, name: int) -> list[OperatorInstruction]:
-        del self._processors[name]
+        self._processors.remove(name)
         return [KillProcessor(name)]
 
     def _taught(
@@ -383,10 +408,7 @@ class OperatorDesk:
         if processor.learning:
             processor.since_s = now_s
             return [Give(name, tuple(processor.learning), new=False)]
-        self._here.add(name)
-        heappush(self._idle, name)
-        if self.running >= self._wanted:
-            self._starts.why = ""
+        self._processors.enter(name)
         return []
 
     def _retaught(self, now_s: float) -> list[OperatorInstruction]:
@@ -416,7 +438,7 @@ class OperatorDesk:
 
     def _for_everyone(self, job: RecordInHand) -> None:
         """Let a record wait for each processor there is, or for the first that comes."""
-        here = [processor for processor in self._processors.values() if processor.here]
+        here = [processor for _, processor in self._processors if processor.here]
         job.round = Round(len(here))
         if job.key is not None:
             self._rounds[job.place] = job
@@ -488,11 +510,8 @@ class OperatorDesk:
         done = self._retaught(now_s) if self._untaught else []
         passed_by: list[int] = []
         queued = len(self._queue) > 0
-        while self._idle and (queued or self._in_lanes):
-            name = heappop(self._idle)
-            processor = self._processors.get(name)
-            if processor is None or processor.jobs or name not in self._here:
-                continue
+        while (queued or self._in_lanes) and (idle := self._processors.next_idle()):
+            name, processor = idle
             if processor.lane:
                 self._in_lanes -= 1
                 processor.jobs = [processor.lane.popleft()]
@@ -506,7 +525,7 @@ class OperatorDesk:
             else:
                 passed_by.append(name)
         for name in passed_by:
-            heappush(self._idle, name)
+            self._processors.idles(name)
         return done
 
     def _share(self) -> int:

@@ -200,8 +200,28 @@ class PartDesk:
     # -- processors -------------------------------------------------------------------------
 
     def scaled(self, operator: str, wanted: int, now_s: float) -> list[PartInstruction]:
-        """Return what to do to have *wanted* processors."""
+        """Return what to do to have *wanted* processors on this node alone."""
         return self._done(operator, self._operators[operator].scaled(wanted, now_s), now_s)
+
+    def placed(
+        self, operator: str, on: Mapping[str, int], now_s: float
+    ) -> list[PartInstruction]:
+        """Return what to do to have so many processors *on* each node."""
+        return self._done(operator, self._operators[operator].placed(on, now_s), now_s)
+
+    def node_came(self, node: str, now_s: float) -> list[PartInstruction]:
+        """Return what to do when processors can be started on a node."""
+        done: list[PartInstruction] = []
+        for name, desk in self._operators.items():
+            done += self._done(name, desk.node_came(node, now_s), now_s)
+        return done
+
+    def node_left(self, node: str, now_s: float) -> list[PartInstruction]:
+        """Return what to do when a node is gone, with all that was on it."""
+        done: list[PartInstruction] = []
+        for name, desk in self._operators.items():
+            done += self._done(name, desk.node_left(node, now_s), now_s)
+        return done
 
     def time_passed(self, now_s: float) -> list[PartInstruction]:
         """Return what to do by now: remind, and start what could not be started before."""

@@ -7,6 +7,7 @@ import asyncio
 import hmac
 import os
 import secrets
+import socket
 import subprocess
 import sys
 import threading
@@ -32,13 +33,15 @@ from sojourn.host.report.reports import (
     FromHost,
     Here,
     Measure,
+    NodeIs,
+    PlaceProcessors,
     Reached,
     Report,
-    ScaleProcessors,
     Stopped,
     TasksAre,
 )
-from sojourn.host.server import TOKEN, HostSettings
+from sojourn.host.server import SECRET, TOKEN, HostSettings
+from sojourn.plan import HERE
 
 __all__ = ["Controller"]
 
@@ -52,11 +55,15 @@ _decode = msgspec.msgpack.Decoder(FromHost).decode
 
 @dataclass(slots=True)
 class _Operator:
-    """What is known of one operator: processors that run, why not more, and how many should."""
+    """What is known of one operator: processors that run, why not more, and where they should.
+
+    They are *on* nodes.
+    """
 
     running: int = 0
     missing: str = ""
-    wanted: int | None = None
+    wanted: dict[str, int] | None = None
+    on: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -68,6 +75,7 @@ class _Host:
     here: Here | None = None
     writer: asyncio.StreamWriter | None = None
     operators: dict[str, _Operator] = field(default_factory=dict)
+    nodes: dict[str, float] = field(default_factory=dict)
     broken: str = ""
 
 
@@ -75,7 +83,8 @@ class Controller:
     """The hosts of one application, in a *folder* of its own. Leaving it ends them all.
 
     What they print goes to a file in the folder *logs*, if there is one. *tasks* tells how many
-    tasks a stage of Spark has.
+    tasks a stage of Spark has. If there are other nodes, hosts listen at the address *binds*,
+    for those who know the `secret`.
     """
 
     def __init__(
@@ -83,9 +92,12 @@ class Controller:
         folder: Path,
         *,
         logs: Path | None = None,
+        binds: str | None = None,
         tasks: Callable[[int], int | None] = lambda _stage: None,
     ) -> None:
         self._folder, self._logs, self.tasks = folder, logs, tasks
+        self._binds, self.secret = binds, secrets.token_bytes()
+        self._listening: dict[str, socket.socket] = {}
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._lock = threading.Lock()
@@ -109,6 +121,8 @@ class Controller:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+        for listens in self._listening.values():
+            listens.close()
         for host in self._hosts.values():
             try:
                 host.process.wait(timeout=_GRACE_S)
@@ -121,7 +135,9 @@ class Controller:
 
         *settings* need not say where the controller is.
         """
-        told = replace(settings, controller=self._socket)
+        listens = self._listens(settings.name)
+        fds = () if listens is None else (listens.fileno(),)
+        told = replace(settings, controller=self._socket, listens=fds[0] if fds else None)
         told.folder.mkdir(parents=True, exist_ok=True)
         token = secrets.token_hex()
         command = [
@@ -133,6 +149,7 @@ class Controller:
         environment = {
             **os.environ,
             TOKEN: token,
+            SECRET: self.secret.hex() if fds else "",
             "PYTHONUNBUFFERED": "1",
             # a host finds the modules that we find
             "PYTHONPATH": import_path(),
@@ -143,12 +160,34 @@ class Controller:
                 env=environment,
                 stdout=log,
                 stderr=log,
+                pass_fds=fds,
                 start_new_session=True,  # Ctrl-C is for the application to handle
             )
         if told.name in self._hosts:
             self._hosts[told.name].process.poll()  # so that what is left of it goes
         operators = {name: _Operator() for name in told.operators}
         self._hosts[told.name] = _Host(process, token, operators=operators)
+
+    def port(self, part: str) -> int:
+        """Return the port at which the host of a part listens for other machines."""
+        listens = self._listens(part)
+        if listens is None:
+            raise EngineError(f"{part} listens to no other machine")
+        return int(listens.getsockname()[1])
+
+    def _listens(self, part: str) -> socket.socket | None:
+        """Return where other machines connect: the same for all lives of a host."""
+        if self._binds is None:
+            return None
+        if part not in self._listening:
+            try:
+                self._listening[part] = socket.create_server((self._binds, 0), backlog=128)
+            except OSError as error:
+                raise EngineError(
+                    f"cannot listen at {self._binds}: {error.strerror or error}; choose an "
+                    "address of this machine that executors reach"
+                ) from error
+        return self._listening[part]
 
     def start(self, settings: HostSettings, *, patience_s: float = 60.0) -> Path:
         """Start a host, and return where relays reach it once its operators have a processor.
@@ -162,9 +201,13 @@ class Controller:
         return Path(here.socket if here is not None else "")
 
     def scale(self, operator: str, processors: int) -> None:
-        """Tell a host how many processors an operator should have, or once it has come."""
+        """Tell a host how many processors an operator should have, all beside the host."""
+        self.place(operator, {HERE: processors})
+
+    def place(self, operator: str, on: Mapping[str, int]) -> None:
+        """Tell a host where the processors of an operator should be, or once it has come."""
         host = self._host_of(operator)
-        host.operators[operator].wanted = processors
+        host.operators[operator].wanted = dict(on)
         self._loop.call_soon_threadsafe(self._tell_wanted, host)
 
     def ask(self) -> list[str]:
@@ -207,6 +250,20 @@ class Controller:
     def running(self, operator: str) -> int:
         """Return how many processors of an operator can take records."""
         return self._host_of(operator).operators[operator].running
+
+    def placed(self, operator: str) -> dict[str, int]:
+        """Return how many processors of an operator can take records, by node."""
+        return dict(self._host_of(operator).operators[operator].on)
+
+    def nodes(self) -> dict[str, float]:
+        """Return the cores of the nodes on which all hosts can have processors."""
+        each = [host.nodes for host in self._hosts.values()]
+        return {
+            node: cores
+            for nodes in each[:1]
+            for node, cores in nodes.items()
+            if all(node in other for other in each)
+        }
 
     def pid(self, operator: str) -> int:
         """Return the process of the host of an operator."""
@@ -259,7 +316,7 @@ class Controller:
         if host.writer is not None:
             for name, operator in host.operators.items():
                 if operator.wanted is not None:
-                    host.writer.write(framed(ScaleProcessors(name, operator.wanted)))
+                    host.writer.write(framed(PlaceProcessors(name, operator.wanted)))
 
     async def _heard(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         frames, known = Frames(), False
@@ -291,9 +348,13 @@ class Controller:
                 self._tell_wanted(host)
                 if self._draining:
                     writer.write(framed(Drain()))
-            case Reached(_, operator, processors, missing):
+            case Reached(_, operator, processors, missing, on):
                 here = host.operators[operator]
-                here.running, here.missing = processors, missing
+                here.running, here.missing, here.on = processors, missing, on
+            case NodeIs(_, node, cores):
+                # another mapping: others read it meanwhile
+                left = {name: each for name, each in host.nodes.items() if name != node}
+                host.nodes = left if cores is None else {**left, node: cores}
             case AskTasks(_, stage):
                 asked = self._loop.run_in_executor(None, self._told_tasks, stage, writer)
                 self._asked.add(asked)

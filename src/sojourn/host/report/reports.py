@@ -1,5 +1,7 @@
 """What a host and the controller say to each other."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from sojourn.host.report.counting import PartTally
@@ -14,9 +16,10 @@ __all__ = [
     "FromHost",
     "Here",
     "Measure",
+    "NodeIs",
+    "PlaceProcessors",
     "Reached",
     "Report",
-    "ScaleProcessors",
     "Stopped",
     "TasksAre",
 ]
@@ -32,12 +35,16 @@ class Here(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Reached(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """So many processors can take records from now on; or why not as many as are wanted."""
+    """So many processors can take records from now on; or why not as many as are wanted.
+
+    *on* tells how many on each node.
+    """
 
     name: str
     operator: str
     processors: int
     missing: str = ""
+    on: Mapping[str, int] = {}
 
 
 class Report(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -78,11 +85,19 @@ class TasksAre(msgspec.Struct, tag=True, array_like=True, frozen=True):
     number: int
 
 
-class ScaleProcessors(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The controller wants so many processors of an operator."""
+class NodeIs(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A node has so many cores; None of one that is gone."""
+
+    name: str
+    node: str
+    cores: float | None
+
+
+class PlaceProcessors(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The controller wants so many processors of an operator *on* each node."""
 
     operator: str
-    processors: int
+    on: dict[str, int]
 
 
 class Ask(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -103,5 +118,5 @@ class Bye(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """The controller ends in order, and cleans up itself."""
 
 
-FromHost = Here | Reached | Report | AskTasks | Stopped | Broken
-FromController = ScaleProcessors | TasksAre | Ask | Drain | Measure | Bye
+FromHost = Here | NodeIs | Reached | Report | AskTasks | Stopped | Broken
+FromController = PlaceProcessors | TasksAre | Ask | Drain | Measure | Bye

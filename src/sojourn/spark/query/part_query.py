@@ -11,6 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sojourn.app.operator import NativeOperator
 from sojourn.spark.native.frame import Address, own_session
 from sojourn.spark.native.projection import REFUSED, project_read, project_written
+from sojourn.spark.query.host_address import HostAddress
 from sojourn.spark.query.real_time import start_real_time
 from sojourn.spark.query.relay import relay
 from sojourn.spark.query.rows import OUTPUT, Route
@@ -46,7 +47,7 @@ class PartQuery:
 
     route: Route
     kafka: Mapping[str, str] = field(repr=False)
-    host: Path
+    host: HostAddress
     checkpoint: Path
     projections: Projections = Projections()
     starting: str = "earliest"
@@ -88,7 +89,7 @@ def part_frame(spark: SparkSession, part: PartQuery) -> DataFrame:
 
 def through_host(
     source: DataFrame,
-    host: Path,
+    host: HostAddress,
     route: Route,
     batch_s: float,
     projections: Projections = Projections(),  # noqa: B008 - it is frozen
@@ -102,7 +103,7 @@ def through_host(
     # times as numbers: a stranger's may be beyond what Python has
     moment = sql.unix_micros("timestamp").alias("timestamp_us")
     rows = transferred(source, sql.struct(*columns, moment), ends)
-    left = rows.mapInArrow(relay(str(host), route, batch_s), OUTPUT)
+    left = rows.mapInArrow(relay(host, route, batch_s), OUTPUT)
     letters = Address(
         writes="", dead_letters=route.dead_letters, most_bytes=route.most_bytes, inner=True
     )

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -16,6 +15,7 @@ from sojourn.spark.kafka.offsets import Offsets
 from sojourn.spark.layout import Layout
 from sojourn.spark.native import NativeQuery, native_frame, start_misfits, start_native
 from sojourn.spark.query.headers import marked
+from sojourn.spark.query.host_address import HostAddress
 from sojourn.spark.query.part_query import PartQuery, Projections, part_frame, start_part
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.sink.deduplicate import Deduplication, start_deduplication
@@ -32,7 +32,7 @@ StartQuery = Callable[[], StreamingQuery]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryBuilder:
-    """What queries are made of; hosts have their sockets in the folder *hosts*.
+    """What queries are made of; relays reach the *hosts* of parts where it is told.
 
     Ids of roots carry *marks*, by topic. So many *partitions* topics have, and *ends* is the
     name under which Java knows where they end.
@@ -43,7 +43,7 @@ class QueryBuilder:
     cluster: Cluster
     state: Checkpoints
     session: SparkSession
-    hosts: Path
+    hosts: Mapping[str, HostAddress]
     marks: Mapping[str, str]
     partitions: Mapping[str, int]
     ends: str = ""
@@ -116,7 +116,7 @@ class QueryBuilder:
                 partitions=self.partitions,
             ),
             kafka=self.cluster.for_spark,
-            host=layout.socket(name, self.hosts),
+            host=self.hosts[name],
             checkpoint=self.state.checkpoint(name),
             projections=Projections(before=layout.before(name), behind=layout.behind(name)),
             starting=_as_spark(starting),

@@ -30,6 +30,7 @@ from sojourn.host.batch.relay_messages import (
 )
 from sojourn.host.batch.relay_messages import Rows as RowsMessage
 from sojourn.host.process.messages import Frames, framed
+from sojourn.spark.query.host_address import HostAddress
 from sojourn.spark.query.rows import EMPTY, SCHEMA, Route, Rows
 
 __all__ = ["relay"]
@@ -43,36 +44,32 @@ Batches = Iterable[pa.RecordBatch]
 
 
 def relay(
-    path: str, route: Route, batch_s: float
+    address: HostAddress, route: Route, batch_s: float
 ) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """Return what `mapInArrow` runs: the relay to the host at *path*.
+    """Return what `mapInArrow` runs: the relay to the host at *address*.
 
     When a batch has lasted *batch_s*, all that Spark has read of it is passed on at once.
     """
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
-        with _connected(path, route.part) as host:
+        with _connected(address, route.part) as host:
             yield from _Relay(host, route, batch_s).results(batches)
 
     return run
 
 
-def _connected(path: str, part: str) -> socket.socket:
+def _connected(address: HostAddress, part: str) -> socket.socket:
     """Return the connection to a host, which may have to be started again first."""
     until_s = time.monotonic() + _PATIENCE_S
     while True:
-        host = socket.socket(socket.AF_UNIX)
         try:
-            host.connect(path)
-        except (FileNotFoundError, ConnectionRefusedError) as error:
-            host.close()
+            return address.connect()
+        except (OSError, EngineError) as error:
             if time.monotonic() > until_s:
                 raise EngineError(
-                    f"{part}: no connection to its host within {_PATIENCE_S:g} s"
+                    f"{part}: no connection to its host within {_PATIENCE_S:g} s: {error}"
                 ) from error
             time.sleep(_LOOK_S)
-        else:
-            return host
 
 
 class _Relay:

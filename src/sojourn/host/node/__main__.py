@@ -1,0 +1,28 @@
+"""`python -m sojourn.host.node`: the agent of a node; its settings come as JSON on stdin.
+
+It writes one line, `ready` or `failed: ` and the reason, and nothing more.
+"""
+
+import asyncio
+import sys
+
+import msgspec
+
+from sojourn.host.node.agent import Agent, AgentSettings
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run an agent until its hosts, or the process that it watches, are gone."""
+    try:
+        settings = msgspec.json.decode(sys.stdin.buffer.read(), type=AgentSettings)
+    except msgspec.MsgspecError as error:
+        print(f"failed: its settings: {error}", flush=True)  # noqa: T201 - the task reads it
+        return
+    print("ready", flush=True)  # noqa: T201 - the task reads it
+    asyncio.run(Agent(settings).run())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,265 @@
+"""The agent of a node: starts processors there as hosts ask for, and passes on what they say.
+
+It keeps one connection to the host of each part, and keeps no record itself: a host that
+loses the connection gives what was here to others. It ends with the process that it watches,
+the executor, and when its hosts have been gone for a while.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import BinaryIO
+
+import msgspec
+
+from sojourn.errors import EngineError
+from sojourn.host.node.authentication import introduce
+from sojourn.host.node.messages import (
+    AgentHello,
+    Assign,
+    Kill,
+    LetGo,
+    ProcessorDied,
+    ProcessorLost,
+    Said,
+    Start,
+    ToAgent,
+    Usage,
+    Welcome,
+)
+from sojourn.host.process.messages import Frames, FromProcessor, framed
+from sojourn.host.process.processes import Processes
+
+__all__ = ["Agent", "AgentSettings"]
+
+_CHUNK = 1 << 16
+# How often a host hears that the node lives, and how long one is sought that does not answer.
+_TELL_S = 1.0
+_SEEK_S, _SEEK_EVERY_S = 60.0, 0.2
+_decode = msgspec.msgpack.Decoder(ToAgent).decode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """The *node* of an agent, and the *hosts* that it works for: address and port, by part.
+
+    It ends with the process *watch*. The processors of each operator print to a file in the
+    folder *logs*.
+    """
+
+    node: str
+    hosts: Mapping[str, tuple[str, int]]
+    secret: str = field(repr=False)
+    cores: float = 0.0
+    watch: int = 0
+    executor: str = ""
+    logs: str = ""
+
+
+class Agent:
+    """Processors of one node, for the hosts of an application."""
+
+    def __init__(self, settings: AgentSettings) -> None:
+        self._settings = settings
+        self._ending = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve hosts until they, or the process that is watched, are gone."""
+        parts = [
+            asyncio.create_task(self._serve(*address))
+            for address in self._settings.hosts.values()
+        ]
+        self._watch()
+        await self._ending.wait()
+        for task in parts:
+            task.cancel()
+        await asyncio.gather(*parts, return_exceptions=True)
+
+    async def _serve(self, address: str, port: int) -> None:
+        """Keep a connection to a host: one that was started again listens there, too."""
+        sought_s = monotonic()
+        while monotonic() < sought_s + _SEEK_S:
+            try:
+                reader, writer = await asyncio.open_connection(address, port)
+            except OSError:
+                await asyncio.sleep(_SEEK_EVERY_S)
+                continue
+            try:
+                await introduce(reader, writer, bytes.fromhex(self._settings.secret), "agent")
+                await _Part(self._settings, writer).serve(reader)
+                sought_s = monotonic()
+            except (EngineError, OSError):
+                await asyncio.sleep(_SEEK_EVERY_S)
+            finally:
+                writer.close()
+        self._ending.set()
+
+    def _watch(self) -> None:
+        """End with the process that is watched, at the moment when it does."""
+        if not (watched := self._settings.watch):
+            return
+        try:
+            end = os.pidfd_open(watched)
+        except ProcessLookupError:
+            self._ending.set()
+        else:
+            asyncio.get_running_loop().add_reader(end, self._ending.set)
+
+
+class _Part:
+    """The processors of one part, while its host is there."""
+
+    def __init__(self, settings: AgentSettings, writer: asyncio.StreamWriter) -> None:
+        self._settings, self._writer = settings, writer
+        self._jobs: dict[str, tuple[str, str]] = {}
+        self._operators: dict[str, _Operator] = {}
+
+    async def serve(self, reader: asyncio.StreamReader) -> None:
+        """Do what a host says, until it is gone."""
+        cores = self._settings.cores or float(len(os.sched_getaffinity(0)))
+        self._tell(AgentHello(self._settings.node, cores, os.getpid()))
+        telling = asyncio.create_task(self._tell_usage())
+        frames = Frames()
+        try:
+            while some := await reader.read(_CHUNK):
+                for body in frames.fed(some):
+                    self._heard(_decode(body))
+        finally:
+            telling.cancel()
+            for operator in self._operators.values():
+                await operator.close()
+
+    def _heard(self, message: ToAgent) -> None:
+        match message:
+            case Welcome(_, operators):
+                self._jobs = operators
+            case Start(operator, number):
+                self._operator(operator).start(number)
+            case Assign(operator, number, assignment):
+                self._operator(operator).processes.give(
+                    number, assignment.records, assignment.states
+                )
+            case LetGo(operator, number):
+                self._operator(operator).let_go(number)
+            case Kill(operator, number, reason):
+                self._operator(operator).processes.kill(number, reason)
+
+    def _operator(self, name: str) -> "_Operator":
+        if name not in self._operators:
+            logs = self._settings.logs
+            log = _log_of(Path(logs), name) if logs else None
+            self._operators[name] = _Operator(name, *self._jobs[name], self._tell, log)
+        return self._operators[name]
+
+    def _tell(self, message: msgspec.Struct) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(framed(message))
+
+    async def _tell_usage(self) -> None:
+        while True:
+            operators = self._operators.items()
+            self._tell(Usage({name: each.processes.memory() for name, each in operators}))
+            await asyncio.sleep(_TELL_S)
+
+
+class _Operator:
+    """The processors of an operator: their template is started with the first of them."""
+
+    def __init__(
+        self,
+        name: str,
+        job: str,
+        argument: str,
+        tell: Callable[[msgspec.Struct], None],
+        log: BinaryIO | None,
+    ) -> None:
+        self._name, self._tell, self._log = name, tell, log
+        self._job, self._argument = job, argument
+        self._waiting: list[int] | None = []
+        self._running: set[int] = set()
+        self.processes = self._new()
+        self._opening: asyncio.Task[None] | None = None
+
+    def _new(self) -> Processes:
+        return Processes(self._job, self._argument, self, log=self._log)
+
+    def start(self, number: int) -> None:
+        """Start a processor, once the application is imported."""
+        if self._waiting is None:
+            self._running.add(number)
+            self.processes.start(number)
+            return
+        self._waiting.append(number)
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+
+    def let_go(self, number: int) -> None:
+        """End a processor that has nothing to do."""
+        if self._waiting is not None and number in self._waiting:
+            self._waiting.remove(number)
+        else:
+            self._running.discard(number)
+            self.processes.let_go(number)
+
+    async def close(self) -> None:
+        """End all processors."""
+        if self._opening is not None:
+            self._opening.cancel()
+        await self.processes.close()
+        if self._log is not None:
+            self._log.close()
+
+    async def _open(self) -> None:
+        failure = ""
+        try:
+            await self.processes.open()
+        except (EngineError, OSError) as error:
+            failure = f"could not be started on {socket.gethostname()}: {error}"
+        waiting = self._waiting or []
+        if failure:
+            self._waiting = []
+            for number in waiting:
+                self._tell(ProcessorDied(self._name, number, failure))
+            await self._begin_anew()
+            return
+        self._waiting, self._opening = None, None
+        for number in waiting:
+            self.start(number)
+
+    async def _begin_anew(self) -> None:
+        """Have another template, with the next processor that is asked for."""
+        await self.processes.close()
+        self.processes, self._opening = self._new(), None
+        if self._waiting:
+            self._opening = asyncio.create_task(self._open())
+
+    # -- what processors say ----------------------------------------------------------------
+
+    def said(self, number: int, message: FromProcessor) -> None:
+        """Pass on what a processor says."""
+        self._tell(Said(self._name, number, message))
+
+    def lost(self, number: int) -> None:
+        """Pass on that a processor is gone."""
+        self._tell(ProcessorLost(self._name, number))
+
+    def died(self, number: int, reason: str) -> None:
+        """Pass on why a processor is gone."""
+        self._running.discard(number)
+        self._tell(ProcessorDied(self._name, number, reason))
+
+    def template_ended(self) -> None:
+        """Begin anew: processors end with the template that they were forked from."""
+        for number in sorted(self._running):
+            self.died(number, "ended with the template process, which starts processors")
+        self._waiting = []
+        self._opening = asyncio.create_task(self._begin_anew())
+
+
+def _log_of(folder: Path, operator: str) -> BinaryIO:
+    folder.mkdir(parents=True, exist_ok=True)
+    return (folder / f"{operator}.log").open("ab")

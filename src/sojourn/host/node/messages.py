@@ -1,0 +1,98 @@
+"""What a host and the agent of a node say to each other."""
+
+import msgspec
+
+from sojourn.host.process.messages import Assignment, Done, NotReady, Ready
+
+__all__ = [
+    "AgentHello",
+    "Assign",
+    "FromAgent",
+    "Kill",
+    "LetGo",
+    "ProcessorDied",
+    "ProcessorLost",
+    "Said",
+    "Start",
+    "ToAgent",
+    "Usage",
+    "Welcome",
+]
+
+
+class AgentHello(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """An agent introduces itself: the name of its node, and how many cores that has."""
+
+    node: str
+    cores: float
+    pid: int
+
+
+class Welcome(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A host tells what its operators run: a job and its argument, by name."""
+
+    part: str
+    operators: dict[str, tuple[str, str]]
+
+
+class Start(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """Start a processor."""
+
+    operator: str
+    number: int
+
+
+class Assign(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """Let a processor work on records."""
+
+    operator: str
+    number: int
+    assignment: Assignment
+
+
+class LetGo(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """End a processor that has nothing to do."""
+
+    operator: str
+    number: int
+
+
+class Kill(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """End a processor whatever it does."""
+
+    operator: str
+    number: int
+    reason: str
+
+
+class Said(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A processor says something."""
+
+    operator: str
+    number: int
+    message: Ready | NotReady | Done
+
+
+class ProcessorLost(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A processor is gone, and it is not known yet why."""
+
+    operator: str
+    number: int
+
+
+class ProcessorDied(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A processor is gone, or could not be started."""
+
+    operator: str
+    number: int
+    reason: str
+
+
+class Usage(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The memory of processors in bytes, by operator and number; and that the node lives."""
+
+    memory: dict[str, dict[int, int]]
+
+
+ToAgent = Welcome | Start | Assign | LetGo | Kill
+FromAgent = AgentHello | Said | ProcessorLost | ProcessorDied | Usage
