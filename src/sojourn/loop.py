@@ -7,7 +7,7 @@ from typing import Literal
 
 from sojourn.act.policy.base import Policy
 from sojourn.decide.place import Placer
-from sojourn.decide.place.one_node import place as one_node
+from sojourn.decide.place.round_robin import place as round_robin
 from sojourn.engine import Cost, Engine
 from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge
@@ -78,7 +78,7 @@ class Loop:
         every_s: float,
         mode: Mode = ACTIVE,
         knowledge: Knowledge | None = None,
-        placer: Placer = one_node,
+        placer: Placer = round_robin,
     ) -> None:
         if not 0 < every_s < inf:
             raise BadInput(f"every_s is {shown(every_s)}; write more than 0")
@@ -120,6 +120,8 @@ class Loop:
 
     def decide(self, observation: Observation) -> Episode:
         """Decide on the last observation, act, and return the episode."""
+        # nodes that came or went meanwhile have changed where processors are
+        self.set_from_outside(self._engine.plan)
         known, decision = step(self.knowledge, observation, self._policy, self.place)
         cost, failure = self._act(decision)
         self.knowledge = known.did(decision, cost, failure)

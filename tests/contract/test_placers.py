@@ -42,7 +42,9 @@ def test_without_nodes_there_is_nowhere_to_place_anything(name):
 
 
 def test_a_placer_that_does_not_exist_is_named_with_those_that_do():
-    with pytest.raises(UnknownName, match="unknown placer 'base'; write one of one_node"):
+    with pytest.raises(
+        UnknownName, match="unknown placer 'base'; write one of one_node, round_robin"
+    ):
         placer("base")
 
 

@@ -203,11 +203,13 @@ def on_the_last(allocation, nodes):
     return {operator: {nodes[-1].name: k} for operator, k in allocation.items()}
 
 
-@pytest.mark.parametrize(("placer", "node"), [({}, "one"), ({"placer": on_the_last}, "two")])
-def test_what_is_wanted_is_placed_on_the_nodes_of_the_engine(engine, placer, node):
+@pytest.mark.parametrize(
+    ("placer", "on"), [({}, {"one": 5, "two": 4}), ({"placer": on_the_last}, {"two": 9})]
+)
+def test_what_is_wanted_is_placed_on_the_nodes_of_the_engine(engine, placer, on):
     nodes = TwoNodes(engine)
     episode = Loop(nodes, ONE, Jump(9), every_s=10, **placer).turn()
-    assert nodes.plan.placement == {"a": {node: 9}}
+    assert nodes.plan.placement == {"a": on}
     assert (nodes.plan, nodes.plan.reason) == (episode.running, "a test wants it")
 
 

@@ -8,6 +8,7 @@ from sojourn.host.desk.instructions import Give, KillProcessor, NotKept, StartPr
 from sojourn.host.desk.latest import Latest
 from sojourn.host.desk.operator_desk import Completed, OperatorDesk, Stopping
 from sojourn.host.process.messages import OutputRecord, Record, Result
+from sojourn.plan import HERE
 
 
 def record(number, **fields):
@@ -553,3 +554,33 @@ def test_one_that_is_being_told_goes_on_with_what_it_has_to_know_now():
     assert (give.new, numbers(give.records)) == (False, [1, 2])
     made.processor_done(1, [Result([])] * 2, 2.0)
     assert made.running == 1
+
+
+def test_a_record_that_nodes_die_of_again_and_again_is_put_aside():
+    desk = OperatorDesk(on_error=OnError(retries=0, then="dead_letter"))
+    desk.put(Record("id-1", b""))
+    done = []
+    for number in range(3):
+        node = f"node-{number}"
+        desk.placed({node: 1}, 0.0)
+        (start,) = desk.node_came(node, 0.0)
+        assert (start.processor, start.node) == (number + 1, node)
+        (given,) = desk.processor_ready(start.processor, 0.0)
+        assert given.processor == start.processor
+        done = desk.node_left(node, 0.0)
+    (completed,) = done
+    assert completed.answer.dead == "3 nodes in a row were lost while they worked on it"
+
+
+def test_a_record_waits_for_a_near_processor_only_if_none_is_idle():
+    desk = OperatorDesk()
+    desk.node_came("far", 0.0)
+    started = desk.placed({"far": 1, HERE: 1}, 0.0)
+    for start in started:
+        desk.processor_ready(start.processor, 0.0)
+    (near,) = [start.processor for start in started if start.node == HERE]
+    desk.put(Record("id-1", b""))
+    desk.put(Record("id-2", b""))
+    first, second = desk.turn(0.0)
+    assert first.processor == near
+    assert second.processor != near

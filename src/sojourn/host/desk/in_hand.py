@@ -14,7 +14,7 @@ class RecordInHand:
     """A record in hand, and how often it was tried.
 
     One that was with others when their processor died or hung is given *alone* from then on.
-    What comes of a *forgotten* one is nobody's.
+    What comes of a *forgotten* one is nobody's. So often a node was *lost* while it was there.
     """
 
     record: Record
@@ -22,6 +22,7 @@ class RecordInHand:
     tries: int = 0
     deaths: int = 0
     alone: bool = False
+    lost: int = 0
     forgotten: bool = False
     round: "Round | None" = None
 

@@ -31,6 +31,8 @@ _MOST_AHEAD = 500
 _MOST_BEHIND, _MOST_BEHIND_EACH = 100, 10
 # What a new processor has to know is given in portions.
 _MOST_LESSONS, _LESSON_BYTES = 100, 1 << 20
+# So many nodes in a row are not lost by chance while they work on a record.
+_MOST_LOST = 3
 # Of the mean service time, what the latest record counts for.
 _NEWEST = 0.05
 
@@ -203,7 +205,11 @@ class OperatorDesk:
         return [*self._started(now_s), *self.turn(now_s)]
 
     def node_left(self, node: str, now_s: float) -> list[OperatorInstruction]:
-        """Return what to do when a node is gone: its records did nothing to be blamed for."""
+        """Return what to do when a node is gone.
+
+        Its records are not to blame for it, unless that happens to one again and again: some
+        take more memory than a node has.
+        """
         done: list[OperatorInstruction] = []
         back: list[RecordInHand] = []
         for _, processor in self._processors.node_left(node):
@@ -212,10 +218,14 @@ class OperatorDesk:
             for job in jobs:
                 if job.forgotten:
                     continue
+                job.lost += 1
                 if job.round is not None:
                     done += self._missed(job, job.round)
-                else:
+                elif job.lost < _MOST_LOST or self._may_retry(job):
                     back.append(job)
+                else:
+                    reason = f"{job.lost} nodes in a row were lost while they worked on it"
+                    done += self._condemned(job, reason)
             done += self._left_lane(processor)
         self._queue.give_back(back)
         return [*done, *self._started(now_s), *self.turn(now_s)]
