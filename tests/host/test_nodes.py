@@ -58,7 +58,7 @@ class Cluster:
     def agent(self, node, *, watch=0, secret=None):
         """Start the agent of a node, as a task of Spark does."""
         told = {
-            "node": node,
+            "executor": node.removeprefix("executor-"),
             "hosts": {"part": [HERE, self.controller.port("part")]},
             "secret": (secret or self.controller.secret).hex(),
             "watch": watch,
@@ -120,11 +120,11 @@ def _pids(rows):
 
 
 def test_records_are_worked_on_where_processors_are(cluster):
-    query = cluster.start(on={"node-1": 2, "node-2": 1})
-    cluster.agent("node-1")
-    cluster.agent("node-2")
-    cluster.runs(node_1=2, node_2=1)
-    assert cluster.controller.nodes().keys() == {"node-1", "node-2"}
+    query = cluster.start(on={"executor-1": 2, "executor-2": 1})
+    cluster.agent("executor-1")
+    cluster.agent("executor-2")
+    cluster.runs(executor_1=2, executor_2=1)
+    assert cluster.controller.nodes().keys() == {"executor-1", "executor-2"}
     rows = query.results(*_lines(100))
     assert _words(rows) == sorted(f"word-{n}" for n in range(100))
     assert len(_pids(rows)) > 1
@@ -137,30 +137,30 @@ def _in_memory(query):
 
 
 def test_what_a_dead_node_had_is_done_elsewhere_and_once(cluster):
-    query = cluster.start(on={"node-1": 2, "node-2": 2})
-    cluster.agent("node-1")
-    doomed = cluster.agent("node-2")
-    cluster.runs(node_1=2, node_2=2)
+    query = cluster.start(on={"executor-1": 2, "executor-2": 2})
+    cluster.agent("executor-1")
+    doomed = cluster.agent("executor-2")
+    cluster.runs(executor_1=2, executor_2=2)
     threading.Timer(0.5, doomed.kill).start()
     rows = query.results(*_lines(300, "slow"))
     assert _words(rows) == sorted(f"slow-{n}" for n in range(300))
-    cluster.runs(node_1=2)
-    assert cluster.controller.nodes().keys() == {"node-1"}
-    cluster.agent("node-2")  # it comes back
-    cluster.runs(node_1=2, node_2=2)
+    cluster.runs(executor_1=2)
+    assert cluster.controller.nodes().keys() == {"executor-1"}
+    cluster.agent("executor-2")  # it comes back
+    cluster.runs(executor_1=2, executor_2=2)
     assert query.state().open == 0
 
 
 def test_processors_move_while_records_come(cluster):
-    query = cluster.start(on={"node-1": 3})
-    cluster.agent("node-1")
-    cluster.agent("node-2")
-    cluster.runs(node_1=3)
+    query = cluster.start(on={"executor-1": 3})
+    cluster.agent("executor-1")
+    cluster.agent("executor-2")
+    cluster.runs(executor_1=3)
     seen = []
 
     def move():
-        cluster.controller.place("where", {"node-2": 3})
-        while cluster.controller.placed("where") != {"node-2": 3}:
+        cluster.controller.place("where", {"executor-2": 3})
+        while cluster.controller.placed("where") != {"executor-2": 3}:
             seen.append(sum(cluster.controller.placed("where").values()))
             time.sleep(0.01)
 
@@ -173,17 +173,17 @@ def test_processors_move_while_records_come(cluster):
 
 
 def test_a_node_that_is_not_there_is_named(cluster):
-    query = cluster.start(on={"node-1": 1, "node-7": 1})
-    cluster.agent("node-1")
+    query = cluster.start(on={"executor-1": 1, "executor-7": 1})
+    cluster.agent("executor-1")
     cluster.controller.await_running("where", 2)  # as many as there can be
-    assert query.tally().operators["where"].state.missing == "node node-7 is not there"
+    assert query.tally().operators["where"].state.missing == "node executor-7 is not there"
 
 
 def test_an_agent_ends_with_the_process_that_it_watches(cluster):
-    cluster.start(on={"node-1": 2})
+    cluster.start(on={"executor-1": 2})
     watched = subprocess.Popen(["sleep", "600"])
-    agent = cluster.agent("node-1", watch=watched.pid)
-    cluster.runs(node_1=2)
+    agent = cluster.agent("executor-1", watch=watched.pid)
+    cluster.runs(executor_1=2)
     watched.send_signal(signal.SIGKILL)  # and it stays a zombie until it is waited for
     agent.wait(DEADLINE_S)
     watched.wait()
@@ -191,23 +191,23 @@ def test_an_agent_ends_with_the_process_that_it_watches(cluster):
 
 
 def test_a_host_that_dies_finds_its_agents_again(cluster):
-    query = cluster.start(on={"node-1": 2})
-    cluster.agent("node-1")
-    cluster.runs(node_1=2)
+    query = cluster.start(on={"executor-1": 2})
+    cluster.agent("executor-1")
+    cluster.runs(executor_1=2)
     assert len(query.results(*_lines(5))) == 5
     os.kill(cluster.controller.pid("where"), signal.SIGKILL)
     cluster.until(cluster.controller.ended)
     query.controller = cluster.controller
-    cluster.start(on={"node-1": 2})
-    cluster.runs(node_1=2)
+    cluster.start(on={"executor-1": 2})
+    cluster.runs(executor_1=2)
     assert len(query.results(*_lines(5))) == 5
 
 
 @pytest.mark.parametrize("purpose", ["agent", "relay"])
 def test_who_does_not_know_the_secret_gets_nowhere(cluster, purpose):
-    query = cluster.start(on={"node-1": 1})
-    cluster.agent("node-1")
-    cluster.runs(node_1=1)
+    query = cluster.start(on={"executor-1": 1})
+    cluster.agent("executor-1")
+    cluster.runs(executor_1=1)
     port = cluster.controller.port("part")
     with socket.create_connection((HERE, port)) as stranger, pytest.raises(EngineError):
         introduce_socket(stranger, b"not the secret", purpose)
@@ -219,7 +219,7 @@ def test_who_does_not_know_the_secret_gets_nowhere(cluster, purpose):
     finally:
         for each in (*silent, noisy):
             each.close()
-    assert cluster.controller.nodes().keys() == {"node-1"}
+    assert cluster.controller.nodes().keys() == {"executor-1"}
 
 
 def test_a_stranger_in_place_of_a_host_learns_nothing():

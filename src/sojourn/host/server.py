@@ -214,7 +214,7 @@ class Host:
                 servers.append(await asyncio.start_server(self._met, sock=end))
             self._tell(Here(self._settings.name, os.getpid(), str(path), _token()))
             for name, operator in self._settings.operators.items():
-                on = operator.on or {HERE: operator.processors}
+                on = {HERE: operator.processors} if operator.on is None else operator.on
                 self._decide(self._desk.placed, name, on, monotonic())
             self._spawn(self._obey(reader))
             self._spawn(self._watch())

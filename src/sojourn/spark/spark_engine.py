@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Self
 from uuid import uuid4
 
-from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.app.application import App
+from sojourn.decide.place.round_robin import place
 from sojourn.engine import Cost, Health, KafkaAccess, PartHealth, Progress, check_plan
 from sojourn.errors import ApplicationStopped, BrokerAway, EngineError
 from sojourn.host.report.controller import Controller
@@ -39,8 +39,10 @@ from sojourn.spark.layout import Layout, check_slots, spare_slots
 from sojourn.spark.load.offered_load import Load
 from sojourn.spark.load.producer import LoadProcess
 from sojourn.spark.load.samples import load_sources
+from sojourn.spark.nodes.cluster_nodes import ClusterNodes
 from sojourn.spark.notices import kafka_notices
 from sojourn.spark.pulls import Pulls
+from sojourn.spark.query.host_address import HostAddress
 from sojourn.spark.query.query_builder import STATE_PARTITIONS, QueryBuilder, StartQuery
 from sojourn.spark.query.transfer import KnownEnds
 from sojourn.spark.settings import SparkSettings
@@ -92,6 +94,7 @@ class SparkEngine:
         self._draining = False
         self._own: Broker | None = None
         self._watch: BrokerWatch | None = None
+        self._nodes: ClusterNodes | None = None
         self._stopping = threading.Event()
 
     # -- the engine -----------------------------------------------------------------------
@@ -103,7 +106,9 @@ class SparkEngine:
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """This machine, with the cores that this process may use."""
+        """This machine, with the cores that this process may use; or those of a cluster."""
+        if self._nodes is not None:
+            return self._nodes.nodes
         return (Node(HERE, float(len(os.sched_getaffinity(0)))),)
 
     @property
@@ -183,8 +188,10 @@ class SparkEngine:
     def apply(self, plan: Plan) -> Cost:
         """Tell hosts how many processors they should have; nothing pauses."""
         _, topology = self._running()
-        check_plan(plan, topology, self.nodes)
         with self._lock:
+            if self._nodes is not None:
+                plan = self._nodes.placed(plan)
+            check_plan(plan, topology, self.nodes)
             changed = self._plan.changes(plan)
             fixed = [name for name in changed if name not in self._layout.functions]
             if fixed:
@@ -192,9 +199,7 @@ class SparkEngine:
                     f"{fixed[0]} runs inside Spark, and its processors are fixed; leave it"
                 )
             # of a host that is being started again the new number is kept for its start
-            self._plan = plan
-            for name, (_, processors) in changed.items():
-                self._controller.scale(name, processors)
+            self._place(plan)
         if changed:
             self._keep_allocation()
         return Cost(changed=changed)
@@ -205,7 +210,7 @@ class SparkEngine:
         self._stopping.set()
         if stack is not None:
             stack.close()
-        self._own = self._watch = None
+        self._own = self._watch = self._nodes = None
 
     def __enter__(self) -> Self:
         return self
@@ -294,6 +299,19 @@ class SparkEngine:
         self._running()
         return self._controller.pid(operator)
 
+    def _place(self, plan: Plan) -> None:
+        """Tell hosts where processors should be, of operators of which that changes."""
+        before, self._plan = self._plan.placement, plan
+        for name in self._layout.functions:
+            if plan.placement[name] != before.get(name):
+                self._controller.place(name, plan.placement[name])
+
+    def _nodes_changed(self) -> None:
+        """Have the same processors on the nodes that there are now."""
+        with self._lock:
+            if self._nodes is not None and (there := self._nodes.nodes):
+                self._place(replace(self._plan, placement=place(self._plan.allocation, there)))
+
     def _running_processors(self) -> dict[str, int]:
         return {name: self._controller.running(name) for name in self._layout.functions}
 
@@ -326,9 +344,9 @@ class SparkEngine:
             partitions |= self._cluster.ensure([layout.app.topic(sink.name)], read)
         self._cluster.unbind(layout.inner_topics)
         held = layout.slots(partitions, STATE_PARTITIONS)
-        slots = self._settings.slots or spare_slots(sum(held.values()))
-        check_slots(held, slots)
-        self._slots = slots
+        self._slots = self._settings.slots or spare_slots(sum(held.values()))
+        if self._settings.runs_on.is_local:
+            check_slots(held, self._slots)
         # before it is noted that there is something to go on from
         epoch = state_epoch(self._state.folder, goes_on=goes_on)
         offsets = AppendTimes(self._cluster.client(), partitions)
@@ -336,14 +354,14 @@ class SparkEngine:
         if self._settings.state is not None:
             # late: before hosts run nobody removes it if this process is killed
             folder = self._temporary(stack)
-        self._launch_hosts(stack, folder, epoch)
+        addresses = self._launch(stack, folder, epoch, held)
         builder = QueryBuilder(
             layout=layout,
             settings=self._settings,
             cluster=self._cluster,
             state=self._state,
-            session=self._session(stack, folder),
-            hosts=layout.addresses(folder),
+            session=self._spark,
+            hosts=addresses,
             marks=root_marks(self._cluster.client(), layout.topics, epoch)
             | layout.reminder_marks(epoch),
             partitions=partitions,
@@ -423,9 +441,52 @@ class SparkEngine:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         return folder
 
-    def _launch_hosts(self, stack: ExitStack, folder: Path, epoch: str) -> None:
+    def _launch(
+        self, stack: ExitStack, folder: Path, epoch: str, held: Mapping[str, int]
+    ) -> dict[str, HostAddress]:
+        """Start hosts and Spark, and processors on nodes; return where relays reach hosts."""
+        if self._settings.runs_on.is_local:
+            self._launch_hosts(stack, folder, epoch)
+            self._session(stack, folder)
+            return self._layout.addresses(folder)
+        self._session(stack, folder)
+        return self._launch_nodes(stack, folder, epoch, held)
+
+    def _launch_nodes(
+        self, stack: ExitStack, folder: Path, epoch: str, held: Mapping[str, int]
+    ) -> dict[str, HostAddress]:
+        """Start hosts, agents on executors, and processors there."""
+        conf = self._spark.conf
+        machine = conf.get("spark.driver.host")
+        binds = conf.get("spark.driver.bindAddress", machine)
+        self._launch_hosts(stack, folder, epoch, binds)
+        controller = self._controller
+        self._nodes = stack.enter_context(
+            ClusterNodes(
+                self._spark,
+                controller,
+                parts=list(self._hosts),
+                machine=machine,
+                changed=self._nodes_changed,
+            )
+        )
+        self._nodes.begin(1, self._progress, _PATIENCE_S)
+        self._slots = self._nodes.slots
+        check_slots(held, self._slots)
+        with self._lock:
+            self._place(replace(self._plan, placement=place(self._plan.allocation, self.nodes)))
+        return {
+            part: HostAddress(
+                machine=machine, port=controller.port(part), secret=controller.secret
+            )
+            for part in self._hosts
+        }
+
+    def _launch_hosts(
+        self, stack: ExitStack, folder: Path, epoch: str, binds: str | None = None
+    ) -> None:
         self._controller = stack.enter_context(
-            Controller(folder / "hosts", logs=self._state.logs)
+            Controller(folder / "hosts", logs=self._state.logs, binds=binds)
         )
         allocation = self._plan.allocation
         self._hosts = {
@@ -434,10 +495,10 @@ class SparkEngine:
         }
         several = "" if len(self._hosts) == 1 else "s"
         self._progress(f"starting {len(self._hosts)} host{several} and Spark")
-        for host in self._hosts.values():
-            self._controller.launch(host)
+        for part in self._hosts:
+            self._controller.launch(self._wanted(part))
 
-    def _session(self, stack: ExitStack, folder: Path) -> SparkSession:
+    def _session(self, stack: ExitStack, folder: Path) -> None:
         session = new_session(
             self._layout.app.name,
             jars=resolve_jars(),
@@ -457,7 +518,6 @@ class SparkEngine:
         self._spark = session
         # hosts do it as well, but there may be none, or they may be killed together with this
         remove_with_java(session, folder)
-        return session
 
     def _begin(self, start: StartQuery) -> StreamingQuery:
         """Start a query, or start it again."""
@@ -544,9 +604,14 @@ class SparkEngine:
             self._unkept = ""
 
     def _wanted(self, part: str) -> HostSettings:
-        settings, allocation = self._hosts[part], self._plan.allocation
+        settings, plan = self._hosts[part], self._plan
+        everywhere = not self._settings.runs_on.is_local
         operators = {
-            name: replace(operator, processors=allocation[name])
+            name: replace(
+                operator,
+                processors=plan.allocation[name],
+                on=_on_nodes(plan.placement[name]) if everywhere else None,
+            )
             for name, operator in settings.operators.items()
         }
         return replace(settings, operators=operators)
@@ -568,3 +633,8 @@ class SparkEngine:
         if self._stack is None or self._topology is None:
             raise EngineError("nothing is running; call start() first")
         return self._stack, self._topology
+
+
+def _on_nodes(on: Mapping[str, int]) -> dict[str, int]:
+    """Return where processors are, without those that have no node yet."""
+    return {node: k for node, k in on.items() if node != HERE}

@@ -18,6 +18,7 @@ import msgspec
 
 from sojourn.errors import EngineError
 from sojourn.host.node.authentication import introduce
+from sojourn.host.node.cores import cores_here
 from sojourn.host.node.messages import (
     AgentHello,
     Assign,
@@ -34,7 +35,7 @@ from sojourn.host.node.messages import (
 from sojourn.host.process.messages import Frames, FromProcessor, framed
 from sojourn.host.process.processes import Processes
 
-__all__ = ["Agent", "AgentSettings"]
+__all__ = ["Agent", "AgentSettings", "node_name"]
 
 _CHUNK = 1 << 16
 # How often a host hears that the node lives, and how long one is sought that does not answer.
@@ -45,19 +46,26 @@ _decode = msgspec.msgpack.Decoder(ToAgent).decode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:
-    """The *node* of an agent, and the *hosts* that it works for: address and port, by part.
+    """The *executor* of an agent, and *hosts* that it works for: address and port, by part.
 
     It ends with the process *watch*. The processors of each operator print to a file in the
     folder *logs*.
     """
 
-    node: str
+    executor: str
     hosts: Mapping[str, tuple[str, int]]
     secret: str = field(repr=False)
-    cores: float = 0.0
     watch: int = 0
-    executor: str = ""
     logs: str = ""
+
+
+def node_name(executor: str) -> str:
+    """Return what the node of an executor is called.
+
+    >>> node_name("3")
+    'executor-3'
+    """
+    return f"executor-{executor}"
 
 
 class Agent:
@@ -120,8 +128,8 @@ class _Part:
 
     async def serve(self, reader: asyncio.StreamReader) -> None:
         """Do what a host says, until it is gone."""
-        cores = self._settings.cores or float(len(os.sched_getaffinity(0)))
-        self._tell(AgentHello(self._settings.node, cores, os.getpid()))
+        node = node_name(self._settings.executor)
+        self._tell(AgentHello(node, cores_here(), os.getpid()))
         telling = asyncio.create_task(self._tell_usage())
         frames = Frames()
         try:

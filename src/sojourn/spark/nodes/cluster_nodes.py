@@ -1,0 +1,141 @@
+"""The nodes of an application on a cluster: an agent on each executor, and who is on it."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Self
+
+from pyspark.sql import SparkSession
+from sojourn.spark.nodes.agent_start import AgentCommand, agent_starts
+from sojourn.spark.nodes.agents import Agents, NodeEvents
+from sojourn.spark.nodes.executors import Executor, executors
+
+from sojourn.decide.place.round_robin import place
+from sojourn.engine import Progress
+from sojourn.errors import EngineError
+from sojourn.host.node.agent import node_name
+from sojourn.host.report.controller import Controller
+from sojourn.plan import Node, Plan
+
+__all__ = ["ClusterNodes"]
+
+_LOOK_S = 0.05
+# An agent whose executor lives connects again by itself, unless it has ended.
+_AWAY_S = 3.0
+
+
+class ClusterNodes:
+    """The nodes on which the hosts of *controller* can have processors.
+
+    Other machines reach hosts at *machine*. When nodes have come or gone, *changed* is called.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        controller: Controller,
+        *,
+        parts: Sequence[str],
+        machine: str,
+        changed: Callable[[], None],
+    ) -> None:
+        self._session, self._controller, self._changed = session, controller, changed
+        hosts = {part: (machine, controller.port(part)) for part in parts}
+        told = {"hosts": hosts, "secret": controller.secret.hex(), "logs": "logs"}
+        self._agents = Agents(
+            lambda: executors(session),
+            agent_starts(session, AgentCommand(settings=told)),
+            NodeEvents(come=self._came, gone=self._gone, failed=self._not_started),
+        )
+        self._failures: dict[str, str] = {}
+        self._away_s: dict[str, float] = {}
+        self._known: Mapping[str, float] = {}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="nodes", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._agents.__enter__()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._agents.close()
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes that are there now, in the order of their executors."""
+        there = self._controller.nodes()
+        names = sorted(there, key=lambda name: (len(name), name))
+        return tuple(Node(name, there[name]) for name in names)
+
+    @property
+    def slots(self) -> int:
+        """Tasks that executors can run at once, beside one each that starts agents."""
+        return sum(each.cores - 1 for each in executors(self._session))
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """Why nodes cannot be used, by the name of each."""
+        return dict(self._failures)
+
+    def begin(self, number: int, progress: Progress, patience_s: float) -> None:
+        """Return when *number* nodes are there, and all executors that have registered.
+
+        Raise `EngineError` if they do not come within *patience_s*.
+        """
+        progress("waiting for executors of Spark")
+        until_s = time.monotonic() + patience_s
+        while True:
+            there, registered = self.nodes, executors(self._session)
+            if len(there) >= max(number, len(registered) - len(self._failures), 1):
+                break
+            if time.monotonic() > until_s:
+                why = "".join(f"; {name}: {said}" for name, said in self._failures.items())
+                raise EngineError(
+                    f"{len(there)} of {number} nodes are there after {patience_s:g} s, of "
+                    f"{len(registered)} executors{why}"
+                )
+            time.sleep(_LOOK_S)
+        self._known = self._controller.nodes()
+        self._thread.start()
+
+    def placed(self, plan: Plan) -> Plan:
+        """Return *plan* on nodes that are there, in turn where it names others."""
+        there = self.nodes
+        names = {node.name for node in there}
+        if {node for on in plan.placement.values() for node in on} <= names or not there:
+            return plan
+        return replace(plan, placement=place(plan.allocation, there))
+
+    # -- inside ---------------------------------------------------------------------------
+
+    def _came(self, executor: Executor) -> None:
+        self._failures.pop(node_name(executor.id), None)
+
+    def _gone(self, executor: Executor) -> None:
+        self._failures.pop(node_name(executor.id), None)
+
+    def _not_started(self, executor: Executor, reason: str) -> None:
+        self._failures[node_name(executor.id)] = reason
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(_LOOK_S):
+            there = self._controller.nodes()
+            if there.keys() != self._known.keys():
+                self._known = there
+                self._changed()
+            self._start_again(there)
+
+    def _start_again(self, there: Mapping[str, float]) -> None:
+        """Have agents started again that have ended while their executor lives."""
+        now_s = time.monotonic()
+        ready = {node_name(each.id): each.id for each in self._agents.ready}
+        away = ready.keys() - there.keys()
+        self._away_s = {name: self._away_s.get(name, now_s) for name in away}
+        for name, since_s in list(self._away_s.items()):
+            if now_s - since_s > _AWAY_S:
+                del self._away_s[name]
+                self._agents.lost(ready[name])
