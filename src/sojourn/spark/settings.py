@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sojourn.errors import BadFile, BadInput
 from sojourn.host.sizes import MOST_BYTES
+from sojourn.spark.master import LOCAL, Master
 from sojourn.topology.check import shown
 
 __all__ = ["SparkSettings", "read_client_options", "read_starting"]
@@ -37,6 +38,8 @@ class SparkSettings:
     - *trace_per_s*: how many roots per second are traced; 0 traces none
     - *load*: points of time and rate by source, sent to the sources once the application runs;
       empty if others write to the topics
+    - *master*, *spark*, *py_files*: where Spark runs, Spark's own settings, and code that is
+      shipped to executors; see `sojourn.spark.master.Master`
     """
 
     servers: str | None = None
@@ -51,6 +54,9 @@ class SparkSettings:
     slots: int | None = None
     trace_per_s: float = 100.0
     load: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
+    master: str = LOCAL
+    spark: Mapping[str, str] = field(default_factory=dict, repr=False)
+    py_files: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.batch_s >= _SHORTEST_BATCH_S:
@@ -73,6 +79,12 @@ class SparkSettings:
                 "write earliest, latest or a time"
             )
         self.most_bytes  # noqa: B018 - that it is a number is checked now
+        self.runs_on  # noqa: B018 - likewise that there can be such a master
+
+    @property
+    def runs_on(self) -> Master:
+        """The master of Spark, checked."""
+        return Master(url=self.master, spark=self.spark, py_files=self.py_files)
 
     @property
     def most_bytes(self) -> int:

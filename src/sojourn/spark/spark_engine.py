@@ -503,6 +503,7 @@ class SparkEngine:
             self._layout.app.name,
             jars=resolve_jars(),
             slots=self._slots,
+            master=self._settings.runs_on,
             options={
                 "spark.local.dir": str(folder / "spark"),  # others could read it elsewhere
                 **(

@@ -15,12 +15,13 @@ from sojourn.app.loading import load
 from sojourn.errors import BadInput, EngineError
 from sojourn.host.report.controller import Controller
 from sojourn.host.sizes import MOST_BYTES
-from sojourn.spark.jvm.session import STREAMING, tasks_of
+from sojourn.spark.jvm.session import tasks_of
 from sojourn.spark.layout import Layout
 from sojourn.spark.native.frame import SESSION
 from sojourn.spark.query.part_query import COLUMNS, Projections, through_host
 from sojourn.spark.query.real_time import OPTIONS
 from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.streaming import STREAMING
 
 __all__ = ["Stage"]
 

@@ -219,6 +219,35 @@ def test_a_port_is_for_a_broker_of_its_own(engines):
     assert "--bootstrap-servers k:9092 names others; leave out one of them" in done.stderr
 
 
+def test_spark_runs_where_the_master_is(engines, tmp_path):
+    module = tmp_path / "shop.py"
+    module.touch()
+    conf = ("--conf", "spark.executor.cores=4", "--conf", "spark.executor.memory=2g")
+    done = run("--for", "1s", "--master", "spark://left:7077", *conf, "--py-files", module)
+    assert done.exit_code == 0
+    made = engines.made[0][1][2]
+    assert made.master == "spark://left:7077"
+    assert made.spark == {"spark.executor.cores": "4", "spark.executor.memory": "2g"}
+    assert made.py_files == (module,)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--master", "left:7077"), "'left:7077' is not a master of Spark; write local"),
+        (("--master", "yarn"), "write --conf spark.executor.cores=4"),
+        (("--conf", "spark.task.maxFailures=4"), "spark.task.maxFailures is set by Sojourn"),
+        (("--conf", "spark.master=yarn"), "write --master"),
+        (("--py-files", "nosuch.zip"), "nosuch.zip: there is no such file"),
+    ],
+)
+@pytest.mark.usefixtures("engines")
+def test_a_master_that_cannot_be_is_refused_before_anything_starts(arguments, problem):
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert problem in " ".join(done.stderr.split())
+
+
 @pytest.mark.usefixtures("engines")
 def test_what_somebody_should_know_is_said_once(monkeypatch):
     notices = iter([(), ("no broker answers",), ("no broker answers",), (), ()])

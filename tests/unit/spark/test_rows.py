@@ -8,8 +8,8 @@ import pytest
 from sojourn.host.batch.cut import Root
 from sojourn.host.batch.relay_messages import Results
 from sojourn.host.process.messages import Record
-from sojourn.spark.jvm.session import STREAMING
 from sojourn.spark.query.rows import EMPTY, SCHEMA, Route, Rows
+from sojourn.spark.streaming import STREAMING
 
 
 def test_an_empty_batch_pushes_what_is_before_it_out_of_every_buffer():

@@ -8,6 +8,7 @@ from typer import Option
 from sojourn.cli.options.group import Group
 from sojourn.errors import BadInput
 from sojourn.measure.duration import read_duration_s
+from sojourn.spark.master import LOCAL, Master, read_conf
 from sojourn.spark.settings import SparkSettings, read_client_options, read_starting
 
 __all__ = ["KafkaOptions", "SparkEngineOptions"]
@@ -35,6 +36,39 @@ def _read_clients(
 KafkaOptions = Annotated[dict[str, str], Group(_read_clients)]
 
 
+def _read_master(
+    *,
+    master: Annotated[
+        str,
+        Option(
+            metavar="URL",
+            help="Where Spark runs: local, spark://HOST:PORT, yarn or k8s://URL.",
+        ),
+    ] = LOCAL,
+    conf: Annotated[
+        list[str] | None,
+        Option(
+            metavar="KEY=VALUE",
+            help="Setting of Spark; may be repeated. Put secrets into spark-defaults.conf: "
+            "other users can read the command line.",
+        ),
+    ] = None,
+    py_files: Annotated[
+        str | None,
+        Option(
+            metavar="FILE,…",
+            help="Modules (.py) and packages (.zip, .egg) to ship to the nodes.",
+        ),
+    ] = None,
+) -> Master:
+    """Return where Spark runs."""
+    files = tuple(Path(name.strip()) for name in (py_files or "").split(",") if name.strip())
+    return Master(url=master, spark=read_conf(conf or ()), py_files=files)
+
+
+MasterOptions = Annotated[Master, Group(_read_master)]
+
+
 def _read_spark(
     *,
     bootstrap_servers: Annotated[
@@ -58,6 +92,7 @@ def _read_spark(
         ),
     ] = "earliest",
     batch: Annotated[str, Option(metavar="TIME", help="Time between two commits.")] = "60s",
+    master: MasterOptions,
 ) -> SparkSettings:
     """Return the settings of the engine."""
     if broker_port is not None and bootstrap_servers is not None:
@@ -72,6 +107,9 @@ def _read_spark(
         starting=read_starting(starting_offsets),
         patience_s=read_duration_s(kafka_patience),
         broker_port=broker_port,
+        master=master.url,
+        spark=master.spark,
+        py_files=master.py_files,
     )
 
 

@@ -1,8 +1,4 @@
-"""A Spark session in which Python operators stream record by record.
-
-Each setting was found by measuring; without any one of them records wait for others, or for
-the end of a batch.
-"""
+"""A Spark session in which Python operators stream record by record."""
 
 import os
 import signal
@@ -19,69 +15,40 @@ from pyspark.sql import SparkSession
 
 from sojourn.errors import EngineError
 from sojourn.spark.jvm.jars import Jars
+from sojourn.spark.master import Master
 
-__all__ = [
-    "STREAMING",
-    "TRANSFER_BYTES",
-    "end_session",
-    "new_session",
-    "remove_with_java",
-    "tasks_of",
-]
+__all__ = ["end_session", "new_session", "remove_with_java", "tasks_of"]
 
 _GRACE_S = 20.0
 
-TRANSFER_BYTES = 8192
-"""What goes to Python together: so many bytes, or a little more."""
 
-STREAMING: Mapping[str, str] = {
-    # Python operators are not on Real-Time Mode's list; the list is a guard, no mechanism
-    "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
-    # without it what Python yields is read only after all of a batch has been written to it
-    "spark.python.udf.pipelined.enabled": "true",
-    # over TCP, delayed acknowledgements cost 40 ms for each hop
-    "spark.python.unix.domain.socket.enabled": "true",
-    # what goes to Python together; see `sojourn.spark.query.transfer`
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(TRANSFER_BYTES),
-    # records would wait until a buffer is full: what is larger passes it
-    "spark.buffer.size": "256",
-    "spark.sql.execution.pandas.udf.buffer.size": "256",
-}
-"""What a session is made with."""
-
-
-def new_session(
+def new_session(  # noqa: PLR0913 - most are optional
     name: str,
     *,
     jars: Jars,
     slots: int,
+    master: Master | None = None,
     options: Mapping[str, str] | None = None,
     log: Path | None = None,
     inherits: Sequence[int] = (),
 ) -> SparkSession:
-    """Return a session on this machine with *slots* tasks at once.
+    """Return a session on this machine with *slots* tasks at once, or on a cluster of *master*.
 
-    Every task of a query holds a slot for as long as it runs. What Java and its Python
-    workers print goes to the file *log*, if there is one; then Java *inherits* these open
-    files. Raise `EngineError` if this process has a session.
+    Every task of a query holds a slot for as long as it runs; a cluster has as many as its
+    executors have cores. What Java and its Python workers print goes to the file *log*, if
+    there is one; then Java *inherits* these open files. Raise `EngineError` if this process has
+    a session.
     """
+    master = master or Master()
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - nothing else tells
         raise EngineError("this process already has a Spark session; stop it first")
     # workers must run the same Python, with the same packages
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    python = master.spark.get("spark.pyspark.python", sys.executable)
+    os.environ["PYSPARK_PYTHON"], os.environ["PYSPARK_DRIVER_PYTHON"] = python, sys.executable
     settings = {
-        "spark.master": f"local[{slots}]",
         "spark.app.name": name,
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        # others on this machine find its ports; for a local master Java makes the secret itself
-        "spark.authenticate": "true",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
         "spark.jars": ",".join(map(str, jars.spark)),
-        **STREAMING,
-        **(options or {}),
+        **master.options(slots, options or {}),
     }
     conf = SparkConf().setAll(list(settings.items()))
     if log is not None and SparkContext._gateway is None:  # noqa: SLF001
@@ -97,6 +64,8 @@ def new_session(
         # Spark would cancel what runs at Ctrl-C, which is for the application to handle
         signal.signal(signal.SIGINT, interrupted)
     session.sparkContext.setLogLevel("ERROR")
+    for file in master.py_files:
+        session.sparkContext.addPyFile(str(file))
     return session
 
 

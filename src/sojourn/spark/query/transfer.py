@@ -17,7 +17,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from sojourn.spark.jvm.session import TRANSFER_BYTES
+from sojourn.spark.streaming import TRANSFER_BYTES
 
 __all__ = ["KnownEnds", "transferred"]
 
