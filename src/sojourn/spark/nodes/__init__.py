@@ -1,0 +1,1 @@
+"""Nodes: a trial cluster of several on this machine."""
