@@ -75,7 +75,7 @@ class DelayForwarder:
         try:
             far_reader, far_writer = await asyncio.open_connection(*self._target)
         except OSError:
-            writer.transport.abort()  # as where nobody listens
+            writer.transport.abort()  # nobody listens there
             return
         try:
             await _all_or_none(self._carry(reader, far_writer), self._carry(far_reader, writer))

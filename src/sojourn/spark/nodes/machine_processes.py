@@ -51,16 +51,21 @@ def kill(find: Callable[[], set[psutil.Process]]) -> None:
 def end(
     roots: Iterable[RecordedProcess], find: Callable[[], set[psutil.Process]], grace_s: float
 ) -> None:
-    """Ask *roots* to end; kill what *find* still returns after *grace_s*."""
+    """Ask *roots* to end; kill what *find* returned before, or returns, after *grace_s*."""
+    before = find()  # a child whose parent has ended may not be found any more
     for root in roots:
         with suppress(psutil.Error):
             process = psutil.Process(root.pid)
             if root.runs:
                 process.terminate()
     deadline_s = time.monotonic() + grace_s
-    while find() and time.monotonic() < deadline_s:
+
+    def left() -> set[psutil.Process]:
+        return {process for process in before | find() if _runs(process)}
+
+    while left() and time.monotonic() < deadline_s:
         time.sleep(_LOOK_S)
-    kill(find)
+    kill(left)
 
 
 def _runs(process: psutil.Process) -> bool:

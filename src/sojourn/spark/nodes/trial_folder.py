@@ -39,6 +39,9 @@ def claim_folder(wanted: Path | None, state: TrialState) -> Path:
         if any(folder.iterdir()):
             raise BadFile(str(folder), "is not empty", "choose another --folder, or remove it")
         folder.chmod(0o700)
+        (folder / STATE).touch(0o600, exist_ok=False)
+    except FileExistsError as error:
+        raise EngineError(f"a trial cluster is just being started in {folder}") from error
     except OSError as error:
         raise BadFile(
             str(folder), f"cannot be used: {error.strerror}", "choose another --folder"

@@ -103,7 +103,7 @@ class TrialState:
         path = folder / STATE
         try:
             return msgspec.json.decode(path.read_bytes(), type=cls)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, msgspec.MsgspecError) as error:
             raise BadFile(
