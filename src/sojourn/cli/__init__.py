@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from sojourn.cli.apps import apps
 from sojourn.cli.broker import broker
 from sojourn.cli.calibrate import calibrate
+from sojourn.cli.cluster import cluster
 from sojourn.cli.compare import compare
 from sojourn.cli.dead_letters import dead_letters, retry
 from sojourn.cli.feed import feed
@@ -87,7 +88,7 @@ def _options(
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Plan": (plan, predict, explain, topology, calibrate),
     "Try out": (simulate, rehearse, compare, policies, reproduce, apps),
-    "Run and watch": (run, feed, top, ps, logs, state, history),
+    "Run and watch": (run, feed, top, ps, logs, state, history, cluster),
     "Control a running application": (scale, pause, resume, set_goal),
     "Kafka": (dead_letters, retry, broker),
 }

@@ -23,6 +23,9 @@ def broker(
     port: Annotated[
         int | None, Option(min=1, max=65535, help="Port to listen on (default: a free one).")
     ] = None,
+    host: Annotated[
+        str, Option(metavar="ADDRESS", help="Address of this machine to listen on.")
+    ] = "127.0.0.1",
     data: Annotated[
         Path | None,
         Option(
@@ -40,13 +43,13 @@ def broker(
         ),
     ] = None,
     open_to_all: Annotated[
-        bool, Option("--open", help="Accept any client on this machine, without a password.")
+        bool, Option("--open", help="Accept any client that reaches it, without a password.")
     ] = False,
     json: Annotated[
         bool, Option("--json", help="Print one line of JSON when it is ready.")
     ] = False,
 ) -> None:
-    """Run a single-node Kafka broker until Ctrl-C; only this machine can reach it.
+    """Run a single-node Kafka broker until Ctrl-C; by default only this machine can reach it.
 
     Clients need the generated password, which is in the file of client properties.
     The first start downloads the jars of Kafka.
@@ -56,7 +59,7 @@ def broker(
     topics = read_topics(topic or [])
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as with Ctrl-C
     try:
-        with _broker(port, data, ivy_settings, secured=not open_to_all) as running:
+        with _broker(host, port, data, ivy_settings, secured=not open_to_all) as running:
             running.create_topics(topics)
             servers, properties = running.bootstrap_servers, str(running.client_properties)
             if json:
@@ -94,7 +97,7 @@ def read_topics(texts: list[str]) -> Mapping[str, int]:
 
 
 def _broker(
-    port: int | None, data: Path | None, ivy_settings: Path | None, *, secured: bool
+    host: str, port: int | None, data: Path | None, ivy_settings: Path | None, *, secured: bool
 ) -> "Broker":
     with optional("the broker needs", "spark"):
         from sojourn.spark.jvm.jars import resolve_jars  # noqa: PLC0415
@@ -102,4 +105,4 @@ def _broker(
     jars = resolve_jars(
         settings=ivy_settings, tell=lambda what: typer.echo(f"{what} …", err=True)
     )
-    return Broker(data=data, port=port, jars=jars, secured=secured)
+    return Broker(data=data, host=host, port=port, jars=jars, secured=secured)

@@ -6,7 +6,14 @@ from pathlib import Path
 
 from sojourn.errors import BadFile
 
-__all__ = ["database_folder", "places", "private_folder", "refuse_others", "state_folder"]
+__all__ = [
+    "cluster_folder",
+    "database_folder",
+    "places",
+    "private_folder",
+    "refuse_others",
+    "state_folder",
+]
 
 
 def places() -> tuple[Path, ...]:
@@ -27,6 +34,11 @@ def state_folder(name: str) -> Path:
 def database_folder() -> Path:
     """Return the default folder of the databases that applications write to."""
     return _kept() / "databases"
+
+
+def cluster_folder() -> Path:
+    """Return the default folder of a trial cluster."""
+    return _kept() / "cluster"
 
 
 def private_folder(path: Path) -> Path:

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sojourn.app.loading import import_path
@@ -22,10 +22,11 @@ class ChildProcess:
     Between the two stands a watchdog (`watchdog.py`), which ends the command when this process
     ends. Neither is hit by Ctrl-C in the terminal: the command ends when it is told to.
     *temporary* says that the folder is of no use afterwards. The watchdog *inherits* these open
-    files, and has them until the command has ended. If it is Python, it can import what we can.
+    files, and has them until the command has ended. Its *environment* is ours where none is
+    given; if it is Python, it can import what we can.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all by name
         self,
         command: Sequence[str],
         *,
@@ -34,6 +35,7 @@ class ChildProcess:
         grace_s: float,
         temporary: bool = False,
         inherits: Sequence[int] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._grace_s = grace_s
         asked = (str(os.getpid()), str(grace_s), str(folder) if temporary else "", *command)
@@ -44,7 +46,7 @@ class ChildProcess:
                 stdout=out,
                 stderr=out,
                 cwd=folder,
-                env={**os.environ, "PYTHONPATH": import_path()},
+                env={**(environment or os.environ), "PYTHONPATH": import_path()},
                 start_new_session=True,
                 pass_fds=tuple(inherits),
             )

@@ -1,7 +1,7 @@
 """A Kafka broker of one node that Sojourn starts and stops itself.
 
-It listens on this machine alone, lets in who has the password that was made for it, and does
-not outlive the process that started it.
+It listens on this machine alone unless it is told another address, lets in who has the password
+that was made for it, and does not outlive the process that started it.
 """
 
 import os
@@ -45,10 +45,10 @@ class Broker:
     """A broker, and a context manager: leaving it stops the broker, whatever happened.
 
     *data* is a folder that keeps topics and records from one start to the next; without it
-    they are gone when the broker stops. *port* is chosen where it is not given. *properties*
-    are Kafka's, on top of ours. One that is not *secured* lets in everybody on this machine.
-    It has *patience_s* to start. It *inherits* these open files, and has them until it has
-    ended.
+    they are gone when the broker stops. *port* is chosen where it is not given. Clients reach
+    it at *host*, an address of this machine. *properties* are Kafka's, on top of ours. One that
+    is not *secured* lets in everybody who reaches it. It has *patience_s* to start. It
+    *inherits* these open files, and has them until it has ended.
     """
 
     def __init__(  # noqa: PLR0913 - all by name
@@ -56,6 +56,7 @@ class Broker:
         *,
         data: Path | None = None,
         port: int | None = None,
+        host: str = HOST,
         properties: Mapping[str, str] | None = None,
         secured: bool = True,
         jars: Jars | None = None,
@@ -63,6 +64,7 @@ class Broker:
         inherits: Sequence[int] = (),
     ) -> None:
         self._data, self._wanted_port, self._jars = data, port, jars
+        self._host = host
         self._properties = dict(properties or {})
         self._credentials = Credentials() if secured else None
         self._patience_s, self._inherits = patience_s, tuple(inherits)
@@ -74,7 +76,7 @@ class Broker:
     def bootstrap_servers(self) -> str:
         """What clients connect to."""
         self._running()
-        return f"{HOST}:{self._port}"
+        return f"{self._host}:{self._port}"
 
     @property
     def cluster(self) -> Cluster:
@@ -170,8 +172,10 @@ class Broker:
         left = _ATTEMPTS
         while True:
             left -= 1
-            self._port, controller = free_ports(port)
-            folder.configure(self._port, controller, self._credentials, self._properties)
+            self._port, controller = free_ports(port, self._host)
+            folder.configure(
+                self._port, controller, self._credentials, self._properties, self._host
+            )
             cluster = folder.cluster or _formatted(folder, command)
             self._process = ChildProcess(
                 [*command, "kafka.Kafka", folder.properties.name],
@@ -193,7 +197,7 @@ class Broker:
         deadline_s = time.monotonic() + self._patience_s
         while process.status is None:
             # somebody else may have taken the port, and may be a broker
-            if answers(self._port) and cluster_of(self.cluster.client()) == cluster:
+            if answers(self._port, self._host) and cluster_of(self.cluster.client()) == cluster:
                 return True
             if time.monotonic() > deadline_s:
                 raise BrokerFailed(

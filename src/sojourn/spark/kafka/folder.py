@@ -82,18 +82,19 @@ class Folder:
         controller: int,
         credentials: Credentials | None,
         extra: Mapping[str, str],
+        host: str = HOST,
     ) -> None:
-        """Write what the broker is told: one node, on this machine alone.
+        """Write what the broker is told: one node, whose clients reach it at *host*.
 
-        Without *credentials* it lets in everybody who is there.
+        Without *credentials* it lets in everybody who does.
         """
         listener = "PLAINTEXT" if credentials is None else "SASL_PLAINTEXT"
         told = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@{HOST}:{controller}",
-            "listeners": f"{listener}://{HOST}:{port},CONTROLLER://{HOST}:{controller}",
-            "advertised.listeners": f"{listener}://{HOST}:{port}",
+            "listeners": f"{listener}://{host}:{port},CONTROLLER://{HOST}:{controller}",
+            "advertised.listeners": f"{listener}://{host}:{port}",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": _DATA,
             "auto.create.topics.enable": "false",  # a slip in a name would make a topic

@@ -14,10 +14,11 @@ HOST = "127.0.0.1"
 _PATIENCE_S = 1.0
 
 
-def free_ports(wanted: int | None) -> tuple[int, int]:
+def free_ports(wanted: int | None, host: str = HOST) -> tuple[int, int]:
     """Return two ports that nobody listens on; the first is *wanted*, if that is given.
 
-    Somebody may still be faster. Raise `BrokerFailed` if *wanted* cannot be had.
+    The first is one of the address *host*. Somebody may still be faster. Raise `BrokerFailed`
+    if *wanted* cannot be had, or *host* is not an address of this machine.
     """
     with ExitStack() as held:
         first, second = (
@@ -27,9 +28,13 @@ def free_ports(wanted: int | None) -> tuple[int, int]:
         # as Java does: what others have closed a moment ago is free
         first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            first.bind((HOST, wanted or 0))
+            first.bind((host, wanted or 0))
         except (OSError, OverflowError) as error:
             number = getattr(error, "errno", None)
+            if number == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
+                raise BrokerFailed(
+                    f"{host} is not an address of this machine", "choose one that is"
+                ) from error
             why = "is in use" if number == errno.EADDRINUSE else f"cannot be used: {error}"
             raise BrokerFailed(
                 f"port {wanted} {why}", "choose another, or stop what listens there"
@@ -38,10 +43,10 @@ def free_ports(wanted: int | None) -> tuple[int, int]:
         return first.getsockname()[1], second.getsockname()[1]
 
 
-def answers(port: int) -> bool:
+def answers(port: int, host: str = HOST) -> bool:
     """Return whether somebody accepts connections there."""
     try:
-        with socket.create_connection((HOST, port), timeout=_PATIENCE_S) as link:
+        with socket.create_connection((host, port), timeout=_PATIENCE_S) as link:
             # where nobody listens, a connection may by chance be made to itself
             return bool(link.getsockname() != link.getpeername())
     except OSError:

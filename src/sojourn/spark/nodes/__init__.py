@@ -1,1 +1,1 @@
-"""Executors as nodes: where they are, what runs on them, how they come and go."""
+"""The nodes of an application: executors of Spark, their agents, and trial clusters."""
