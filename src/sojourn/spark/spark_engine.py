@@ -457,8 +457,8 @@ class SparkEngine:
     ) -> dict[str, HostAddress]:
         """Start hosts, agents on executors, and processors there."""
         conf = self._spark.conf
-        machine = conf.get("spark.driver.host")
-        binds = conf.get("spark.driver.bindAddress", machine)
+        machine = conf.get("spark.driver.host") or ""
+        binds = conf.get("spark.driver.bindAddress", machine) or machine
         self._launch_hosts(stack, folder, epoch, binds)
         controller = self._controller
         self._nodes = stack.enter_context(

@@ -42,7 +42,7 @@ Start: TypeAlias = Callable[[Executor, threading.Event], None]
 """Starts the agent of an executor, unless the event is set before that has worked."""
 
 _LOG = "agent.log"
-_MODULE = "sojourn.host.agent"
+_MODULE = "sojourn.host.node"
 _GRACE_S = 5.0
 _LOOK_S = 0.01
 # Forks the agent and ends, so that whoever adopts orphans reaps it, and no worker of Spark has

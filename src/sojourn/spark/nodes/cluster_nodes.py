@@ -7,9 +7,6 @@ from dataclasses import replace
 from typing import Self
 
 from pyspark.sql import SparkSession
-from sojourn.spark.nodes.agent_start import AgentCommand, agent_starts
-from sojourn.spark.nodes.agents import Agents, NodeEvents
-from sojourn.spark.nodes.executors import Executor, executors
 
 from sojourn.decide.place.round_robin import place
 from sojourn.engine import Progress
@@ -17,6 +14,9 @@ from sojourn.errors import EngineError
 from sojourn.host.node.agent import node_name
 from sojourn.host.report.controller import Controller
 from sojourn.plan import Node, Plan
+from sojourn.spark.nodes.agent_start import AgentCommand, agent_starts
+from sojourn.spark.nodes.agents import Agents, NodeEvents
+from sojourn.spark.nodes.executors import Executor, executors
 
 __all__ = ["ClusterNodes"]
 
