@@ -79,6 +79,7 @@ def folder(tmp_path):
 # -- with Java ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("jars")
 def test_a_cluster_runs_jobs_on_all_its_workers_and_is_stopped(folder):
@@ -105,6 +106,7 @@ def test_a_cluster_runs_jobs_on_all_its_workers_and_is_stopped(folder):
     assert "nothing to stop" in command("stop", "--folder", folder).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("jars")
 @pytest.mark.skipif(bool(why_not()), reason=why_not())
