@@ -1,10 +1,11 @@
 """An application on Spark in a process of its own, so that it can be killed like its parts.
 
-    python benchmarks/driven.py FOLDER ADDRESS SERVERS BATCH_S PER_S NAME=PROCESSORS…
+    python benchmarks/driven.py FOLDER ADDRESS SERVERS BATCH_S PER_S SPARK NAME=PROCESSORS…
 
 It starts what is at ADDRESS, with its state in FOLDER, expecting PER_S records per second if
-it is not a topology file, looks at it every second, and does what it is told by lines of JSON
-until they end: `["scale", {…}]`, `["health"]`, `["drain"]`.
+it is not a topology file. SPARK are settings of Spark in JSON, with the master of a cluster, or
+none. It looks at it every second, and does what it is told by lines of JSON until they end:
+`["scale", {…}]`, `["health"]`, `["drain"]`.
 """
 
 import json
@@ -22,6 +23,7 @@ import psutil
 from sojourn.app.loading import load
 from sojourn.errors import ApplicationStopped, EngineError
 from sojourn.plan import Plan
+from sojourn.spark.master import LOCAL
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology
@@ -39,12 +41,15 @@ class Driver:
     In *folder* are its state, its temporary files, and what it and Spark print.
     """
 
-    def __init__(self, folder, address, servers, *, batch_s, allocation, per_s=1.0):
+    def __init__(  # noqa: PLR0913 - most by name
+        self, folder, address, servers, *, batch_s, allocation, per_s=1.0, spark=None
+    ):
         self.folder, self.temporary = folder / "state", folder / "tmp"
         self.log = folder / "driver.log"
         self.temporary.mkdir(parents=True, exist_ok=True)
         self._command = [
             *(sys.executable, _HERE, self.folder, address, servers, str(batch_s), str(per_s)),
+            json.dumps(spark or {}),
             *(f"{name}={processors}" for name, processors in allocation.items()),
         ]
         self._process = None
@@ -200,6 +205,7 @@ def _done(engine, what, *details):
                 "retried": health.retried,
                 "running": dict(health.running),
                 "failure": health.failure,
+                "nodes": [node.name for node in engine.nodes],
             }
 
 
@@ -213,11 +219,18 @@ def _observe(engine, ended):
             pass  # while the broker is away; the next look may be better
 
 
-def main(folder, address, servers, batch_s, per_s, *allocation):
+def main(folder, address, servers, batch_s, per_s, spark, *allocation):
     """Run it until there are no more lines."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it ends it
     app = load(address)
-    settings = SparkSettings(servers=servers, state=Path(folder), batch_s=float(batch_s))
+    options = json.loads(spark)
+    settings = SparkSettings(
+        servers=servers,
+        state=Path(folder),
+        batch_s=float(batch_s),
+        master=options.pop("spark.master", LOCAL),
+        spark=options,
+    )
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what libraries print is no answer
     ended = threading.Event()

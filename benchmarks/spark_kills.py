@@ -1,7 +1,8 @@
 """Whatever is killed, whenever: results are compared with what plain Python makes of the input.
 
     python benchmarks/spark_kills.py [--app nested] [--seed 1] [--kills 16] [--rescales 0]
-                                     [--within 240] [--per-s 8] [--records N] [--short]
+                                     [--within 240] [--per-s 8] [--records N] [--nodes 0]
+                                     [--short]
 
 Three operators with two loops, one in the other, and keys; a record in a hundred takes longer
 than a batch of 5 s. With `--app two-parts` there are six operators in two parts, with a split,
@@ -10,9 +11,11 @@ operator that keeps a state for each key, which is compared too, and with `--app
 for many records with 10,000 keys, sent at a rate that it can carry. From the seed it is drawn
 when a processor, a template, a host, a Python worker or the daemon of Spark, Java, the driver
 or the broker is killed (`kill -9`), and when which operators get other numbers of processors.
-Roots are sent all the while. Nothing may be missing and nothing unheard of. At a deduplicated
-sink each result must be there exactly once; at a plain one no more may be there twice than the
-results of a batch, for each kill after which a query repeats one.
+With `--nodes 3` it runs on a trial cluster of so many workers; each may be killed with all that
+runs on it, and then another one comes. Roots are sent all the while. Nothing may be missing and
+nothing unheard of. At a deduplicated sink each result must be there exactly once; at a plain
+one no more may be there twice than the results of a batch, for each kill after which a query
+repeats one.
 """
 
 import argparse
@@ -20,14 +23,16 @@ import json
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import nested_app
 import state_app
 import two_parts_app
 import zipf_app
-from kills import REPEATING, TARGETS, Rescale, drawn, rescales
+from kills import ON_NODES, REPEATING, TARGETS, Rescale, drawn, rescales
 from ledger import compare
+from sojourn.spark.nodes.trial_cluster import TrialCluster
 from trial import Trial, say
 
 APPS = {
@@ -39,15 +44,17 @@ APPS = {
 ALLOCATION = nested_app.ALLOCATION
 PER_S = 8.0
 # With a driver go all queries; others are of one.
-_OF_ALL = ("daemon", "jvm", "driver")
+_OF_ALL = ("daemon", "jvm", "driver", "node")
 
 
-def trial_in(folder, *, app="nested", jars=None):
-    """Return an application with its broker, in *folder*."""
+def trial_in(folder, *, app="nested", jars=None, cluster=None):
+    """Return an application with its broker, in *folder*, on a trial cluster or not."""
     module = APPS[app]
     # Spark's own operators have one, which does not change
     allocation = dict.fromkeys(module.app.operators, 1) | module.ALLOCATION
-    return Trial(folder, f"{module.__name__}:app", allocation=allocation, jars=jars)
+    return Trial(
+        folder, f"{module.__name__}:app", allocation=allocation, jars=jars, cluster=cluster
+    )
 
 
 def sending(trial, roots, per_s=PER_S):
@@ -146,6 +153,15 @@ def most_twice(trial):
     return most
 
 
+def _begun(stack, app, nodes):
+    """Return an application that is to be started, on a trial cluster if it has *nodes*."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kills-")))
+    if not nodes:
+        return trial_in(folder, app=app)
+    cluster = TrialCluster(nodes, cores=6, folder=folder / "cluster", plain=True)
+    return trial_in(folder, app=app, cluster=stack.enter_context(cluster))
+
+
 def main():
     """Run, print, and fail if a sink does not hold what it must."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -156,7 +172,10 @@ def main():
     parser.add_argument("--within", type=float, default=240.0, help="seconds")
     parser.add_argument("--per-s", type=float, default=PER_S, help="roots that are sent")
     parser.add_argument("--records", type=int, help="roots; instead of --within")
-    parser.add_argument("--target", action="append", choices=TARGETS, help="only these")
+    parser.add_argument(
+        "--target", action="append", choices=(*TARGETS, "node"), help="only these"
+    )
+    parser.add_argument("--nodes", type=int, default=0, help="workers of a trial cluster")
     parser.add_argument("--short", action="store_true", help="four kills, to see that it runs")
     asked = parser.parse_args()
     if asked.short:
@@ -167,7 +186,7 @@ def main():
         asked.seed,
         kills=asked.kills,
         within_s=asked.within,
-        targets=asked.target or TARGETS,
+        targets=asked.target or (ON_NODES if asked.nodes else TARGETS),
     )
     changes = rescales(
         asked.seed,
@@ -175,10 +194,8 @@ def main():
         number=asked.rescales,
         within_s=asked.within,
     )
-    with (
-        tempfile.TemporaryDirectory(prefix="kills-") as folder,
-        trial_in(Path(folder), app=asked.app) as trial,
-    ):
+    with ExitStack() as stack:
+        trial = stack.enter_context(_begun(stack, asked.app, asked.nodes))
         began_s = time.monotonic()
         load = sending(trial, round(asked.per_s * asked.within), asked.per_s)
         kill(trial, [*kills, *changes])

@@ -42,10 +42,21 @@ _IS_COMPLETE = re.compile(r"[0-9-]+").fullmatch
 class Trial:
     """An application at *address* with its own broker, both in *folder*.
 
-    Topics have so many *partitions*. What is killed is started again on what it left.
+    Topics have so many *partitions*. What is killed is started again on what it left. It runs
+    on a trial *cluster*, if there is one.
     """
 
-    def __init__(self, folder, address, *, allocation, batch_s=5.0, partitions=1, jars=None):
+    def __init__(  # noqa: PLR0913 - all but the first by name
+        self,
+        folder,
+        address,
+        *,
+        allocation,
+        batch_s=5.0,
+        partitions=1,
+        jars=None,
+        cluster=None,
+    ):
         port, _ = free_ports(None)
         self.app = load(address)
         self.layout = Layout(self.app, address)
@@ -53,6 +64,9 @@ class Trial:
         self.broker = Broker(data=folder / "broker", port=port, jars=jars, secured=False)
         self._folder, self._address = folder, address
         self._settings = {"allocation": allocation, "batch_s": batch_s}
+        self.cluster = cluster
+        if cluster is not None:
+            self._settings["spark"] = spark_on(cluster)
         self._stack = ExitStack()
         self.left, self.killed = [], []
 
@@ -155,6 +169,11 @@ class Trial:
             time.sleep(BROKER_AWAY_S)
             self.broker.start()
             return
+        if target == "node":
+            there = self.cluster.workers
+            self.cluster.kill(there[int(pick * len(there))].number)
+            self.cluster.add()
+            return
         victims = self.driver.victims(target)
         if not victims:  # it has just been killed, and is not back yet
             return
@@ -196,6 +215,16 @@ class Trial:
         while not (so_far := done()) and time.monotonic() < until_s:
             time.sleep(10 * _LOOK_S)
         return so_far
+
+
+def spark_on(cluster):
+    """Return the settings of Spark with which an application runs on a trial cluster."""
+    return {
+        "spark.master": cluster.master,
+        "spark.driver.host": cluster.driver_address,
+        "spark.executor.cores": "6",
+        "spark.executor.memory": "700m",
+    }
 
 
 def _appeared(log, number, *, patience_s=_PATIENCE_S):
