@@ -165,11 +165,11 @@ class KeyStates:
 
     def _last_cut(self, part: str, files: CutFiles) -> tuple[int, Cut]:
         while True:
-            batch = self._kept.commits(part) - 1
+            batch = self._kept.committed(part)
             try:
                 return batch, files.load(files.last(batch))
             except (BadFile, EngineError):
-                if batch == self._kept.commits(part) - 1:
+                if batch == self._kept.committed(part):
                     raise
                 # the next batch is committed, and the cut of this one removed
 
