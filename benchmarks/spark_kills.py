@@ -22,6 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import kill_points_app
 import nested_app
 import state_app
 import two_parts_app
@@ -35,6 +36,7 @@ APPS = {
     "two-parts": two_parts_app,
     "state": state_app,
     "zipf": zipf_app,
+    "points": kill_points_app,
 }
 ALLOCATION = nested_app.ALLOCATION
 PER_S = 8.0
