@@ -51,6 +51,12 @@ def interval(values, weights=None):
     return Interval(mean, quantile * spread / sqrt(len(values)))
 
 
+def latency(pulls):
+    """Return the mean of what roots took, with its interval."""
+    sums = [pull.roots.sums for pull in pulls if pull.roots.sums.number]
+    return interval([each.mean_s for each in sums], [each.number for each in sums])
+
+
 def pooled(pulls):
     """Return what one pull would have got of all these, which need not follow each other."""
     lasts_s = [pull.at_s - pull.since_s for pull in pulls]

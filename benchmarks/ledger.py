@@ -82,7 +82,7 @@ def written_at(servers, topic):
             at, place.offset = first, first
             reader.assign([place])
             while at < end:
-                for message in reader.consume(1000, 1.0):
+                for message in reader.consume(min(1000, end - at), 1.0):
                     if message.error() is None:
                         found.append((1e-3 * message.timestamp()[1], message.value()))
                         at = message.offset() + 1

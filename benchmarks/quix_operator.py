@@ -19,8 +19,8 @@ def passed(value):
     return {"seed": value["seed"]}
 
 
-def main(text):
-    """Run it."""
+def run(text, step):
+    """Run what *step* makes of the stream of records that is read."""
     asked = json.loads(text)
     app = Application(
         broker_address=asked["servers"],
@@ -34,7 +34,7 @@ def main(text):
     )
     reads = app.topic(asked["reads"], value_deserializer="json")
     writes = app.topic(asked["writes"], value_serializer="json")
-    app.dataframe(reads).apply(passed).to_topic(writes)
+    step(app.dataframe(reads)).to_topic(writes)
 
     def ended():
         sys.stdin.read()
@@ -45,4 +45,4 @@ def main(text):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    run(sys.argv[1], lambda records: records.apply(passed))

@@ -15,18 +15,15 @@ import sys
 from collections import Counter, deque
 from itertools import zip_longest
 
-from blocks import observation_of
+import app_run
+from blocks import latency, observation_of
 from sojourn.apps.catalogue import entry
 from sojourn.apps.check import comparison, read_stream
 from sojourn.apps.fpd.settings import Settings
 from sojourn.measure.observed import observed
-from sojourn.plan import Plan
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology.traffic import rates
 
 SOURCES = ("entering", "leaving")
-_PATIENCE_S = 120.0
 
 
 def one_after_the_other(app, sent):
@@ -69,26 +66,13 @@ def gains_of(counted):
 
 def ran(made, per_s, lasts_s):
     """Return what was observed until everything had passed, the tweets, and the verdict."""
-    app = made.app
-    each = per_s / len(SOURCES)
-    settings = SparkSettings(
-        batch_s=10.0,
-        trace_per_s=1e6,
-        load=dict.fromkeys(SOURCES, ((0.0, each), (lasts_s, each), (lasts_s, 0.0))),
-    )
-    topology = app.topology(dict.fromkeys(SOURCES, each))
     compare = comparison(made, "")
-    with SparkEngine(app, made.address, settings) as engine:
-        engine.start(topology, Plan.here(dict.fromkeys(app.operators, 1)))
-        pulls = []
-        while engine.now_s < lasts_s + _PATIENCE_S:
-            pulls.append(engine.observe(engine.now_s + 1.0))
-            done = sum(pull.roots.completed for pull in pulls)
-            entered = sum(pull.roots.entered for pull in pulls)
-            if engine.now_s > lasts_s + 1.0 and done == entered:
-                break
-        sent = {s: [r.record for r in read_stream(engine.clients, app, s)] for s in SOURCES}
-        engine.drain()
+    each = dict.fromkeys(SOURCES, per_s / len(SOURCES))
+    with app_run.ran(made, each, lasts_s) as (engine, topology, pulls):
+        sent = {
+            source: [read.record for read in read_stream(engine.clients, made.app, source)]
+            for source in SOURCES
+        }
         return topology, pulls, sent, compare(engine.clients)
 
 
@@ -133,10 +117,8 @@ def main():
     seen = observed(topology, observation_of(pulls, topology))
     for operator in seen.operators:
         print(f"  {operator.name:<12}{1e3 * operator.service_s:8.3f} ms")
-    sums = [pull.roots.sums for pull in pulls if pull.roots.sums.number]
-    number = sum(each.number for each in sums)
-    mean_s = sum(each.mean_s * each.number for each in sums) / number
-    print(f"a tweet took {1e3 * mean_s:.1f} ms in sum over its records; {os.cpu_count()} cores")
+    took_s = latency(pulls).value
+    print(f"a tweet took {1e3 * took_s:.1f} ms in sum over its records; {os.cpu_count()} cores")
     print(verdict)
     return int(not verdict.exact)
 

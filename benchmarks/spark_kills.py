@@ -26,6 +26,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+import kill_points_app
 import nested_app
 import state_app
 import two_parts_app
@@ -40,6 +41,7 @@ APPS = {
     "two-parts": two_parts_app,
     "state": state_app,
     "zipf": zipf_app,
+    "points": kill_points_app,
 }
 ALLOCATION = nested_app.ALLOCATION
 PER_S = 8.0

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from blocks import interval, observation_of, without_transfers
+from blocks import latency, observation_of, without_transfers
 from producing import Producing, poisson_s
 from sojourn.app.loading import load
 from sojourn.measure.observed import observed
@@ -58,8 +58,7 @@ class Case:
     @property
     def mean(self):
         """What roots took."""
-        sums = [pull.roots.sums for pull in self.pulls if pull.roots.sums.number]
-        return interval([s.mean_s for s in sums], [s.number for s in sums])
+        return latency(self.pulls)
 
 
 CASES = [(100, 0.01), (10_000, 0.01), (100_000, 0.01), (500_000, 0.01)]

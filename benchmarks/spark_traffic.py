@@ -17,17 +17,15 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from blocks import observation_of
+import app_run
+from blocks import latency, observation_of
 from sojourn.apps.catalogue import entry
 from sojourn.apps.check import read_stream
 from sojourn.apps.traffic.query import batch_query
 from sojourn.apps.traffic.settings import Settings
 from sojourn.measure.observed import observed
-from sojourn.plan import Plan
 from sojourn.spark.jvm.jars import resolve_jars
 from sojourn.spark.jvm.session import end_session, new_session
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
 
 _COLUMNS = pa.schema(
     [
@@ -37,7 +35,6 @@ _COLUMNS = pa.schema(
         ("lon_e6", pa.int32()),
     ]
 )
-_PATIENCE_S = 120.0
 
 
 def write_reports(path, reports):
@@ -61,19 +58,7 @@ def batch_rows(path, settings, *, jars=None):
 def ran(made, per_s, lasts_s):
     """Return the topology, what was observed, what was sent, and the results at each sink."""
     app = made.app
-    points = ((0.0, per_s), (lasts_s, per_s), (lasts_s, 0.0))
-    settings = SparkSettings(batch_s=10.0, trace_per_s=1e6, load={"positions": points})
-    topology = app.topology({"positions": per_s})
-    with SparkEngine(app, made.address, settings) as engine:
-        engine.start(topology, Plan.here(dict.fromkeys(app.operators, 1)))
-        pulls = []
-        while engine.now_s < lasts_s + _PATIENCE_S:
-            pulls.append(engine.observe(engine.now_s + 1.0))
-            done = sum(pull.roots.completed for pull in pulls)
-            entered = sum(pull.roots.entered for pull in pulls)
-            if engine.now_s > lasts_s + 1.0 and done == entered:
-                break
-        engine.drain()
+    with app_run.ran(made, {"positions": per_s}, lasts_s) as (engine, topology, pulls):
 
         def records(stream, topic=None):
             read = read_stream(engine.clients, app, stream, topic=topic)
@@ -112,10 +97,7 @@ def main():
     for operator in observed(topology, observation_of(pulls, topology)).operators:
         sends = ", ".join(f"{n:.2f} to {to}" for to, n in operator.emits.items())
         print(f"  {operator.name:<8}{1e3 * operator.service_s:8.3f} ms  {sends}")
-    sums = [pull.roots.sums for pull in pulls if pull.roots.sums.number]
-    number = sum(each.number for each in sums)
-    mean_s = sum(each.mean_s * each.number for each in sums) / number
-    print(f"a report took {1e3 * mean_s:.1f} ms on average")
+    print(f"a report took {1e3 * latency(pulls).value:.1f} ms on average")
     panes = [len(kept["panes"]) for kept in made.states(_sourced(sent))["cells"].values()]
     most = settings.slides + settings.late_slides
     print(f"{len(panes)} cells have states, of up to {max(panes)} panes; {most} may be")

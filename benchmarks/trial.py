@@ -198,6 +198,10 @@ class Trial:
         for victim in victims:
             with suppress(psutil.NoSuchProcess):
                 victim.kill()
+        self.start_again(family, target)
+
+    def start_again(self, family, target):
+        """Start the application again, a *target* in whose *family* was killed."""
         if target == "driver":
             self.left += self.driver.ended(family)[0]
         else:  # nobody is left to remove what Java had in its temporary folder

@@ -183,6 +183,12 @@ def test_the_key_is_the_same_in_every_format(form):
     assert codec.key(body, ("rate", "word")) == "[0.5, null]"
 
 
+def test_a_key_has_no_negative_zero(form):
+    """It equals zero, and would be another key."""
+    codec = codec_of(form.stream(parse_schema("rate double")))
+    assert {codec.key(codec.encode((rate,))[0], ("rate",)) for rate in (0.0, -0.0)} == {"[0.0]"}
+
+
 def test_another_process_makes_the_same_codec_of_the_definition(form):
     given_ = form.stream(parse_schema("word string, photo binary"))
     sent = pickle.loads(pickle.dumps(given_.by("word")))

@@ -17,6 +17,7 @@ from sojourn.spark.jvm.session import end_session, new_session
 from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.stage import Stage
+from sojourn.spark.state.key_states import KeyStates
 
 pytestmark = pytest.mark.spark
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -105,3 +106,28 @@ def test_what_is_not_one_row_for_each_offset_is_refused(source, tmp_path, monkey
         source.sparkSession.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10000")
         with pytest.raises(BadInput, match=r"=10000, and a stage needs 1000;"):
             stage(source)
+
+
+COUNTING = """
+import sojourn as sj
+
+app = sj.App("words")
+
+@app.operator(reads=app.source("words", schema="word string").by("word"), state={"n": %s})
+def count(state, word):
+    state["n"] += 1
+"""
+
+
+def test_its_state_folder_is_that_of_an_application(tmp_path, monkeypatch):
+    """`sojourn state` reads it, and what could not continue with it is refused."""
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, default in (("counts", "0"), ("texts", "''")):
+        (tmp_path / f"{name}_by_stage.py").write_text(COUNTING % default)
+    with Stage("counts_by_stage:app", state=tmp_path / "state"):
+        pass
+    states = KeyStates(tmp_path / "state")
+    assert (states.application, states.summary("count").keys) == ("words", 0)
+    stage = Stage("texts_by_stage:app", state=tmp_path / "state")
+    with pytest.raises(BadInput, match="field n was bigint, now it is string"), stage:
+        pytest.fail("its host would be running")

@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import case
+import kill_points
 import kills
 import ledger
 import nested_app
 import two_parts_app
 import victims
+from kill_steps import Order, Steps, is_open
 from sojourn.host.batch.cut import Cut, CutId
 from sojourn.host.batch.cut_store import CutFiles
 from sojourn.spark.state.checkpoints import Checkpoints
@@ -20,7 +22,7 @@ from sojourn.spark.state.checkpoints import Checkpoints
 SEEDS = st.integers(0, 2**32)
 
 
-@pytest.mark.parametrize("module", [case, kills, ledger, victims])
+@pytest.mark.parametrize("module", [case, kill_points, kills, ledger, victims])
 def test_examples_in_the_harness_are_true(module):
     assert doctest.testmod(module).failed == 0
 
@@ -109,3 +111,15 @@ def test_files_of_a_batch_are_where_checkpoints_keep_them(tmp_path):
     cuts.save(Cut(id=CutId(0, 1), taken={}))
     checkpoint = state.checkpoint("part")
     assert [path.name for path in (checkpoint / kills.LOGS[0]).iterdir()] == ["0-1"]
+
+
+def test_an_order_is_followed_once_and_when_it_says(tmp_path):
+    steps = Steps(tmp_path / "count")
+    assert steps.taken("log: after an entry") is None
+    Order("log: after an entry", times=2, whom="driver").give(tmp_path, "count")
+    came = ["cut: before it is written", *["log: after an entry"] * 3]
+    assert [steps.taken(step) for step in came] == [None, None, "driver", None]
+    assert not is_open(tmp_path, "count")
+    Order("log: after an entry").give(tmp_path, "count")
+    assert is_open(tmp_path, "count")
+    assert steps.taken("log: after an entry") == "host"

@@ -216,7 +216,6 @@ class Layout:
 
         Ids of roots carry *marks*, by topic. So many *partitions* topics have.
         """
-        once = {self.app.topic(sink.stream.name) for sink in self.deduplicated}
         here, topic, before = self.parts[part], self.app.topic, self.before(part)
         read = [(name, s) for name in here.operators for s in self.app.operators[name].reads]
         return Route(
@@ -238,9 +237,33 @@ class Layout:
             trace_per_s=trace_per_s,
             most_bytes=most_bytes,
             marks=marks,
-            partitions={name: partitions[name] for name in sorted(once)},
+            partitions={
+                topic(name): partitions[topic(name)]
+                for name in here.writes
+                if name in self._without_repetitions and topic(name) in partitions
+            },
             stateful=bool(self._stateful(here)),
         )
+
+    @property
+    def _without_repetitions(self) -> set[str]:
+        """The streams whose readers leave out repetitions, each partition by itself.
+
+        Those are deduplicated sinks and parts that keep a state. What leads to such a part
+        through others counts as well: what is repeated in another partition there would come
+        to another here.
+        """
+        found = {sink.stream.name for sink in self.deduplicated}
+        ahead = [
+            name for part in self.parts.values() if self._stateful(part) for name in part.reads
+        ]
+        for name in ahead:
+            if name not in found:
+                found.add(name)
+                ahead += [
+                    n for part in self.parts.values() if name in part.writes for n in part.reads
+                ]
+        return found
 
     def reminder_marks(self, epoch: str) -> dict[str, str]:
         """Return marks of the streams of reminders, which are in no topic."""

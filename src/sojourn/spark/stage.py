@@ -25,6 +25,8 @@ from sojourn.spark.streaming import STREAMING
 
 __all__ = ["Stage"]
 
+# The query knows which cluster it reads; the state folder is of no other application.
+_CLUSTER = "of the query"
 # What keeps one row for each offset, in order, or drops some; all else would mix them.
 _KEEPS_ROWS = re.compile(r"Project|Filter|SubqueryAlias|Streaming\w*")
 
@@ -36,8 +38,9 @@ class Stage:
     a DataFrame of Kafka's source (with headers), it returns one for Kafka's sink: the rows of
     topics that the functions write. The query must run in real-time mode with batches of
     *batch_s*, the writer with the options `Stage.OPTIONS`, and the session with `Stage.CONF`.
-    What is open at the end of a batch is kept in the folder *state*, which belongs to the
-    checkpoint of the query.
+    What is open at the end of a batch is kept in the folder *state*, with what functions keep
+    for keys; it belongs to the checkpoint of the query. Entering raises `BadInput` if the
+    application has changed so that it could not continue with it.
 
     Rows must be those of Kafka's source, one for each offset and in order: their value may be
     changed and rows may be dropped, but nothing may explode, join, group or shuffle them.
@@ -54,7 +57,8 @@ class Stage:
         processors: Mapping[str, int] | None = None,
         batch_s: float = 60.0,
     ) -> None:
-        self._layout = Layout(_checked(load(address), address), address)
+        self._app = _checked(load(address), address)
+        self._layout = Layout(self._app, address)
         (self._part,) = self._layout.parts
         self._state, self._batch_s = Checkpoints(Path(state)), batch_s
         self._processors = dict.fromkeys(self._layout.functions, 1) | dict(processors or {})
@@ -64,6 +68,7 @@ class Stage:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sojourn-")))
             self._layout.check_sockets(folder)
+            self._state.check(self._app, _CLUSTER)
             self._controller = stack.enter_context(
                 Controller(folder / "hosts", logs=self._state.logs)
             )
@@ -71,6 +76,7 @@ class Stage:
             self._controller.start(
                 self._layout.host(self._part, folder, self._state, self._processors)
             )
+            self._state.keep(self._app, _CLUSTER)
             self._stack = stack.pop_all()
         return self
 

@@ -285,3 +285,52 @@ def test_what_is_nested_is_read_or_refused_however_deeply(depth, opens, closes):
         assert decode(schema, body) == ("a",)
     except BadRecord as error:
         assert "nested too deeply" in str(error)  # noqa: PT017 - either may be
+
+
+@pytest.mark.parametrize(
+    ("kind", "spellings"),
+    [
+        ("double", ["1", "1.0", "1e0", "10e-1"]),
+        ("float", ["0", "0.0", "-0.0"]),
+        ("double", ['"Infinity"', '"+INF"']),
+        ("decimal(6,2)", ["1.5", '"1.50"', "1.500", '"1.5"']),
+        ("date", ['"2026-01-31"', '"20260131"']),
+        ("timestamp", ['"2026-01-31T12:00:00+00:00"', '"2026-01-31T13:00:00+01:00"']),
+        ("timestamp_ntz", ['"2026-01-31T12:00:00"', '"2026-01-31 12:00:00.000"']),
+        ("struct<x:double,y:int>", ['{"x": 1, "y": 2}', '{"y": 2, "more": 3, "x": 1.0}']),
+        ("array<double>", ["[1]", "[1.0]"]),
+    ],
+)
+def test_equal_values_are_one_key_however_they_are_written(kind, spellings):
+    """Other clients write numbers and times as they like; a function sees equal values."""
+    assert len(_keys(kind, spellings)) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts"),
+    [("int", ["1", "0", "null"]), ("string", ['"1"', '"1.0"', '""']), ("double", ["1", "1.5"])],
+)
+def test_different_values_are_different_keys(kind, texts):
+    assert len(_keys(kind, texts)) == len(texts)
+
+
+def _keys(kind, texts):
+    codec = JsonCodec(parse_schema(f"key {kind}, n int"), "words")
+    keys = {
+        codec.key(f'{{"key": {text}, "n": {n}}}'.encode(), ("key",))
+        for n, text in enumerate(texts)
+    }
+    assert None not in keys
+    return keys
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [("bigint", "1.0"), ("int", "true"), ("string", "1"), ("date", '"x"')]
+)
+def test_what_is_no_value_of_the_column_is_no_key(kind, text):
+    """It cannot be decoded either, so no function ever sees it."""
+    codec = JsonCodec(parse_schema(f"key {kind}"), "words")
+    body = f'{{"key": {text}}}'.encode()
+    assert codec.key(body, ("key",)) is None
+    with pytest.raises(BadRecord, match=r"^words\.key"):
+        codec.decode(body)

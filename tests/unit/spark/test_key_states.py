@@ -34,6 +34,19 @@ def test_what_is_committed_is_read_whether_merged_or_not(tmp_path):
     assert found(tmp_path) == {'["a"]': 9, '["c"]': 2}
 
 
+def test_a_batch_is_committed_once_the_next_has_a_cut(tmp_path):
+    """The commits of a query of the user's own (`Stage`) are not in the state folder."""
+    writer = StateWriter(tmp_path, counting())
+    writer.save({'["a"]': {"n": 1}})
+    assert found(tmp_path) == {}
+    writer.save({'["a"]': {"n": 2}, '["b"]': {"n": 1}})
+    assert found(tmp_path) == {'["a"]': 1}
+    writer.merge()
+    assert found(tmp_path) == {'["a"]': 2, '["b"]': 1}
+    summary = KeyStates(tmp_path).summary("count")
+    assert (summary.batch, summary.committed_s) == (1, None)
+
+
 def test_a_summary_counts_keys_and_bytes_and_names_the_largest(tmp_path):
     writer = StateWriter(tmp_path, counting({"text": ""}))
     states = KeyStates(tmp_path)

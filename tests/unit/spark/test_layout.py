@@ -1,5 +1,7 @@
 """Queries, topics and hosts of an application whose projections run with its functions."""
 
+import pytest
+
 import sojourn as sj
 from sojourn.spark.layout import Layout
 from sojourn.spark.state.checkpoints import Checkpoints
@@ -82,3 +84,39 @@ def test_a_sink_of_a_projection_knows_what_entered_the_part():
     assert not layout.needs_window(sink)
     durable = Layout(shop(streams="durable"), "shop:app")
     assert durable.needs_window(*durable.deduplicated)
+
+
+def chain(*, state):
+    """Return an application of three parts, the last of which may keep a state."""
+    app = sj.App("chain")
+    lines = app.source("lines", schema="word string")
+
+    @app.operator(reads=lines, emits="word string", durable=True)
+    def first(word):
+        yield (word,)
+
+    @app.operator(reads=first, emits="word string", durable=True)
+    def second(word):
+        yield (word,)
+
+    @app.operator(reads=second.by("word"), emits="word string", state=state)
+    def third(*record):
+        yield record[-1:]
+
+    app.sink(third)
+    return Layout(app, "chain:app")
+
+
+@pytest.mark.parametrize(
+    ("state", "kept"), [({"n": 0}, {"first": 3, "second": 2, "third": None}), (None, {})]
+)
+def test_what_leads_to_a_state_is_repeated_in_the_partition_where_it_was(state, kept):
+    """A part that keeps a state knows for each partition what has come through it."""
+    layout, numbers = (
+        chain(state=state),
+        {"chain.first": 3, "chain.second": 2, "chain.third": 4},
+    )
+    for part in ("first", "second", "third"):
+        route = layout.route(part, trace_per_s=1, most_bytes=9, marks={}, partitions=numbers)
+        assert route.partitions.get(f"chain.{part}") == kept.get(part)
+        assert len(route.partitions) <= 1

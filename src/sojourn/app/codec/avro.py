@@ -5,7 +5,7 @@ and the id of the schema it was written with, in four bytes: Confluent's wire fo
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,11 @@ from sojourn.app.codec.avro_type import LOGICAL, AvroType, field_writers, is_req
 from sojourn.app.codec.base import NO_BINARIES, Payload
 from sojourn.app.codec.json import HALF_A_LETTER, is_text
 from sojourn.app.codec.registry import Registry
-from sojourn.app.datatype import Field, Struct
+from sojourn.app.datatype import Struct
 from sojourn.app.fit import check_record
 from sojourn.app.format import Avro
+from sojourn.app.key import key_of_value
 from sojourn.app.schema import Schema
-from sojourn.app.writing import writer
 from sojourn.errors import BadRecord, BadSchema
 from sojourn.topology.check import shown
 
@@ -48,7 +48,7 @@ class AvroCodec:
             raise BadSchema(place, problem, "make it a record with a field for each column")
         self._writers = field_writers(place, schema.fields, self._avro, named)
         self._tuple = reader(Struct(schema.fields)) or tuple
-        self._key_values = {field.name: _json_value(field) for field in schema.fields}
+        self._key_parts = {field.name: key_of_value(field) for field in schema.fields}
         self._head = b"" if number is None else bytes([_MAGIC]) + number.to_bytes(4, "big")
         self._written = {} if number is None else {number: self._avro}
 
@@ -108,7 +108,7 @@ class AvroCodec:
         """Return the values of *columns* as JSON; None if *body* cannot be read."""
         try:
             named = dict(zip(self._names, self.decode(body), strict=True))
-            return json.dumps([self._key_values[column](named[column]) for column in columns])
+            return json.dumps([self._key_parts[column](named[column]) for column in columns])
         except BadRecord:
             return None
 
@@ -151,11 +151,6 @@ class AvroCodec:
 
     def _bad(self, place: str, problem: str) -> BadRecord:
         return BadRecord(f"{self._stream}{place}", problem)
-
-
-def _json_value(field: Field) -> Callable[[Any], Any]:
-    write = writer(field.type, odd=True)
-    return lambda value: value if value is None or write is None else write(value)
 
 
 def _parsed(text: str, named: dict[str, Any]) -> AvroType:

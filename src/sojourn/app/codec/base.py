@@ -38,6 +38,6 @@ class Codec(Protocol):
         """Return the values of *columns* as JSON, the same for records that agree in them.
 
         It is the same in every format, so that an operator can read streams of several by key.
-        Return None if *body* cannot be read: what is wrong is said when it is decoded.
+        Return None if they cannot be read: what is wrong is said when *body* is decoded.
         """
         ...

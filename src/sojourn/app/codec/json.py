@@ -14,6 +14,7 @@ from sojourn.app import datatype
 from sojourn.app.codec.base import NO_BINARIES, Payload
 from sojourn.app.datatype import Atom, Struct, nested
 from sojourn.app.fit import check_record
+from sojourn.app.key import key_of_json
 from sojourn.app.reading import as_is, read_field
 from sojourn.app.schema import Schema
 from sojourn.app.writing import Writer, writer
@@ -73,6 +74,7 @@ class JsonCodec:
             (field.name, as_is(field) | {bytes}, read_field(field)) for field in schema.fields
         )
         self._parse = _parser(schema).decode
+        self._key_parts = {field.name: key_of_json(field) for field in schema.fields}
 
     def encode(self, record: tuple[object, ...]) -> Payload:
         """Return *record* as it is in Kafka, or raise a `BadRecord` that names the column."""
@@ -126,12 +128,12 @@ class JsonCodec:
             raise self._bad(error.place, error.problem) from error.__cause__
 
     def key(self, body: bytes, columns: tuple[str, ...]) -> str | None:
-        """Return the values of *columns* as JSON; None if *body* is not a JSON object."""
+        """Return the values of *columns* as JSON; None if they cannot be read."""
         try:
-            named = json.loads(body)
-            return json.dumps([named.get(column) for column in columns])
-        except (ValueError, AttributeError, RecursionError):  # deeply nested, too
-            return None
+            named = self._parse(str(body, "utf-8"))
+            return json.dumps([self._key_parts[name](named.get(name)) for name in columns])
+        except (BadRecord, ArithmeticError, ValueError, AttributeError, RecursionError):
+            return None  # deeply nested, too
 
     def _bad(self, place: str, problem: str) -> BadRecord:
         return BadRecord(f"{self._stream}{place}", problem)

@@ -3,7 +3,7 @@
 OpenCV is optional, so what needs it is imported where it is called.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import sojourn as sj
@@ -11,7 +11,7 @@ from sojourn.apps.vld.records import Candidate, Detection, FrameFeatures
 from sojourn.apps.vld.thresholds import LEAST_INLIERS
 
 if TYPE_CHECKING:
-    from sojourn.apps.vld.features import Extractor
+    from sojourn.apps.vld.features import Extractor, Image
     from sojourn.apps.vld.matching import Matcher
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "app",
     "extract",
     "extractor",
+    "logos_on_one_core",
     "match",
     "matcher",
     "sample_frames",
@@ -45,14 +46,20 @@ def extractor() -> "Extractor":
     return Extractor()
 
 
-def matcher() -> "Matcher":
-    """Return what compares with the features of the logos, on one core."""
+def logos_on_one_core() -> "Mapping[str, Image]":
+    """Return the logos, for a processor that compares them on one core."""
     from sojourn.apps.vld.features import use_one_core  # noqa: PLC0415
     from sojourn.apps.vld.logos import logos  # noqa: PLC0415
-    from sojourn.apps.vld.matching import Matcher  # noqa: PLC0415
 
     use_one_core()
-    return Matcher(logos())
+    return logos()
+
+
+def matcher() -> "Matcher":
+    """Return what compares with the features of the logos."""
+    from sojourn.apps.vld.matching import Matcher  # noqa: PLC0415
+
+    return Matcher(logos_on_one_core())
 
 
 app = sj.App("vld")

@@ -10,7 +10,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypedDict
 
 import sojourn as sj
-from sojourn.apps.vld.application import DETECTION, extractor, sample_frames
+from sojourn.apps.vld.application import (
+    DETECTION,
+    extractor,
+    logos_on_one_core,
+    sample_frames,
+)
 from sojourn.apps.vld.records import Detection
 from sojourn.apps.vld.thresholds import LEAST_INLIERS
 
@@ -31,23 +36,17 @@ class Gathered(TypedDict):
 
 
 def single_matcher() -> "SingleMatcher":
-    """Return what compares a feature with those of the logos, on one core."""
-    from sojourn.apps.vld.features import use_one_core  # noqa: PLC0415
-    from sojourn.apps.vld.logos import logos  # noqa: PLC0415
+    """Return what compares a feature with those of the logos."""
     from sojourn.apps.vld.single_features import SingleMatcher  # noqa: PLC0415
 
-    use_one_core()
-    return SingleMatcher(logos())
+    return SingleMatcher(logos_on_one_core())
 
 
 def judge() -> "FrameJudge":
-    """Return what tells logos by the matches of a frame, on one core."""
-    from sojourn.apps.vld.features import use_one_core  # noqa: PLC0415
-    from sojourn.apps.vld.logos import logos  # noqa: PLC0415
+    """Return what tells logos by the matches of a frame."""
     from sojourn.apps.vld.single_features import FrameJudge  # noqa: PLC0415
 
-    use_one_core()
-    return FrameJudge(logos())
+    return FrameJudge(logos_on_one_core())
 
 
 app = sj.App("vld-bulk")

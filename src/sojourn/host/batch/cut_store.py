@@ -83,6 +83,13 @@ class CutFiles:
             )
         return max(cuts)
 
+    def committed(self) -> int:
+        """Return the last batch that is committed for sure; -1 if none is.
+
+        A batch begins, and then ends with a cut, once the one before it is committed.
+        """
+        return max([self.merged(), *(cut.batch - 1 for cut in self._all())])
+
     def has(self, batch: int) -> bool:
         """Tell whether there is a cut of a batch."""
         return any(cut.batch == batch for cut in self._all())

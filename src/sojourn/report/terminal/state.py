@@ -31,7 +31,9 @@ def print_summaries(summaries: Mapping[str, "StateSummary"]) -> None:
         sizes = summary.keys, summary.bytes, summary.reminders
         cells = (operator, report["key"], report["fields"], *sizes)
         committed = (
-            (summary.batch, report["committed"]) if summary.batch >= 0 else ("", "never")
+            (summary.batch, report["committed"] or "unknown")
+            if summary.batch >= 0
+            else ("", "never")
         )
         made.add_row(*(Text(escaped(str(cell))) for cell in (*cells, *committed)))
     print_table(made)

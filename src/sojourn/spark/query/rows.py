@@ -78,9 +78,10 @@ class Route:
     What *operators* of the part read by key is *keyed*: the operator with the stream, by name.
     Records that were never in a topic are put back in through *retries*. About *trace_per_s*
     roots in a second are followed. No message is larger than *most_bytes*. Ids of roots carry
-    *marks*, by topic. Of topics in *partitions*, with their numbers, a deduplicating sink
-    reads: all that comes of one partition goes to one of theirs. A *stateful* part is told
-    which records are which: what its writer has repeated must not be counted twice.
+    *marks*, by topic. Of topics in *partitions*, with their numbers, somebody tells what is
+    repeated, each partition by itself: all that comes of one partition goes to one of theirs. A
+    *stateful* part is told which records are which: what its writer has repeated must not be
+    counted twice.
     """
 
     part: str
@@ -123,6 +124,7 @@ class Rows:
         for made, stream in route.behind.items():
             self._topics.setdefault(stream, []).append(route.writes[made])
         self._inputs = {marked(name, mark) for name, mark in route.marks.items()}
+        self._read = frozenset(route.topics)
         self._sampling = Sampling(route.trace_per_s)
         self._room_bytes = route.most_bytes - _beside_bytes(max(route.operators, key=len))
 
@@ -216,13 +218,13 @@ class Rows:
 
     def left(self, results: Results) -> list[SparkRow]:
         """Return the rows of what leaves; those for projections are not changed yet."""
-        rows = []
+        rows, route = [], self._route
         for record, root, floor in results.records:
             headers = _headers(record, self._input(root, floor))
             for topic in self._topics[record.stream]:
                 row = _row(topic, record.message_key, record.payload, headers)
                 if topic in self._route.partitions:
-                    row["partition"] = root.partition[1] % self._route.partitions[topic]
+                    row["partition"] = self._entered(record, root) % route.partitions[topic]
                 rows.append(row)
         for letter, root, floor in results.letters:
             entered = self._input(root, floor)
@@ -232,6 +234,16 @@ class Rows:
             headers = [*made.headers, entered]
             rows.append(_row(self._route.dead_letters, made.key, made.value, headers))
         return rows
+
+    def _entered(self, record: Record, root: Root) -> int:
+        """Return the partition that a result comes of.
+
+        Of a reminder, which was in none, that is the one of the record that asked for it.
+        """
+        topic, partition = root.partition
+        if topic in self._read:
+            return partition
+        return int(record.place.rsplit("/", 2)[1])
 
     def _input(self, root: Root, floor: int) -> Header:
         """Return what says where a result entered, and below which offset all is done."""

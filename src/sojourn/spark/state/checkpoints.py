@@ -102,7 +102,7 @@ class Checkpoints:
     def _has_state(self, before: dict[str, Any], operator: str) -> bool:
         """Tell whether an operator has the state of any key, or a reminder for one."""
         for part, form in before["parts"].items():
-            batch = self.commits(part) - 1
+            batch = self.committed(part)
             if operator in form["operators"] and batch >= 0:
                 files = CutFiles(self.cuts(part), readonly=True)
                 with closing(files.state):
@@ -128,7 +128,7 @@ class Checkpoints:
         """Raise `BadInput` if records are open that no operator reads any more."""
         read = {(name, s.name) for name in part.operators for s in app.operators[name].reads}
         read |= {(name, reminders_of(name)) for name in part.operators}
-        batch, files = self.commits(part.name) - 1, CutFiles(self.cuts(part.name))
+        batch, files = self.committed(part.name), CutFiles(self.cuts(part.name))
         for record in files.all_open(files.load(files.last(batch))) if batch >= 0 else ():
             if (record.operator, record.record.stream) not in read:
                 raise BadInput(
@@ -149,6 +149,17 @@ class Checkpoints:
     def commits(self, query: str) -> int:
         """Return how many batches of a query are committed."""
         return max(_numbers(self.checkpoint(query) / "commits"), default=-1) + 1
+
+    def committed(self, part: str) -> int:
+        """Return the last batch of a part that is committed for sure; -1 if none is.
+
+        Of a part in a query of the user's own, whose checkpoint is elsewhere, its files tell.
+        """
+        if commits := self.commits(part):
+            return commits - 1
+        files = CutFiles(self.cuts(part), readonly=True)
+        with closing(files.state):
+            return files.committed()
 
     def committed_s(self, query: str, batch: int | None = None) -> float | None:
         """Return when a batch, by default the last, was committed, in seconds since 1970."""

@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from heapq import heappush, heapreplace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from sojourn.app.key import key_of_json
 from sojourn.app.reminder import reminders_of
-from sojourn.errors import BadFile, BadInput, EngineError
+from sojourn.errors import BadFile, BadInput, BadRecord, EngineError
 from sojourn.host.batch.cut import Cut
 from sojourn.host.batch.cut_store import CutFiles
 from sojourn.host.process.state_codec import StateCodec
@@ -163,11 +165,11 @@ class KeyStates:
 
     def _last_cut(self, part: str, files: CutFiles) -> tuple[int, Cut]:
         while True:
-            batch = self._kept.commits(part) - 1
+            batch = self._kept.committed(part)
             try:
                 return batch, files.load(files.last(batch))
             except (BadFile, EngineError):
-                if batch == self._kept.commits(part) - 1:
+                if batch == self._kept.committed(part):
                     raise
                 # the next batch is committed, and the cut of this one removed
 
@@ -175,20 +177,20 @@ class KeyStates:
 def _key_texts(form: StateForm, key: str) -> list[str]:
     """Return what *key* may be as it is kept: text, a value in JSON, or a list of values."""
     found: list[list[Any]] = [[key]] if len(form.key) == 1 else []
-    try:
-        value = json.loads(key)
-    except ValueError:
-        pass
-    else:
+    with suppress(ValueError):
+        value = json.loads(key, parse_float=Decimal)
         if len(form.key) == 1:
             found.append([value])
-            if isinstance(value, int):
-                found.append([float(value)])
         if isinstance(value, list) and len(value) == len(form.key):
             found.append(value)
-    if not found:
+    parts, texts = [key_of_json(field) for field in form.key], []
+    for values in found:
+        with suppress(BadRecord):
+            kept = [part(value) for part, value in zip(parts, values, strict=True)]
+            texts.append(json.dumps(kept))
+    if not texts:
         raise BadInput(f"{shown(key)} is not a key; write {_example(form)}")
-    return [json.dumps(values) for values in found]
+    return texts
 
 
 def _size(key: str, state: bytes) -> int:
