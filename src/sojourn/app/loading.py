@@ -56,7 +56,7 @@ def load(address: str) -> App:
 
 def import_path() -> str:
     """Return the `PYTHONPATH` with which another process finds what this one can import."""
-    return os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
+    return os.pathsep.join(str(Path.cwd() / path) for path in sys.path)
 
 
 def check_loadable(app: App) -> None:

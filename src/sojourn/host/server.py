@@ -351,7 +351,7 @@ class Host:
             self.broken(str(error))
         finally:  # else it would wait for ever
             self._relays.left(relay)
-            self._desk.relay_left(relay)
+            self._decide(self._desk.relay_left, relay)
 
     def _heard(self, relay: int, message: FromRelay) -> None:
         match message:

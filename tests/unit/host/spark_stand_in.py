@@ -610,7 +610,7 @@ class World:
 
     def host_loses(self, relay):
         if self.host is not None and relay.host is self.host:
-            self.host.part.relay_left(relay.number)
+            self.host.do(self.host.part.relay_left(relay.number))
 
     def fail(self, relay):
         """Fail a task: Spark ends the run, and the other tasks a moment later."""
@@ -621,6 +621,18 @@ class World:
         elif relay in self.relays:
             self.zombies += [other for other in self.relays if other.state != "dead"]
             self.relays, self.attempt = [], 0
+
+    def lose_executor(self, number):
+        """Lose a task in a way that Spark runs it again in the same batch, from its start."""
+        if not self.relays:
+            return
+        place = number % len(self.relays)
+        lost = self.relays[place]
+        arrival = Arrival(attempt=self.attempt, batch=self.batch)
+        start = self.disk.ends[self.disk.committed][lost.partition]
+        self.relays[place] = Relay(arrival, lost.partition, start)
+        lost.state = "dead"
+        self.host_loses(lost)
 
     # -- steps of the host -------------------------------------------------------------------
 

@@ -13,6 +13,8 @@ from sojourn.host.batch.ledger import Ledger
 from sojourn.host.process.messages import Record
 from unit.host.spark_stand_in import Disk
 
+LOST = "a task of its batch was lost, so all of the batch runs again"
+
 LINES = ("lines", 0)
 WORD = Record("line 0.split.0", b"")
 
@@ -63,10 +65,29 @@ def test_a_cut_waits_for_all_relays():
     came(ledger, 1, 0, relays=2)
     assert ledger.relay_ended(1) == []
     came(ledger, 2, 0, relays=2)
-    ledger.relay_left(1)
+    assert kinds(ledger.relay_ended(2)) == [SaveCut]
+
+
+def test_a_batch_that_has_lost_a_task_fails_as_a_whole():
+    """Spark runs a task again that was lost with its executor, and nobody knows what it wrote."""
+    ledger = Ledger(Disk())
+    came(ledger, 1, 0, relays=2)
+    came(ledger, 2, 0, relays=2)
+    assert ledger.relay_left(1) == [RefuseRelay(2, LOST)]
+    again = Arrival(attempt=1, batch=0)
+    assert ledger.relay_came(3, again) == [RefuseRelay(3, LOST)]
     assert ledger.relay_ended(2) == []
-    came(ledger, 3, 0, relays=2)
-    assert kinds(ledger.relay_ended(3)) == [SaveCut]
+    came(ledger, 4, 0, attempt=2)
+    assert kinds(ledger.relay_ended(4)) == [SaveCut]
+
+
+def test_a_task_that_runs_again_after_the_cut_is_refused():
+    ledger = Ledger(Disk())
+    came(ledger, 1, 0, relays=1)
+    cut = ledger.relay_ended(1)[0].cut
+    assert kinds(ledger.saved(cut.id)) == [FinishRelay]
+    assert ledger.relay_left(1) == []
+    assert ledger.relay_came(2, Arrival(attempt=1, batch=0)) == [RefuseRelay(2, LOST)]
 
 
 def test_a_cut_waits_until_it_is_known_how_many_relays_there_are():

@@ -11,7 +11,7 @@ from unit.host.spark_stand_in import EXPIRING, World, called, expected, expected
 EVENTS = [
     *["produce", "start", "rescale", "time_passes", "clock_jumps", "drain"],
     *["kill_processor", "kill_worker", "kill_host", "kill_in_step", "swap_host"],
-    *["kill_driver", "node"],
+    *["kill_driver", "node", "lose_executor"],
 ]
 _histories = st.lists(
     st.tuples(st.sampled_from(EVENTS), st.integers(0, 11), st.integers(0, 60)), max_size=40

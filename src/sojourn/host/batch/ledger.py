@@ -60,6 +60,7 @@ __all__ = ["CutStore", "Ledger"]
 
 # Of results that were handed over so many are kept; if there are more, all are in the log.
 _MOST_HANDED = 50_000
+_LOST = "a task of its batch was lost, so all of the batch runs again"
 # Records that a producer has named itself are compared with so many before them.
 _WINDOW = 100_000
 
@@ -124,6 +125,7 @@ class Ledger:
         self._expected: int | None = None
         self._ended: set[int] = set()
         self._cutting: Cut | None = None
+        self._lost = self._finished = False
         self._draining = False
         self._taken: dict[Partition, int] = {}
         self._place = 0
@@ -204,6 +206,8 @@ class Ledger:
             if arrival.attempt < self._attempt or arrival.batch < self._batch:
                 return [RefuseRelay(relay, f"a later attempt or batch than {now} has begun")]
             begun = self._begun(arrival)
+        elif self._lost or self._cutting is not None:
+            return [RefuseRelay(relay, _LOST)]
         else:
             begun = []
         self._relays[relay] = arrival
@@ -221,6 +225,7 @@ class Ledger:
         over = [RefuseRelay(relay, "its batch is over") for relay in self._relays]
         self._relays, self._relay_of, self._expected = {}, {}, None
         self._ended, self._cutting = set(), None
+        self._lost = self._finished = False
         base = self._store.last(arrival.batch - 1)
         restored: list[CutInstruction] = []
         if base not in self._memory or not self._store.log_is_own:
@@ -332,11 +337,21 @@ class Ledger:
             self._ended.add(relay)
         return self._cut()
 
-    def relay_left(self, relay: int) -> None:
-        """Do without a relay: it is finished, or the batch will be run again."""
-        self._relays.pop(relay, None)
+    def relay_left(self, relay: int) -> list[CutInstruction]:
+        """Return what to do without a relay: it is finished, or the batch is to run again.
+
+        A task that is lost with its executor Spark would run again within the batch, and never
+        ask for what the first had not written yet. So the batch fails as a whole.
+        """
+        left = self._relays.pop(relay, None)
         self._ended.discard(relay)
         self._relay_of = {p: other for p, other in self._relay_of.items() if other != relay}
+        if left is None or self._finished:
+            return []
+        self._lost = True
+        refused = [RefuseRelay(other, _LOST) for other in self._relays]
+        self._relays, self._relay_of, self._ended = {}, {}, set()
+        return [*refused]
 
     def drain(self) -> list[CutInstruction]:
         """Return what to do to end in order: from now on a cut waits for all that is open."""
@@ -373,6 +388,7 @@ class Ledger:
         if self._cutting is None or cut != self._cutting.id:
             return []  # another attempt has begun
         self._memory[cut] = _Known(floors(self._cutting), self._cutting.spilled)
+        self._finished = True
         return [FinishRelay(relay) for relay in self._relays]
 
     # -- records --------------------------------------------------------------------------

@@ -169,10 +169,14 @@ class PartDesk:
         """Return what to do when a relay has handed over all that Spark has read."""
         return self._with_latest(self._ledger.relay_ended(relay))
 
-    def relay_left(self, relay: int) -> None:
-        """Do without a relay."""
-        self._ledger.relay_left(relay)
+    def relay_left(self, relay: int) -> list[PartInstruction]:
+        """Return what to do without a relay."""
         self.admission.relay_left(relay)
+        refused = self._ledger.relay_left(relay)
+        for instruction in refused:
+            if isinstance(instruction, RefuseRelay):
+                self.admission.relay_left(instruction.relay)
+        return [*refused]
 
     def drain(self) -> list[PartInstruction]:
         """Return what to do to end in order, with nothing open."""

@@ -4,6 +4,7 @@ It writes one line, `ready` or `failed: ` and the reason, and nothing more.
 """
 
 import asyncio
+import os
 import sys
 
 import msgspec
@@ -21,6 +22,9 @@ def main() -> None:
         print(f"failed: its settings: {error}", flush=True)  # noqa: T201 - the task reads it
         return
     print("ready", flush=True)  # noqa: T201 - the task reads it
+    os.dup2(2, 1)  # and nobody reads any more
+    paths = (os.environ.get("PYTHONPATH", ""), settings.path)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     asyncio.run(Agent(settings).run())
 
 

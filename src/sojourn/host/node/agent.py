@@ -7,7 +7,6 @@ the executor, and when its hosts have been gone for a while.
 
 import asyncio
 import os
-import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,7 +48,7 @@ class AgentSettings:
     """The *executor* of an agent, and *hosts* that it works for: address and port, by part.
 
     It ends with the process *watch*. The processors of each operator print to a file in the
-    folder *logs*.
+    folder *logs*, and find modules in the folders of *path*, too, if these are there.
     """
 
     executor: str
@@ -57,6 +56,7 @@ class AgentSettings:
     secret: str = field(repr=False)
     watch: int = 0
     logs: str = ""
+    path: str = ""
 
 
 def node_name(executor: str) -> str:
@@ -160,7 +160,9 @@ class _Part:
         if name not in self._operators:
             logs = self._settings.logs
             log = _log_of(Path(logs), name) if logs else None
-            self._operators[name] = _Operator(name, *self._jobs[name], self._tell, log)
+            self._operators[name] = _Operator(
+                node_name(self._settings.executor), name, *self._jobs[name], self._tell, log
+            )
         return self._operators[name]
 
     def _tell(self, message: msgspec.Struct) -> None:
@@ -179,13 +181,14 @@ class _Operator:
 
     def __init__(
         self,
+        node: str,
         name: str,
         job: str,
         argument: str,
         tell: Callable[[msgspec.Struct], None],
         log: BinaryIO | None,
     ) -> None:
-        self._name, self._tell, self._log = name, tell, log
+        self._node, self._name, self._tell, self._log = node, name, tell, log
         self._job, self._argument = job, argument
         self._waiting: list[int] | None = []
         self._running: set[int] = set()
@@ -226,7 +229,7 @@ class _Operator:
         try:
             await self.processes.open()
         except (EngineError, OSError) as error:
-            failure = f"could not be started on {socket.gethostname()}: {error}"
+            failure = f"could not be started on {self._node}: {error}"
         waiting = self._waiting or []
         if failure:
             self._waiting = []

@@ -8,6 +8,7 @@ from typing import Self
 
 from pyspark.sql import SparkSession
 
+from sojourn.app.loading import import_path
 from sojourn.decide.place.round_robin import place
 from sojourn.engine import Progress
 from sojourn.errors import EngineError
@@ -42,7 +43,12 @@ class ClusterNodes:
     ) -> None:
         self._session, self._controller, self._changed = session, controller, changed
         hosts = {part: (machine, controller.port(part)) for part in parts}
-        told = {"hosts": hosts, "secret": controller.secret.hex(), "logs": "logs"}
+        told = {
+            "hosts": hosts,
+            "secret": controller.secret.hex(),
+            "logs": "logs",
+            "path": import_path(),
+        }
         self._agents = Agents(
             lambda: executors(session),
             agent_starts(session, AgentCommand(settings=told)),
