@@ -69,7 +69,7 @@ def test_a_cut_waits_for_all_relays():
 
 
 def test_a_batch_that_has_lost_a_task_fails_as_a_whole():
-    """Spark runs a task again that was lost with its executor, and nobody knows what it wrote."""
+    """Spark would run the task again, and nobody knows what the lost one has written."""
     ledger = Ledger(Disk())
     came(ledger, 1, 0, relays=2)
     came(ledger, 2, 0, relays=2)
