@@ -89,7 +89,7 @@ lock:
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@command -v uv >/dev/null || $(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-	  --no-emit-find-links --no-emit-index-url --extra avro --extra databases --extra parquet --extra plot --extra simulate --extra spark --extra vld \
+	  --no-emit-find-links --no-emit-index-url --extra avro --extra databases --extra encrypt --extra parquet --extra plot --extra simulate --extra spark --extra vld \
 	  --group dev \
 	  pyproject.toml -o requirements.txt
 

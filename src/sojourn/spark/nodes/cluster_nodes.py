@@ -42,7 +42,12 @@ class ClusterNodes:
     ) -> None:
         self._session, self._controller, self._changed = session, controller, changed
         hosts = {part: (machine, controller.port(part)) for part in parts}
-        told = {"hosts": hosts, "secret": controller.secret.hex(), "logs": "logs"}
+        told = {
+            "hosts": hosts,
+            "secret": controller.secret.hex(),
+            "certificate": controller.certificate,
+            "logs": "logs",
+        }
         self._agents = Agents(
             lambda: executors(session),
             agent_starts(session, AgentCommand(settings=told)),
