@@ -7,6 +7,7 @@ import signal
 import socket
 import ssl
 import stat
+import sys
 import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -211,6 +212,12 @@ def test_the_key_is_for_its_owner_and_in_no_argument(cluster, tmp_path, identity
     host = Path("/proc") / str(cluster.controller.pid("where"))
     for seen in ("cmdline", "environ"):
         assert secret.encode() not in (host / seen).read_bytes()
+
+
+def test_what_makes_certificates_may_be_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(EngineError, match=r"cryptography.*; install sojourn\[encrypt\]"):
+        RunIdentity.new()
 
 
 def test_nothing_older_than_tls_13_is_spoken(tmp_path, identity):
