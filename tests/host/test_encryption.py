@@ -58,6 +58,12 @@ class Wiretap:
         for end in (self._server, *self._ends):
             end.close()
 
+    def garble(self):
+        """Say to all hosts something that is not encrypted, on connections that are."""
+        for far in self._ends[1::2]:
+            with suppress(OSError):
+                far.sendall(b"garbage" * 100)
+
     def _forward(self):
         with suppress(OSError):
             while True:
@@ -136,6 +142,21 @@ def test_who_does_not_encrypt_gets_nowhere_and_stalls_nothing(cluster):
         for each in (*silent, noisy):
             each.close()
     assert cluster.controller.nodes().keys() == {"executor-1"}
+
+
+def test_what_a_stranger_adds_to_a_connection_ends_it_and_not_the_host(cluster):
+    query = cluster.start(on={"executor-1": 1})
+    host = cluster.controller.pid("where")
+    with Wiretap(cluster.controller.port("part")) as tap:
+        cluster.agent("executor-1", port=tap.port)
+        cluster.runs(executor_1=1)
+        with cluster.address(port=tap.port).connect() as relay:
+            tap.garble()
+            assert _rest(relay) == b""
+        # the agent has connected again
+        assert len(query.results(*lines_of(20))) == 20
+    assert cluster.controller.pid("where") == host
+    assert cluster.controller.ended() == {}
 
 
 def test_who_does_not_know_the_secret_gets_nowhere(cluster, identity):

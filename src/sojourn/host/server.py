@@ -331,10 +331,10 @@ class Host:
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         relay, frames = self._relays.came(writer), Frames()
         try:
-            while some := await reader.read(_CHUNK):
+            while some := await _said(reader):
                 for body in frames.fed(some):
                     self._heard(relay, _from_relay(body))
-        except (ConnectionError, asyncio.CancelledError):
+        except asyncio.CancelledError:
             pass
         except (SojournError, OSError) as error:  # its files cannot be read, or written
             self.broken(str(error))
@@ -520,6 +520,14 @@ class Host:
         if self._controller is not None:
             self._controller.close()
         self._files.close()
+
+
+async def _said(reader: asyncio.StreamReader) -> bytes:
+    """Return what a relay says; nothing if its connection is over, however it broke."""
+    try:
+        return await reader.read(_CHUNK)
+    except OSError:
+        return b""
 
 
 def _why_it_stops(stop: StopPart) -> str:

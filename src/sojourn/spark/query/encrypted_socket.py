@@ -29,8 +29,9 @@ def encrypted(host: socket.socket, certificate: str) -> socket.socket:
     """Return a socket that says to *host*, and hears from it, what is encrypted on the way.
 
     It takes over *host*. All that was sent arrives, even if the socket is closed at once, and
-    all that the host said before it closed can be read. Raise `OSError` if there is no
-    connection, and `EngineError` if the host does not have this *certificate*.
+    all that the host said before it closed can be read; not so if the other end still speaks
+    then. Raise `OSError` if there is no connection, and `EngineError` if the host does not have
+    this *certificate*.
     """
     context = peer_context(certificate)
     ours, theirs = socket.socketpair()
