@@ -68,6 +68,7 @@ bench: $(READY)
 
 bench-spark: $(READY)
 	$(BIN)/python benchmarks/host_alone.py
+	$(BIN)/python benchmarks/encryption.py
 	$(BIN)/python benchmarks/state_size.py
 	@for name in chain rescale batches steps faults kills cases commits allocations loop fpd traffic vld_bulk overhead throughput network recovery once peers wordcount; do \
 	  echo; echo "benchmarks/spark_$$name.py"; $(BIN)/python benchmarks/spark_$$name.py || exit 1; done
@@ -89,7 +90,7 @@ lock:
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@command -v uv >/dev/null || $(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-	  --no-emit-find-links --no-emit-index-url --extra avro --extra databases --extra parquet --extra plot --extra simulate --extra spark --extra vld \
+	  --no-emit-find-links --no-emit-index-url --extra avro --extra databases --extra encrypt --extra parquet --extra plot --extra simulate --extra spark --extra vld \
 	  --group dev \
 	  pyproject.toml -o requirements.txt
 

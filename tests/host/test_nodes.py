@@ -1,122 +1,25 @@
 """Processors on other nodes: a real host, real agents, connections by TCP."""
 
-import json
 import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
-from contextlib import contextmanager
 
 import pytest
 
-from host.relaying import Query, route_of
+from host.clustering import DEADLINE_S, HERE, cluster_in, lines_of, pids_of, words_of
 from sojourn.errors import EngineError
 from sojourn.host.node.authentication import introduce_socket
-from sojourn.host.report.controller import Controller
-from sojourn.host.server import HostSettings
-from sojourn.host.station import OperatorSettings
 from sojourn.spark.query.host_address import HostAddress
-
-DEADLINE_S = 60
-HERE = "127.0.0.1"
-
-
-class Cluster:
-    """A host that listens, and agents of nodes."""
-
-    def __init__(self, folder):
-        self.folder, self.agents = folder, []
-        self.controller = Controller(folder / "all", tasks=lambda _stage: 1, binds=HERE)
-
-    def start(self, operator="where", **fields):
-        settings = OperatorSettings(
-            job="sojourn.host.process.operator_job:of_application",
-            argument=f"unit.host.application:app {operator}",
-            **fields,
-        )
-        self.controller.launch(
-            HostSettings(
-                name="part",
-                operators={operator: settings},
-                readers={"lines": (operator,)},
-                leaving=(operator,),
-                folder=self.folder / "host",
-                cuts=self.folder / "cuts",
-            )
-        )
-        self.operator = operator
-        return Query(self.controller, self.address(), route_of(operator))
-
-    def address(self, secret=None):
-        port = self.controller.port("part")
-        secret = self.controller.secret if secret is None else secret
-        return HostAddress(machine=HERE, port=port, secret=secret)
-
-    def agent(self, node, *, watch=0, secret=None):
-        """Start the agent of a node, as a task of Spark does."""
-        told = {
-            "executor": node.removeprefix("executor-"),
-            "hosts": {"part": [HERE, self.controller.port("part")]},
-            "secret": (secret or self.controller.secret).hex(),
-            "watch": watch,
-            "logs": str(self.folder / node),
-        }
-        agent = subprocess.Popen(
-            [sys.executable, "-m", "sojourn.host.node"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(["tests", *sys.path])},
-        )
-        self.agents.append(agent)
-        agent.stdin.write(json.dumps(told).encode())
-        agent.stdin.close()
-        with agent.stdout:
-            assert agent.stdout.readline() == b"ready\n"
-        return agent
-
-    def until(self, found):
-        until_s = time.monotonic() + DEADLINE_S
-        while not found():
-            assert time.monotonic() < until_s
-            time.sleep(0.02)
-
-    def runs(self, **on):
-        named = {name.replace("_", "-"): number for name, number in on.items()}
-        self.until(lambda: self.controller.placed(self.operator) == named)
-
-
-@contextmanager
-def _cluster(folder):
-    made = Cluster(folder)
-    with made.controller:
-        try:
-            yield made
-        finally:
-            for agent in made.agents:
-                agent.kill()
-                agent.wait()
 
 
 @pytest.fixture
 def cluster(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "tests")
-    with _cluster(tmp_path) as made:
+    with cluster_in(tmp_path) as made:
         yield made
-
-
-def _lines(number, line="word"):
-    return [json.dumps({"line": f"{line}-{n}"}).encode() for n in range(number)]
-
-
-def _words(rows):
-    return sorted(json.loads(row["value"])["word"] for row in rows)
-
-
-def _pids(rows):
-    return {json.loads(row["value"])["pid"] for row in rows}
 
 
 def test_records_are_worked_on_where_processors_are(cluster):
@@ -125,9 +28,9 @@ def test_records_are_worked_on_where_processors_are(cluster):
     cluster.agent("executor-2")
     cluster.runs(executor_1=2, executor_2=1)
     assert cluster.controller.nodes().keys() == {"executor-1", "executor-2"}
-    rows = query.results(*_lines(100))
-    assert _words(rows) == sorted(f"word-{n}" for n in range(100))
-    assert len(_pids(rows)) > 1
+    rows = query.results(*lines_of(100))
+    assert words_of(rows) == sorted(f"word-{n}" for n in range(100))
+    assert len(pids_of(rows)) > 1
     cluster.until(lambda: len(_in_memory(query)) == 3)
 
 
@@ -142,8 +45,8 @@ def test_what_a_dead_node_had_is_done_elsewhere_and_once(cluster):
     doomed = cluster.agent("executor-2")
     cluster.runs(executor_1=2, executor_2=2)
     threading.Timer(0.5, doomed.kill).start()
-    rows = query.results(*_lines(300, "slow"))
-    assert _words(rows) == sorted(f"slow-{n}" for n in range(300))
+    rows = query.results(*lines_of(300, "slow"))
+    assert words_of(rows) == sorted(f"slow-{n}" for n in range(300))
     cluster.runs(executor_1=2)
     assert cluster.controller.nodes().keys() == {"executor-1"}
     cluster.agent("executor-2")  # it comes back
@@ -166,9 +69,9 @@ def test_processors_move_while_records_come(cluster):
 
     moving = threading.Timer(0.3, move)
     moving.start()
-    rows = query.results(*_lines(300, "slow"))
+    rows = query.results(*lines_of(300, "slow"))
     moving.join()
-    assert _words(rows) == sorted(f"slow-{n}" for n in range(300))
+    assert words_of(rows) == sorted(f"slow-{n}" for n in range(300))
     assert min(seen, default=3) >= 3  # nobody went before another had come
 
 
@@ -194,13 +97,13 @@ def test_a_host_that_dies_finds_its_agents_again(cluster):
     query = cluster.start(on={"executor-1": 2})
     cluster.agent("executor-1")
     cluster.runs(executor_1=2)
-    assert len(query.results(*_lines(5))) == 5
+    assert len(query.results(*lines_of(5))) == 5
     os.kill(cluster.controller.pid("where"), signal.SIGKILL)
     cluster.until(cluster.controller.ended)
     query.controller = cluster.controller
     cluster.start(on={"executor-1": 2})
     cluster.runs(executor_1=2)
-    assert len(query.results(*_lines(5))) == 5
+    assert len(query.results(*lines_of(5))) == 5
 
 
 @pytest.mark.parametrize("purpose", ["agent", "relay"])
@@ -215,7 +118,7 @@ def test_who_does_not_know_the_secret_gets_nowhere(cluster, purpose):
     noisy = socket.create_connection((HERE, port))
     noisy.sendall(b"GET / HTTP/1.1\r\n\r\n" * 100)
     try:  # nothing stalls
-        assert len(query.results(*_lines(20))) == 20
+        assert len(query.results(*lines_of(20))) == 20
     finally:
         for each in (*silent, noisy):
             each.close()

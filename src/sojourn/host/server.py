@@ -49,7 +49,8 @@ from sojourn.host.desk.part_desk import (
     StopPart,
 )
 from sojourn.host.desk.part_graph import PartGraph
-from sojourn.host.node.authentication import admit
+from sojourn.host.node.door import Door
+from sojourn.host.node.encryption import host_context
 from sojourn.host.node.nodes import Nodes
 from sojourn.host.process.messages import Frames, Result, framed
 from sojourn.host.relays import Relays
@@ -93,8 +94,6 @@ _MOST_UNREAD_BYTES = 1 << 20
 _LOOK_S = 0.25
 # For so long a batch whose first tasks have ended waits for those that have not begun.
 _MISSING_S = 10.0
-# Of those that have not shown yet that they know the secret, so many are heard at a time.
-_MOST_STRANGERS = 64
 # Credit of relays while the application ends in order: whatever Spark has read is taken.
 _ALL = 1 << 30
 
@@ -114,7 +113,8 @@ class HostSettings:
     Relays connect to a socket in *folder*, which only the owner may enter; the controller
     listens at *controller*. Cuts are kept in the folder *cuts*, with what is spilled, and what
     operators print in *logs*. The folder *temporary* is removed by hosts if the process that
-    started them was killed.
+    started them was killed. The file descriptor *listens* is a socket for other machines; what
+    is said there is encrypted if there is a file *identity*, with a key and its certificate.
     """
 
     name: str
@@ -135,6 +135,7 @@ class HostSettings:
     controller: Path = Path()
     temporary: Path | None = None
     listens: int | None = None
+    identity: Path | None = None
 
     @property
     def layout(self) -> str:
@@ -184,7 +185,6 @@ class Host:
         self._inner = frozenset(settings.inner) - frozenset(settings.projected)
         self._relays = Relays()
         self._nodes = Nodes(settings.name, self._stations, self)
-        self._strangers: dict[asyncio.StreamWriter, None] = {}
         self._batch: _Batch | None = None
         self._draining = False
         self._reached: dict[str, tuple[Mapping[str, int], str]] = {}
@@ -208,10 +208,9 @@ class Host:
         reader, self._controller = await asyncio.open_unix_connection(self._settings.controller)
         try:
             await asyncio.gather(*(station.open() for station in self._stations.values()))
-            servers = [await asyncio.start_unix_server(self._relay, path)]
+            server = await asyncio.start_unix_server(self._relay, path)
             if self._settings.listens is not None:
-                end = socket.socket(fileno=self._settings.listens)
-                servers.append(await asyncio.start_server(self._met, sock=end))
+                self._spawn(self._door(self._settings.listens).run())
             self._tell(Here(self._settings.name, os.getpid(), str(path), _token()))
             for name, operator in self._settings.operators.items():
                 on = {HERE: operator.processors} if operator.on is None else operator.on
@@ -219,8 +218,7 @@ class Host:
             self._spawn(self._obey(reader))
             self._spawn(self._watch())
             await self._ending.wait()
-            for server in servers:
-                server.close()
+            server.close()
         except (EngineError, OSError) as error:
             self.broken(str(error))
             raise EngineError(f"{self._settings.name}: {error}") from error
@@ -309,23 +307,14 @@ class Host:
 
     # -- other machines -----------------------------------------------------------------------
 
-    async def _met(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve who knows the secret; others learn nothing, and have to leave."""
-        self._strangers[writer] = None
-        if len(self._strangers) > _MOST_STRANGERS:
-            next(iter(self._strangers)).close()  # who came to serve has shown it by now
-        try:
-            purpose = await admit(reader, writer, bytes.fromhex(os.environ[SECRET]))
-        except asyncio.CancelledError:
-            purpose = None  # the host ends
-        del self._strangers[writer]
-        if purpose is None:
-            writer.close()
-        match purpose:
-            case "relay":
-                await self._relay(reader, writer)
-            case "agent":
-                await self._nodes.serve(reader, writer)
+    def _door(self, listens: int) -> Door:
+        identity = self._settings.identity
+        return Door(
+            socket.socket(fileno=listens),
+            secret=bytes.fromhex(os.environ[SECRET]),
+            serve={"relay": self._relay, "agent": self._nodes.serve},
+            context=None if identity is None else host_context(identity),
+        )
 
     def node_came(self, node: str, cores: float) -> None:
         """Start processors on a node, if they are wanted there."""
@@ -342,10 +331,10 @@ class Host:
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         relay, frames = self._relays.came(writer), Frames()
         try:
-            while some := await reader.read(_CHUNK):
+            while some := await _said(reader):
                 for body in frames.fed(some):
                     self._heard(relay, _from_relay(body))
-        except (ConnectionError, asyncio.CancelledError):
+        except asyncio.CancelledError:
             pass
         except (SojournError, OSError) as error:  # its files cannot be read, or written
             self.broken(str(error))
@@ -531,6 +520,14 @@ class Host:
         if self._controller is not None:
             self._controller.close()
         self._files.close()
+
+
+async def _said(reader: asyncio.StreamReader) -> bytes:
+    """Return what a relay says; nothing if its connection is over, however it broke."""
+    try:
+        return await reader.read(_CHUNK)
+    except OSError:
+        return b""
 
 
 def _why_it_stops(stop: StopPart) -> str:

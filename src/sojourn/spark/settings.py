@@ -40,6 +40,7 @@ class SparkSettings:
       empty if others write to the topics
     - *master*, *spark*, *py_files*: where Spark runs, Spark's own settings, and code that is
       shipped to executors; see `sojourn.spark.master.Master`
+    - *encrypt*: whether connections between hosts and executors are encrypted, on a cluster
     """
 
     servers: str | None = None
@@ -57,6 +58,7 @@ class SparkSettings:
     master: str = LOCAL
     spark: Mapping[str, str] = field(default_factory=dict, repr=False)
     py_files: tuple[Path, ...] = ()
+    encrypt: bool = False
 
     def __post_init__(self) -> None:
         if not self.batch_s >= _SHORTEST_BATCH_S:
@@ -79,7 +81,12 @@ class SparkSettings:
                 "write earliest, latest or a time"
             )
         self.most_bytes  # noqa: B018 - that it is a number is checked now
-        self.runs_on  # noqa: B018 - likewise that there can be such a master
+        master = self.runs_on  # likewise that there can be such a master
+        if self.encrypt and master.is_local:
+            raise BadInput(
+                f"encrypt is for connections between machines, and with master {self.master} "
+                "there are none; leave it out, or choose the master of a cluster"
+            )
 
     @property
     def runs_on(self) -> Master:

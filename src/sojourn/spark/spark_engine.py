@@ -19,6 +19,7 @@ from sojourn.app.application import App
 from sojourn.decide.place.round_robin import place
 from sojourn.engine import Cost, Health, KafkaAccess, PartHealth, Progress, check_plan
 from sojourn.errors import ApplicationStopped, BrokerAway, EngineError
+from sojourn.host.node.encryption import RunIdentity
 from sojourn.host.report.controller import Controller
 from sojourn.host.report.counting import PartTally
 from sojourn.host.server import HostSettings
@@ -319,6 +320,7 @@ class SparkEngine:
 
     def _start(self, stack: ExitStack) -> None:
         layout = self._layout
+        self._identity = RunIdentity.new() if self._settings.encrypt else None
         layout.check_sockets(Path(tempfile.gettempdir()) / _LIKE_TEMPORARY)
         if (state := self._settings.state) is None:
             folder = self._temporary(stack)
@@ -477,7 +479,10 @@ class SparkEngine:
             self._place(replace(self._plan, placement=place(self._plan.allocation, self.nodes)))
         return {
             part: HostAddress(
-                machine=machine, port=controller.port(part), secret=controller.secret
+                machine=machine,
+                port=controller.port(part),
+                secret=controller.secret,
+                certificate=controller.certificate,
             )
             for part in self._hosts
         }
@@ -486,7 +491,9 @@ class SparkEngine:
         self, stack: ExitStack, folder: Path, epoch: str, binds: str | None = None
     ) -> None:
         self._controller = stack.enter_context(
-            Controller(folder / "hosts", logs=self._state.logs, binds=binds)
+            Controller(
+                folder / "hosts", logs=self._state.logs, binds=binds, identity=self._identity
+            )
         )
         allocation = self._plan.allocation
         self._hosts = {

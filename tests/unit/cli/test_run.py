@@ -229,6 +229,11 @@ def test_spark_runs_where_the_master_is(engines, tmp_path):
     assert made.master == "spark://left:7077"
     assert made.spark == {"spark.executor.cores": "4", "spark.executor.memory": "2g"}
     assert made.py_files == (module,)
+    assert not made.encrypt
+    assert (
+        run("--for", "1s", "--master", "spark://left:7077", *conf, "--encrypt").exit_code == 0
+    )
+    assert engines.made[1][1][2].encrypt
 
 
 @pytest.mark.parametrize(
@@ -239,6 +244,7 @@ def test_spark_runs_where_the_master_is(engines, tmp_path):
         (("--conf", "spark.task.maxFailures=4"), "spark.task.maxFailures is set by Sojourn"),
         (("--conf", "spark.master=yarn"), "write --master"),
         (("--py-files", "nosuch.zip"), "nosuch.zip: there is no such file"),
+        (("--encrypt",), "with --master local there are none; leave it out, or write --master"),
     ],
 )
 @pytest.mark.usefixtures("engines")

@@ -18,3 +18,9 @@ def test_the_largest_message_is_what_the_producer_takes():
 def test_a_size_that_no_message_can_have_is_refused(size):
     with pytest.raises(BadInput, match=r"max\.request\.size .*; write 20000 or more"):
         SparkSettings(kafka={"max.request.size": size})
+
+
+def test_only_what_goes_between_machines_can_be_encrypted():
+    assert SparkSettings(master="local-cluster[1,2,1024]", encrypt=True).encrypt
+    with pytest.raises(BadInput, match="with master local there are none; leave it out, or"):
+        SparkSettings(encrypt=True)

@@ -93,12 +93,21 @@ def _read_spark(
     ] = "earliest",
     batch: Annotated[str, Option(metavar="TIME", help="Time between two commits.")] = "60s",
     master: MasterOptions,
+    encrypt: Annotated[
+        bool,
+        Option("--encrypt", help="Encrypt connections between hosts and executors (TLS)."),
+    ] = False,
 ) -> SparkSettings:
     """Return the settings of the engine."""
     if broker_port is not None and bootstrap_servers is not None:
         raise BadInput(
             f"--broker-port {broker_port} is for its own broker, and --bootstrap-servers "
             f"{bootstrap_servers} names others; leave out one of them"
+        )
+    if encrypt and master.is_local:
+        raise BadInput(
+            f"--encrypt is for connections between machines, and with --master {master.url} "
+            "there are none; leave it out, or write --master spark://HOST:PORT"
         )
     return SparkSettings(
         servers=bootstrap_servers,
@@ -110,6 +119,7 @@ def _read_spark(
         master=master.url,
         spark=master.spark,
         py_files=master.py_files,
+        encrypt=encrypt,
     )
 
 

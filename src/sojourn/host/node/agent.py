@@ -18,6 +18,7 @@ import msgspec
 from sojourn.errors import EngineError
 from sojourn.host.node.authentication import introduce
 from sojourn.host.node.cores import cores_here
+from sojourn.host.node.encryption import HANDSHAKE_S, NAME, peer_context
 from sojourn.host.node.messages import (
     AgentHello,
     Assign,
@@ -47,6 +48,7 @@ _decode = msgspec.msgpack.Decoder(ToAgent).decode
 class AgentSettings:
     """The *executor* of an agent, and *hosts* that it works for: address and port, by part.
 
+    Hosts know the *secret* of the run, and have its *certificate* if connections are encrypted.
     It ends with the process *watch*. The processors of each operator print to a file in the
     folder *logs*, and find modules in the folders of *path*, too, if these are there.
     """
@@ -54,6 +56,7 @@ class AgentSettings:
     executor: str
     hosts: Mapping[str, tuple[str, int]]
     secret: str = field(repr=False)
+    certificate: str = ""
     watch: int = 0
     logs: str = ""
     path: str = ""
@@ -73,6 +76,8 @@ class Agent:
 
     def __init__(self, settings: AgentSettings) -> None:
         self._settings = settings
+        certificate = settings.certificate
+        self._context = peer_context(certificate) if certificate else None
         self._ending = asyncio.Event()
 
     async def run(self) -> None:
@@ -92,8 +97,8 @@ class Agent:
         sought_s = monotonic()
         while monotonic() < sought_s + _SEEK_S:
             try:
-                reader, writer = await asyncio.open_connection(address, port)
-            except OSError:
+                reader, writer = await self._connected(address, port)
+            except OSError:  # also if it has another certificate
                 await asyncio.sleep(_SEEK_EVERY_S)
                 continue
             try:
@@ -105,6 +110,19 @@ class Agent:
             finally:
                 writer.close()
         self._ending.set()
+
+    async def _connected(
+        self, address: str, port: int
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._context is None:
+            return await asyncio.open_connection(address, port)
+        return await asyncio.open_connection(
+            address,
+            port,
+            ssl=self._context,
+            server_hostname=NAME,
+            ssl_handshake_timeout=HANDSHAKE_S,
+        )
 
     def _watch(self) -> None:
         """End with the process that is watched, at the moment when it does."""

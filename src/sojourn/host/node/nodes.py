@@ -59,7 +59,7 @@ class Nodes:
                         groups = self._came(message, writer)
                     elif self._writers.get(node) is writer:
                         self._heard(message, groups)
-        except (ConnectionError, TimeoutError, msgspec.MsgspecError, asyncio.CancelledError):
+        except (msgspec.MsgspecError, asyncio.CancelledError):
             pass
         finally:
             if self._writers.get(node) is writer:
@@ -110,5 +110,9 @@ class Nodes:
 
 
 async def _some(reader: asyncio.StreamReader) -> bytes:
-    async with asyncio.timeout(_SILENT_S):
-        return await reader.read(_CHUNK)
+    """Return what an agent says; nothing if its connection is over, however it broke."""
+    try:
+        async with asyncio.timeout(_SILENT_S):
+            return await reader.read(_CHUNK)
+    except OSError:  # also if it was silent for too long
+        return b""

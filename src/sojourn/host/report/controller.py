@@ -22,6 +22,7 @@ import msgspec
 
 from sojourn.app.loading import import_path
 from sojourn.errors import EngineError
+from sojourn.host.node.encryption import RunIdentity
 from sojourn.host.process.messages import Frames, framed
 from sojourn.host.report.counting import PartTally
 from sojourn.host.report.reports import (
@@ -50,6 +51,8 @@ _LOOK_S = 0.002
 # How long Spark is asked about a stage that it may not have heard of yet, and how often.
 _TASKS_WITHIN_S, _ASK_AGAIN_S = 10.0, 0.05
 _GRACE_S = 10.0
+# The key of hosts, in our folder: not in arguments, which others see.
+_IDENTITY = "identity.pem"
 _decode = msgspec.msgpack.Decoder(FromHost).decode
 
 
@@ -84,7 +87,7 @@ class Controller:
 
     What they print goes to a file in the folder *logs*, if there is one. *tasks* tells how many
     tasks a stage of Spark has. If there are other nodes, hosts listen at the address *binds*,
-    for those who know the `secret`.
+    for those who know the `secret`; with an *identity*, what is said there is encrypted.
     """
 
     def __init__(
@@ -93,10 +96,12 @@ class Controller:
         *,
         logs: Path | None = None,
         binds: str | None = None,
+        identity: RunIdentity | None = None,
         tasks: Callable[[int], int | None] = lambda _stage: None,
     ) -> None:
         self._folder, self._logs, self.tasks = folder, logs, tasks
         self._binds, self.secret = binds, secrets.token_bytes()
+        self._identity = identity
         self._listening: dict[str, socket.socket] = {}
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -111,6 +116,8 @@ class Controller:
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._folder.chmod(0o700)  # whoever may connect may command
+        if self._identity is not None:
+            self._identity.write(self._folder / _IDENTITY)
         self._thread.start()
         listening = asyncio.start_unix_server(self._heard, self._socket)
         self._server = asyncio.run_coroutine_threadsafe(listening, self._loop).result()
@@ -137,7 +144,12 @@ class Controller:
         """
         listens = self._listens(settings.name)
         fds = () if listens is None else (listens.fileno(),)
-        told = replace(settings, controller=self._socket, listens=fds[0] if fds else None)
+        told = replace(
+            settings,
+            controller=self._socket,
+            listens=fds[0] if fds else None,
+            identity=None if self._identity is None else self._folder / _IDENTITY,
+        )
         told.folder.mkdir(parents=True, exist_ok=True)
         token = secrets.token_hex()
         command = [
@@ -167,6 +179,11 @@ class Controller:
             self._hosts[told.name].process.poll()  # so that what is left of it goes
         operators = {name: _Operator() for name in told.operators}
         self._hosts[told.name] = _Host(process, token, operators=operators)
+
+    @property
+    def certificate(self) -> str:
+        """The certificate of hosts, for other machines; empty if nothing is encrypted."""
+        return "" if self._identity is None else self._identity.certificate
 
     def port(self, part: str) -> int:
         """Return the port at which the host of a part listens for other machines."""

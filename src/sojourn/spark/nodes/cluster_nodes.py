@@ -46,6 +46,7 @@ class ClusterNodes:
         told = {
             "hosts": hosts,
             "secret": controller.secret.hex(),
+            "certificate": controller.certificate,
             "logs": "logs",
             "path": import_path(),
         }

@@ -4,6 +4,7 @@ import socket
 from dataclasses import dataclass, field
 
 from sojourn.host.node.authentication import introduce_socket
+from sojourn.spark.query.encrypted_socket import encrypted
 
 __all__ = ["HostAddress"]
 
@@ -14,13 +15,15 @@ _CONNECT_S = 10.0
 class HostAddress:
     """A Unix socket at *path*; or, for other machines, a *port* of a *machine*.
 
-    There a relay has to show that it knows the *secret* of the run.
+    There a relay has to show that it knows the *secret* of the run; with a *certificate*, all
+    that is said is encrypted, to a host that has it.
     """
 
     path: str = ""
     machine: str = ""
     port: int = 0
     secret: bytes = field(default=b"", repr=False)
+    certificate: str = field(default="", repr=False)
 
     def connect(self) -> socket.socket:
         """Return a connection. Raise `OSError`, or `EngineError` if the host refuses it."""
@@ -36,6 +39,8 @@ class HostAddress:
         try:
             # records would wait for acknowledgements of those before
             host.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self.certificate:
+                host = encrypted(host, self.certificate)
             introduce_socket(host, self.secret, "relay")
         except BaseException:
             host.close()

@@ -1,0 +1,112 @@
+"""A host that listens for other machines, and agents of nodes, without Spark."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+from host.relaying import Query, route_of
+from sojourn.host.report.controller import Controller
+from sojourn.host.server import HostSettings
+from sojourn.host.station import OperatorSettings
+from sojourn.spark.query.host_address import HostAddress
+
+DEADLINE_S = 60
+HERE = "127.0.0.1"
+
+
+class Cluster:
+    """A host that listens, and agents of nodes."""
+
+    def __init__(self, folder, identity=None):
+        self.folder, self.agents = folder, []
+        self.controller = Controller(
+            folder / "all", tasks=lambda _stage: 1, binds=HERE, identity=identity
+        )
+
+    def start(self, operator="where", **fields):
+        settings = OperatorSettings(
+            job="sojourn.host.process.operator_job:of_application",
+            argument=f"unit.host.application:app {operator}",
+            **fields,
+        )
+        self.controller.launch(
+            HostSettings(
+                name="part",
+                operators={operator: settings},
+                readers={"lines": (operator,)},
+                leaving=(operator,),
+                folder=self.folder / "host",
+                cuts=self.folder / "cuts",
+            )
+        )
+        self.operator = operator
+        return Query(self.controller, self.address(), route_of(operator))
+
+    def address(self, *, port=None):
+        return HostAddress(
+            machine=HERE,
+            port=port or self.controller.port("part"),
+            secret=self.controller.secret,
+            certificate=self.controller.certificate,
+        )
+
+    def agent(self, node, *, watch=0, port=None):
+        """Start the agent of a node, as a task of Spark does."""
+        told = {
+            "executor": node.removeprefix("executor-"),
+            "hosts": {"part": [HERE, port or self.controller.port("part")]},
+            "secret": self.controller.secret.hex(),
+            "certificate": self.controller.certificate,
+            "watch": watch,
+            "logs": str(self.folder / node),
+        }
+        agent = subprocess.Popen(
+            [sys.executable, "-m", "sojourn.host.node"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(["tests", *sys.path])},
+        )
+        self.agents.append(agent)
+        agent.stdin.write(json.dumps(told).encode())
+        agent.stdin.close()
+        with agent.stdout:
+            assert agent.stdout.readline() == b"ready\n"
+        return agent
+
+    def until(self, found):
+        until_s = time.monotonic() + DEADLINE_S
+        while not found():
+            assert time.monotonic() < until_s
+            time.sleep(0.02)
+
+    def runs(self, **on):
+        named = {name.replace("_", "-"): number for name, number in on.items()}
+        self.until(lambda: self.controller.placed(self.operator) == named)
+
+
+@contextmanager
+def cluster_in(folder, identity=None):
+    """Give a cluster that ends with the block."""
+    made = Cluster(folder, identity)
+    with made.controller:
+        try:
+            yield made
+        finally:
+            for agent in made.agents:
+                agent.kill()
+                agent.wait()
+
+
+def lines_of(number, line="word"):
+    return [json.dumps({"line": f"{line}-{n}"}).encode() for n in range(number)]
+
+
+def words_of(rows):
+    return sorted(json.loads(row["value"])["word"] for row in rows)
+
+
+def pids_of(rows):
+    return {json.loads(row["value"])["pid"] for row in rows}
