@@ -24,6 +24,7 @@ __all__ = [
     "Health",
     "KafkaAccess",
     "LeavesProcesses",
+    "NodeHealth",
     "PartHealth",
     "Progress",
     "check_plan",
@@ -122,6 +123,23 @@ class PartHealth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeHealth:
+    """A node of a cluster: its cores, processors by operator, and the memory of these.
+
+    What they print is in the folder *logs* of the machine *machine*. *reason* is why the node
+    cannot be used, if so; *cores* is None of one that has never been connected.
+    """
+
+    name: str
+    cores: float | None = None
+    processors: Mapping[str, int] = field(default_factory=dict)
+    memory_bytes: int = 0
+    machine: str = ""
+    logs: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     """Failures so far, and the current health.
 
@@ -133,7 +151,8 @@ class Health:
     *no_broker_s* is how long no broker has answered; *notices* are messages for the user, whose
     text stays the same while the condition lasts. The topics between operators, if any, hold
     *held_records* and, if known, *held_bytes*. *parts* are the operators that pass
-    records to each other in one process.
+    records to each other in one process. *nodes* are those of a cluster; on one machine there
+    are none.
     """
 
     restarts: Mapping[str, int] = field(default_factory=dict)
@@ -150,6 +169,7 @@ class Health:
     held_records: int | None = None
     held_bytes: int | None = None
     parts: tuple[PartHealth, ...] = ()
+    nodes: tuple[NodeHealth, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,23 @@ def test_records_are_worked_on_where_processors_are(cluster):
     cluster.until(lambda: len(_in_memory(query)) == 3)
 
 
+def test_a_node_tells_where_its_logs_are_and_a_host_what_memory_is_used_there(cluster):
+    query = cluster.start(on={"executor-1": 2, "executor-2": 1})
+    cluster.agent("executor-1")
+    cluster.agent("executor-2")
+    cluster.runs(executor_1=2, executor_2=1)
+    for name, node in cluster.controller.told_nodes().items():
+        assert (node.machine, node.logs) == (socket.gethostname(), str(cluster.folder / name))
+        assert (cluster.folder / name / "where.log").exists()
+
+    def memory():
+        tally = query.tally().operators["where"]
+        whole = sum(counts.memory_bytes for counts in tally.processors)
+        return tally.state.memory if sum(tally.state.memory.values()) == whole else {}
+
+    cluster.until(lambda: memory().keys() == {"executor-1", "executor-2"})
+
+
 def _in_memory(query):
     processors = query.tally().operators["where"].processors
     return [counts for counts in processors if counts.memory_bytes > 1e6]

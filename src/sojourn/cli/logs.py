@@ -9,11 +9,13 @@ import typer
 from typer import Argument, Option
 
 from sojourn.cli.options.application import AppOption
-from sojourn.cli.options.completion import operators_with_logs
-from sojourn.errors import BadInput, BadTarget
+from sojourn.cli.options.completion import nodes, operators_with_logs
+from sojourn.errors import BadInput, BadTarget, SojournError
 from sojourn.measure.duration import read_duration_s
+from sojourn.service.client import ask_status
 from sojourn.service.entry import find
 from sojourn.service.logs import Logs, log_files, time_s
+from sojourn.service.node_logs import node_logs, node_logs_hint
 from sojourn.topology.check import shown
 
 __all__ = ["logs"]
@@ -44,18 +46,25 @@ def logs(
         Path | None,
         Option(metavar="DIR", help="State folder of an application that has ended."),
     ] = None,
+    node: Annotated[
+        str | None,
+        Option(
+            metavar="NAME", help="What is printed on a node of a cluster.", autocompletion=nodes
+        ),
+    ] = None,
     app: AppOption = None,
 ) -> None:
     """Print the logs of a running application.
 
-    Lines of several operators are sorted by time, and begin with the operator.
+    Lines of several operators are sorted by time, and begin with the operator. On a cluster,
+    what functions print is on the nodes.
 
     Examples: sojourn logs match --follow · sojourn logs --since 5m
     """
     since_s = None if since is None else _read_since_s(since)
     if lines is None and since_s is None:
         lines = _LINES
-    folder = Path(find(app)[1].logs) if state is None else state / "logs"
+    folder = _folder(app, state, node)
     found = log_files(folder)
     if operator is not None and operator not in found:
         known = ", ".join(found) or "none yet"
@@ -75,6 +84,21 @@ def logs(
         typer.echo(
             f"no line of {untimed} begins with a time; -n 20 shows the last lines", err=True
         )
+    if state is None and node is None and not follow:
+        with suppress(SojournError):  # one that does not answer has logs, too
+            if hint := node_logs_hint(ask_status(*find(app)).health.nodes):
+                typer.echo(hint, err=True)
+
+
+def _folder(app: str | None, state: Path | None, node: str | None) -> Path:
+    """Return the folder with the logs that were asked for."""
+    if node is not None:
+        if state is not None:
+            raise BadInput(
+                "--state has no logs of nodes; leave out --node, or --state while it runs"
+            )
+        return node_logs(ask_status(*find(app)).health.nodes, node)
+    return Path(find(app)[1].logs) if state is None else state / "logs"
 
 
 def _read_since_s(text: str) -> float:

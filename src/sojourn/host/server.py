@@ -51,6 +51,7 @@ from sojourn.host.desk.part_desk import (
 from sojourn.host.desk.part_graph import PartGraph
 from sojourn.host.node.door import Door
 from sojourn.host.node.encryption import host_context
+from sojourn.host.node.messages import AgentHello
 from sojourn.host.node.nodes import Nodes
 from sojourn.host.process.messages import Frames, Result, framed
 from sojourn.host.relays import Relays
@@ -316,10 +317,11 @@ class Host:
             context=None if identity is None else host_context(identity),
         )
 
-    def node_came(self, node: str, cores: float) -> None:
+    def node_came(self, hello: AgentHello) -> None:
         """Start processors on a node, if they are wanted there."""
-        self._tell(NodeIs(self._settings.name, node, cores))
-        self._decide(self._desk.node_came, node, monotonic())
+        told = NodeIs(self._settings.name, hello.node, hello.cores, hello.machine, hello.logs)
+        self._tell(told)
+        self._decide(self._desk.node_came, hello.node, monotonic())
 
     def node_left(self, node: str) -> None:
         """Let others do what was under way on a node."""

@@ -131,6 +131,7 @@ class Station:
     def tally(self, *, spilled: int = 0) -> OperatorTally:
         """Return what was counted since the last time; so many records wait on disk."""
         desk = self.desk
+        used = {node: group.memory() for node, group in self._groups.items()}
         state = OperatorState(
             wanted=desk.wanted,
             running=desk.running,
@@ -139,11 +140,12 @@ class Station:
             dead=desk.dead,
             missing=desk.missing,
             spilled=spilled,
+            memory={node: sum(sizes.values()) for node, sizes in used.items() if sizes},
         )
         memory = {
             self._called(number): size_bytes
-            for group in self._groups.values()
-            for number, size_bytes in group.memory().items()
+            for sizes in used.values()
+            for number, size_bytes in sizes.items()
         }
         tally = self.counters.taken(monotonic(), state, memory=memory)
         if self.counters.untold:

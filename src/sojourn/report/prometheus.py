@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, make_wsgi_app, start_http_serve
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from sojourn.engine import NodeHealth
 from sojourn.errors import EngineError
 from sojourn.service.status import Status
 
@@ -94,6 +95,7 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, Values]]:
                 for operator, values in status.operators.items()
             ],
         )
+    yield from _of_nodes(app, health.nodes)
     times = {"mean": measured.mean_s, **measured.percentiles_s}
     yield (
         "time_seconds",
@@ -121,6 +123,29 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, Values]]:
         ("retried_total", "Records that were retried.", health.retried),
     ):  # fmt: skip
         yield name, help_text, [(app, value)]
+
+
+def _of_nodes(
+    app: Mapping[str, str], nodes: Iterable[NodeHealth]
+) -> Iterator[tuple[str, str, Values]]:
+    """Yield the metrics of the nodes of a cluster."""
+    each = [({**app, "node": node.name}, node) for node in nodes]
+    for name, help_text, value in (
+        ("node_usable", "1 if processors can run on the node.", lambda node: not node.reason),
+        ("node_cores", "Cores of the node.", lambda node: node.cores),
+        ("node_memory_bytes", "Memory of the processors on the node.",
+         lambda node: node.memory_bytes),
+    ):  # fmt: skip
+        yield name, help_text, [(labels, value(node)) for labels, node in each]
+    yield (
+        "node_processors",
+        "Processors on the node that can take records.",
+        [
+            ({**labels, "operator": operator}, number)
+            for labels, node in each
+            for operator, number in node.processors.items()
+        ],
+    )
 
 
 def _only_metrics(every_path: WSGIApplication) -> WSGIApplication:

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any, TypeVar
 
 from sojourn.decide.target import Target
-from sojourn.engine import Health, PartHealth, health
+from sojourn.engine import Health, NodeHealth, PartHealth, health
 from sojourn.knowledge import Episode, News, measured_s
 from sojourn.measure.observation import Observation
 from sojourn.model.network import PERCENTILES
@@ -233,6 +233,7 @@ def to_json(status: Status) -> dict[str, Any]:
         part | {"operators": list(part["operators"]), "projections": list(part["projections"])}
         for part in health["parts"]
     ]
+    told["nodes"] = list(health["nodes"])
     return told if history is None else told | {"history": history}
 
 
@@ -252,6 +253,7 @@ def from_json(told: Mapping[str, Any]) -> Status:
             )
             for p in told.get("parts", ())
         ),
+        "nodes": tuple(_record(NodeHealth, node) for node in told.get("nodes", ())),
     }
     records = {
         "target": _record(Target, told["target"]),

@@ -17,7 +17,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.app.application import App
 from sojourn.decide.place.round_robin import place
-from sojourn.engine import Cost, Health, KafkaAccess, PartHealth, Progress, check_plan
+from sojourn.engine import (
+    Cost,
+    Health,
+    KafkaAccess,
+    NodeHealth,
+    PartHealth,
+    Progress,
+    check_plan,
+)
 from sojourn.errors import ApplicationStopped, BrokerAway, EngineError
 from sojourn.host.node.encryption import RunIdentity
 from sojourn.host.report.controller import Controller
@@ -41,6 +49,7 @@ from sojourn.spark.load.offered_load import Load
 from sojourn.spark.load.producer import LoadProcess
 from sojourn.spark.load.samples import load_sources
 from sojourn.spark.nodes.cluster_nodes import ClusterNodes
+from sojourn.spark.nodes.node_health import node_notices
 from sojourn.spark.notices import kafka_notices
 from sojourn.spark.pulls import Pulls
 from sojourn.spark.query.host_address import HostAddress
@@ -263,6 +272,7 @@ class SparkEngine:
         """Return what went wrong so far."""
         states = {} if self._stack is None else dict(self._pulls.states)
         parts = {} if self._stack is None else dict(self._pulls.parts)
+        nodes = () if self._stack is None else self._node_health()
         inner, own = self._layout.inner_topics, self._own
         return Health(
             restarts={} if self._stack is None else self._restarts(),
@@ -275,7 +285,7 @@ class SparkEngine:
             unkept=self._unkept,
             failure=self._failure,
             no_broker_s=None if self._stack is None else self._pulls.offsets.away_s,
-            notices=() if self._stack is None else self._notices(),
+            notices=() if self._stack is None else (*self._notices(), *node_notices(nodes)),
             held_records=None
             if self._stack is None or not inner
             else self._pulls.offsets.held(inner),
@@ -288,6 +298,7 @@ class SparkEngine:
                 )
                 for name, part in self._layout.parts.items()
             ),
+            nodes=nodes,
         )
 
     def measure(self, *, on: bool) -> None:
@@ -315,6 +326,13 @@ class SparkEngine:
 
     def _running_processors(self) -> dict[str, int]:
         return {name: self._controller.running(name) for name in self._layout.functions}
+
+    def _node_health(self) -> tuple[NodeHealth, ...]:
+        if (nodes := self._nodes) is None:
+            return ()
+        placed = {name: self._controller.placed(name) for name in self._layout.functions}
+        states = dict(self._pulls.states)
+        return nodes.health(placed, {name: each.memory for name, each in states.items()})
 
     # -- inside ---------------------------------------------------------------------------
 

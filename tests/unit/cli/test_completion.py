@@ -12,6 +12,7 @@ import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.act.policy import policy
 from sojourn.cli import app
+from sojourn.engine import Health, NodeHealth
 from sojourn.model.station import names as station_names
 from sojourn.plan import Plan
 from sojourn.service.claim import Claim
@@ -105,6 +106,13 @@ def test_applications_that_run_and_their_operators_are_offered(tmp_path):
             assert offered("history", "--app", "") == ["mill", "vld", "old"]
             assert offered("scale", "") == [], "it is not clear whose"
             assert offered("scale", "--app", "mill", "e") == ["extract="]
+
+
+def test_nodes_of_a_cluster_are_offered(tmp_path, monkeypatch):
+    nodes = (NodeHealth(name="executor-1"), NodeHealth(name="executor-2"))
+    monkeypatch.setattr(LiveSimulator, "health", lambda _engine: Health(nodes=nodes))
+    with listening(tmp_path):
+        assert offered("logs", "--node", "") == ["executor-1", "executor-2"]
 
 
 def test_where_nothing_runs_nothing_is_offered_and_nothing_said():

@@ -6,7 +6,7 @@ from dataclasses import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from sojourn.decide.target import Target
-from sojourn.engine import Health
+from sojourn.engine import Health, NodeHealth
 from sojourn.report.prometheus import serve_metrics
 from sojourn.service.status import Measured, OperatorStatus, Status
 
@@ -65,6 +65,23 @@ def test_names_labels_and_values_are_those_of_the_status():
         assert told[f"sojourn_{name}", "vld", *labels] == value
     assert ("sojourn_wait_seconds", "vld", "extract") not in told
     assert not any(name == "sojourn_utilisation_ratio" for name, *_ in told)
+
+
+def test_nodes_of_a_cluster_have_metrics_of_their_own():
+    nodes = (
+        NodeHealth(name="executor-1", cores=4.0, processors={"a": 2}, memory_bytes=1 << 30),
+        NodeHealth(name="executor-2", reason="its agent did not start: no"),
+    )
+    told = samples(replace(STATUS, health=Health(nodes=nodes)))
+    assert {(*labels, value) for labels, value in told.items() if "_node_" in labels[0]} == {
+        ("sojourn_node_usable", "vld", "executor-1", 1),
+        ("sojourn_node_usable", "vld", "executor-2", 0),
+        ("sojourn_node_cores", "vld", "executor-1", 4),
+        ("sojourn_node_memory_bytes", "vld", "executor-1", 1 << 30),
+        ("sojourn_node_memory_bytes", "vld", "executor-2", 0),
+        ("sojourn_node_processors", "vld", "executor-1", "a", 2),
+    }
+    assert not any("_node_" in name for name, *_ in samples(STATUS))
 
 
 def test_what_is_counted_is_a_counter_and_all_else_a_gauge():

@@ -6,7 +6,7 @@ from itertools import count
 
 from live_engine import LiveSimulator
 from sojourn.act.policy.static import Static
-from sojourn.engine import Health
+from sojourn.engine import Health, NodeHealth
 from sojourn.errors import EngineError
 from sojourn.service.status import LatestDecisions, from_json, status, to_json
 from supervised import Jump, begun, turned
@@ -71,7 +71,7 @@ def test_what_is_read_is_what_was_told():
     assert list(told) == [
         "name", "policy", "target", "max_processors", "deciding", "why", "warning", "every_s",
         "at_s", "allocation", "measured", "operators", "now", "usable", "changes", "decisions",
-        "health", "inner_topics", "parts", "history",
+        "health", "inner_topics", "parts", "nodes", "history",
     ]  # fmt: skip
     assert list(told["operators"]["a"]) == [
         "wanted", "running", "min_processors", "max_processors", "sends_to", "restarts",
@@ -92,10 +92,26 @@ def test_parts_are_told_and_read():
     assert to_json(from_json(told))["parts"] == told["parts"]
 
 
+def test_nodes_are_told_and_read(monkeypatch):
+    nodes = (
+        NodeHealth(
+            name="executor-1", cores=4.0, processors={"a": 2}, memory_bytes=7, logs="/l"
+        ),
+        NodeHealth(name="executor-2", reason="its agent did not start: no"),
+    )
+    monkeypatch.setattr(LiveSimulator, "health", lambda _engine: Health(nodes=nodes))
+    told = json.loads(json.dumps(to_json(status(begun(Static())))))
+    assert told["nodes"][0] == {
+        "name": "executor-1", "cores": 4.0, "processors": {"a": 2}, "memory_bytes": 7,
+        "machine": "", "logs": "/l", "reason": "",
+    }  # fmt: skip
+    assert from_json(told).health.nodes == nodes
+
+
 def test_an_application_of_another_version_is_read_as_far_as_it_tells():
     told = to_json(status(begun(Static())))
     told |= {"new": 1}
-    for name in ("inner_topics", "parts", "warning"):
+    for name in ("inner_topics", "parts", "nodes", "warning"):
         del told[name]
     for name in ("notices", "no_broker_s"):
         del told["health"][name]

@@ -19,6 +19,7 @@ __all__ = [
     "applications_with_state",
     "completing",
     "histories",
+    "nodes",
     "operators",
     "operators_to_scale",
     "operators_with_logs",
@@ -63,6 +64,15 @@ def operators(ctx: typer.Context, incomplete: str) -> list[str]:
 
     def known() -> Iterable[str]:
         return ask_status(*find(ctx.params.get("app"))).operators
+
+    return completing(known)(incomplete)
+
+
+def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Complete nodes of the running application."""
+
+    def known() -> Iterable[str]:
+        return (node.name for node in ask_status(*find(ctx.params.get("app"))).health.nodes)
 
     return completing(known)(incomplete)
 

@@ -146,8 +146,7 @@ class _Part:
 
     async def serve(self, reader: asyncio.StreamReader) -> None:
         """Do what a host says, until it is gone."""
-        node = node_name(self._settings.executor)
-        self._tell(AgentHello(node, cores_here(), os.getpid()))
+        self._tell(_hello(self._settings))
         telling = asyncio.create_task(self._tell_usage())
         frames = Frames()
         try:
@@ -287,6 +286,16 @@ class _Operator:
             self.died(number, "ended with the template process, which starts processors")
         self._waiting = []
         self._opening = asyncio.create_task(self._begin_anew())
+
+
+def _hello(settings: AgentSettings) -> AgentHello:
+    return AgentHello(
+        node_name(settings.executor),
+        cores_here(),
+        os.getpid(),
+        machine=socket.gethostname(),
+        logs=str(Path(settings.logs).absolute()) if settings.logs else "",
+    )
 
 
 def _log_of(folder: Path, operator: str) -> BinaryIO:

@@ -21,11 +21,16 @@ __all__ = [
 
 
 class AgentHello(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """An agent introduces itself: the name of its node, and how many cores that has."""
+    """An agent introduces itself: the name of its node, and how many cores that has.
+
+    Its processors print to files in the folder *logs* of the machine called *machine*.
+    """
 
     node: str
     cores: float
     pid: int
+    machine: str = ""
+    logs: str = ""
 
 
 class Welcome(msgspec.Struct, tag=True, array_like=True, frozen=True):

@@ -30,7 +30,7 @@ _decode = msgspec.msgpack.Decoder(FromAgent).decode
 class NodeDecider(Protocol):
     """Who decides what is done when nodes come and go."""
 
-    def node_came(self, node: str, cores: float) -> None:
+    def node_came(self, hello: AgentHello) -> None:
         """Start processors on a node, if they are wanted there."""
 
     def node_left(self, node: str) -> None:
@@ -87,7 +87,7 @@ class Nodes:
         groups = {name: RemoteProcesses(name, tell) for name in self._stations}
         for name, group in groups.items():
             self._stations[name].node_came(hello.node, group)
-        self._decider.node_came(hello.node, hello.cores)
+        self._decider.node_came(hello)
         return groups
 
     def _left(self, node: str) -> None:

@@ -78,7 +78,7 @@ class _Host:
     here: Here | None = None
     writer: asyncio.StreamWriter | None = None
     operators: dict[str, _Operator] = field(default_factory=dict)
-    nodes: dict[str, float] = field(default_factory=dict)
+    nodes: dict[str, NodeIs] = field(default_factory=dict)
     broken: str = ""
 
 
@@ -274,12 +274,16 @@ class Controller:
 
     def nodes(self) -> dict[str, float]:
         """Return the cores of the nodes on which all hosts can have processors."""
+        return {name: node.cores or 0.0 for name, node in self.told_nodes().items()}
+
+    def told_nodes(self) -> dict[str, NodeIs]:
+        """Return what is known of the nodes on which all hosts can have processors."""
         each = [host.nodes for host in self._hosts.values()]
         return {
-            node: cores
+            name: node
             for nodes in each[:1]
-            for node, cores in nodes.items()
-            if all(node in other for other in each)
+            for name, node in nodes.items()
+            if all(name in other for other in each)
         }
 
     def pid(self, operator: str) -> int:
@@ -371,7 +375,7 @@ class Controller:
             case NodeIs(_, node, cores):
                 # another mapping: others read it meanwhile
                 left = {name: each for name, each in host.nodes.items() if name != node}
-                host.nodes = left if cores is None else {**left, node: cores}
+                host.nodes = left if cores is None else {**left, node: message}
             case AskTasks(_, stage):
                 asked = self._loop.run_in_executor(None, self._told_tasks, stage, writer)
                 self._asked.add(asked)

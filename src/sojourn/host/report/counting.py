@@ -43,7 +43,8 @@ class OperatorState(msgspec.Struct, array_like=True, frozen=True):
     """How an operator is at the moment. What is retried and dead counts from the host's start.
 
     *missing* says why fewer processors run than are wanted, if some cannot be started. Of those
-    that wait, so many are *spilled* to disk.
+    that wait, so many are *spilled* to disk. *memory* is that of its processors in bytes, by
+    node.
     """
 
     wanted: int = 0
@@ -53,6 +54,7 @@ class OperatorState(msgspec.Struct, array_like=True, frozen=True):
     dead: int = 0
     missing: str = ""
     spilled: int = 0
+    memory: dict[str, int] = {}
 
 
 class OperatorTally(msgspec.Struct, array_like=True, frozen=True):

@@ -86,11 +86,16 @@ class TasksAre(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class NodeIs(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A node has so many cores; None of one that is gone."""
+    """A node has so many cores; None of one that is gone.
+
+    Processors there print to files in the folder *logs* of the machine called *machine*.
+    """
 
     name: str
     node: str
     cores: float | None
+    machine: str = ""
+    logs: str = ""
 
 
 class PlaceProcessors(msgspec.Struct, tag=True, array_like=True, frozen=True):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from time import sleep
@@ -14,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from sojourn.engine import Health, PartHealth
+from sojourn.engine import Health, NodeHealth, PartHealth
 from sojourn.errors import EngineError
 from sojourn.escaped import escaped
 from sojourn.report.json.output import picked
@@ -30,6 +31,9 @@ _EVERY_S = 1.0
 _MOST_DECISIONS = 6
 # A key is shown from this part of one processor's time on; from the second it is the limit.
 _NOTABLE, _HOT = 0.5, 0.9
+# Columns of `ps` whose text may be long, and those that are left out if they are empty.
+_WRAPPED = ("policy", "state", "warnings")
+_OPTIONAL = ("nodes", "warnings")
 
 
 def application_json(folder: Path, entry: Entry) -> dict[str, Any]:
@@ -45,20 +49,37 @@ def application_json(folder: Path, entry: Entry) -> dict[str, Any]:
         "deciding": silent if status is None else status.deciding,
         "policy": "" if status is None else status.policy,
         "notices": [] if status is None else _notices(status),
+        "nodes": [] if status is None else [asdict(node) for node in status.health.nodes],
     }
 
 
 def applications_view(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return a table with a row for each."""
-    warned = ["warnings"] if any(row["notices"] for row in rows) else []
-    heads = ("application", "pid", "since", "processors", "loop", "policy", "state", *warned)
-    made = table(*heads, wrapped=["policy", "state", *warned])
-    for row in rows:
-        cells = (row["name"], row["pid"], row["started_at"], processors_text(row["allocation"]),
-                 row["deciding"], row["policy"], row["state"],
-                 "; ".join(row["notices"]))  # fmt: skip
-        made.add_row(*(Text(str(cell)) for cell in cells[: len(heads)]))
+    """Return a table with a row for each: at least one."""
+    cells = [_cells(row) for row in rows]
+    heads = [
+        head
+        for head in _cells(rows[0])
+        if head not in _OPTIONAL or any(each[head] for each in cells)
+    ]
+    made = table(*heads, wrapped=_WRAPPED)
+    for each in cells:
+        made.add_row(*(Text(each[head]) for head in heads))
     return made
+
+
+def _cells(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the cells of an application, by the head of the column."""
+    return {
+        "application": row["name"],
+        "pid": str(row["pid"]),
+        "since": row["started_at"],
+        "processors": processors_text(row["allocation"]),
+        "nodes": str(len(row["nodes"]) or ""),
+        "loop": row["deciding"],
+        "policy": row["policy"],
+        "state": row["state"],
+        "warnings": "; ".join(row["notices"]),
+    }
 
 
 def watch_status(folder: Path, entry: Entry, *, once: bool) -> None:
@@ -98,6 +119,7 @@ def status_view(status: Status, pid: int) -> RenderableType:
         Text(),
         _operators(status.operators),
         Text(),
+        *_nodes(status.health.nodes),
     ]
     if status.warning:
         lines.append(line(f"note   {status.warning}", "yellow"))
@@ -147,6 +169,24 @@ def _operators(operators: Mapping[str, OperatorStatus]) -> Table:
             Text(", ".join(operator.sends_to)),
         )
     return made
+
+
+def _nodes(nodes: Sequence[NodeHealth]) -> list[RenderableType]:
+    """Return the table of the nodes of a cluster; nothing on one machine."""
+    if not nodes:
+        return []
+    right = ("cores", "processors", "memory")
+    made = table("node", *right, "operators", right=right, wrapped=["operators"])
+    for node in nodes:
+        runs = ", ".join(f"{name} {k}" for name, k in node.processors.items())
+        made.add_row(
+            Text(node.name, style="yellow" if node.reason else ""),
+            _text(node.cores, number),
+            Text(str(sum(node.processors.values()))),
+            Text(decimal(node.memory_bytes) if node.memory_bytes else ""),
+            Text("cannot be used" if node.reason else runs),
+        )
+    return [made, Text()]
 
 
 def _keys(operators: Mapping[str, OperatorStatus]) -> list[Text]:

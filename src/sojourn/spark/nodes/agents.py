@@ -83,6 +83,12 @@ class Agents:
         with self._lock:
             return tuple(post.executor for post in self._posts.values() if post.ready)
 
+    @property
+    def registered(self) -> tuple[Executor, ...]:
+        """The executors that there are, as of the last look."""
+        with self._lock:
+            return tuple(post.executor for post in self._posts.values())
+
     def lost(self, executor_id: str) -> None:
         """Start the agent of an executor again: it has ended, and its executor has not."""
         with self._lock:

@@ -10,14 +10,15 @@ from pyspark.sql import SparkSession
 
 from sojourn.app.loading import import_path
 from sojourn.decide.place.round_robin import place
-from sojourn.engine import Progress
+from sojourn.engine import NodeHealth, Progress
 from sojourn.errors import EngineError
 from sojourn.host.node.agent import node_name
 from sojourn.host.report.controller import Controller
-from sojourn.plan import Node, Plan
+from sojourn.plan import Node, Placement, Plan
 from sojourn.spark.nodes.agent_start import AgentCommand, agent_starts
 from sojourn.spark.nodes.agents import Agents, NodeEvents
 from sojourn.spark.nodes.executors import Executor, executors
+from sojourn.spark.nodes.node_health import node_health, node_order
 
 __all__ = ["ClusterNodes"]
 
@@ -58,6 +59,7 @@ class ClusterNodes:
         self._failures: dict[str, str] = {}
         self._away_s: dict[str, float] = {}
         self._known: Mapping[str, float] = {}
+        self._seen = controller.told_nodes()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="nodes", daemon=True)
 
@@ -75,8 +77,7 @@ class ClusterNodes:
     def nodes(self) -> tuple[Node, ...]:
         """The nodes that are there now, in the order of their executors."""
         there = self._controller.nodes()
-        names = sorted(there, key=lambda name: (len(name), name))
-        return tuple(Node(name, there[name]) for name in names)
+        return tuple(Node(name, there[name]) for name in sorted(there, key=node_order))
 
     @property
     def slots(self) -> int:
@@ -84,9 +85,20 @@ class ClusterNodes:
         return sum(each.cores - 1 for each in executors(self._session))
 
     @property
-    def failures(self) -> Mapping[str, str]:
-        """Why nodes cannot be used, by the name of each."""
-        return dict(self._failures)
+    def failures(self) -> dict[str, str]:
+        """Why agents did not start, by the name of the node of each executor there is."""
+        there = [node_name(each.id) for each in self._agents.registered]
+        return {name: self._failures[name] for name in there if name in self._failures}
+
+    def health(
+        self, placed: Placement, memory: Mapping[str, Mapping[str, int]]
+    ) -> tuple[NodeHealth, ...]:
+        """Return how nodes are, where processors are *placed* and use so much *memory*."""
+        there = self._controller.told_nodes()
+        names = {node_name(each.id) for each in self._agents.registered} | there.keys()
+        seen = self._seen | there
+        self._seen = {name: node for name, node in seen.items() if name in names}
+        return node_health(there, self._seen, self.failures, placed, memory)
 
     def begin(self, number: int, progress: Progress, patience_s: float) -> None:
         """Return when *number* nodes are there, and all executors that have registered.
@@ -97,10 +109,10 @@ class ClusterNodes:
         until_s = time.monotonic() + patience_s
         while True:
             there, registered = self.nodes, executors(self._session)
-            if len(there) >= max(number, len(registered) - len(self._failures), 1):
+            if len(there) >= max(number, len(registered) - len(self.failures), 1):
                 break
             if time.monotonic() > until_s:
-                why = "".join(f"; {name}: {said}" for name, said in self._failures.items())
+                why = "".join(f"; {name}: {said}" for name, said in self.failures.items())
                 raise EngineError(
                     f"{len(there)} of {number} nodes are there after {patience_s:g} s, of "
                     f"{len(registered)} executors{why}"

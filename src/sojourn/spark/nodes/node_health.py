@@ -1,0 +1,60 @@
+"""How the nodes of a cluster are: who runs there, and why some cannot be used."""
+
+from collections.abc import Iterable, Mapping
+
+from sojourn.engine import NodeHealth
+from sojourn.host.report.reports import NodeIs
+from sojourn.plan import Placement
+
+__all__ = ["node_health", "node_notices", "node_order"]
+
+_NOT_THERE = "it is not there; its agent is started again while its executor runs"
+
+
+def node_order(name: str) -> tuple[int, str]:
+    """Return what nodes are sorted by: the number of their executor.
+
+    >>> sorted(["executor-10", "executor-2"], key=node_order)
+    ['executor-2', 'executor-10']
+    """
+    return len(name), name
+
+
+def node_health(
+    there: Mapping[str, NodeIs],
+    away: Mapping[str, NodeIs],
+    failures: Mapping[str, str],
+    placed: Placement,
+    memory: Mapping[str, Mapping[str, int]],
+) -> tuple[NodeHealth, ...]:
+    """Return the health of nodes: those that are *there*, and those that should be.
+
+    These are of executors that still run: the node was there and is *away*, or *failures* tell
+    why its agent did not start. Processors are *placed* on nodes, and use so much *memory*
+    there, in bytes, by operator.
+    """
+    known = {**away, **there}
+    found = []
+    for name in sorted({*known, *failures}, key=node_order):
+        told, usable = known.get(name), name in there
+        found.append(
+            NodeHealth(
+                name=name,
+                cores=None if told is None else told.cores,
+                processors={o: on[name] for o, on in placed.items() if usable and on.get(name)},
+                memory_bytes=sum(by.get(name, 0) for by in memory.values()) if usable else 0,
+                machine="" if told is None else told.machine,
+                logs="" if told is None else told.logs,
+                reason="" if usable else failures.get(name, _NOT_THERE),
+            )
+        )
+    return tuple(found)
+
+
+def node_notices(nodes: Iterable[NodeHealth]) -> list[str]:
+    """Return what users are told of nodes that cannot be used.
+
+    >>> node_notices([NodeHealth(name="executor-2", reason="its agent did not start: no")])
+    ['node executor-2: its agent did not start: no']
+    """
+    return [f"node {node.name}: {node.reason}" for node in nodes if node.reason]

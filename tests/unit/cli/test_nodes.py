@@ -1,0 +1,152 @@
+"""The nodes of a cluster, as commands show them: real sockets, a status that was made up."""
+
+import json
+import socket
+from dataclasses import asdict, replace
+
+import pytest
+from typer.testing import CliRunner
+
+from sojourn.cli import app
+from sojourn.decide.target import Target
+from sojourn.engine import Health, NodeHealth
+from sojourn.service.claim import Claim
+from sojourn.service.server import Server
+from sojourn.service.status import Measured, OperatorStatus, Status, to_json
+
+pytestmark = pytest.mark.usefixtures("places")
+
+WHY = "its agent did not start: No module named sojourn"
+ELSEWHERE = NodeHealth(
+    name="executor-1", cores=4.0, processors={"extract": 3, "match": 1},
+    memory_bytes=1_200_000_000, machine="far.example", logs="/work/1/logs",
+)  # fmt: skip
+BROKEN = NodeHealth(name="executor-2", reason=WHY)
+
+
+def made_up(*nodes):
+    return Status(
+        name="vld", policy="drs", target=Target("p95", 3.0), max_processors=25,
+        deciding="active", why="", every_s=1.0, at_s=9.0, allocation={"extract": 3, "match": 1},
+        measured=Measured(at_s=9.0), operators={"extract": OperatorStatus(wanted=3)}, now="",
+        usable=True, changes=0, decisions=(),
+        health=Health(
+            nodes=nodes, notices=tuple(f"node {n.name}: {n.reason}" for n in nodes if n.reason)
+        ),
+    )  # fmt: skip
+
+
+class Application:
+    """One that runs, and says of itself what a test wants."""
+
+    def __init__(self, state):
+        self.state, self.told = state, made_up()
+
+    def run(self, *arguments):
+        with (
+            Claim("vld", address="vld:app", state=self.state, logs=self.state) as claim,
+            Server(claim.socket, claim.token, lambda _request: to_json(self.told)),
+        ):
+            return CliRunner().invoke(app, list(map(str, arguments)))
+
+    def said(self, *arguments):
+        done = self.run(*arguments)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+
+@pytest.fixture
+def vld(tmp_path):
+    return Application(tmp_path / "state")
+
+
+def test_top_has_a_table_of_nodes_and_says_why_one_cannot_be_used(vld):
+    vld.told = made_up(ELSEWHERE, BROKEN)
+    printed = vld.said("top", "--once")
+    heads, *rows = (
+        line.split() for line in printed.splitlines() if line.startswith(("node ", "executor-"))
+    )
+    assert heads == ["node", "cores", "processors", "memory", "operators"]
+    assert rows[0] == ["executor-1", "4", "4", "1.2", "GB", "extract", "3,", "match", "1"]
+    assert rows[1] == ["executor-2", "0", "cannot", "be", "used"]
+    assert f"node executor-2: {WHY}" in printed
+
+
+def test_on_one_machine_there_are_no_nodes_to_see(vld):
+    assert "node" not in vld.said("top", "--once")
+    assert "nodes" not in vld.said("ps")
+    assert json.loads(vld.said("top", "--json"))["nodes"] == []
+
+
+def test_programs_are_told_of_nodes(vld):
+    vld.told = made_up(ELSEWHERE, BROKEN)
+    nodes = [asdict(ELSEWHERE), asdict(BROKEN)]
+    assert json.loads(vld.said("top", "--json"))["nodes"] == nodes
+    (row,) = json.loads(vld.said("ps", "--json"))["applications"]
+    assert (row["nodes"], row["notices"]) == (nodes, [f"node executor-2: {WHY}"])
+
+
+def test_ps_counts_nodes(vld):
+    vld.told = made_up(ELSEWHERE)
+    head, _, row = vld.said("ps").splitlines()
+    at = head.index("nodes")
+    assert row[at : at + len("nodes")].strip() == "1"
+    assert "warnings" not in head
+
+
+# -- logs ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def here(tmp_path):
+    logs = tmp_path / "work" / "logs"
+    logs.mkdir(parents=True)
+    (logs / "extract.log").write_text("one\ntwo\n")
+    return replace(ELSEWHERE, machine=socket.gethostname(), logs=str(logs))
+
+
+def test_logs_of_a_node_on_this_machine_are_read(vld, here):
+    vld.told = made_up(here)
+    assert vld.said("logs", "--node", "executor-1") == "extract | one\nextract | two\n"
+    assert vld.said("logs", "extract", "-n", "1", "--node", "executor-1") == "two\n"
+
+
+def test_without_a_node_logs_say_how_to_see_those_of_nodes(vld, here):
+    vld.told = made_up(here, BROKEN)
+    done = vld.run("logs")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr == "what functions print is on their nodes: add --node executor-1\n"
+    vld.told = made_up()
+    assert vld.run("logs").stderr == ""
+
+
+def test_logs_on_another_machine_are_told_where(vld, here):
+    vld.told = made_up(ELSEWHERE, replace(here, name="executor-3", logs=f"{here.logs}/gone"))
+    done = vld.run("logs", "--node", "executor-1")
+    assert done.exit_code == 3
+    assert "are on far.example, in /work/1/logs; read them there" in done.stderr
+    assert f"in {here.logs}/gone" in vld.run("logs", "--node", "executor-3").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--node", "executor-7"), "no node 'executor-7'; there are: executor-1, executor-2"),
+        (("--node", "executor-1", "--state", "."), "--state has no logs of nodes"),
+    ],
+)
+def test_a_node_that_cannot_be_meant_is_refused(vld, arguments, says):
+    vld.told = made_up(ELSEWHERE, BROKEN)
+    done = vld.run("logs", *arguments)
+    assert done.exit_code == 2
+    assert says in done.stderr
+
+
+def test_a_node_whose_agent_has_not_started_has_no_logs(vld):
+    vld.told = made_up(BROKEN)
+    done = vld.run("logs", "--node", "executor-2")
+    assert (done.exit_code, WHY in done.stderr) == (3, True)
+
+
+def test_on_one_machine_no_node_is_needed(vld):
+    assert "leave out --node" in vld.run("logs", "--node", "executor-1").stderr

@@ -1,0 +1,48 @@
+"""How nodes are: from who is connected, who was, and what runs there."""
+
+from sojourn.engine import NodeHealth
+from sojourn.host.report.reports import NodeIs
+from sojourn.spark.nodes.node_health import node_health, node_notices
+
+ONE = NodeIs("part", "executor-1", 4.0, "left", "/work/1/logs")
+TEN = NodeIs("part", "executor-10", 2.0, "right", "/work/10/logs")
+PLACED = {"a": {"executor-1": 2, "executor-10": 1}, "b": {"executor-1": 1}, "c": {}}
+MEMORY = {"a": {"executor-1": 100, "executor-10": 30}, "b": {"executor-1": 7}}
+
+
+def test_what_runs_on_a_node_is_counted_there():
+    there = {"executor-10": TEN, "executor-1": ONE}
+    assert node_health(there, {}, {}, PLACED, MEMORY) == (
+        NodeHealth(
+            name="executor-1", cores=4.0, processors={"a": 2, "b": 1}, memory_bytes=107,
+            machine="left", logs="/work/1/logs",
+        ),
+        NodeHealth(
+            name="executor-10", cores=2.0, processors={"a": 1}, memory_bytes=30,
+            machine="right", logs="/work/10/logs",
+        ),
+    )  # fmt: skip
+
+
+def test_of_a_node_that_is_away_only_its_logs_are_left():
+    """What was placed there, and its memory, are of the report before it went."""
+    away = {"executor-10": TEN}
+    one, ten = node_health({"executor-1": ONE}, away, {}, PLACED, MEMORY)
+    assert not one.reason
+    assert (ten.cores, ten.processors, ten.memory_bytes) == (2.0, {}, 0)
+    assert (ten.machine, ten.logs) == ("right", "/work/10/logs")
+    (notice,) = node_notices([one, ten])
+    assert notice.startswith("node executor-10: it is not there")
+
+
+def test_the_reason_of_a_start_that_failed_is_told():
+    why = "its agent did not start: No module named sojourn"
+    failures = {"executor-2": why, "executor-10": why}
+    (two, ten) = node_health({}, {"executor-10": TEN}, failures, {}, {})
+    assert (two.name, two.cores, two.logs) == ("executor-2", None, "")
+    assert node_notices([two, ten]) == [f"node executor-2: {why}", f"node executor-10: {why}"]
+
+
+def test_an_agent_that_has_come_after_all_is_no_failure():
+    (one,) = node_health({"executor-1": ONE}, {}, {"executor-1": "not ready"}, {}, {})
+    assert (one.reason, node_notices([one])) == ("", [])
