@@ -7,6 +7,7 @@ the executor, and when its hosts have been gone for a while.
 
 import asyncio
 import os
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
