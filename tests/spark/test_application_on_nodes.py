@@ -30,7 +30,7 @@ def until(found):
 
 @pytest.fixture
 def cluster(short_folder):
-    with TrialCluster(nodes=2, cores=3, folder=short_folder / "cluster", plain=True) as running:
+    with TrialCluster(nodes=2, cores=5, folder=short_folder / "cluster", plain=True) as running:
         yield running
 
 
@@ -58,7 +58,7 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
     """Counts by key are exact, in a state, although a node dies with records and a feed."""
     settings = {
         "spark.driver.host": cluster.driver_address,
-        "spark.executor.cores": "3",
+        "spark.executor.cores": "5",
         "spark.executor.memory": "600m",
     }
     with Broker(jars=jars, secured=False) as broker:
@@ -67,6 +67,7 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
             servers=servers,
             state=short_folder / "state",
             batch_s=5.0,
+            partitions=2,  # so that each node reads from Kafka
             master=cluster.master,
             spark=settings,
         )
@@ -75,6 +76,7 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
             engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
             assert len(engine.nodes) == 2
             assert {len(on) for on in engine.plan.placement.values()} == {2}
+            assert agents_in(short_folder)
             send(servers, 0)
             until(lambda: length(servers, "words.count") >= LINES)
             cluster.kill(cluster.workers[0].number)
@@ -85,7 +87,7 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
             until(lambda: not outcome(servers, due).lost)
             assert not outcome(servers, due).wrong
             assert not engine.health().failure
-        assert not [p for p in psutil.process_iter(["cmdline"]) if _is_agent(p)]
+        until(lambda: not agents_in(short_folder))
 
 
 def outcome(servers, due):
@@ -93,5 +95,11 @@ def outcome(servers, due):
     return compare(due, rows)
 
 
-def _is_agent(process):
-    return "sojourn.host.node" in (process.info["cmdline"] or ())
+def agents_in(folder):
+    """Return the agents of executors that have their folders in *folder*."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline", "cwd"])
+        if "sojourn.host.node" in (process.info["cmdline"] or ())
+        and str(process.info["cwd"]).startswith(str(folder))
+    ]
