@@ -42,6 +42,7 @@ from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.kafka.broker_watch import BrokerWatch
 from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.offsets import Offsets
+from sojourn.spark.kafka.ports import HOST
 from sojourn.spark.kafka.root_marks import root_marks, state_epoch
 from sojourn.spark.kafka.trimming import Trimming
 from sojourn.spark.layout import Layout, check_slots, spare_slots
@@ -582,6 +583,8 @@ class SparkEngine:
         self._own = Broker(
             data=data,
             port=told.broker_port,
+            # where executors reach the driver, they reach it as well
+            host=told.spark.get("spark.driver.host", HOST),
             secured=told.broker_secured,
             inherits=[self._state_lock.file],
         )

@@ -58,4 +58,9 @@ def _master_runs(state: "TrialState") -> bool:
 
 
 def _run(state: "TrialState") -> str:
-    return f"sojourn run package.module:app --target-p95 1s --master {state.master}"
+    return (
+        f"sojourn run package.module:app --target-p95 1s --master {state.master} "
+        f"--conf spark.driver.host={state.driver_address} "
+        f"--conf spark.executor.cores={state.cores} "
+        f"--conf spark.executor.memory={state.memory_mb}m"
+    )
