@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "node_waits.py"
 
 
+@pytest.mark.slow
 def test_its_quick_run_measures_everything(tmp_path):
     report = tmp_path / "found.json"
     subprocess.run([sys.executable, BENCHMARK, "--quick", "--json", report], check=True)

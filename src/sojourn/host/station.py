@@ -209,7 +209,10 @@ class Station:
 
     def _count(self, number: int, results: list[Result]) -> None:
         given = self._given.get(number, [])
-        self._given[number] = given[len(results) :]
+        self._given[number] = left = given[len(results) :]
+        if left and left[0][1] is not None:  # it has waited for those before it
+            record = left[0][0]
+            left[0] = record, _waited_s(record, time())
         for (record, waited_s), result in zip(given, results, strict=False):
             if result.error:
                 self._note(self._errors.seen(result.error, result.traceback, record.place))
@@ -258,7 +261,8 @@ class Station:
 
     def _give(self, given: Give) -> None:
         now_s = time()
-        self._given[given.processor] = [
+        before = self._given.get(given.processor, []) if given.ahead else []
+        self._given[given.processor] = before + [
             (record, _waited_s(record, now_s) if given.new else None)
             for record in given.records
         ]

@@ -4,7 +4,7 @@ Every step of a history is one method of `World`; none does two things that coul
 apart by a crash.
 """
 
-from collections import deque
+from collections import Counter, deque
 from itertools import count
 from zlib import crc32
 
@@ -58,6 +58,10 @@ OPERATORS = ("split", "merge", "score", "learn")
 NODES = (HERE, "node-1", "node-2")
 # So little that operators spill to disk all the time.
 LIMITS = Limits(records=4, spilled=20)
+# So much that many wait for one processor.
+ROOMY = Limits(records=400)
+# To another node and back, many times as long as a service.
+SERVICE_S, WAY_S = 0.01, 0.05
 
 
 def work(operator, name):
@@ -306,23 +310,34 @@ class CountingLedger(Ledger):
 
 
 class Host:
-    """A life of the host: operators, their processors, and what is on its way to the disk."""
+    """A life of the host: operators, their processors, and what is on its way to the disk.
 
-    def __init__(self, disk, wall):
+    Where they are *away*, each operator begins with one processor on another node.
+    """
+
+    def __init__(self, disk, wall, *, away=False):
         self.disk, self.store, self.dies = disk, Store(disk), None
         self.drained = False
         self.ledger = CountingLedger(self.store)
         on_error = OnError(retries=1, then="dead_letter")
         desks = {name: OperatorDesk(on_error=on_error) for name in OPERATORS}
         self.part = PartDesk(
-            GRAPH, desks, self.ledger, limits=LIMITS, ttl_s={EXPIRING: TTL_S}, clock=wall
+            GRAPH,
+            desks,
+            self.ledger,
+            limits=ROOMY if away else LIMITS,
+            ttl_s={EXPIRING: TTL_S},
+            clock=wall,
         )
         self.relays, self.saving, self.on_disk = {}, deque(), deque()
         self.starting, self.busy, self.now_s = [], {}, 0.0
         self.lent, self.node_of, self.nodes = {}, {}, set()
+        self.hit = Counter()
         self.asking, self.merging, self.merged = deque(), deque(), deque()
+        if away:
+            self.node(0)
         for name in OPERATORS:
-            self.do(self.part.scaled(name, 2, 0.0))
+            self.do(self.part.placed(name, {NODES[1]: 1} if away else {HERE: 2}, 0.0))
 
     def do(self, instructions):
         self.log(self.ledger.unlogged())
@@ -364,10 +379,12 @@ class Host:
                 assert node == HERE or node in self.nodes
                 self.node_of[operator, number] = node
                 self.starting.append((operator, number))
-            case Give(number, records, states=states):
-                assert (operator, number) not in self.busy
-                self.busy[operator, number] = list(records)
-                self.lent[operator, number] = dict(states or {})
+            case Give(number, records, states=states, ahead=ahead):
+                processor = operator, number
+                assert ahead == (processor in self.busy)
+                self.busy.setdefault(processor, []).extend(records)
+                before = self.lent[processor] if ahead else {}
+                self.lent[processor] = {**before, **(states or {})}
             case KillProcessor(number):
                 self.busy.pop((operator, number), None)
 
@@ -400,6 +417,7 @@ class Host:
     def work(self, number):
         """Let a processor do the next of what it was given."""
         operator, processor = list(self.busy)[number]
+        self.now_s += SERVICE_S + WAY_S
         record = self.busy[operator, processor].pop(0)
         if not self.busy[operator, processor]:
             del self.busy[operator, processor]
@@ -415,12 +433,16 @@ class Host:
             OutputRecord(stream, (state or b"") * (operator == "score"), keys=_keys(record, at))
             for at, stream in enumerate(streams or ())
         ]
-        result = Result(outputs, error, took_s=1.0, state=state, reminders=asked)
+        result = Result(outputs, error, took_s=SERVICE_S, state=state, reminders=asked)
         self.do(self.part.processor_done(operator, processor, [result], self.now_s))
 
     def kill_processor(self, number):
         if self.busy:
             operator, processor = list(self.busy)[number % len(self.busy)]
+            records = {(operator, record.name) for record in self.busy[operator, processor]}
+            if any(self.hit[each] == 2 for each in records):
+                return  # a record that is hit a third time is a dead letter
+            self.hit.update(records)
             del self.busy[operator, processor]
             self.do(self.part.processor_died(operator, processor, "was killed", self.now_s))
 
@@ -493,7 +515,8 @@ class Upstream:
 class World:
     """Spark, its relays and a host; `settle` lets all of it run until nothing is left."""
 
-    def __init__(self):
+    def __init__(self, *, away=False):
+        self.away = away
         self.disk, self.topics = Disk(), {partition: [] for partition in PARTITIONS}
         self.sink, self.names, self.upstream = [], count(), Upstream()
         self.host, self.attempt, self.batch, self.relays = None, 0, 0, []
@@ -637,7 +660,7 @@ class World:
     # -- steps of the host -------------------------------------------------------------------
 
     def launch(self, _number=0):
-        self.host = Host(self.disk, lambda: self.wall_s)
+        self.host = Host(self.disk, lambda: self.wall_s, away=self.away)
 
     def save(self, _number=0):
         cut, *more = self.host.saving.popleft()

@@ -584,3 +584,52 @@ def test_a_record_waits_for_a_near_processor_only_if_none_is_idle():
     first, second = desk.turn(0.0)
     assert first.processor == near
     assert second.processor != near
+
+
+def far_desk(k=2, *, service_s=0.001, way_s=0.004):
+    """Return a desk whose *k* processors are on a node, as far away as was seen."""
+    made = OperatorDesk()
+    made.node_came("far", 0.0)
+    for started in made.placed({"far": k}, 0.0):
+        made.processor_ready(started.processor, 0.0)
+    (given_out,) = of(Give, put(made, [record(0)]))
+    took = Result([], took_s=service_s)
+    made.processor_done(given_out.processor, [took], service_s + way_s)
+    return made
+
+
+def test_who_is_far_away_gets_short_records_before_it_is_done():
+    """Else it would wait for the way to the host and back after each."""
+    made = far_desk(k=2)
+    room = made.room
+    given_out = of(Give, put(made, [record(i) for i in range(1, room + 1)], at_s=1.0))
+    each = {1: [], 2: []}
+    for give in given_out:
+        assert give.ahead == bool(each[give.processor])
+        each[give.processor] += give.records
+    assert [len(records) for records in each.values()] == [5, 5]
+    assert made.waiting >= 2  # for who is idle first
+    done = made.processor_done(1, [Result([], took_s=0.001)], 1.005)
+    assert done_numbers(done) == [number_of(each[1][0])]
+    assert [(give.processor, len(give.records)) for give in of(Give, done)] == [(1, 1)]
+
+
+def test_who_is_far_away_gets_one_record_at_a_time_where_services_are_long_or_few_wait():
+    long = far_desk(k=1, service_s=0.1)
+    assert [len(g.records) for g in of(Give, put(long, [record(i) for i in range(1, 9)]))] == [
+        1
+    ]
+    short = far_desk(k=2)
+    assert len(of(Give, put(short, [record(i) for i in range(1, 5)]))) == 2
+    assert short.waiting == 2
+
+
+def test_a_record_that_has_to_be_alone_is_not_given_ahead():
+    made = far_desk(k=2)
+    put(made, [record(i) for i in range(1, made.room + 1)], at_s=1.0)
+    done = made.processor_died(1, "killed", 1.1)  # what it had is tried again, each alone
+    for name in (2, 2, 2, 2, 2):
+        done = made.processor_done(name, [Result([], took_s=0.001)], 1.2)
+    (give,) = of(Give, done)
+    assert (give.ahead, len(give.records)) == (False, 1)
+    assert not of(Give, made.turn(1.3))

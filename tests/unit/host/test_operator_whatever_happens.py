@@ -11,7 +11,7 @@ from sojourn.plan import HERE
 
 EVENTS = [
     *["send", "key", "everyone", "rule", "done", "partly", "raise", "die", "late"],
-    *["scale", "place", "node", "restore", "unborn"],
+    *["scale", "place", "node", "restore", "unborn", "burst"],
 ]
 NODES = (HERE, "node-1", "node-2")
 
@@ -23,9 +23,10 @@ NODES = (HERE, "node-1", "node-2")
         OnError, retries=st.integers(0, 2), then=st.sampled_from(["dead_letter", "stop"])
     ),
     service_s=st.sampled_from([1e-4, 1.0]),
+    away=st.booleans(),
 )
 def test_every_record_is_done_once_and_keys_stay_in_order_whatever_happens(
-    events, policy, service_s
+    events, policy, service_s, away
 ):
     """Processors come, go, hang and die in any order, and all is restored from a cut.
 
@@ -34,6 +35,8 @@ def test_every_record_is_done_once_and_keys_stay_in_order_whatever_happens(
     """
     world = World(policy, service_s)
     world.do(world.desk.scaled(2, 0.0))
+    if away:
+        world.go_away()
     for event, number in events:
         world.event(event, number)
     world.settle()
@@ -66,8 +69,8 @@ class World:
                 assert node in self.nodes
                 self.node_of[processor] = node
                 self.starting.append(processor)
-            case Give(processor, records, new):
-                self.give(processor, records, new=new)
+            case Give(processor, records, new, ahead=ahead):
+                self.give(processor, records, new=new, ahead=ahead)
             case NotKept(told):
                 self.latest[told.key] = -1
             case KillProcessor(processor):
@@ -86,9 +89,10 @@ class World:
         if told.key in self.by_key:
             self.by_key[told.key].remove(told.name)
 
-    def give(self, processor, records, *, new):
-        assert processor not in self.busy
-        self.busy[processor] = list(records)
+    def give(self, processor, records, *, new, ahead):
+        assert ahead == (processor in self.busy)
+        assert not ahead or self.node_of[processor] != HERE
+        self.busy[processor] = [*self.busy.get(processor, []), *records]
         if new:
             self.learning.discard(processor)
         else:
@@ -114,7 +118,7 @@ class World:
                 self.heard[name] = {}
                 self.do(self.desk.processor_ready(name, self.now_s))
         self.do(self.desk.time_passed(self.now_s))
-        if event in ("send", "key", "everyone", "rule"):
+        if event in ("send", "key", "everyone", "rule", "burst"):
             self.send(event, number)
         elif event == "restore":
             self.restore()
@@ -129,6 +133,13 @@ class World:
             self.work(event, number)
         if self.stopped:
             self.restore()
+
+    def go_away(self):
+        """Have processors where it is known that the way is long, and many records wait."""
+        self.node("node-1")
+        self.do(self.desk.placed({"node-1": 2}, self.now_s))
+        for event, number in [*[("send", 0)] * 3, *[("done", 0)] * 3, ("burst", 5)]:
+            self.event(event, number)
 
     def node(self, node):
         """Let a node come, or go with all that is on it."""
@@ -161,7 +172,10 @@ class World:
         self.do(self.desk.turn(self.now_s))
 
     def send(self, event, number):
-        if self.desk.room <= 0:
+        if event == "burst":
+            for place in range(3 * number):
+                self.send(("send", "key")[place % 2], number + place)
+        if event == "burst" or self.desk.room <= 0:
             return
         fields = {
             "key": {"key": str(number % 4)},

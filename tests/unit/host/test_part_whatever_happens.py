@@ -44,12 +44,12 @@ def _payload(leaving):
 
 
 @settings(max_examples=200)
-@given(history=_histories, seed=st.integers(0, 2**32))
-def test_whatever_fails_between_any_two_steps(history, seed):
+@given(history=_histories, seed=st.integers(0, 2**32), away=st.booleans())
+def test_whatever_fails_between_any_two_steps(history, seed, away):
     """After each event so many steps happen, in an order that the seed says."""
-    world, random = World(), Random(seed)
+    world, random = World(away=away), Random(seed)
     often = random.choice([0.1, 0.6])
-    for number in range(12):
+    for number in range(24 if away else 12):
         world.produce(number)
     for event, number, then in history:
         world.happens(getattr(world, event), number)

@@ -53,7 +53,8 @@ class Processor:
 
     What is for everyone waits for it in its *lane*, the first of which it has *tried*. A lost
     one is gone, and nobody knows yet why. Before its first record it is told what it has *to
-    know*, and is *learning* the first of that.
+    know*, and is *learning* the first of that. It *waits_for_first* from when it was given
+    records and had none, until it is done with the first.
     """
 
     since_s: float
@@ -61,6 +62,7 @@ class Processor:
     ready: bool = False
     lost: bool = False
     going: bool = False
+    waits_for_first: bool = False
     jobs: list[RecordInHand] = field(default_factory=list)
     lane: deque[RecordInHand] = field(default_factory=deque)
     tried: int = 0

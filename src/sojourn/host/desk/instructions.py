@@ -14,14 +14,15 @@ class Give:
     """Let a processor work on records, one after the other.
 
     Those that it only has to know are not *new*: what it makes of them is nobody's. Those that
-    it waited for are given *at_once*. With them it is lent the *states* of their keys, if the
-    operator keeps any.
+    it waited for are given *at_once*, others *ahead* of the end of those that it has. With them
+    it is lent the *states* of their keys, if the operator keeps any.
     """
 
     processor: int
     records: tuple[Record, ...]
     new: bool = True
     at_once: bool = False
+    ahead: bool = False
     states: Mapping[str, bytes] | None = None
 
 

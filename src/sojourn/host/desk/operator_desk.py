@@ -2,7 +2,8 @@
 
 Events go in, instructions come out; another part carries them out. There is one queue for
 all processors, so a record never waits while one is idle. Only a record with a key waits for
-those of its key, and one for everyone for all processors.
+those of its key, and one for everyone for all processors. While many wait for short services,
+processors on other nodes have the next record before they are done with the one before.
 """
 
 from bisect import insort
@@ -11,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sojourn.app.operator import OnError
+from sojourn.host.desk.distances import Distances
 from sojourn.host.desk.in_hand import Processor, RecordInHand, Round
 from sojourn.host.desk.instructions import Give, KillProcessor, NotKept, StartProcessor
 from sojourn.host.desk.keyed_queue import KeyedQueue
@@ -72,6 +74,7 @@ class OperatorDesk:
         self._queue: KeyedQueue[RecordInHand] = KeyedQueue()
         self._homeless: list[RecordInHand] = []
         self._processors = Processors()
+        self._distances = Distances()
         self._in_service = self._in_lanes = 0
         self._arrived = 0
         self._rounds: dict[int, RecordInHand] = {}
@@ -129,6 +132,11 @@ class OperatorDesk:
         ahead = self._ahead
         if self._pace_s:
             ahead = max(ahead, min(_MOST_AHEAD, int(running * _AHEAD_S / self._pace_s)))
+            on_the_way = sum(
+                k * (self._distances.at_a_time(node, self._pace_s) - 1)
+                for node, k in self.running_by_node.items()
+            )
+            ahead += on_the_way + running if on_the_way else 0
         behind = min(self._queue.behind, _MOST_BEHIND + _MOST_BEHIND_EACH * running)
         return running + ahead - (self.waiting - behind + self._in_service)
 
@@ -212,6 +220,7 @@ class OperatorDesk:
         """
         done: list[OperatorInstruction] = []
         back: list[RecordInHand] = []
+        self._distances.forget(node)
         for _, processor in self._processors.node_left(node):
             jobs, processor.jobs = processor.jobs, []
             self._in_service -= len(jobs)
@@ -268,7 +277,8 @@ class OperatorDesk:
             del processor.learning[:number]
             return [*self._taught(name, processor, now_s), *self.turn(now_s)]
         jobs, processor.jobs = processor.jobs[:number], processor.jobs[number:]
-        processor.since_s = now_s
+        self._measure_way(processor, results, now_s)
+        processor.since_s, processor.waits_for_first = now_s, False
         self._in_service -= number
         done: list[OperatorInstruction] = []
         back: list[RecordInHand] = []
@@ -529,14 +539,49 @@ class OperatorDesk:
                 processor.jobs = self._queue.take(self._share())
                 queued = bool(processor.jobs)
             if processor.jobs:
-                processor.since_s = now_s
+                processor.since_s, processor.waits_for_first = now_s, True
                 self._in_service += len(processor.jobs)
                 done.append(Give(name, tuple(job.record for job in processor.jobs)))
             else:
                 passed_by.append(name)
         for name in passed_by:
             self._processors.idles(name)
+        return [*done, *self._given_ahead()] if queued else done
+
+    def _given_ahead(self) -> list[OperatorInstruction]:
+        """Give processors that are far away the next records before they are done.
+
+        Only while more wait than there are processors: whoever is idle first finds one.
+        """
+        done: list[OperatorInstruction] = []
+        for name, processor, most in self._far():
+            spare = len(self._queue) - self._queue.behind - self.running
+            if spare <= 0:
+                break
+            taken = self._queue.take(min(most - len(processor.jobs), spare))
+            if not taken or taken[0].alone:
+                self._queue.give_back(taken)
+                break
+            processor.jobs = [*processor.jobs, *taken]
+            self._in_service += len(taken)
+            records = tuple(job.record for job in taken)
+            done.append(Give(name, records, ahead=True))
         return done
+
+    def _far(self) -> list[tuple[int, Processor, int]]:
+        """Return who could have more records, and how many in all: who has fewest first."""
+        by_node = self.running_by_node
+        at_a_time = {node: self._distances.at_a_time(node, self._pace_s) for node in by_node}
+        if max(at_a_time.values(), default=1) == 1:
+            return []
+        far = [
+            (name, processor, at_a_time[processor.node])
+            for name, processor in self._processors
+            if name in self._processors.here
+            and 0 < len(processor.jobs) < at_a_time[processor.node]
+            and not (processor.lane or processor.jobs[0].alone or processor.jobs[0].forgotten)
+        ]
+        return sorted(far, key=lambda each: len(each[1].jobs))
 
     def _share(self) -> int:
         """Return how many records a processor is given: several where they take no time.
@@ -546,6 +591,15 @@ class OperatorDesk:
         most = 1 if not self._pace_s else int(_AT_ONCE_S / self._pace_s)
         share = -(-(len(self._queue) - 1) // max(1, self.running))
         return max(1, min(most, share))
+
+    def _measure_way(
+        self, processor: Processor, results: Sequence[Result], now_s: float
+    ) -> None:
+        """See how long records were on their way to another node and back."""
+        if processor.node != HERE and processor.waits_for_first:
+            worked_s = sum(result.took_s for result in results)
+            way_s = max(0.0, now_s - processor.since_s - worked_s)
+            self._distances.seen(processor.node, way_s)
 
     def _paced(self, took_s: float) -> None:
         before = took_s if self._pace_s is None else self._pace_s

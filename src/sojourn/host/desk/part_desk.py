@@ -438,7 +438,9 @@ class PartDesk:
         for name in sorted(operators):  # histories can be played again
             self._fetch(name)
             given += [
-                AtOperator(name, self._lent(name, replace(instruction, at_once=True)))
+                AtOperator(
+                    name, self._lent(name, replace(instruction, at_once=not instruction.ahead))
+                )
                 for instruction in self._operators[name].turn(now_s)
                 if isinstance(instruction, Give)
             ]
