@@ -1,0 +1,96 @@
+"""What is told of nodes while executors come, fail and go: no Spark, and no agent."""
+
+import time
+
+import pytest
+
+from sojourn.errors import EngineError
+from sojourn.host.report.reports import NodeIs
+from sojourn.spark.nodes import cluster_nodes
+from sojourn.spark.nodes.cluster_nodes import ClusterNodes
+from sojourn.spark.nodes.executors import Executor
+
+ONE, TWO = Executor("1", "left", 4), Executor("2", "right", 4)
+DEADLINE_S = 20.0
+
+
+class Controller:
+    """Hosts that agents are connected to as the test says."""
+
+    secret = b"hush"
+
+    def __init__(self):
+        self.there = {}
+
+    def port(self, _part):
+        return 1
+
+    def told_nodes(self):
+        return dict(self.there)
+
+    def nodes(self):
+        return {name: node.cores for name, node in self.there.items()}
+
+    def connect(self, *names):
+        self.there = {name: NodeIs("part", name, 4.0, "m", f"/{name}") for name in names}
+
+
+class Cluster:
+    """Executors, and why agents do not start on some."""
+
+    def __init__(self):
+        self.there, self.fails, self.controller = [ONE, TWO], {}, Controller()
+
+    def start(self, executor, _stopping):
+        if executor.id in self.fails:
+            raise EngineError(self.fails[executor.id])
+
+    def told(self):
+        return {node.name: node.reason for node in self.nodes.health({}, {})}
+
+    def becomes(self, **told):
+        """Wait until it is told of nodes what is expected."""
+        wanted = {name.replace("_", "-"): reason for name, reason in told.items()}
+        until_s = time.monotonic() + DEADLINE_S
+        while {name: reason[:15] for name, reason in self.told().items()} != wanted:
+            assert time.monotonic() < until_s, self.told()
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    made = Cluster()
+    monkeypatch.setattr(cluster_nodes, "executors", lambda _session: tuple(made.there))
+    monkeypatch.setattr(cluster_nodes, "agent_starts", lambda *_: made.start)
+    made.nodes = ClusterNodes(
+        None, made.controller, parts=["part"], machine="driver", changed=lambda: None
+    )
+    return made
+
+
+def test_a_node_is_shown_from_its_connection_until_its_executor_has_gone(cluster):
+    cluster.fails = {"1": "not yet", "2": "not yet"}
+    with cluster.nodes:
+        cluster.becomes(executor_1="not yet", executor_2="not yet")
+        cluster.fails = {}
+        cluster.becomes()  # agents have started, and are not connected yet
+        cluster.controller.connect("executor-1", "executor-2")
+        cluster.becomes(executor_1="", executor_2="")
+        cluster.controller.connect("executor-1")
+        cluster.becomes(executor_1="", executor_2="it is not there")
+        cluster.there = [ONE]
+        cluster.becomes(executor_1="")
+        assert cluster.nodes.health({}, {})[0].logs == "/executor-1"
+
+
+def test_why_an_agent_does_not_start_is_told_until_it_does_or_its_executor_is_gone(cluster):
+    cluster.fails = {"1": "its agent died.", "2": "its agent fell."}
+    with cluster.nodes:
+        cluster.becomes(executor_1="its agent died.", executor_2="its agent fell.")
+        cluster.there = [ONE]
+        cluster.becomes(executor_1="its agent died.")
+        assert cluster.nodes.failures == {"executor-1": "its agent died."}
+        del cluster.fails["1"]
+        cluster.becomes()  # it has started, and is not connected yet
+        cluster.controller.connect("executor-1")
+        cluster.becomes(executor_1="")
