@@ -42,9 +42,13 @@ def row(number):
 
 
 class Relay:
-    """Passes rows on as far as there is credit, and counts what comes back."""
+    """Passes rows on as far as there is credit, and counts what comes back.
 
-    def __init__(self, path):
+    *rows* makes so many of them, from a first number on.
+    """
+
+    def __init__(self, path, rows=None):
+        self._rows = rows or (lambda first, some: Rows([row(first + n) for n in range(some)]))
         self._host = socket.socket(socket.AF_UNIX)
         self._host.connect(str(path))
         self._host.sendall(framed(RelayHello("run", 0, 0)))
@@ -60,7 +64,7 @@ class Relay:
                 self._changed.wait_for(lambda: self._credit > 0)
                 some = min(self._credit, TOGETHER, number - sent)
                 self._credit -= some
-            self._host.sendall(framed(Rows([row(sent + n) for n in range(some)])))
+            self._host.sendall(framed(self._rows(sent, some)))
             sent += some
         reading.join()
         self._host.close()
