@@ -8,6 +8,7 @@ from pathlib import Path
 from sojourn.errors import BadFile, BadInput
 from sojourn.host.sizes import MOST_BYTES
 from sojourn.spark.master import LOCAL, Master
+from sojourn.spark.nodes.node_scaling import NodeBounds
 from sojourn.topology.check import shown
 
 __all__ = ["SparkSettings", "read_client_options", "read_starting"]
@@ -40,6 +41,8 @@ class SparkSettings:
       empty if others write to the topics
     - *master*, *spark*, *py_files*: where Spark runs, Spark's own settings, and code that is
       shipped to executors; see `sojourn.spark.master.Master`
+    - *min_nodes*, *max_nodes*, *processors_per_node*: how many executors there may be, and how
+      many processors each should have; without *max_nodes* as many as Spark has
     - *encrypt*: whether connections between hosts and executors are encrypted, on a cluster
     """
 
@@ -59,6 +62,9 @@ class SparkSettings:
     spark: Mapping[str, str] = field(default_factory=dict, repr=False)
     py_files: tuple[Path, ...] = ()
     encrypt: bool = False
+    min_nodes: int = 1
+    max_nodes: int | None = None
+    processors_per_node: int | None = None
 
     def __post_init__(self) -> None:
         if not self.batch_s >= _SHORTEST_BATCH_S:
@@ -82,11 +88,29 @@ class SparkSettings:
             )
         self.most_bytes  # noqa: B018 - that it is a number is checked now
         master = self.runs_on  # likewise that there can be such a master
+        self.bounds(0)
+        if self.max_nodes is not None and master.is_local:
+            raise BadInput(
+                f"at most {self.max_nodes} nodes are for a cluster, and master is "
+                f"{self.master}; leave it out, or choose the master of a cluster"
+            )
         if self.encrypt and master.is_local:
             raise BadInput(
                 f"encrypt is for connections between machines, and with master {self.master} "
                 "there are none; leave it out, or choose the master of a cluster"
             )
+
+    def bounds(self, tasks: int) -> NodeBounds:
+        """Return how many nodes there may be, of which so many *tasks* take a slot for good.
+
+        One slot of each executor starts its agent.
+        """
+        cores = self.runs_on.cores or 1
+        return NodeBounds(
+            least=max(self.min_nodes, -(-tasks // max(1, cores - 1))),
+            most=self.max_nodes,
+            processors=self.processors_per_node or cores,
+        )
 
     @property
     def runs_on(self) -> Master:

@@ -319,6 +319,10 @@ class SparkEngine:
             if plan.placement[name] != before.get(name):
                 self._controller.place(name, plan.placement[name])
 
+    def _processors(self) -> int:
+        """Return how many processors are wanted on nodes."""
+        return sum(self._plan.allocation[name] for name in self._layout.functions)
+
     def _nodes_changed(self) -> None:
         """Have the same processors on the nodes that there are now."""
         with self._lock:
@@ -486,12 +490,14 @@ class SparkEngine:
             ClusterNodes(
                 self._spark,
                 controller,
-                parts=list(self._hosts),
+                parts={part: host.operators for part, host in self._hosts.items()},
                 machine=machine,
                 changed=self._nodes_changed,
+                processors=self._processors,
+                bounds=self._settings.bounds(sum(held.values())),
             )
         )
-        self._nodes.begin(1, self._progress, _PATIENCE_S)
+        self._nodes.begin(self._progress, _PATIENCE_S)
         self._slots = self._nodes.slots
         check_slots(held, self._slots)
         with self._lock:

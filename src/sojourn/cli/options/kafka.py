@@ -1,5 +1,6 @@
 """Options for Kafka and Spark. Values of client options are never printed."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -69,6 +70,38 @@ def _read_master(
 MasterOptions = Annotated[Master, Group(_read_master)]
 
 
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    least: int
+    most: int | None
+    processors: int | None
+
+
+def _read_nodes(
+    *,
+    min_nodes: Annotated[
+        int, Option(min=1, help="Cluster: the fewest executors, also to start with.")
+    ] = 1,
+    max_nodes: Annotated[
+        int | None,
+        Option(
+            min=1,
+            help="Cluster: ask for executors as processors need them, at most so many, and "
+            "give them back (default: use those that Spark has).",
+        ),
+    ] = None,
+    processors_per_node: Annotated[
+        int | None,
+        Option(min=1, help="Cluster: processors for an executor (default: its cores)."),
+    ] = None,
+) -> _Nodes:
+    """Return how many nodes there may be."""
+    return _Nodes(min_nodes, max_nodes, processors_per_node)
+
+
+NodeOptions = Annotated[_Nodes, Group(_read_nodes)]
+
+
 def _read_spark(
     *,
     bootstrap_servers: Annotated[
@@ -93,6 +126,7 @@ def _read_spark(
     ] = "earliest",
     batch: Annotated[str, Option(metavar="TIME", help="Time between two commits.")] = "60s",
     master: MasterOptions,
+    nodes: NodeOptions,
     encrypt: Annotated[
         bool,
         Option("--encrypt", help="Encrypt connections between hosts and executors (TLS)."),
@@ -103,6 +137,11 @@ def _read_spark(
         raise BadInput(
             f"--broker-port {broker_port} is for its own broker, and --bootstrap-servers "
             f"{bootstrap_servers} names others; leave out one of them"
+        )
+    if nodes.most is not None and master.is_local:
+        raise BadInput(
+            f"--max-nodes {nodes.most} is for a cluster, and --master is {master.url}; leave "
+            "it out, or write --master spark://HOST:PORT"
         )
     if encrypt and master.is_local:
         raise BadInput(
@@ -120,6 +159,9 @@ def _read_spark(
         spark=master.spark,
         py_files=master.py_files,
         encrypt=encrypt,
+        min_nodes=nodes.least,
+        max_nodes=nodes.most,
+        processors_per_node=nodes.processors,
     )
 
 

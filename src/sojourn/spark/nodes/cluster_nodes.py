@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Self
 
@@ -14,15 +14,18 @@ from sojourn.engine import NodeHealth, Progress
 from sojourn.errors import EngineError
 from sojourn.host.node.agent import node_name
 from sojourn.host.report.controller import Controller
+from sojourn.negotiator import Negotiator
 from sojourn.plan import Node, Placement, Plan
 from sojourn.spark.nodes.agent_start import AgentCommand, agent_starts
 from sojourn.spark.nodes.agents import Agents, NodeEvents
 from sojourn.spark.nodes.executors import Executor, executors
+from sojourn.spark.nodes.negotiator import SparkNegotiator
 from sojourn.spark.nodes.node_health import node_health, node_order
+from sojourn.spark.nodes.node_scaling import AskFor, NodeBounds, NodeScaling, Release
 
 __all__ = ["ClusterNodes"]
 
-_LOOK_S = 0.05
+_LOOK_S, _SCALE_S = 0.05, 0.5
 # An agent whose executor lives connects again by itself, unless it has ended.
 _AWAY_S = 3.0
 
@@ -30,17 +33,21 @@ _AWAY_S = 3.0
 class ClusterNodes:
     """The nodes on which the hosts of *controller* can have processors.
 
-    Other machines reach hosts at *machine*. When nodes have come or gone, *changed* is called.
+    There is a host for each of *parts*, which have operators. Other machines reach hosts at
+    *machine*. When nodes have come or gone, *changed* is called.
+    There are as many, within *bounds*, as the *processors* that are wanted need.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - most by name
         self,
         session: SparkSession,
         controller: Controller,
         *,
-        parts: Sequence[str],
+        parts: Mapping[str, Collection[str]],
         machine: str,
         changed: Callable[[], None],
+        processors: Callable[[], int],
+        bounds: NodeBounds,
     ) -> None:
         self._session, self._controller, self._changed = session, controller, changed
         hosts = {part: (machine, controller.port(part)) for part in parts}
@@ -56,6 +63,12 @@ class ClusterNodes:
             agent_starts(session, AgentCommand(settings=told)),
             NodeEvents(come=self._came, gone=self._gone, failed=self._not_started),
         )
+        self._operators = [name for names in parts.values() for name in names]
+        self._processors, self._bounds = processors, bounds
+        self._scaling, self._scaled_s = NodeScaling(bounds), 0.0
+        self._negotiator = None if bounds.most is None else SparkNegotiator(session)
+        self._leaving: set[str] = set()
+        self._refused = ""
         self._failures: dict[str, str] = {}
         self._away_s: dict[str, float] = {}
         self._known: Mapping[str, float] = {}
@@ -75,9 +88,10 @@ class ClusterNodes:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes that are there now, in the order of their executors."""
+        """The nodes that are there now, and stay, in the order of their executors."""
         there = self._controller.nodes()
-        return tuple(Node(name, there[name]) for name in sorted(there, key=node_order))
+        staying = sorted(there.keys() - self._leaving, key=node_order)
+        return tuple(Node(name, there[name]) for name in staying)
 
     @property
     def slots(self) -> int:
@@ -100,13 +114,18 @@ class ClusterNodes:
         self._seen = {name: node for name, node in seen.items() if name in names}
         return node_health(there, self._seen, self.failures, placed, memory)
 
-    def begin(self, number: int, progress: Progress, patience_s: float) -> None:
-        """Return when *number* nodes are there, and all executors that have registered.
+    @property
+    def refused(self) -> str:
+        """Why the cluster did not give, or take back, a node; empty if it did."""
+        return self._refused
+
+    def begin(self, progress: Progress, patience_s: float) -> None:
+        """Return when enough nodes are there, and all executors that have registered.
 
         Raise `EngineError` if they do not come within *patience_s*.
         """
         progress("waiting for executors of Spark")
-        until_s = time.monotonic() + patience_s
+        until_s, number = time.monotonic() + patience_s, self._bounds.least
         while True:
             there, registered = self.nodes, executors(self._session)
             if len(there) >= max(number, len(registered) - len(self.failures), 1):
@@ -145,8 +164,12 @@ class ClusterNodes:
             there = self._controller.nodes()
             if there.keys() != self._known.keys():
                 self._known = there
+                self._leaving &= there.keys()
                 self._changed()
             self._start_again(there)
+            if self._negotiator is not None and time.monotonic() > self._scaled_s + _SCALE_S:
+                self._scale(self._negotiator)
+                self._scaled_s = time.monotonic()
 
     def _start_again(self, there: Mapping[str, float]) -> None:
         """Have agents started again that have ended while their executor lives."""
@@ -158,3 +181,27 @@ class ClusterNodes:
             if now_s - since_s > _AWAY_S:
                 del self._away_s[name]
                 self._agents.lost(ready[name])
+
+    def _scale(self, negotiator: Negotiator) -> None:
+        """Ask for nodes, and give back those on which nothing is any more."""
+        names = [node.name for node in self.nodes]
+        try:
+            step = self._scaling.step(
+                time.monotonic(), self._processors(), names, wanted=negotiator.wanted
+            )
+            match step:
+                case AskFor(number):
+                    negotiator.ask(number)
+                case Release(node):
+                    self._leaving.add(node)
+                    self._changed()
+            empty = [node for node in self._leaving if not self._is_used(node)]
+            ids = {node_name(each.id): each.id for each in self._agents.registered}
+            negotiator.give_back([ids[node] for node in empty if node in ids])
+        except EngineError as error:
+            self._refused = str(error)  # the next look tries again
+        else:
+            self._refused = ""
+
+    def _is_used(self, node: str) -> bool:
+        return any(node in self._controller.placed(name) for name in self._operators)

@@ -9,6 +9,7 @@ from sojourn.host.report.reports import NodeIs
 from sojourn.spark.nodes import cluster_nodes
 from sojourn.spark.nodes.cluster_nodes import ClusterNodes
 from sojourn.spark.nodes.executors import Executor
+from sojourn.spark.nodes.node_scaling import NodeBounds
 
 ONE, TWO = Executor("1", "left", 4), Executor("2", "right", 4)
 DEADLINE_S = 20.0
@@ -18,6 +19,7 @@ class Controller:
     """Hosts that agents are connected to as the test says."""
 
     secret = b"hush"
+    certificate = ""
 
     def __init__(self):
         self.there = {}
@@ -40,6 +42,19 @@ class Cluster:
 
     def __init__(self):
         self.there, self.fails, self.controller = [ONE, TWO], {}, Controller()
+        self.processors = 1
+
+    def new(self, bounds):
+        """Return the nodes, within *bounds*."""
+        return ClusterNodes(
+            None,
+            self.controller,
+            parts={"part": ["count"]},
+            machine="driver",
+            changed=lambda: None,
+            processors=lambda: self.processors,
+            bounds=bounds,
+        )
 
     def start(self, executor, _stopping):
         if executor.id in self.fails:
@@ -62,9 +77,7 @@ def cluster(monkeypatch):
     made = Cluster()
     monkeypatch.setattr(cluster_nodes, "executors", lambda _session: tuple(made.there))
     monkeypatch.setattr(cluster_nodes, "agent_starts", lambda *_: made.start)
-    made.nodes = ClusterNodes(
-        None, made.controller, parts=["part"], machine="driver", changed=lambda: None
-    )
+    made.nodes = made.new(NodeBounds())
     return made
 
 
