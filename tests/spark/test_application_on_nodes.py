@@ -2,6 +2,7 @@
 
 import json
 import time
+from functools import partial
 
 import psutil
 import pytest
@@ -10,6 +11,7 @@ from confluent_kafka import Producer
 from ledger import compare, length, written
 from sojourn.plan import Plan
 from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.nodes.node_scaling import NodeScaling
 from sojourn.spark.nodes.trial_cluster import TrialCluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
@@ -34,6 +36,23 @@ def cluster(short_folder):
         yield running
 
 
+def settings(cluster, servers, folder, **more):
+    """Return the settings of an application on a cluster."""
+    return SparkSettings(
+        servers=servers,
+        state=folder / "state",
+        batch_s=5.0,
+        partitions=2,  # so that each node reads from Kafka
+        master=cluster.master,
+        spark={
+            "spark.driver.host": cluster.driver_address,
+            "spark.executor.cores": "5",
+            "spark.executor.memory": "600m",
+        },
+        **more,
+    )
+
+
 def send(servers, first):
     producer = Producer({"bootstrap.servers": servers})
     for number in range(first, first + LINES):
@@ -56,21 +75,9 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
     jars, cluster, short_folder
 ):
     """Counts by key are exact, in a state, although a node dies with records and a feed."""
-    settings = {
-        "spark.driver.host": cluster.driver_address,
-        "spark.executor.cores": "5",
-        "spark.executor.memory": "600m",
-    }
     with Broker(jars=jars, secured=False) as broker:
         servers = broker.bootstrap_servers
-        told = SparkSettings(
-            servers=servers,
-            state=short_folder / "state",
-            batch_s=5.0,
-            partitions=2,  # so that each node reads from Kafka
-            master=cluster.master,
-            spark=settings,
-        )
+        told = settings(cluster, servers, short_folder)
         app = words_on_nodes.app
         with SparkEngine(app, "spark.words_on_nodes:app", told) as engine:
             engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
@@ -88,6 +95,33 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
             assert not outcome(servers, due).wrong
             assert not engine.health().failure
         until(lambda: not agents_in(short_folder))
+
+
+@pytest.mark.slow
+def test_nodes_come_as_processors_need_them_and_go_without_repeating_anything(
+    jars, cluster, short_folder, monkeypatch
+):
+    """Each time one is given back, a batch ends in order: nothing is at the sink twice."""
+    quick = partial(NodeScaling, calm_s=5.0)
+    monkeypatch.setattr("sojourn.spark.nodes.cluster_nodes.NodeScaling", quick)
+    with Broker(jars=jars, secured=False) as broker:
+        servers, sent = broker.bootstrap_servers, 0
+        told = settings(cluster, servers, short_folder, max_nodes=2, processors_per_node=4)
+        app = words_on_nodes.app
+        with SparkEngine(app, "spark.words_on_nodes:app", told) as engine:
+            engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
+            for allocation, nodes in ((1, 1), (4, 2), (1, 1)):
+                engine.apply(Plan.here({"split": 1, "count": allocation}))
+                until(partial(_runs_on, short_folder, nodes))
+                send(servers, sent)
+                sent += LINES
+            until(lambda: outcome(servers, counts(sent)).exact)
+            assert not any(engine.health().restarts.values())
+
+
+def _runs_on(folder, nodes):
+    """Tell whether so many executors have an agent: those that were given back are gone."""
+    return len(agents_in(folder)) == nodes
 
 
 def outcome(servers, due):

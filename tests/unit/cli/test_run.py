@@ -244,6 +244,7 @@ def test_spark_runs_where_the_master_is(engines, tmp_path):
         (("--conf", "spark.task.maxFailures=4"), "spark.task.maxFailures is set by Sojourn"),
         (("--conf", "spark.master=yarn"), "write --master"),
         (("--py-files", "nosuch.zip"), "nosuch.zip: there is no such file"),
+        (("--max-nodes", "3"), "--max-nodes 3 is for a cluster, and --master is local; leave"),
         (("--encrypt",), "with --master local there are none; leave it out, or write --master"),
     ],
 )

@@ -2,6 +2,7 @@ import pytest
 
 from sojourn.errors import BadInput
 from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.nodes.node_scaling import NodeBounds
 from sojourn.spark.settings import SparkSettings
 
 
@@ -24,3 +25,15 @@ def test_only_what_goes_between_machines_can_be_encrypted():
     assert SparkSettings(master="local-cluster[1,2,1024]", encrypt=True).encrypt
     with pytest.raises(BadInput, match="with master local there are none; leave it out, or"):
         SparkSettings(encrypt=True)
+
+
+def test_nodes_have_room_for_the_tasks_that_queries_hold():
+    settings = SparkSettings(master="local-cluster[1,4,1024]", min_nodes=1, max_nodes=8)
+    assert settings.bounds(7) == NodeBounds(least=3, most=8, processors=4)
+    assert settings.bounds(1).least == 1
+    with pytest.raises(
+        BadInput, match="at most 3 nodes are for a cluster, and master is local"
+    ):
+        SparkSettings(max_nodes=3)
+    with pytest.raises(BadInput, match="at most 1 nodes are fewer than 2, the least"):
+        SparkSettings(master="local-cluster[1,4,1024]", min_nodes=2, max_nodes=1)

@@ -1,0 +1,43 @@
+"""When nodes are asked for and given back."""
+
+import pytest
+
+from sojourn.errors import BadInput
+from sojourn.spark.nodes.node_scaling import AskFor, NodeBounds, NodeScaling, Release
+
+BOUNDS = NodeBounds(least=1, most=3, processors=4)
+
+
+def test_no_more_are_asked_for_than_may_be_and_none_twice():
+    scaling = NodeScaling(BOUNDS)
+    assert scaling.step(0.0, 100, ["a"], wanted=1) == AskFor(3)
+    assert scaling.step(1.0, 100, ["a"], wanted=3) is None
+
+
+def test_fewer_have_to_do_for_a_while_before_one_goes():
+    scaling = NodeScaling(BOUNDS, calm_s=10.0)
+    nodes = ["a", "b", "c"]
+    assert scaling.step(0.0, 4, nodes, wanted=3) is None
+    assert scaling.step(9.0, 12, nodes, wanted=3) is None  # all are needed: it begins anew
+    assert scaling.step(10.0, 4, nodes, wanted=3) is None
+    assert scaling.step(20.0, 4, nodes, wanted=3) == Release("c")
+    assert scaling.step(21.0, 4, ["a", "b"], wanted=2) is None  # one at a time
+    assert scaling.step(30.0, 4, ["a", "b"], wanted=2) == Release("b")
+    assert scaling.step(100.0, 1, ["a"], wanted=1) is None
+
+
+def test_none_goes_while_others_are_still_coming():
+    scaling = NodeScaling(BOUNDS, calm_s=0.0)
+    assert scaling.step(0.0, 4, ["a", "b"], wanted=3) is None
+
+
+def test_without_a_most_nodes_are_what_they_are():
+    scaling = NodeScaling(NodeBounds(processors=4), calm_s=0.0)
+    assert scaling.step(0.0, 100, ["a"], wanted=1) is None
+    assert scaling.step(0.0, 1, ["a", "b"], wanted=2) is None
+
+
+@pytest.mark.parametrize("given", [{"least": 0}, {"processors": 0}, {"least": 3, "most": 2}])
+def test_bounds_that_cannot_be_are_refused(given):
+    with pytest.raises(BadInput, match=r"write \d or more"):
+        NodeBounds(**given)
