@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("places")
 WHY = "its agent did not start: No module named sojourn"
 ELSEWHERE = NodeHealth(
     name="executor-1", cores=4.0, processors={"extract": 3, "match": 1},
-    memory_bytes=1_200_000_000, machine="far.example", logs="/work/1/logs",
+    memory_bytes=1_200_000_000, machine="far.example", logs="/nodes/1/logs",
 )  # fmt: skip
 BROKEN = NodeHealth(name="executor-2", reason=WHY)
 
@@ -124,7 +124,7 @@ def test_logs_on_another_machine_are_told_where(vld, here):
     vld.told = made_up(ELSEWHERE, replace(here, name="executor-3", logs=f"{here.logs}/gone"))
     done = vld.run("logs", "--node", "executor-1")
     assert done.exit_code == 3
-    assert "are on far.example, in /work/1/logs; read them there" in done.stderr
+    assert "are on far.example, in /nodes/1/logs; read them there" in done.stderr
     assert f"in {here.logs}/gone" in vld.run("logs", "--node", "executor-3").stderr
 
 

@@ -4,8 +4,8 @@ from sojourn.engine import NodeHealth
 from sojourn.host.report.reports import NodeIs
 from sojourn.spark.nodes.node_health import node_health, node_notices
 
-ONE = NodeIs("part", "executor-1", 4.0, "left", "/work/1/logs")
-TEN = NodeIs("part", "executor-10", 2.0, "right", "/work/10/logs")
+ONE = NodeIs("part", "executor-1", 4.0, "left", "/nodes/1/logs")
+TEN = NodeIs("part", "executor-10", 2.0, "right", "/nodes/10/logs")
 PLACED = {"a": {"executor-1": 2, "executor-10": 1}, "b": {"executor-1": 1}, "c": {}}
 MEMORY = {"a": {"executor-1": 100, "executor-10": 30}, "b": {"executor-1": 7}}
 
@@ -15,11 +15,11 @@ def test_what_runs_on_a_node_is_counted_there():
     assert node_health(there, {}, {}, PLACED, MEMORY) == (
         NodeHealth(
             name="executor-1", cores=4.0, processors={"a": 2, "b": 1}, memory_bytes=107,
-            machine="left", logs="/work/1/logs",
+            machine="left", logs="/nodes/1/logs",
         ),
         NodeHealth(
             name="executor-10", cores=2.0, processors={"a": 1}, memory_bytes=30,
-            machine="right", logs="/work/10/logs",
+            machine="right", logs="/nodes/10/logs",
         ),
     )  # fmt: skip
 
@@ -30,7 +30,7 @@ def test_of_a_node_that_is_away_only_its_logs_are_left():
     one, ten = node_health({"executor-1": ONE}, away, {}, PLACED, MEMORY)
     assert not one.reason
     assert (ten.cores, ten.processors, ten.memory_bytes) == (2.0, {}, 0)
-    assert (ten.machine, ten.logs) == ("right", "/work/10/logs")
+    assert (ten.machine, ten.logs) == ("right", "/nodes/10/logs")
     (notice,) = node_notices([one, ten])
     assert notice.startswith("node executor-10: it is not there")
 
