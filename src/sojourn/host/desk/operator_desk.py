@@ -16,7 +16,7 @@ from sojourn.host.desk.distances import Distances
 from sojourn.host.desk.in_hand import Processor, RecordInHand, Round
 from sojourn.host.desk.instructions import Give, KillProcessor, NotKept, StartProcessor
 from sojourn.host.desk.keyed_queue import KeyedQueue
-from sojourn.host.desk.latest import Latest
+from sojourn.host.desk.lessons import Lessons
 from sojourn.host.desk.processors import Processors
 from sojourn.host.process.messages import Answer, Record, Result
 from sojourn.plan import HERE
@@ -31,8 +31,6 @@ _MOST_AHEAD = 500
 # Records that wait for their key keep no processor busy, so others are fetched in their
 # place: enough that one frequent key starves nobody, and not the whole stream.
 _MOST_BEHIND, _MOST_BEHIND_EACH = 100, 10
-# What a new processor has to know is given in portions.
-_MOST_LESSONS, _LESSON_BYTES = 100, 1 << 20
 # So many nodes in a row are not lost by chance while they work on a record.
 _MOST_LOST = 3
 # Of the mean service time, what the latest record counts for.
@@ -78,9 +76,7 @@ class OperatorDesk:
         self._in_service = self._in_lanes = 0
         self._arrived = 0
         self._rounds: dict[int, RecordInHand] = {}
-        self._latest = Latest()
-        self._one_lesson_at_a_time = False
-        self._untaught: set[int] = set()
+        self._lessons = Lessons(self._processors)
         self.retried = self.dead = 0
 
     # -- what can be asked ----------------------------------------------------------------
@@ -143,7 +139,7 @@ class OperatorDesk:
     @property
     def latest(self) -> list[Record]:
         """What processors that start later are told first."""
-        return self._latest.records
+        return self._lessons.latest.records
 
     def late(self, now_s: float, limit_s: float) -> list[int]:
         """Return the processors that have worked on one record for longer than *limit_s*."""
@@ -173,7 +169,7 @@ class OperatorDesk:
 
     def keeps(self, record: Record) -> bool:
         """Return whether processors that start later are told a record."""
-        return self._latest.has(record)
+        return self._lessons.latest.has(record)
 
     def forget(self, latest: Sequence[Record] = ()) -> None:
         """Forget all records but the *latest* of each key, of what is for everyone.
@@ -181,20 +177,14 @@ class OperatorDesk:
         Processors go on with those that they are at, for nobody. Those that run are told the
         *latest* as well before they get another record: nobody knows what they know.
         """
-        self._latest = Latest()
-        for record in latest:
-            self._latest.keep(0, record)
         self._queue, self._homeless, self._rounds = KeyedQueue(), [], {}
         self._in_lanes = 0
-        for name, processor in self._processors:
+        for _, processor in self._processors:
             processor.lane.clear()
             processor.tried = 0
             for job in processor.jobs:
                 job.forgotten = True
-            if latest and processor.here:
-                processor.to_know = deque(self._latest.records)
-                self._processors.withdraw(name)
-                self._untaught.add(name)
+        self._lessons.forget(latest)
 
     # -- processors -----------------------------------------------------------------------
 
@@ -249,18 +239,18 @@ class OperatorDesk:
         if processor is None:
             return [KillProcessor(name)]
         self._processors.ready(name)
-        processor.to_know = deque(self._latest.records)
+        self._lessons.begin(processor)
         homeless, self._homeless = self._homeless, []
         for job in sorted({*homeless, *self._rounds.values()}, key=lambda job: job.place):
             if job.round is None or not job.round.left:
                 self._for_everyone(job)
-            elif not self._latest.has_newer(job.place, job.record):
+            elif not self._lessons.latest.has_newer(job.place, job.record):
                 # the others have it under way
                 job.round.left += 1
                 processor.lane.append(job)
                 self._in_lanes += 1
         return [
-            *self._taught(name, processor, now_s),
+            *self._lessons.told(name, processor, now_s),
             *self._settled(),
             *self.turn(now_s),
         ]
@@ -275,7 +265,7 @@ class OperatorDesk:
         number = len(results)
         if processor.learning:
             del processor.learning[:number]
-            return [*self._taught(name, processor, now_s), *self.turn(now_s)]
+            return [*self._lessons.told(name, processor, now_s), *self.turn(now_s)]
         jobs, processor.jobs = processor.jobs[:number], processor.jobs[number:]
         self._measure_way(processor, results, now_s)
         processor.since_s, processor.waits_for_first = now_s, False
@@ -324,7 +314,7 @@ class OperatorDesk:
             return []
         if not processor.ready:
             self._processors.not_started(processor.node, reason, now_s)
-        done = self._learnt_nothing(processor, reason)
+        done: list[OperatorInstruction] = [*self._lessons.failed(processor, reason)]
         jobs, processor.jobs = processor.jobs, []
         self._in_service -= len(jobs)
         back: list[RecordInHand] = []
@@ -411,49 +401,6 @@ class OperatorDesk:
         self._processors.remove(name)
         return [KillProcessor(name)]
 
-    def _taught(
-        self, name: int, processor: Processor, now_s: float
-    ) -> list[OperatorInstruction]:
-        """Tell a processor the next that it has to know; when it knows all, it counts."""
-        if processor.learning:
-            processor.since_s = now_s
-            return []
-        size_bytes = 0
-        while processor.to_know and size_bytes < _LESSON_BYTES:
-            record = processor.to_know.popleft()
-            processor.learning.append(record)
-            size_bytes += record.size_bytes
-            if self._one_lesson_at_a_time or len(processor.learning) >= _MOST_LESSONS:
-                break
-        if processor.learning:
-            processor.since_s = now_s
-            return [Give(name, tuple(processor.learning), new=False)]
-        self._processors.enter(name)
-        return []
-
-    def _retaught(self, now_s: float) -> list[OperatorInstruction]:
-        """Begin to tell those that were running what they have to know now, when they idle."""
-        done: list[OperatorInstruction] = []
-        for name in sorted(self._untaught):
-            processor = self._processors.get(name)
-            if processor is not None and processor.here and processor.jobs:
-                continue  # of a record that is nobody's any more
-            self._untaught.discard(name)
-            if processor is not None and processor.here and not processor.learning:
-                done += self._taught(name, processor, now_s)
-        return done
-
-    def _learnt_nothing(self, processor: Processor, reason: str) -> list[OperatorInstruction]:
-        """Find out which record a processor died of while it was told what it has to know."""
-        if not processor.learning:
-            return []
-        if len(processor.learning) > 1:
-            self._one_lesson_at_a_time = True
-            return []
-        (record,) = processor.learning
-        self._latest.drop(record)
-        return [NotKept(record, reason)]
-
     # -- inside: records for everyone -------------------------------------------------------
 
     def _for_everyone(self, job: RecordInHand) -> None:
@@ -518,16 +465,18 @@ class OperatorDesk:
 
     def _kept(self, job: RecordInHand) -> list[OperatorInstruction]:
         """Keep a record for processors that start later, if it has a key and is the latest."""
-        if job.key is None or self._latest.has_newer(job.place, job.record):
+        if job.key is None or self._lessons.latest.has_newer(job.place, job.record):
             return []
-        reason = self._latest.keep(job.place, job.record)
+        reason = self._lessons.latest.keep(job.place, job.record)
         return [NotKept(job.record, reason)] if reason else []
 
     # -- inside: work ---------------------------------------------------------------------
 
     def turn(self, now_s: float) -> list[OperatorInstruction]:
         """Give idle processors work."""
-        done = self._retaught(now_s) if self._untaught else []
+        done: list[OperatorInstruction] = []
+        if self._lessons.are_owed:
+            done += self._lessons.told_again(now_s)
         passed_by: list[int] = []
         queued = len(self._queue) > 0
         while (queued or self._in_lanes) and (idle := self._processors.next_idle()):
