@@ -1,21 +1,19 @@
 """An application on a real cluster: one of two nodes dies, and nothing is missing."""
 
-import json
 import time
 from functools import partial
 
-import psutil
 import pytest
-from confluent_kafka import Producer
 
-from ledger import compare, length, written
+import nodes_app
+from ledger import length
 from sojourn.plan import Plan
 from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.nodes.node_scaling import NodeScaling
 from sojourn.spark.nodes.trial_cluster import TrialCluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
-from spark import words_on_nodes
+from spark_nodes import agents_in
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 180
@@ -53,24 +51,6 @@ def settings(cluster, servers, folder, **more):
     )
 
 
-def send(servers, first):
-    producer = Producer({"bootstrap.servers": servers})
-    for number in range(first, first + LINES):
-        line = f"word-{number % 7} word-{number % 3}"
-        producer.produce("words.lines", json.dumps({"line": line}).encode())
-    producer.flush()
-
-
-def counts(lines):
-    """Return what comes of so many lines: each word with each of its numbers."""
-    found, seen = [], {}
-    for number in range(lines):
-        for word in (f"word-{number % 7}", f"word-{number % 3}"):
-            seen[word] = seen.get(word, 0) + 1
-            found.append((word, seen[word]))
-    return found
-
-
 def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
     jars, cluster, short_folder
 ):
@@ -78,21 +58,20 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
     with Broker(jars=jars, secured=False) as broker:
         servers = broker.bootstrap_servers
         told = settings(cluster, servers, short_folder)
-        app = words_on_nodes.app
-        with SparkEngine(app, "spark.words_on_nodes:app", told) as engine:
+        app = nodes_app.app
+        with SparkEngine(app, "spark.nodes_app.app", told) as engine:
             engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
             assert len(engine.nodes) == 2
             assert {len(on) for on in engine.plan.placement.values()} == {2}
             assert agents_in(short_folder)
-            send(servers, 0)
+            nodes_app.send(servers, 0, LINES)
             until(lambda: length(servers, "words.count") >= LINES)
             cluster.kill(cluster.workers[0].number)
-            send(servers, LINES)
+            nodes_app.send(servers, LINES, LINES)
             until(lambda: len(engine.nodes) == 1)
             assert engine.plan.allocation == ALLOCATION
-            due = counts(2 * LINES)
-            until(lambda: not outcome(servers, due).lost)
-            assert not outcome(servers, due).wrong
+            until(lambda: not nodes_app.outcome(servers, 2 * LINES).lost)
+            assert not nodes_app.outcome(servers, 2 * LINES).wrong
             assert not engine.health().failure
         until(lambda: not agents_in(short_folder))
 
@@ -107,33 +86,18 @@ def test_nodes_come_as_processors_need_them_and_go_without_repeating_anything(
     with Broker(jars=jars, secured=False) as broker:
         servers, sent = broker.bootstrap_servers, 0
         told = settings(cluster, servers, short_folder, max_nodes=2, processors_per_node=4)
-        app = words_on_nodes.app
-        with SparkEngine(app, "spark.words_on_nodes:app", told) as engine:
+        app = nodes_app.app
+        with SparkEngine(app, "spark.nodes_app.app", told) as engine:
             engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
             for allocation, nodes in ((1, 1), (4, 2), (1, 1)):
                 engine.apply(Plan.here({"split": 1, "count": allocation}))
                 until(partial(_runs_on, short_folder, nodes))
-                send(servers, sent)
+                nodes_app.send(servers, sent, LINES)
                 sent += LINES
-            until(lambda: outcome(servers, counts(sent)).exact)
+            until(lambda: nodes_app.outcome(servers, sent).exact)
             assert not any(engine.health().restarts.values())
 
 
 def _runs_on(folder, nodes):
     """Tell whether so many executors have an agent: those that were given back are gone."""
     return len(agents_in(folder)) == nodes
-
-
-def outcome(servers, due):
-    rows = (tuple(json.loads(payload).values()) for payload in written(servers, "words.count"))
-    return compare(due, rows)
-
-
-def agents_in(folder):
-    """Return the agents of executors that have their folders in *folder*."""
-    return [
-        process
-        for process in psutil.process_iter(["cmdline", "cwd"])
-        if "sojourn.host.node" in (process.info["cmdline"] or ())
-        and str(process.info["cwd"]).startswith(str(folder))
-    ]
