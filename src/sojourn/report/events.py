@@ -45,6 +45,8 @@ class ForPeople:
         notes: Sequence[str],
     ) -> None:
         """Print that it runs, and how Kafka's tools reach its own broker."""
+        # first of all: it may be ended before its first turn
+        self._totals = Totals(supervisor.topology, supervisor.orders.target)
         say(f"{entry.name} · {supervisor.orders.said}", "bold")
         passive = "" if supervisor.mode.active else f"; {supervisor.mode.why}"
         at = f"on {supervisor.engine.name}" if kafka is None else f"Kafka at {kafka.servers}"
@@ -58,7 +60,8 @@ class ForPeople:
     def shown(self, passing: Iterable[Episode], supervisor: Supervisor) -> Generator[Episode]:
         """Print or draw each turn, and yield it."""
         target = supervisor.orders.target
-        self._totals = Totals(supervisor.topology, target)
+        if self._totals is None:
+            self._totals = Totals(supervisor.topology, target)
         with self._watch(supervisor) as show:
             for turn in self._totals.counting(turns(passing, target.statistic)):
                 self._aim(supervisor)

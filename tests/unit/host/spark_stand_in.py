@@ -783,7 +783,15 @@ class World:
             able, ends = self.steps(), self.ends()
             if ends and (not able or random.random() < often):
                 able = ends
+            able = able or [(self.give_up, 0)]  # after a while, in which nothing happened
             self.happens(*random.choice(able))
+
+    def give_up(self, _number=0):
+        """Let the host fail a batch some of whose tasks do not begin: they ended before it."""
+        assert self.host.ledger.missing
+        for relay in (*self.relays, *self.zombies):
+            if relay.host is self.host:
+                relay.inbox.append(("refuse",))
 
     def happens(self, step, argument):
         """Let something happen; a host may end on it."""
