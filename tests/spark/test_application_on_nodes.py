@@ -15,7 +15,7 @@ from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from spark_nodes import agents_in
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 DEADLINE_S = 180
 LINES = 200
 ALLOCATION = {"split": 2, "count": 3}
@@ -59,7 +59,7 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
         servers = broker.bootstrap_servers
         told = settings(cluster, servers, short_folder)
         app = nodes_app.app
-        with SparkEngine(app, "spark.nodes_app.app", told) as engine:
+        with SparkEngine(app, "nodes_app:app", told) as engine:
             engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
             assert len(engine.nodes) == 2
             assert {len(on) for on in engine.plan.placement.values()} == {2}
@@ -87,7 +87,7 @@ def test_nodes_come_as_processors_need_them_and_go_without_repeating_anything(
         servers, sent = broker.bootstrap_servers, 0
         told = settings(cluster, servers, short_folder, max_nodes=2, processors_per_node=4)
         app = nodes_app.app
-        with SparkEngine(app, "spark.nodes_app.app", told) as engine:
+        with SparkEngine(app, "nodes_app:app", told) as engine:
             engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
             for allocation, nodes in ((1, 1), (4, 2), (1, 1)):
                 engine.apply(Plan.here({"split": 1, "count": allocation}))
