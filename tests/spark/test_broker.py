@@ -208,14 +208,14 @@ def test_a_port_that_is_none_is_refused(jars, port):
 def test_a_port_taken_at_the_last_moment_is_given_up_for_another(jars, taken, monkeypatch):
     choices = [free_ports(None), (free_ports(None)[0], taken)]
     last = choices[0][0]
-    monkeypatch.setattr(broker_module, "free_ports", lambda _wanted: choices.pop())
+    monkeypatch.setattr(broker_module, "free_ports", lambda *_wanted: choices.pop())
     with Broker(jars=jars) as broker:
         assert broker.bootstrap_servers == f"127.0.0.1:{last}"
 
 
 def test_a_port_that_others_always_take_is_given_up(jars, taken, monkeypatch):
     monkeypatch.setattr(
-        broker_module, "free_ports", lambda _wanted: (free_ports(None)[0], taken)
+        broker_module, "free_ports", lambda *_wanted: (free_ports(None)[0], taken)
     )
     monkeypatch.setattr(broker_module, "_ATTEMPTS", 1)
     with pytest.raises(BrokerFailed, match="Address already in use"):
