@@ -21,8 +21,7 @@ from sojourn.spark.nodes.executor_process import executor_process
 from sojourn.spark.nodes.executors import executors, on_executor
 from sojourn.spark.nodes.negotiator import SparkNegotiator
 
-# A second Java and a third start here: about half a minute on two cores.
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.spark
 PATIENCE_S = 120.0
 # What an agent does: reads its settings, says one line, and ends with its executor.
 AGENT = """
