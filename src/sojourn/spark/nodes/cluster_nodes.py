@@ -3,19 +3,17 @@
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from typing import Self
 
 from pyspark.sql import SparkSession
 
 from sojourn.app.loading import import_path
-from sojourn.decide.place.round_robin import place
 from sojourn.engine import NodeHealth, Progress
 from sojourn.errors import EngineError
 from sojourn.host.node.agent import node_name
 from sojourn.host.report.controller import Controller
 from sojourn.negotiator import Negotiator
-from sojourn.plan import Node, Placement, Plan
+from sojourn.plan import Node, Placement
 from sojourn.spark.nodes.agent_start import AgentCommand, agent_starts
 from sojourn.spark.nodes.agents import Agents, NodeEvents
 from sojourn.spark.nodes.executors import Executor, executors
@@ -139,14 +137,6 @@ class ClusterNodes:
             time.sleep(_LOOK_S)
         self._known = self._controller.nodes()
         self._thread.start()
-
-    def placed(self, plan: Plan) -> Plan:
-        """Return *plan* on nodes that are there, in turn where it names others."""
-        there = self.nodes
-        names = {node.name for node in there}
-        if {node for on in plan.placement.values() for node in on} <= names or not there:
-            return plan
-        return replace(plan, placement=place(plan.allocation, there))
 
     # -- inside ---------------------------------------------------------------------------
 

@@ -1,0 +1,89 @@
+"""What runs while an application does."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sojourn.engine import Health, NodeHealth, PartHealth
+from sojourn.spark.batches import Batches
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.layout import Layout
+from sojourn.spark.nodes.node_health import node_notices
+from sojourn.spark.notices import kafka_notices
+from sojourn.spark.pulls import Pulls
+from sojourn.spark.query.query_builder import STATE_PARTITIONS
+from sojourn.spark.run.own_broker import OwnBroker
+from sojourn.spark.run.processes import Processes
+from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.supervisor import QuerySupervisor
+
+__all__ = ["ApplicationRun"]
+
+# Beside the names of operators, which have no spaces.
+_OWN_BROKER = "own broker"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationRun:
+    """The processes and queries of an application, and what is known of them.
+
+    It has a broker of its *own*, or uses those of a *cluster* that others run.
+    """
+
+    layout: Layout
+    state: Checkpoints
+    cluster: Cluster
+    own: OwnBroker | None
+    processes: Processes
+    supervisor: QuerySupervisor
+    pulls: Pulls
+    batches: Batches
+
+    def health(self) -> Health:
+        """Return what went wrong so far, and how it is now."""
+        states, parts = dict(self.pulls.states), dict(self.pulls.parts)
+        inner, own, offsets = self.layout.inner_topics, self.own, self.pulls.offsets
+        nodes = self._nodes()
+        return Health(
+            restarts=self._restarts(),
+            replayed=sum(state.repeated for state in parts.values()),
+            retried=sum(state.retried for state in states.values()),
+            dead_letters=sum(state.dead for state in states.values()),
+            running=self.processes.placed.running(),
+            trees_open=len(self.pulls.trees),
+            trees_forgotten=self.pulls.trees.forgotten,
+            no_broker_s=offsets.away_s,
+            notices=(*self._notices(), *node_notices(nodes)),
+            held_records=offsets.held(inner) if inner else None,
+            held_bytes=None if own is None or not inner else own.broker.size_bytes(inner),
+            parts=tuple(
+                PartHealth(
+                    operators=part.operators,
+                    open_records=parts[name].open if name in parts else 0,
+                    projections=part.projections,
+                )
+                for name, part in self.layout.parts.items()
+            ),
+            nodes=nodes,
+        )
+
+    def _restarts(self) -> Mapping[str, int]:
+        watch = {} if self.own is None else {_OWN_BROKER: self.own.watch.restarts}
+        return self.supervisor.restarts | watch
+
+    def _nodes(self) -> tuple[NodeHealth, ...]:
+        if (nodes := self.processes.nodes) is None:
+            return ()
+        memory = {name: each.memory for name, each in dict(self.pulls.states).items()}
+        return nodes.health(self.processes.placed.placed(), memory)
+
+    def _notices(self) -> tuple[str, ...]:
+        offsets = self.pulls.offsets
+        told = kafka_notices(
+            self.cluster.servers,
+            away=offsets.away_s is not None,
+            silent=offsets.silent,
+            grown=offsets.grown,
+            slots=self.processes.slots,
+            needed=sum(self.layout.slots(offsets.numbers, STATE_PARTITIONS).values()),
+        )
+        return (*self.pulls.clocks.texts(), *self.pulls.held_up(), *told)

@@ -1,0 +1,269 @@
+"""How an application is started: storage, broker, processes, queries, in this order."""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sojourn.engine import Progress
+from sojourn.errors import EngineError
+from sojourn.host.node.encryption import RunIdentity
+from sojourn.host.report.counting import PartTally
+from sojourn.host.server import HostSettings
+from sojourn.plan import Plan
+from sojourn.spark.batches import Batches, end_in_time
+from sojourn.spark.jvm.session import tasks_of
+from sojourn.spark.kafka.append_times import AppendTimes
+from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.offsets import Offsets
+from sojourn.spark.kafka.root_marks import root_marks, state_epoch
+from sojourn.spark.kafka.trimming import Trimming
+from sojourn.spark.layout import Layout, check_slots, spare_slots
+from sojourn.spark.load.offered_load import Load
+from sojourn.spark.load.producer import LoadProcess
+from sojourn.spark.load.samples import load_sources
+from sojourn.spark.pulls import Pulls
+from sojourn.spark.query.query_builder import STATE_PARTITIONS, QueryBuilder, StartQuery
+from sojourn.spark.query.transfer import KnownEnds
+from sojourn.spark.run.application_run import ApplicationRun
+from sojourn.spark.run.own_broker import OwnBroker
+from sojourn.spark.run.processes import Processes, ProcessStart
+from sojourn.spark.run.run_end import RunEnd
+from sojourn.spark.settings import SparkSettings
+from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.state.log_rotation import LogRotation
+from sojourn.spark.state.state_lock import StateLock
+from sojourn.spark.supervisor import QuerySupervisor
+
+__all__ = ["ApplicationStart"]
+
+_LOOK_S = 0.05
+_PATIENCE_S = 120.0
+# Names of temporary folders, and one as long as they are.
+_TEMPORARY = "sojourn-"
+_LIKE_TEMPORARY = f"{_TEMPORARY}xxxxxxxx"
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationStart:
+    """Starts an application with the processors of *plan*.
+
+    *end* is asked whether to go on, and told of failures; *progress* what it is at.
+    """
+
+    layout: Layout
+    settings: SparkSettings
+    plan: Plan
+    end: RunEnd
+    progress: Progress
+
+    def start(self, stack: ExitStack) -> ApplicationRun:
+        """Return when every operator can take records. What was started ends with *stack*."""
+        layout, settings = self.layout, self.settings
+        identity = RunIdentity.new() if settings.encrypt else None
+        layout.check_sockets(Path(tempfile.gettempdir()) / _LIKE_TEMPORARY)
+        if (kept := settings.state) is None:
+            folder = _temporary(stack)
+            kept = folder / "state"
+        state = Checkpoints(kept)
+        lock = stack.enter_context(StateLock(state.folder, self.progress)).file
+        stack.enter_context(LogRotation(state.logs))
+        own = self._own_broker(stack, state, lock)
+        cluster = (
+            Cluster(settings.servers or "", settings.kafka)
+            if own is None
+            else own.cluster(settings)
+        )
+        identified = cluster.identity()
+        goes_on = state.check(layout.app, identified)
+        partitions = self._topics(cluster)
+        held = layout.slots(partitions, STATE_PARTITIONS)
+        if settings.runs_on.is_local:
+            check_slots(held, settings.slots or spare_slots(sum(held.values())))
+        # before it is noted that there is something to go on from
+        epoch = state_epoch(state.folder, goes_on=goes_on)
+        offsets = AppendTimes(cluster.client(), partitions)
+        offsets.settle()
+        if settings.state is not None:
+            # late: before hosts run nobody removes it if this process is killed
+            folder = _temporary(stack)
+        processes = ProcessStart(
+            layout=layout,
+            settings=settings,
+            plan=self.plan,
+            state=state,
+            lock=lock,
+            identity=identity,
+            held=held,
+            progress=self.progress,
+            patience_s=_PATIENCE_S,
+        ).start(stack, folder, epoch)
+        builder = QueryBuilder(
+            layout=layout,
+            settings=settings,
+            cluster=cluster,
+            state=state,
+            session=processes.session,
+            hosts=processes.addresses,
+            marks=root_marks(cluster.client(), layout.topics, epoch)
+            | layout.reminder_marks(epoch),
+            partitions=partitions,
+            ends=f"sojourn.ends.{uuid4().hex}",
+        )
+        self._tell_ends(builder, offsets, cluster)
+        controller = processes.controller
+        for name in layout.functions:
+            k = self.plan.allocation[name]
+            controller.await_running(name, k, patience_s=_PATIENCE_S)
+        controller.tasks = partial(tasks_of, builder.session)
+        builder.begin(offsets, goes_on=goes_on)
+        starting = builder.positions(offsets)
+        queries = {
+            name: self._beginning(builder, builder.query(name, starting[name]))
+            for name in starting
+        }
+        supervisor = QuerySupervisor(
+            controller,
+            processes.hosts,
+            queries | builder.misfits(starting) | builder.sinks(offsets),
+            wanted=_wanted(processes),
+            batch=state.commits,
+            failed=self.end.fail,
+            broker=lambda: offsets.standing,
+        )
+        stack.callback(supervisor.stop)
+        state.keep(layout.app, identified)
+        supervisor.start()
+        self._trim(stack, builder, cluster)
+        early = self._await_relays(processes, state, held)
+        began_s = time.monotonic()
+        offsets.start()
+        stack.callback(offsets.stop)
+        ends = offsets.partitions()
+        written = {
+            name: {topic: ends[topic] for topic in layout.writes(name).values()}
+            for name in layout.natives
+        }
+        pulls = Pulls(layout, offsets, starting, written, began_s)
+        pulls.follow(early)
+        self._send(stack, cluster)
+        return ApplicationRun(
+            layout=layout,
+            state=state,
+            cluster=cluster,
+            own=own,
+            processes=processes,
+            supervisor=supervisor,
+            pulls=pulls,
+            batches=Batches(
+                layout=layout,
+                state=state,
+                controller=controller,
+                pulls=pulls,
+                since_s=time.time(),
+                batch_s=settings.batch_s,
+            ),
+        )
+
+    def _own_broker(self, stack: ExitStack, state: Checkpoints, lock: int) -> OwnBroker | None:
+        """Start a broker unless others run one."""
+        if self.settings.servers is not None:
+            return None
+        self.progress("starting a Kafka broker")
+        data = None if self.settings.state is None else state.broker
+        return OwnBroker.start(stack, self.settings, data=data, lock=lock, failed=self.end.fail)
+
+    def _topics(self, cluster: Cluster) -> dict[str, int]:
+        """Make the topics that are missing; return how many partitions each has."""
+        layout = self.layout
+        partitions = cluster.ensure(
+            layout.topics,
+            self.settings.partitions,
+            # a broker of our own has nothing yet, and nobody else to make it
+            required=layout.required_topics if self.settings.servers else None,
+        )
+        for sink in layout.deduplicated:
+            read = partitions[layout.app.topic(sink.stream.name)]
+            partitions |= cluster.ensure([layout.app.topic(sink.name)], read)
+        cluster.unbind(layout.inner_topics)
+        return partitions
+
+    def _beginning(
+        self, builder: QueryBuilder, start: StartQuery
+    ) -> Callable[[], StreamingQuery]:
+        """Return what starts a query, or starts it again."""
+
+        def begin() -> StreamingQuery:
+            if self.end.draining:
+                end_in_time(builder.session)
+            return start()
+
+        return begin
+
+    def _tell_ends(self, builder: QueryBuilder, offsets: Offsets, cluster: Cluster) -> None:
+        """Let Java know where topics end; not where it reads less than what is there."""
+        if cluster.for_spark.get("kafka.isolation.level") == "read_committed":
+            return
+        known = KnownEnds(builder.session, builder.ends, self.layout.handed_over)
+        known.tell(offsets.partitions())
+        offsets.followers.append(known.tell)
+
+    def _trim(self, stack: ExitStack, builder: QueryBuilder, cluster: Cluster) -> None:
+        """Let what was read be removed from topics that nobody else reads."""
+        if topics := cluster.kept(self.layout.passing_topics):
+            committed = partial(builder.committed, topics)
+            stack.enter_context(Trimming(cluster.client(), committed))
+
+    def _await_relays(
+        self, processes: Processes, state: Checkpoints, held: Mapping[str, int]
+    ) -> list[PartTally]:
+        """Return what was reported until every host had all its relays.
+
+        That is one for each task that its query *held*.
+        """
+        self.progress("waiting for Spark to read from Kafka")
+        early: list[PartTally] = []
+        left, until_s = set(processes.hosts), time.monotonic() + _PATIENCE_S
+        while left:
+            self.end.check()
+            if time.monotonic() > until_s:
+                raise EngineError(
+                    f"{', '.join(sorted(left))}: Spark did not read from Kafka within "
+                    f"{_PATIENCE_S:g} s; see {state.logs / 'spark.log'}"
+                )
+            processes.controller.ask()
+            time.sleep(_LOOK_S)
+            for name, tallies in processes.controller.tallies().items():
+                early += tallies
+                if tallies[-1].state.relays >= held[name]:
+                    left.discard(name)
+        return early
+
+    def _send(self, stack: ExitStack, cluster: Cluster) -> None:
+        """Let a process send the load that was chosen, until all is stopped."""
+        if not (rates := self.settings.load):
+            return
+        load = Load(
+            servers=cluster.servers,
+            sources=load_sources(self.layout.app, self.layout.address, rates),
+            lasts_s=max(points[-1][0] for points in rates.values()),
+            kafka=dict(cluster.for_clients),
+        )
+        stack.enter_context(LoadProcess(load))
+
+
+def _temporary(stack: ExitStack) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY))
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _wanted(processes: Processes) -> Callable[[str], HostSettings]:
+    return lambda part: processes.placed.of(processes.hosts[part])

@@ -1,0 +1,167 @@
+"""The processes of a run: hosts, Java with Spark, and agents on the nodes of a cluster."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from sojourn.engine import Progress
+from sojourn.host.node.encryption import RunIdentity
+from sojourn.host.report.controller import Controller
+from sojourn.host.server import HostSettings
+from sojourn.plan import Plan
+from sojourn.spark.jvm.jars import resolve_jars
+from sojourn.spark.jvm.session import end_session, new_session, remove_with_java
+from sojourn.spark.layout import Layout, check_slots, spare_slots
+from sojourn.spark.nodes.cluster_nodes import ClusterNodes
+from sojourn.spark.query.host_address import HostAddress
+from sojourn.spark.run.placed_processors import PlacedProcessors
+from sojourn.spark.settings import SparkSettings
+from sojourn.spark.state.checkpoints import Checkpoints
+
+__all__ = ["ProcessStart", "Processes"]
+
+# Names of sockets must not be long: where that of our folder is, Spark's are beside it.
+_MOST_FOLDER = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processes:
+    """What was started: relays of Spark reach hosts at *addresses*.
+
+    Spark can run *slots* tasks at once. Only on a cluster there are *nodes*.
+    """
+
+    controller: Controller
+    hosts: Mapping[str, HostSettings]
+    placed: PlacedProcessors
+    session: SparkSession
+    addresses: Mapping[str, HostAddress]
+    slots: int
+    nodes: ClusterNodes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessStart:
+    """Starts the processes of an application with the processors of *plan*.
+
+    Its queries *held* so many slots. Java keeps the *lock* of the state, an open file, until
+    it has ended. With an *identity* connections between machines are encrypted. Nodes that are
+    not there after *patience_s* end the start.
+    """
+
+    layout: Layout
+    settings: SparkSettings
+    plan: Plan
+    state: Checkpoints
+    lock: int
+    identity: RunIdentity | None
+    held: Mapping[str, int]
+    progress: Progress
+    patience_s: float
+
+    def start(self, stack: ExitStack, folder: Path, epoch: str) -> Processes:
+        """Start them, with what they need for this run in *folder*, until *stack* ends."""
+        slots = self.settings.slots or spare_slots(sum(self.held.values()))
+        if self.settings.runs_on.is_local:
+            # both take seconds: hosts start while Java does
+            controller, hosts, placed = self._hosts(stack, folder, epoch)
+            session = self._session(stack, folder, slots)
+            return Processes(
+                controller=controller,
+                hosts=hosts,
+                placed=placed,
+                session=session,
+                addresses=self.layout.addresses(folder),
+                slots=slots,
+            )
+        session = self._session(stack, folder, slots)
+        return self._on_cluster(stack, folder, epoch, session)
+
+    def _on_cluster(
+        self, stack: ExitStack, folder: Path, epoch: str, session: SparkSession
+    ) -> Processes:
+        """Start hosts, agents on executors, and processors there."""
+        machine = session.conf.get("spark.driver.host") or ""
+        binds = session.conf.get("spark.driver.bindAddress", machine) or machine
+        controller, hosts, placed = self._hosts(stack, folder, epoch, binds)
+        nodes = stack.enter_context(
+            ClusterNodes(
+                session,
+                controller,
+                parts={part: host.operators for part, host in hosts.items()},
+                machine=machine,
+                changed=placed.spread,
+                processors=lambda: placed.wanted,
+                bounds=self.settings.bounds(sum(self.held.values())),
+            )
+        )
+        nodes.begin(self.progress, self.patience_s)
+        check_slots(self.held, nodes.slots)
+        placed.use(lambda: nodes.nodes)
+        addresses = {
+            part: HostAddress(
+                machine=machine,
+                port=controller.port(part),
+                secret=controller.secret,
+                certificate=controller.certificate,
+            )
+            for part in hosts
+        }
+        return Processes(
+            controller=controller,
+            hosts=hosts,
+            placed=placed,
+            session=session,
+            addresses=addresses,
+            slots=nodes.slots,
+            nodes=nodes,
+        )
+
+    def _hosts(
+        self, stack: ExitStack, folder: Path, epoch: str, binds: str | None = None
+    ) -> tuple[Controller, Mapping[str, HostSettings], PlacedProcessors]:
+        controller = stack.enter_context(
+            Controller(
+                folder / "hosts",
+                logs=self.state.logs,
+                binds=binds,
+                identity=self.identity,
+            )
+        )
+        hosts = {
+            part: self.layout.host(part, folder, self.state, self.plan.allocation, epoch)
+            for part in self.layout.parts
+        }
+        placed = PlacedProcessors(
+            self.plan, self.layout.functions, controller, everywhere=binds is not None
+        )
+        several = "" if len(hosts) == 1 else "s"
+        self.progress(f"starting {len(hosts)} host{several} and Spark")
+        for host in hosts.values():
+            controller.launch(placed.of(host))
+        return controller, hosts, placed
+
+    def _session(self, stack: ExitStack, folder: Path, slots: int) -> SparkSession:
+        session = new_session(
+            self.layout.app.name,
+            jars=resolve_jars(),
+            slots=slots,
+            master=self.settings.runs_on,
+            options={
+                "spark.local.dir": str(folder / "spark"),  # others could read it elsewhere
+                **(
+                    {"spark.python.unix.domain.socket.dir": str(folder)}
+                    if len(str(folder)) < _MOST_FOLDER
+                    else {}
+                ),
+            },
+            log=self.state.logs / "spark.log",
+            inherits=[self.lock],
+        )
+        stack.callback(end_session, session)
+        # hosts do it as well, but there may be none, or they may be killed together with this
+        remove_with_java(session, folder)
+        return session
