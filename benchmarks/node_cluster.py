@@ -18,9 +18,9 @@ import msgspec
 import psutil
 
 from sojourn.host.batch.relay_messages import Grant, RelayHello, Results, Row, Rows, ToRelay
+from sojourn.host.host_settings import HostSettings
 from sojourn.host.process.messages import Frames, Record, framed
 from sojourn.host.report.controller import Controller
-from sojourn.host.server import HostSettings
 from sojourn.host.station import OperatorSettings
 from sojourn.spark.nodes.delay_forwarder import DelayForwarder
 

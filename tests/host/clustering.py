@@ -8,8 +8,8 @@ import time
 from contextlib import contextmanager
 
 from host.relaying import Query, route_of
+from sojourn.host.host_settings import HostSettings
 from sojourn.host.report.controller import Controller
-from sojourn.host.server import HostSettings
 from sojourn.host.station import OperatorSettings
 from sojourn.spark.query.host_address import HostAddress
 

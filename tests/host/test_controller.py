@@ -8,10 +8,10 @@ import pytest
 
 from sojourn.errors import EngineError
 from sojourn.host.batch.relay_messages import AllRead
+from sojourn.host.host_settings import HostSettings
 from sojourn.host.process.messages import framed
 from sojourn.host.report.controller import Controller
 from sojourn.host.report.reports import Broken, Here
-from sojourn.host.server import HostSettings
 from sojourn.host.station import OperatorSettings
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from host.relaying import BORN, Query, by_line, headers_of, route_of
 from sojourn.app.operator import OnError
+from sojourn.host.host_settings import HostSettings
 from sojourn.host.report.controller import Controller
-from sojourn.host.server import HostSettings
 from sojourn.host.sizes import MOST_BYTES, message_bytes
 from sojourn.host.station import OperatorSettings
 from sojourn.spark.query.host_address import HostAddress

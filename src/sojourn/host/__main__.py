@@ -7,7 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from sojourn.host.server import Host, HostSettings
+from sojourn.host.host_settings import HostSettings
+from sojourn.host.server import Host
 
 __all__ = ["main"]
 

@@ -7,18 +7,15 @@ templates and processors.
 
 import asyncio
 import os
-import shutil
 import socket
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
-from time import monotonic, time
+from time import monotonic
 from typing import ParamSpec
 
 import msgspec
 
 from sojourn.errors import EngineError, SojournError
+from sojourn.host.alarm import Alarm
 from sojourn.host.batch.cut import Cut
 from sojourn.host.batch.cut_store import CutFiles
 from sojourn.host.batch.instructions import (
@@ -39,6 +36,7 @@ from sojourn.host.batch.relay_messages import (
     RelayHello,
     Rows,
 )
+from sojourn.host.batch.stage_tasks import StageTasks
 from sojourn.host.desk.admission import GrantRelay
 from sojourn.host.desk.part_desk import (
     Arrived,
@@ -49,18 +47,20 @@ from sojourn.host.desk.part_desk import (
     StopPart,
 )
 from sojourn.host.desk.part_graph import PartGraph
+from sojourn.host.host_settings import SECRET, SOCKET, TOKEN, HostSettings
+from sojourn.host.left_folder import remove_after
 from sojourn.host.node.door import Door
 from sojourn.host.node.encryption import host_context
 from sojourn.host.node.messages import AgentHello
 from sojourn.host.node.nodes import Nodes
-from sojourn.host.process.messages import Frames, Result, framed
+from sojourn.host.process.messages import Frames, Result
 from sojourn.host.relays import Relays
+from sojourn.host.report.controller_line import ControllerLine
 from sojourn.host.report.counting import PartState, PartTally
 from sojourn.host.report.reports import (
     Ask,
     AskTasks,
     Broken,
-    Bye,
     Drain,
     FromController,
     Here,
@@ -73,84 +73,20 @@ from sojourn.host.report.reports import (
     TasksAre,
 )
 from sojourn.host.state.keyed_state import Delta, MergeState
-from sojourn.host.station import OperatorSettings, Station
+from sojourn.host.station import Station
 from sojourn.plan import HERE
 
-__all__ = ["SECRET", "SOCKET", "TOKEN", "Host", "HostSettings"]
-
-TOKEN = "SOJOURN_HOST_TOKEN"  # noqa: S105 - its name
-"""The variable by which a host knows what to say to its controller."""
-SECRET = "SOJOURN_RUN_SECRET"  # noqa: S105 - its name
-"""The variable by which a host knows who may connect from other machines."""
-SOCKET = "relay.sock"
-"""Where relays reach a host, in its folder."""
+__all__ = ["Host"]
 
 _CHUNK = 1 << 16
-# Java needs a moment to notice that it is not wanted any more, and may write until then.
-_REMOVE_FOR_S, _REMOVE_EVERY_S = 3.0, 0.1
-_GONE_WITHIN_S = 10.0
-# A controller that has not read so much is not going to: reports wait, and nothing else.
-_MOST_UNREAD_BYTES = 1 << 20
 # How often to look for what is late, and for what can be started again.
 _LOOK_S = 0.25
-# For so long a batch whose first tasks have ended waits for those that have not begun.
-_MISSING_S = 10.0
 # Credit of relays while the application ends in order: whatever Spark has read is taken.
 _ALL = 1 << 30
 
 P = ParamSpec("P")
 
 _from_relay = msgspec.msgpack.Decoder(FromRelay).decode
-_from_controller = msgspec.msgpack.Decoder(FromController).decode
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostSettings:
-    """What the host of a part runs, and where it is reached.
-
-    *readers*, *emits*, *leaving*, *everyone*, *inner*, *behind* and *stateful* are its graph's;
-    *projected* are inner streams that projections make of what is read from Kafka. Roots of
-    reminders are called as *reminded* says, and states expire after *ttl_s*, by operator.
-    Relays connect to a socket in *folder*, which only the owner may enter; the controller
-    listens at *controller*. Cuts are kept in the folder *cuts*, with what is spilled, and what
-    operators print in *logs*. The folder *temporary* is removed by hosts if the process that
-    started them was killed. The file descriptor *listens* is a socket for other machines; what
-    is said there is encrypted if there is a file *identity*, with a key and its certificate.
-    """
-
-    name: str
-    operators: Mapping[str, OperatorSettings]
-    readers: Mapping[str, tuple[str, ...]]
-    emits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    leaving: tuple[str, ...] = ()
-    everyone: tuple[tuple[str, str], ...] = ()
-    inner: tuple[str, ...] = ()
-    projected: tuple[str, ...] = ()
-    behind: Mapping[str, str] = field(default_factory=dict)
-    stateful: tuple[str, ...] = ()
-    reminded: Mapping[str, str] = field(default_factory=dict)
-    ttl_s: Mapping[str, float] = field(default_factory=dict)
-    folder: Path
-    cuts: Path
-    logs: Path | None = None
-    controller: Path = Path()
-    temporary: Path | None = None
-    listens: int | None = None
-    identity: Path | None = None
-
-    @property
-    def layout(self) -> str:
-        """What a log of open records depends on: who reads what, and who keeps a state."""
-        return repr((sorted(self.operators), dict(self.readers), self.leaving, self.stateful))
-
-
-@dataclass(slots=True)
-class _Batch:
-    """The tasks of a batch: of which stage of Spark, and since when some have ended."""
-
-    arrival: Arrival
-    stage: int
-    ended_s: float | None = None
 
 
 class Host:
@@ -181,18 +117,18 @@ class Host:
             self._ledger,
             ttl_s=settings.ttl_s,
         )
-        self._alarm: tuple[float, asyncio.TimerHandle] | None = None
+        self._alarm = Alarm(lambda: self._decide(self._desk.time_passed, monotonic()))
         # of what comes from Kafka, offsets tell how much there is
         self._inner = frozenset(settings.inner) - frozenset(settings.projected)
         self._relays = Relays()
         self._nodes = Nodes(settings.name, self._stations, self)
-        self._batch: _Batch | None = None
+        self._tasks = StageTasks()
         self._draining = False
         self._reached: dict[str, tuple[Mapping[str, int], str]] = {}
         self._forsaken = False
         self._ending = asyncio.Event()
-        self._controller: asyncio.StreamWriter | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._controller = ControllerLine()
+        self._work: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Serve until the controller is gone."""
@@ -201,22 +137,24 @@ class Host:
             await self._serve()
         finally:
             temporary = self._settings.temporary
-            if temporary is not None and self._forsaken and await _gone(started_by):
-                await _removed(temporary)
+            if temporary is not None and self._forsaken:
+                await remove_after(started_by, temporary)
 
     async def _serve(self) -> None:
         path = self._settings.folder / SOCKET
-        reader, self._controller = await asyncio.open_unix_connection(self._settings.controller)
+        await self._controller.open(self._settings.controller)
         try:
             await asyncio.gather(*(station.open() for station in self._stations.values()))
             server = await asyncio.start_unix_server(self._relay, path)
             if self._settings.listens is not None:
                 self._spawn(self._door(self._settings.listens).run())
-            self._tell(Here(self._settings.name, os.getpid(), str(path), _token()))
+            self._controller.tell(
+                Here(self._settings.name, os.getpid(), str(path), os.environ.get(TOKEN, ""))
+            )
             for name, operator in self._settings.operators.items():
                 on = {HERE: operator.processors} if operator.on is None else operator.on
                 self._decide(self._desk.placed, name, on, monotonic())
-            self._spawn(self._obey(reader))
+            self._spawn(self._obey())
             self._spawn(self._watch())
             await self._ending.wait()
             server.close()
@@ -229,35 +167,27 @@ class Host:
 
     # -- controller -----------------------------------------------------------------------
 
-    async def _obey(self, reader: asyncio.StreamReader) -> None:
-        in_order = False
+    async def _obey(self) -> None:
         try:
-            with suppress(ConnectionError):  # it was killed, and had not read all of it
-                in_order = await self._obeyed(reader)
-            self._forsaken = not in_order
+            self._forsaken = not await self._controller.obeyed(self._told)
         finally:
             self._ending.set()
 
-    async def _obeyed(self, reader: asyncio.StreamReader) -> bool:
-        """Return whether the controller took its leave."""
-        frames = Frames()
-        while some := await reader.read(_CHUNK):
-            for body in frames.fed(some):
-                match _from_controller(body):
-                    case PlaceProcessors(operator, on):
-                        self._decide(self._desk.placed, operator, on, monotonic())
-                    case TasksAre(stage, number):
-                        self._tasks_are(stage, number)
-                    case Ask():
-                        self._report()
-                    case Drain():
-                        self._drain()
-                    case Measure(on):
-                        for station in self._stations.values():
-                            station.measures = on
-                    case Bye():
-                        return True
-        return False
+    def _told(self, message: FromController) -> None:
+        match message:
+            case PlaceProcessors(operator, on):
+                self._decide(self._desk.placed, operator, on, monotonic())
+            case TasksAre(stage, number):
+                if (arrival := self._tasks.of(stage)) is not None:
+                    relays_are = self._desk.relays_are
+                    self._decide(relays_are, arrival.attempt, arrival.batch, number)
+            case Ask():
+                self._report()
+            case Drain():
+                self._drain()
+            case Measure(on):
+                for station in self._stations.values():
+                    station.measures = on
 
     def _drain(self) -> None:
         self._draining = True
@@ -265,7 +195,7 @@ class Host:
         self._decide(self._desk.drain)
 
     def _report(self) -> None:
-        if self._controller is None or self._unread() > _MOST_UNREAD_BYTES:
+        if self._controller.is_behind:
             return  # nothing is lost: it is all in the next one
         ledger = self._ledger
         positions: dict[str, dict[int, int]] = {}
@@ -286,14 +216,7 @@ class Host:
             name: station.tally(spilled=ledger.spill.waiting(name))
             for name, station in self._stations.items()
         }
-        self._tell(Report(self._settings.name, PartTally(state, tallies)))
-
-    def _unread(self) -> int:
-        return self._controller.transport.get_write_buffer_size() if self._controller else 0
-
-    def _tell(self, message: msgspec.Struct) -> None:
-        if self._controller is not None and not self._controller.is_closing():
-            self._controller.write(framed(message))
+        self._controller.tell(Report(self._settings.name, PartTally(state, tallies)))
 
     async def _watch(self) -> None:
         """Look after what nobody tells: time limits, starts that failed, tasks that miss."""
@@ -304,7 +227,8 @@ class Host:
             for station in self._stations.values():
                 station.watch(now_s)
             self._decide(self._desk.time_passed, now_s)
-            self._watch_tasks(now_s)
+            if reason := self._tasks.watch(now_s, self._ledger.missing):
+                self._relays.say_to_all(Failed(reason))
 
     # -- other machines -----------------------------------------------------------------------
 
@@ -320,12 +244,12 @@ class Host:
     def node_came(self, hello: AgentHello) -> None:
         """Start processors on a node, if they are wanted there."""
         told = NodeIs(self._settings.name, hello.node, hello.cores, hello.machine, hello.logs)
-        self._tell(told)
+        self._controller.tell(told)
         self._decide(self._desk.node_came, hello.node, monotonic())
 
     def node_left(self, node: str) -> None:
         """Let others do what was under way on a node."""
-        self._tell(NodeIs(self._settings.name, node, None))
+        self._controller.tell(NodeIs(self._settings.name, node, None))
         self._decide(self._desk.node_left, node, monotonic())
 
     # -- relays -----------------------------------------------------------------------------
@@ -359,29 +283,10 @@ class Host:
         self._decide(self._desk.relay_came, relay, arrival, monotonic())
         if not self._ledger.knows(relay):
             return
-        if self._batch is None or self._batch.arrival != arrival:
-            self._batch = _Batch(arrival, stage)
-            self._tell(AskTasks(self._settings.name, stage))
+        if self._tasks.begins(arrival, stage):
+            self._controller.tell(AskTasks(self._settings.name, stage))
         if self._draining:
             self._relays.say(relay, Grant(_ALL))
-
-    def _tasks_are(self, stage: int, number: int) -> None:
-        if self._batch is not None and self._batch.stage == stage:
-            arrival = self._batch.arrival
-            self._decide(self._desk.relays_are, arrival.attempt, arrival.batch, number)
-
-    def _watch_tasks(self, now_s: float) -> None:
-        """Fail a batch some of whose tasks do not begin: it would never end."""
-        missing, batch = self._ledger.missing, self._batch
-        if batch is None or not missing:
-            if batch is not None:
-                batch.ended_s = None
-            return
-        if batch.ended_s is None:
-            batch.ended_s = now_s
-        elif now_s - batch.ended_s > _MISSING_S:
-            reason = f"{missing} after {_MISSING_S:g} s; Spark may have too few slots"
-            self._relays.say_to_all(Failed(reason))
 
     # -- processors -------------------------------------------------------------------------
 
@@ -400,7 +305,7 @@ class Host:
 
     def broken(self, reason: str) -> None:
         """Say that the host cannot go on, and end it."""
-        self._tell(Broken(self._settings.name, reason, _token()))
+        self._controller.tell(Broken(self._settings.name, reason, os.environ.get(TOKEN, "")))
         self._ending.set()
 
     # -- what the desk decided ----------------------------------------------------------------
@@ -441,31 +346,15 @@ class Host:
                 case _:
                     self._do_batch(instruction)
         self._relays.send()
-        self._set_alarm()
+        self._alarm.set(self._desk.due_s)
         for name, station in self._stations.items():
             desk = station.desk
             reached = desk.running_by_node, desk.missing
             if reached != self._reached.get(name, ({}, "")):
                 self._reached[name] = reached
-                self._tell(
+                self._controller.tell(
                     Reached(self._settings.name, name, desk.running, desk.missing, reached[0])
                 )
-
-    def _set_alarm(self) -> None:
-        """Let time pass when the next reminder is due, not only now and then."""
-        due_s = self._desk.due_s
-        if self._alarm is not None:
-            if self._alarm[0] == due_s:
-                return
-            self._alarm[1].cancel()
-            self._alarm = None
-        if due_s is not None:
-            waits_s = max(0.0, due_s - time())
-            self._alarm = due_s, asyncio.get_running_loop().call_later(waits_s, self._alarmed)
-
-    def _alarmed(self) -> None:
-        self._alarm = None
-        self._decide(self._desk.time_passed, monotonic())
 
     def _do_batch(
         self, instruction: SaveCut | FinishRelay | RefuseRelay | Restore | MergeState
@@ -483,7 +372,7 @@ class Host:
 
     def _stop(self, stop: StopPart) -> None:
         place, told = stop.record.place, _why_it_stops(stop)
-        self._tell(Stopped(self._settings.name, stop.operator, place, told))
+        self._controller.tell(Stopped(self._settings.name, stop.operator, place, told))
         self._relays.say_to_all(Failed(f"{stop.operator}: record {place}: {told}"))
 
     async def _save(self, cut: Cut, changed: Delta) -> None:
@@ -507,20 +396,18 @@ class Host:
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
 
     async def _end(self) -> None:
-        for task in list(self._tasks):
+        for task in list(self._work):
             task.cancel()
-        if self._alarm is not None:
-            self._alarm[1].cancel()
+        self._alarm.set(None)
         self._relays.close()
         self._nodes.close()
         for station in self._stations.values():
             await station.close()
-        if self._controller is not None:
-            self._controller.close()
+        self._controller.close()
         self._files.close()
 
 
@@ -539,28 +426,3 @@ def _why_it_stops(stop: StopPart) -> str:
         'this record; or set on_error="dead_letter" to put such records aside'
     )
     return "\n".join(part for part in (stop.reason, stop.traceback, way_out) if part)
-
-
-async def _gone(parent: int) -> bool:
-    """Return whether the process that started this one is gone.
-
-    The connections of one that is killed break a moment before.
-    """
-    until_s = monotonic() + _GONE_WITHIN_S
-    while monotonic() < until_s:
-        if os.getppid() != parent:
-            return True
-        await asyncio.sleep(_REMOVE_EVERY_S)
-    return False
-
-
-async def _removed(folder: Path) -> None:
-    """Return when nobody writes to the folder any more, and it is gone."""
-    until_s = monotonic() + _REMOVE_FOR_S
-    while monotonic() < until_s:
-        shutil.rmtree(folder, ignore_errors=True)
-        await asyncio.sleep(_REMOVE_EVERY_S)
-
-
-def _token() -> str:
-    return os.environ.get(TOKEN, "")

@@ -11,7 +11,7 @@ from sojourn.app.parts import Part, parts_of, streams_in_kafka
 from sojourn.app.reminder import reminders_of
 from sojourn.app.stream import Sink
 from sojourn.errors import BadInput
-from sojourn.host.server import SOCKET, HostSettings
+from sojourn.host.host_settings import SOCKET, HostSettings
 from sojourn.host.station import OperatorSettings
 from sojourn.spark.query.headers import marked
 from sojourn.spark.query.host_address import HostAddress

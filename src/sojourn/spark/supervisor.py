@@ -10,8 +10,8 @@ from functools import partial
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
+from sojourn.host.host_settings import HostSettings
 from sojourn.host.report.controller import Controller
-from sojourn.host.server import HostSettings
 from sojourn.spark.kafka.offsets import Standing
 from sojourn.spark.restarts import Restarts
 

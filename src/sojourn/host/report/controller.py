@@ -22,6 +22,7 @@ import msgspec
 
 from sojourn.app.loading import import_path
 from sojourn.errors import EngineError
+from sojourn.host.host_settings import SECRET, TOKEN, HostSettings
 from sojourn.host.node.encryption import RunIdentity
 from sojourn.host.process.messages import Frames, framed
 from sojourn.host.report.counting import PartTally
@@ -41,7 +42,6 @@ from sojourn.host.report.reports import (
     Stopped,
     TasksAre,
 )
-from sojourn.host.server import SECRET, TOKEN, HostSettings
 from sojourn.plan import HERE
 
 __all__ = ["Controller"]

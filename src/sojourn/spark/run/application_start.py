@@ -14,9 +14,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.engine import Progress
 from sojourn.errors import EngineError
+from sojourn.host.host_settings import HostSettings
 from sojourn.host.node.encryption import RunIdentity
 from sojourn.host.report.counting import PartTally
-from sojourn.host.server import HostSettings
 from sojourn.plan import Plan
 from sojourn.spark.batches import Batches, end_in_time
 from sojourn.spark.jvm.session import tasks_of

@@ -8,8 +8,8 @@ from dataclasses import replace
 from sojourn.decide.place.round_robin import place
 from sojourn.engine import Cost, check_plan
 from sojourn.errors import EngineError
+from sojourn.host.host_settings import HostSettings
 from sojourn.host.report.controller import Controller
-from sojourn.host.server import HostSettings
 from sojourn.plan import HERE, Node, Plan
 from sojourn.topology import Topology
 

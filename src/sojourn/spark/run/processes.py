@@ -8,9 +8,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from sojourn.engine import Progress
+from sojourn.host.host_settings import HostSettings
 from sojourn.host.node.encryption import RunIdentity
 from sojourn.host.report.controller import Controller
-from sojourn.host.server import HostSettings
 from sojourn.plan import Plan
 from sojourn.spark.jvm.jars import resolve_jars
 from sojourn.spark.jvm.session import end_session, new_session, remove_with_java

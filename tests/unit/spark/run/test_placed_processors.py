@@ -6,7 +6,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.errors import BadAllocation, EngineError
-from sojourn.host.server import HostSettings
+from sojourn.host.host_settings import HostSettings
 from sojourn.host.station import OperatorSettings
 from sojourn.plan import HERE, Node, Plan
 from sojourn.spark.run.placed_processors import PlacedProcessors, this_machine

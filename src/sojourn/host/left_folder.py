@@ -1,0 +1,36 @@
+"""The temporary folder of an application whose process was killed."""
+
+import asyncio
+import os
+import shutil
+from pathlib import Path
+from time import monotonic
+
+__all__ = ["remove_after"]
+
+# Java needs a moment to notice that it is not wanted any more, and may write until then.
+_REMOVE_FOR_S, _REMOVE_EVERY_S = 3.0, 0.1
+_GONE_WITHIN_S = 10.0
+
+
+async def remove_after(parent: int, folder: Path) -> None:
+    """Remove *folder*, if the process that started this one is gone, or goes soon."""
+    if not await _gone(parent):
+        return
+    until_s = monotonic() + _REMOVE_FOR_S
+    while monotonic() < until_s:
+        shutil.rmtree(folder, ignore_errors=True)
+        await asyncio.sleep(_REMOVE_EVERY_S)
+
+
+async def _gone(parent: int) -> bool:
+    """Return whether the process that started this one is gone.
+
+    The connections of one that is killed break a moment before.
+    """
+    until_s = monotonic() + _GONE_WITHIN_S
+    while monotonic() < until_s:
+        if os.getppid() != parent:
+            return True
+        await asyncio.sleep(_REMOVE_EVERY_S)
+    return False
