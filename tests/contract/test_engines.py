@@ -96,15 +96,33 @@ def loaded(jars, tmp_path_factory):
         yield made
 
 
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory):
+    """Return how an application runs on a trial cluster."""
+    from sojourn.spark.nodes.trial_cluster import TrialCluster  # noqa: PLC0415 - as above
+
+    folder = tmp_path_factory.mktemp("trial")
+    with TrialCluster(nodes=2, cores=4, folder=folder / "cluster", plain=True) as cluster:
+        yield {
+            "master": cluster.master,
+            "spark": {
+                "spark.driver.host": cluster.driver_address,
+                "spark.executor.cores": "4",
+                "spark.executor.memory": "600m",
+            },
+        }
+
+
 @pytest.fixture
 def engine(request):
     """Return the kind of engine under test."""
-    if request.param == "spark":
+    if request.param in {"spark", "cluster"}:
         from spark.loaded import load_of  # noqa: PLC0415 - only where there is Java
 
         loaded = request.getfixturevalue("loaded")
+        there = request.getfixturevalue("trial") if request.param == "cluster" else {}
         # no batch ends within a test: that is a pause of half a second, which is ten of these
-        made = partial(loaded.engine, batch_s=60.0)
+        made = partial(loaded.engine, batch_s=60.0, **there)
         return Kind(lambda: Faster(made(), load_of(CHAIN, loaded)), per_s=5.0)
     return Kind(request.param)
 
@@ -120,6 +138,7 @@ def engines(*marks):
                 partial(Simulator, pause_s=0.5, sample_every=1), id="simulator-that-pauses"
             ),
             pytest.param("spark", id="spark", marks=[pytest.mark.spark, *marks]),
+            pytest.param("cluster", id="cluster", marks=[pytest.mark.spark, pytest.mark.slow]),
         ],
         indirect=True,
     )
@@ -135,7 +154,7 @@ def test_what_was_started_is_what_is_seen(engine):
     with engine.make() as running:
         running.start(CHAIN, ENOUGH)
         pull = running.observe(20.0)
-        assert running.plan == ENOUGH
+        assert running.plan.allocation == ENOUGH.allocation
         assert (pull.since_s, pull.at_s) == (0.0, 20.0)
         assert {o.name: (o.wanted, o.running) for o in pull.operators} == {
             "a": (3, 3),
@@ -239,7 +258,7 @@ def test_time_does_not_go_back(engine):
 @every_engine_at_times
 def test_plans_that_do_not_fit_are_refused_and_change_nothing(engine):
     elsewhere = Plan(placement={"a": {"the moon": 4}, "b": {"here": 2}})
-    unknown = "a: there is no node 'the moon'; place it on here"
+    unknown = "a: there is no node 'the moon'; place it on (here|executor-)"
     with engine.make() as running:
         for plan, problem in (
             (Plan.here({"a": 1}), "no processors for b"),
@@ -252,7 +271,7 @@ def test_plans_that_do_not_fit_are_refused_and_change_nothing(engine):
         for plan, problem in ((more, "there is no operator 'c'"), (elsewhere, unknown)):
             with pytest.raises(BadAllocation, match=problem):
                 running.apply(plan)
-        assert running.plan == ENOUGH
+        assert running.plan.allocation == ENOUGH.allocation
         assert {o.name: o.wanted for o in running.observe(5.0).operators} == {"a": 3, "b": 2}
 
 

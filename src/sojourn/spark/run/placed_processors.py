@@ -38,6 +38,7 @@ class PlacedProcessors:
         self._plan, self._functions, self._controller = plan, functions, controller
         self._everywhere = everywhere
         self._nodes: Callable[[], Sequence[Node]] = this_machine
+        self._seen = {HERE}
         self._lock = threading.Lock()
 
     @property
@@ -48,7 +49,9 @@ class PlacedProcessors:
     @property
     def nodes(self) -> Sequence[Node]:
         """This machine, or the nodes of a cluster that are there now."""
-        return self._nodes()
+        there = self._nodes()
+        self._seen.update(node.name for node in there)
+        return there
 
     @property
     def wanted(self) -> int:
@@ -63,16 +66,19 @@ class PlacedProcessors:
     def spread(self) -> None:
         """Have the same processors on the nodes that there are now."""
         with self._lock:
-            if there := self._nodes():
+            if there := self.nodes:
                 self._place(self._in_turn(self._plan, there))
 
     def apply(self, plan: Plan, topology: Topology) -> Cost:
-        """Tell hosts how many they should have, in turn where *plan* names other nodes."""
+        """Tell hosts how many they should have.
+
+        They are on nodes in turn if *plan* names this machine, or nodes that are gone.
+        """
         with self._lock:
-            nodes = self._nodes()
-            names = {node.name for node in nodes}
-            elsewhere = {node for on in plan.placement.values() for node in on} - names
-            if self._everywhere and nodes and elsewhere:
+            nodes = self.nodes
+            elsewhere = {node for on in plan.placement.values() for node in on}
+            elsewhere -= {node.name for node in nodes}
+            if self._everywhere and nodes and elsewhere and elsewhere <= self._seen:
                 plan = self._in_turn(plan, nodes)
             check_plan(plan, topology, nodes)
             changed = self._plan.changes(plan)

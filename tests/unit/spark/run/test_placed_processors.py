@@ -100,6 +100,18 @@ def test_a_plan_that_lacks_an_operator_changes_nothing():
     assert controller.on == before
 
 
+def test_a_plan_for_a_node_that_has_just_gone_is_placed_and_one_for_a_strange_node_refused():
+    controller, nodes = Controller(), [ONE, TWO]
+    placed = of_cluster(controller, nodes, total=1, price=2, pay=1)
+    for_both = placed.plan
+    nodes[:] = [TWO]
+    placed.apply(for_both, SHOP)
+    assert controller.on["price"] == {"executor-2": 2}
+    strange = Plan(placement={**for_both.placement, "price": {"executor-9": 2}})
+    with pytest.raises(BadAllocation, match="there is no node 'executor-9'"):
+        placed.apply(strange, SHOP)
+
+
 @pytest.mark.parametrize("everywhere", [False, True])
 def test_a_host_that_starts_again_has_the_processors_of_now(everywhere):
     placed = PlacedProcessors(here(price=1), ["price"], Controller(), everywhere=everywhere)
