@@ -1,15 +1,18 @@
 """Processors on other nodes: a real host, real agents, connections by TCP."""
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import threading
 import time
+from itertools import pairwise
 
 import pytest
 
 from host.clustering import DEADLINE_S, HERE, cluster_in, lines_of, pids_of, words_of
+from host.relaying import by_line, headers_of, route_of
 from sojourn.errors import EngineError
 from sojourn.host.node.authentication import introduce_socket
 from sojourn.spark.query.host_address import HostAddress
@@ -69,6 +72,28 @@ def test_what_a_dead_node_had_is_done_elsewhere_and_once(cluster):
     cluster.agent("executor-2")  # it comes back
     cluster.runs(executor_1=2, executor_2=2)
     assert query.state().open == 0
+
+
+def test_records_of_a_key_are_served_in_order_on_any_node_although_one_dies(cluster):
+    query = cluster.start("timed", on={"executor-1": 2, "executor-2": 2, "executor-3": 2})
+    agents = [cluster.agent(f"executor-{number}") for number in (1, 2, 3)]
+    cluster.runs(executor_1=2, executor_2=2, executor_3=2)
+    threading.Timer(0.25, agents[1].kill).start()
+    keys = [f"key-{number % 4}" for number in range(200)]
+    lines = [json.dumps({"line": key}).encode() for key in keys]
+    rows = query.results(*lines, route=route_of("timed", keyed=by_line("timed")))
+    cluster.runs(executor_1=2, executor_3=2)
+    served = {}
+    for row in rows:
+        offset = int(headers_of(row)["sojourn-root"].rpartition(b"/")[2])
+        done = json.loads(row["value"])
+        served.setdefault(done["line"], {})[offset] = (done["began"], done["ended"])
+    assert {key: sorted(times) for key, times in served.items()} == {
+        f"key-{number}": list(range(number, 200, 4)) for number in range(4)
+    }
+    for times in served.values():
+        in_order = [times[offset] for offset in sorted(times)]
+        assert all(ended <= began for (_, ended), (began, _) in pairwise(in_order))
 
 
 def test_processors_move_while_records_come(cluster):
