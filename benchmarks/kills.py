@@ -9,11 +9,13 @@ from random import Random
 
 TARGETS = ("processor", "template", "host", "worker", "daemon", "jvm", "driver", "broker")
 """What can be killed: of a host, of Spark, the process that drives both, and Kafka."""
-ON_NODES = ("node", "host", "driver", "broker")
+OF_NODES = ("agent", "executor", "processor", "worker")
+"""What runs on the nodes of a cluster."""
+ON_NODES = ("node", "host", *OF_NODES, "driver", "broker")
 """What can be killed of an application on several nodes; a node is all that runs on it."""
 STARTED_AGAIN = ("jvm", "driver", "everything")
 """After these the application has to be started again; of the others it takes care itself."""
-REPEATING = ("template", "host", "worker", "daemon", "jvm", "driver", "node")
+REPEATING = ("template", "host", "worker", "daemon", "jvm", "driver", "node", "executor")
 """After these a batch is repeated: what was done since the last commit is done again."""
 LOGS = ("part/cuts", "offsets", "commits")
 """The folders of a checkpoint to which a file is added when a batch ends, in that order."""

@@ -12,10 +12,10 @@ for many records with 10,000 keys, sent at a rate that it can carry. From the se
 when a processor, a template, a host, a Python worker or the daemon of Spark, Java, the driver
 or the broker is killed (`kill -9`), and when which operators get other numbers of processors.
 With `--nodes 3` it runs on a trial cluster of so many workers; each may be killed with all that
-runs on it, and then another one comes. Roots are sent all the while. Nothing may be missing and
-nothing unheard of. At a deduplicated sink each result must be there exactly once; at a plain
-one no more may be there twice than the results of a batch, for each kill after which a query
-repeats one.
+runs on it, and then another one comes; or an executor, an agent, a processor or a Python worker
+there. Roots are sent all the while. Nothing may be missing and nothing unheard of. At a
+deduplicated sink each result must be there exactly once; at a plain one no more may be there
+twice than the results of a batch, for each kill after which a query repeats one.
 """
 
 import argparse
@@ -175,7 +175,10 @@ def main():
     parser.add_argument("--per-s", type=float, default=PER_S, help="roots that are sent")
     parser.add_argument("--records", type=int, help="roots; instead of --within")
     parser.add_argument(
-        "--target", action="append", choices=(*TARGETS, "node"), help="only these"
+        "--target",
+        action="append",
+        choices=dict.fromkeys((*TARGETS, *ON_NODES)),
+        help="only these",
     )
     parser.add_argument("--nodes", type=int, default=0, help="workers of a trial cluster")
     parser.add_argument("--short", action="store_true", help="four kills, to see that it runs")

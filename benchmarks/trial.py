@@ -17,7 +17,7 @@ import psutil
 from confluent_kafka import Producer
 
 from driven import Driver
-from kills import STARTED_AGAIN
+from kills import OF_NODES, STARTED_AGAIN
 from ledger import length, written, written_at
 from sojourn.app.graph import writers
 from sojourn.app.loading import load
@@ -29,6 +29,7 @@ from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.ports import free_ports
 from sojourn.spark.layout import Layout
 from sojourn.spark.state.checkpoints import Checkpoints
+from victims import below, found, running
 
 BROKER_AWAY_S = 2.0
 _LOOK_S = 0.05
@@ -174,7 +175,7 @@ class Trial:
             self.cluster.kill(there[int(pick * len(there))].number)
             self.cluster.add()
             return
-        victims = self.driver.victims(target)
+        victims = self._victims(target)
         if not victims:  # it has just been killed, and is not back yet
             return
         if target not in STARTED_AGAIN:
@@ -182,6 +183,13 @@ class Trial:
                 victims[int(pick * len(victims))].kill()
             return
         self._killed(victims, self.driver.family(), target)
+
+    def _victims(self, target):
+        if self.cluster is None or target not in OF_NODES:
+            return self.driver.victims(target)
+        there = below(self.cluster.folder)
+        pids = found([running(process) for process in there], target)
+        return [process for process in there if process.pid in pids]
 
     def kill_at(self, moment, query):
         """Kill when a file of the end of a batch of *query* appears; return its name."""

@@ -8,6 +8,8 @@ from pathlib import Path
 import psutil
 
 _HOST, _TEMPLATE, _DAEMON = "sojourn.host", "sojourn.host.process.template", "pyspark.daemon"
+_AGENT = "sojourn.host.node"
+_EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ def found(family, target, operator=None):
             "everything": True,
             "jvm": bool(process.command) and Path(process.command[0]).name == "java",
             "host": _HOST in process.command,
+            "agent": _AGENT in process.command,
+            "executor": _EXECUTOR in process.command,
             "template": _TEMPLATE in process.command and not of_template,
             "processor": of_template,
             "daemon": _DAEMON in process.command and not of_daemon,
@@ -61,6 +65,16 @@ def found(family, target, operator=None):
         return is_one and (operator is None or _serves(process, operator))
 
     return [process.pid for process in family if is_found(process)]
+
+
+def below(folder):
+    """Return the processes that work in a folder, or below it."""
+    there = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if Path(process.cwd()).is_relative_to(folder):
+                there.append(process)
+    return there
 
 
 def _serves(process, operator):
