@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import functions as sql
@@ -16,8 +17,10 @@ from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.root_marks import root_marks
 from sojourn.spark.native.headers import lineage_headers
 from sojourn.spark.query.headers import input_header
+from sojourn.spark.query.rows import SCHEMA
 from sojourn.spark.sink import sink_topic as module
-from sojourn.spark.sink.deduplicate import Deduplication, start_deduplication
+from sojourn.spark.sink.deduplicate import Deduplication, new_alone, start_deduplication
+from sojourn.spark.sink.sink_memory import SinkMemory
 from sojourn.spark.sink.sink_topic import SinkTopic
 from sojourn.spark.state.checkpoints import Checkpoints
 
@@ -215,6 +218,45 @@ def test_the_last_records_are_those_of_all_partitions(broker, clients):
     write(clients, "parts", ["f"], partition=2, at_ms=now_ms + 1000)
     assert parts.last(2, 3) == ["d", "e", "f"]
     assert (parts.since(2, 1), parts.end(2)) == (["b", "f"], 3)
+
+
+@pytest.mark.timeout(60)
+def test_a_task_passes_on_what_is_not_at_the_sink_and_remembers_it(broker, clients, tmp_path):
+    broker.create_topics({"alone": 1})
+    write(clients, "alone", ["a"])
+    sink = Deduplication(
+        name="alone",
+        reads="twice",
+        writes="alone",
+        window=10,
+        checkpoint=tmp_path,
+        clients=clients,
+        spark={},
+    )
+
+    def passed(offset, *ids):
+        """Return what one batch passes on, the first of which is at *offset*."""
+        record = pa.struct([*(field for field in SCHEMA), pa.field("offset", pa.int64())])
+        rows = [
+            {
+                "partition": 0,
+                "offset": offset + number,
+                "value": b"",
+                "headers": [{"key": "sojourn-id", "value": each.encode()}],
+            }
+            for number, each in enumerate(ids)
+        ]
+        batches = [pa.record_batch({"record": pa.array([None, *rows], record)})]
+        batches.insert(0, pa.record_batch({"record": pa.array([None], record)}))
+        left = pa.Table.from_batches(new_alone(sink)(batches), SCHEMA).to_pylist()
+        assert {row["topic"] for row in left} <= {"alone"}
+        return [dict(row["headers"][0].items())["value"].decode() for row in left]
+
+    assert passed(0, "a", "b", "b", "c") == ["b", "c"]
+    assert passed(4, "c", "d") == ["d"]  # the batch before was committed
+    write(clients, "alone", ["e"])  # by a first attempt at the next one, which failed
+    SinkMemory(tmp_path / "memory").note_sink_end(0, 6, SinkTopic("alone", clients).end(0) - 1)
+    assert passed(6, "e", "f") == ["f"]
 
 
 def test_a_topic_that_is_made_anew_has_another_mark(broker):

@@ -21,7 +21,7 @@ from sojourn.spark.sink.passage import Passage, Rules
 from sojourn.spark.sink.sink_memory import SinkMemory
 from sojourn.spark.sink.sink_topic import SinkTopic
 
-__all__ = ["Deduplication", "start_deduplication"]
+__all__ = ["Deduplication", "new_alone", "start_deduplication"]
 
 # In the checkpoint: without that it would be of other offsets.
 _MEMORY = "memory"
@@ -64,7 +64,7 @@ def start_deduplication(spark: SparkSession, sink: Deduplication) -> StreamingQu
     record = sql.struct(*(name for name in SCHEMA.names if name != "topic"), "offset")
     rows = transferred(source, record, sink.ends)
     return start_real_time(
-        rows.mapInArrow(_new_alone(sink), OUTPUT),
+        rows.mapInArrow(new_alone(sink), OUTPUT),
         name=f"sink {sink.name}",
         kafka=sink.spark,
         checkpoint=sink.checkpoint,
@@ -72,10 +72,10 @@ def start_deduplication(spark: SparkSession, sink: Deduplication) -> StreamingQu
     )
 
 
-def _new_alone(
+def new_alone(
     sink: Deduplication,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what passes on the records that are not at the sink yet."""
+    """Return what a task passes on: the records that are not at the sink yet."""
     topic = SinkTopic(sink.writes, dict(sink.clients))
     rules = Rules(
         window=sink.window,
