@@ -1,12 +1,14 @@
 """Rows on their way between Spark and Python."""
 
 import io
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
 from sojourn.host.batch.cut import Root
 from sojourn.host.batch.relay_messages import Results
+from sojourn.host.batch.repetitions import Input
 from sojourn.host.process.messages import Record
 from sojourn.spark.query.rows import EMPTY, SCHEMA, Route, Rows
 from sojourn.spark.streaming import STREAMING
@@ -76,6 +78,21 @@ def test_a_record_is_of_the_stream_that_a_projection_makes_or_as_it_came_if_that
 def test_what_is_put_back_in_is_for_one_operator(topic, operator, only):
     came = Rows(ROUTE).came(row(topic, told_for=f"dead/{operator}", stream="check"))
     assert came.only == only
+
+
+@pytest.mark.parametrize(
+    ("topic", "known"), [("lines@mark", True), ("lines@another", False), ("", False)]
+)
+def test_a_part_with_states_is_told_what_a_record_came_of_if_its_input_is_known(topic, known):
+    route = replace(ROUTE, stateful=True, marks={"lines": "mark"})
+    headers = [{"key": "sojourn-id", "value": b"order-1"}]
+    if topic:
+        headers.append({"key": "sojourn-input", "value": f"{topic}/0/7 5".encode()})
+    came = Rows(route).came(row(headers=headers)).provenance
+    assert (came.identity, came.unnamed) == ("order-1", False)
+    entered = Input(topic="lines@mark", partition=0, offset=7, floor=5)
+    assert came.entered == (entered if known else None)
+    assert Rows(ROUTE).came(row(headers=headers)).provenance is None
 
 
 def test_a_reminder_that_is_put_back_in_has_its_key():
