@@ -59,10 +59,14 @@ class Watcher(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Process:
-    """A processor: *ready* once it said so, *unwanted* once it was let go."""
+    """A processor: *ready* once it said so, *unwanted* once it was let go.
+
+    Our *end* of its connection is that of *writer*, once somebody listens.
+    """
 
     number: int
     reason: "asyncio.Future[str]"
+    end: socket.socket | None = None
     writer: asyncio.StreamWriter | None = None
     pid: int | None = None
     ready: bool = False
@@ -118,6 +122,8 @@ class Processes:
         for process in self._all.values():
             if process.writer is not None:
                 process.writer.close()
+            elif process.end is not None:
+                process.end.close()
         if self._template is not None:
             self._template.close()
         for pid in list(self._by_pid):
@@ -194,7 +200,7 @@ class Processes:
                     why = f"could not be started: no answer from the template: {error}"
                     asyncio.get_running_loop().call_soon(self._not_started, process, why)
                     continue
-            self._asked[process.number] = process
+            self._asked[process.number], process.end = process, ours
             self._spawn(self._listen(process, ours))
 
     def _not_started(self, process: _Process, why: str) -> None:
@@ -209,15 +215,17 @@ class Processes:
         loaded: "asyncio.Future[str]",
     ) -> None:
         frames = Frames()
-        with suppress(ConnectionError):
-            while some := await reader.read(_CHUNK):
-                for body in frames.fed(some):
-                    message = _from_template(body)
-                    if isinstance(message, Loaded):
-                        loaded.set_result(message.error)
-                    else:
-                        self._heard(message)
-        writer.close()
+        try:
+            with suppress(ConnectionError):
+                while some := await reader.read(_CHUNK):
+                    for body in frames.fed(some):
+                        message = _from_template(body)
+                        if isinstance(message, Loaded):
+                            loaded.set_result(message.error)
+                        else:
+                            self._heard(message)
+        finally:
+            writer.close()
         if not loaded.done():
             loaded.set_result("the template process died while importing the application")
         elif not loaded.result():
