@@ -92,6 +92,9 @@ def as_nobody(look):
     child = os.fork()
     if not child:
         said = "it did not come so far"
+        # Py4J shuts connections down when it forgets them, and those are its parent's too
+        os.closerange(3, writing)
+        os.closerange(writing + 1, os.sysconf("SC_OPEN_MAX"))
         try:
             os.setgroups([])
             os.setgid(NOBODY)

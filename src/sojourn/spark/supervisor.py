@@ -18,6 +18,8 @@ from sojourn.spark.restarts import Restarts
 __all__ = ["QuerySupervisor"]
 
 _LOOK_S = 0.05
+# A connection to Java that breaks is made anew for the next call. If Java is gone, none is.
+_TRIES = 3
 
 
 @dataclass(slots=True)
@@ -94,12 +96,17 @@ class QuerySupervisor:
         return start
 
     def _run(self) -> None:
-        try:
-            while not self._ended.wait(_LOOK_S) and self._all_looked_after():
-                pass
-        except Exception as error:  # noqa: BLE001 - nobody else would say that Java is gone
-            if not self._ended.is_set():
-                self._failed(f"Spark does not answer: {type(error).__name__}: {error}")
+        failures = 0
+        while not self._ended.wait(_LOOK_S):
+            try:
+                if not self._all_looked_after():
+                    return
+                failures = 0
+            except Exception as error:  # noqa: BLE001 - nobody else would say that Java is gone
+                failures += 1
+                if failures == _TRIES and not self._ended.is_set():
+                    self._failed(f"Spark does not answer: {type(error).__name__}: {error}")
+                    return
 
     def _all_looked_after(self) -> bool:
         """Start again what ended; False where the application has to stop."""

@@ -4,6 +4,8 @@ import threading
 from itertools import count
 from types import SimpleNamespace
 
+import pytest
+
 from sojourn.spark import supervisor
 from sojourn.spark.restarts import Restarts
 from sojourn.spark.supervisor import QuerySupervisor
@@ -66,6 +68,49 @@ class Watched:
     def _failed(self, reason):
         self.reason = reason
         self.over.set()
+
+
+class Silent:
+    """A query that does not answer when it is asked the first few times."""
+
+    def __init__(self, times, answered):
+        self.times, self.answered = times, answered
+
+    @property
+    def isActive(self):  # noqa: N802 - as PySpark calls it
+        if self.times:
+            self.times -= 1
+            raise ConnectionError("broken pipe")
+        self.answered.set()
+        return True
+
+    def stop(self):
+        pass
+
+
+@pytest.mark.parametrize(("times", "reason"), [(2, ""), (3, "Spark does not answer: Conn")])
+def test_java_that_does_not_answer_is_asked_again_before_it_counts_as_gone(times, reason):
+    over, told = threading.Event(), []
+
+    def failed(why):
+        told.append(why)
+        over.set()
+
+    watching = QuerySupervisor(
+        NoHosts(),
+        {},
+        {"split": lambda: Silent(times, over)},
+        wanted=None,
+        batch=lambda _: 0,
+        failed=failed,
+    )
+    watching.start()
+    try:
+        assert over.wait(60)
+    finally:
+        watching.stop()
+    assert "".join(told).startswith(reason)
+    assert len(told) == bool(reason)
 
 
 def test_a_batch_that_always_fails_ends_the_application(monkeypatch):
