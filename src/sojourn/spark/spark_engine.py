@@ -336,8 +336,12 @@ class SparkEngine:
         if (nodes := self._nodes) is None:
             return ()
         placed = {name: self._controller.placed(name) for name in self._layout.functions}
-        states = dict(self._pulls.states)
-        return nodes.health(placed, {name: each.memory for name, each in states.items()})
+        states, parts = dict(self._pulls.states), dict(self._pulls.parts)
+        return nodes.health(
+            placed,
+            {name: each.memory for name, each in states.items()},
+            [part.nodes for part in parts.values()],
+        )
 
     # -- inside ---------------------------------------------------------------------------
 
