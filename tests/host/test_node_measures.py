@@ -1,6 +1,9 @@
 """What is measured of nodes: clocks, bytes and memory of real agents."""
 
+import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from host.relaying import headers_of
 from sojourn.host.node.memory import group_folders, memory_here
 
 HOUR_S = 3600.0
+BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "node_measures.py"
 
 
 @pytest.fixture
@@ -145,3 +149,13 @@ def test_in_a_container_it_is_the_memory_of_the_container(group, tmp_path, monke
         cluster.runs(executor_1=1)
         (node,) = nodes_of(cluster, query, lambda node: node.limit_bytes == 1 << 30).values()
         assert 0 < node.used_bytes < 1 << 30
+
+
+@pytest.mark.slow
+def test_the_quick_run_of_its_benchmark_measures_everything(tmp_path):
+    report = tmp_path / "found.json"
+    subprocess.run([sys.executable, BENCHMARK, "--quick", "--json", report], check=True)
+    found = json.loads(report.read_text(encoding="utf-8"))
+    assert [clock["load"] for clock in found["clocks"]] == ["none", "all it can do"]
+    assert all(each["worst_s"] <= each["most_round_trip_s"] / 2 for each in found["clocks"])
+    assert all(each_s > 0 for each_s in found["costs"].values())

@@ -1,4 +1,4 @@
-"""How much memory the processes of a node may use, and how much is in use.
+"""The memory limit of the processes of a node, and how much is in use.
 
 Beyond the limit of a control group, which a container is, the system kills processes. Where
 there is no such limit it is the memory of the machine, with all that runs there.

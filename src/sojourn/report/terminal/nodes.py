@@ -18,29 +18,52 @@ _DRIVER = "driver"
 
 
 def nodes_view(nodes: Sequence[NodeHealth]) -> list[RenderableType]:
-    """Return the table of the nodes of a cluster; nothing on one machine."""
+    """Return the tables of the nodes of a cluster; nothing on one machine.
+
+    There are two, because one would be wider than most terminals.
+    """
     if not nodes:
         return []
-    right = (
-        "cores", "processors", "memory", "of node", "round trip", "clock", "in per s",
-        "out per s",
-    )  # fmt: skip
+    tables: list[RenderableType] = [_processors(nodes), Text()]
+    if any(node.round_trip_s is not None for node in nodes):
+        tables += [_measures(nodes), Text()]
+    return tables
+
+
+def _processors(nodes: Sequence[NodeHealth]) -> Table:
+    right = ("cores", "processors", "memory")
     made = table("node", *right, "operators", right=right, wrapped=["operators"])
     for node in nodes:
         runs = ", ".join(f"{name} {k}" for name, k in node.processors.items())
         made.add_row(
-            Text(node.name, style="yellow" if node.reason or node.warnings else ""),
+            _name(node),
             Text("" if node.cores is None else number(node.cores)),
             Text(str(sum(node.processors.values()))),
             Text(_size(node.memory_bytes)),
+            Text("cannot be used" if node.reason else runs),
+        )
+    return made
+
+
+def _measures(nodes: Sequence[NodeHealth]) -> Table:
+    right = ("memory in use", "round trip", "clock", "in per s", "out per s")
+    made = table("node", *right, right=right)
+    for node in nodes:
+        if node.reason:
+            continue
+        made.add_row(
+            _name(node),
             Text(_used(node)),
             Text("" if node.round_trip_s is None else duration(node.round_trip_s)),
             Text(_offset(node)),
             Text(_size(round(node.received_bytes_per_s))),
             Text(_size(round(node.sent_bytes_per_s))),
-            Text("cannot be used" if node.reason else runs),
         )
-    return [made, Text()]
+    return made
+
+
+def _name(node: NodeHealth) -> Text:
+    return Text(node.name, style="yellow" if node.reason or node.warnings else "")
 
 
 def traffic_view(nodes: Sequence[NodeHealth]) -> Table | None:
