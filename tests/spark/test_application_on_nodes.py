@@ -101,7 +101,7 @@ def test_nodes_come_as_processors_need_them_and_go_without_repeating_anything(
 
 def _are_measured(engine):
     """Tell whether clock, memory and bytes of both nodes are known."""
-    engine.observe(engine.now_s)
+    engine.observe(engine.now_s + 0.1)
     nodes = engine.health().nodes
     streams = {stream for node in nodes for stream in (*node.received_bytes, *node.sent_bytes)}
     known = [
