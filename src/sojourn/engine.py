@@ -127,7 +127,14 @@ class NodeHealth:
     """A node of a cluster: its cores, processors by operator, and the memory of these.
 
     What they print is in the folder *logs* of the machine *machine*. *reason* is why the node
-    cannot be used, if so; *cores* is None of one that has never been connected.
+    cannot be used, if so; *cores* is None of one that has never been connected. What is None
+    is not known.
+
+    Of its memory *memory_used_bytes* are in use, of at most *memory_limit_bytes*. Its clock is
+    *clock_offset_s* ahead of the driver's, known to half of *round_trip_s*, which a question
+    and its answer take on the way. Records in *received_bytes* came from the driver since it
+    has connected, and results in *sent_bytes* went there, by stream; lately so many per second.
+    *warnings* are what will be a reason before long, or makes measurements wrong.
     """
 
     name: str
@@ -137,6 +144,15 @@ class NodeHealth:
     machine: str = ""
     logs: str = ""
     reason: str = ""
+    memory_used_bytes: int | None = None
+    memory_limit_bytes: int | None = None
+    round_trip_s: float | None = None
+    clock_offset_s: float | None = None
+    received_bytes: Mapping[str, int] = field(default_factory=dict)
+    sent_bytes: Mapping[str, int] = field(default_factory=dict)
+    received_bytes_per_s: float = 0.0
+    sent_bytes_per_s: float = 0.0
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

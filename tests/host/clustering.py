@@ -53,8 +53,11 @@ class Cluster:
             certificate=self.controller.certificate,
         )
 
-    def agent(self, node, *, watch=0, port=None):
-        """Start the agent of a node, as a task of Spark does."""
+    def agent(self, node, *, watch=0, port=None, ahead_s=0.0):
+        """Start the agent of a node, as a task of Spark does.
+
+        The clock of all Python there is ahead by so much.
+        """
         told = {
             "executor": node.removeprefix("executor-"),
             "hosts": {"part": [HERE, port or self.controller.port("part")]},
@@ -63,11 +66,14 @@ class Cluster:
             "watch": watch,
             "logs": str(self.folder / node),
         }
+        path = ["tests", *sys.path]
+        if ahead_s:
+            path.insert(0, _clock_ahead(self.folder / f"{node}-clock", ahead_s))
         agent = subprocess.Popen(
             [sys.executable, "-m", "sojourn.host.node"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(["tests", *sys.path])},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
         )
         self.agents.append(agent)
         agent.stdin.write(json.dumps(told).encode())
@@ -98,6 +104,15 @@ def cluster_in(folder, identity=None):
             for agent in made.agents:
                 agent.kill()
                 agent.wait()
+
+
+def _clock_ahead(folder, ahead_s):
+    """Return a folder that sets the clock of all Python that has it in its path."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        f"import time\ntrue = time.time\ntime.time = lambda: true() + {ahead_s!r}\n"
+    )
+    return str(folder)
 
 
 def lines_of(number, line="word"):

@@ -66,6 +66,7 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
             assert agents_in(short_folder)
             nodes_app.send(servers, 0, LINES)
             until(lambda: length(servers, "words.count") >= LINES)
+            until(lambda: _are_measured(engine))
             cluster.kill(cluster.workers[0].number)
             nodes_app.send(servers, LINES, LINES)
             until(lambda: len(engine.nodes) == 1)
@@ -96,6 +97,17 @@ def test_nodes_come_as_processors_need_them_and_go_without_repeating_anything(
                 sent += LINES
             until(lambda: nodes_app.outcome(servers, sent).exact)
             assert not any(engine.health().restarts.values())
+
+
+def _are_measured(engine):
+    """Tell whether clock, memory and bytes of both nodes are known."""
+    engine.observe(engine.now_s + 0.1)
+    nodes = engine.health().nodes
+    streams = {stream for node in nodes for stream in (*node.received_bytes, *node.sent_bytes)}
+    known = [
+        (node.clock_offset_s, node.round_trip_s, node.memory_limit_bytes) for node in nodes
+    ]
+    return len(nodes) == 2 and None not in sum(known, ()) and {"lines", "split"} <= streams
 
 
 def _runs_on(folder, nodes):

@@ -9,7 +9,12 @@ from sojourn.cli.options.application import AppOption
 from sojourn.cli.options.output import JsonOption
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.console import TABLE_WIDTH, wide_console
-from sojourn.report.terminal.status import application_json, applications_view, watch_status
+from sojourn.report.terminal.status import (
+    application_json,
+    applications_view,
+    cluster_view,
+    watch_status,
+)
 from sojourn.service.client import ask
 from sojourn.service.entry import find, running
 
@@ -35,7 +40,13 @@ def top(
         watch_status(folder, entry, once=once)
 
 
-def ps(json: JsonOption = False) -> None:
+def ps(
+    nodes: Annotated[
+        bool,
+        Option("--nodes", help="On a cluster: nodes, and bytes to and from them by stream."),
+    ] = False,
+    json: JsonOption = False,
+) -> None:
     """List the running applications of this user.
 
     Example: sojourn ps
@@ -46,4 +57,7 @@ def ps(json: JsonOption = False) -> None:
     elif not listed:
         typer.echo("no application is running")
     else:
-        wide_console(TABLE_WIDTH).print(applications_view(listed))
+        console = wide_console(TABLE_WIDTH)
+        console.print(applications_view(listed))
+        for each in listed if nodes else ():
+            console.print(cluster_view(each))

@@ -211,6 +211,7 @@ class Host:
             clean=ledger.clean,
             positions=positions,
             visits=self._desk.visits.of_all(),
+            nodes=self._nodes.states,
         )
         tallies = {
             name: station.tally(spilled=ledger.spill.waiting(name))

@@ -16,6 +16,8 @@ from sojourn.service.status import Status
 __all__ = ["serve_metrics"]
 
 _HOST = "127.0.0.1"
+# What the machine is called that has the hosts, and so the queues.
+_DRIVER = "driver"
 _TOTAL = "_total"
 
 _OF_OPERATORS = (
@@ -135,6 +137,14 @@ def _of_nodes(
         ("node_cores", "Cores of the node.", lambda node: node.cores),
         ("node_memory_bytes", "Memory of the processors on the node.",
          lambda node: node.memory_bytes),
+        ("node_memory_used_bytes", "Memory of the node that is in use.",
+         lambda node: node.memory_used_bytes),
+        ("node_memory_limit_bytes", "Memory that the node may use.",
+         lambda node: node.memory_limit_bytes),
+        ("node_round_trip_seconds", "Way of a question to the node and of its answer.",
+         lambda node: node.round_trip_s),
+        ("node_clock_offset_seconds", "How far its clock is ahead of the driver's.",
+         lambda node: node.clock_offset_s),
     ):  # fmt: skip
         yield name, help_text, [(labels, value(node)) for labels, node in each]
     yield (
@@ -144,6 +154,19 @@ def _of_nodes(
             ({**labels, "operator": operator}, number)
             for labels, node in each
             for operator, number in node.processors.items()
+        ],
+    )
+    yield (
+        "node_bytes_total",
+        "Bytes of records to the node and of results back, since it has connected.",
+        [
+            ({**app, "from": sender, "to": receiver, "stream": stream}, size_bytes)
+            for _, node in each
+            for sender, receiver, by_stream in (
+                (_DRIVER, node.name, node.received_bytes),
+                (node.name, _DRIVER, node.sent_bytes),
+            )
+            for stream, size_bytes in by_stream.items()
         ],
     )
 

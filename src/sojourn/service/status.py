@@ -233,7 +233,7 @@ def to_json(status: Status) -> dict[str, Any]:
         part | {"operators": list(part["operators"]), "projections": list(part["projections"])}
         for part in health["parts"]
     ]
-    told["nodes"] = list(health["nodes"])
+    told["nodes"] = [node | {"warnings": list(node["warnings"])} for node in health["nodes"]]
     return told if history is None else told | {"history": history}
 
 
@@ -253,7 +253,10 @@ def from_json(told: Mapping[str, Any]) -> Status:
             )
             for p in told.get("parts", ())
         ),
-        "nodes": tuple(_record(NodeHealth, node) for node in told.get("nodes", ())),
+        "nodes": tuple(
+            _record(NodeHealth, {**node, "warnings": tuple(node.get("warnings", ()))})
+            for node in told.get("nodes", ())
+        ),
     }
     records = {
         "target": _record(Target, told["target"]),

@@ -20,6 +20,9 @@ WHY = "its agent did not start: No module named sojourn"
 ELSEWHERE = NodeHealth(
     name="executor-1", cores=4.0, processors={"extract": 3, "match": 1},
     memory_bytes=1_200_000_000, machine="far.example", logs="/nodes/1/logs",
+    memory_used_bytes=3_000_000_000, memory_limit_bytes=4_000_000_000, round_trip_s=0.0012,
+    clock_offset_s=0.3, received_bytes={"frames": 5_000_000}, received_bytes_per_s=80_000.0,
+    sent_bytes={"features": 2_000, "": 30}, sent_bytes_per_s=400.0, warnings=("its clock is",),
 )  # fmt: skip
 BROKEN = NodeHealth(name="executor-2", reason=WHY)
 
@@ -63,13 +66,19 @@ def vld(tmp_path):
 def test_top_has_a_table_of_nodes_and_says_why_one_cannot_be_used(vld):
     vld.told = made_up(ELSEWHERE, BROKEN)
     printed = vld.said("top", "--once")
-    heads, *rows = (
-        line.split() for line in printed.splitlines() if line.startswith(("node ", "executor-"))
-    )
-    assert heads == ["node", "cores", "processors", "memory", "operators"]
-    assert rows[0] == ["executor-1", "4", "4", "1.2", "GB", "extract", "3,", "match", "1"]
-    assert rows[1] == ["executor-2", "0", "cannot", "be", "used"]
-    assert f"node executor-2: {WHY}" in printed
+    lines = [
+        " ".join(line.split())
+        for line in printed.splitlines()
+        if line.startswith(("node ", "executor-"))
+    ]
+    assert lines == [
+        "node cores processors memory operators",
+        "executor-1 4 4 1.2 GB extract 3, match 1",
+        "executor-2 0 cannot be used",
+        "node memory in use round trip clock in per s out per s",
+        "executor-1 75% of 4.0 GB 1.2 ms +300 ms 80.0 kB 400 bytes",
+        f"node executor-2: {WHY}",
+    ]
 
 
 def test_on_one_machine_there_are_no_nodes_to_see(vld):
@@ -80,7 +89,7 @@ def test_on_one_machine_there_are_no_nodes_to_see(vld):
 
 def test_programs_are_told_of_nodes(vld):
     vld.told = made_up(ELSEWHERE, BROKEN)
-    nodes = [asdict(ELSEWHERE), asdict(BROKEN)]
+    nodes = json.loads(json.dumps([asdict(ELSEWHERE), asdict(BROKEN)]))
     assert json.loads(vld.said("top", "--json"))["nodes"] == nodes
     (row,) = json.loads(vld.said("ps", "--json"))["applications"]
     assert (row["nodes"], row["notices"]) == (nodes, [f"node executor-2: {WHY}"])
@@ -92,6 +101,37 @@ def test_ps_counts_nodes(vld):
     at = head.index("nodes")
     assert row[at : at + len("nodes")].strip() == "1"
     assert "warnings" not in head
+
+
+@pytest.mark.parametrize(
+    ("node", "says"),
+    [
+        (replace(ELSEWHERE, clock_offset_s=0.0005), "±0"),  # the network may be to blame
+        (replace(ELSEWHERE, clock_offset_s=-7.0), "-7 s"),
+        (replace(ELSEWHERE, clock_offset_s=None), "1.2 ms   "),
+    ],
+)
+def test_of_a_clock_only_what_is_known_is_shown(vld, node, says):
+    vld.told = made_up(node)
+    printed = vld.said("top", "--once").splitlines()
+    assert says in [line for line in printed if line.startswith("executor-1")][1]
+
+
+def test_before_anything_is_measured_nothing_of_it_is_shown(vld):
+    vld.told = made_up(BROKEN)
+    assert "round trip" not in vld.said("top", "--once")
+
+
+def test_ps_shows_nodes_and_bytes_by_stream_if_asked_to(vld):
+    vld.told = made_up(ELSEWHERE, BROKEN)
+    assert "executor-1" not in vld.said("ps").splitlines()[-1]
+    rows = [line.split() for line in vld.said("ps", "--nodes").splitlines()]
+    assert ["driver", "executor-1", "frames", "5.0", "MB"] in rows
+    assert ["executor-1", "driver", "features", "2.0", "kB"] in rows
+    assert ["executor-1", "driver", "(no", "record)", "30", "bytes"] in rows
+    assert any(row[:3] == ["executor-1", "4", "4"] for row in rows)
+    vld.told = made_up()
+    assert "vld has no nodes: it runs on this machine" in vld.said("ps", "--nodes")
 
 
 # -- logs ----------------------------------------------------------------------------------

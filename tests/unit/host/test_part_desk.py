@@ -10,7 +10,7 @@ from sojourn.host.batch.relay_messages import DeadLetter, Row
 from sojourn.host.desk.admission import GrantRelay, Limits
 from sojourn.host.desk.instructions import Give, StartProcessor
 from sojourn.host.desk.operator_desk import OperatorDesk
-from sojourn.host.desk.part_desk import AtOperator, PartDesk, StopPart
+from sojourn.host.desk.part_desk import Arrived, AtOperator, PartDesk, StopPart
 from sojourn.host.desk.part_graph import PartGraph
 from sojourn.host.process.messages import OutputRecord, Record, Result
 from unit.host.spark_stand_in import Disk
@@ -203,10 +203,24 @@ def test_a_root_that_makes_more_records_than_may_be_follows_on_error(then):
         assert made.inside == 4
 
 
+def test_a_record_of_which_nobody_knows_the_time_was_written_now():
+    """By the clock of the host, which is compared with it; relays are on other machines."""
+    graph = PartGraph(readers={"lines": ("split",)})
+    desk = OperatorDesk()
+    made = PartDesk(graph, {"split": desk}, Ledger(Disk()), clock=lambda: 50.0)
+    came(made, 7)
+    born = Record("lines/0/1", b"", "lines", birth_s=40.0)
+    rows = [Row(LINES, 0, Record("lines/0/0", b"", "lines")), Row(LINES, 1, born)]
+    arrived = [each.record for each in of(Arrived, made.rows_came(7, rows, 0.0))]
+    assert [(each.birth_s, each.written_s) for each in arrived] == [(50.0, 50.0), (40.0, 50.0)]
+
+
 def test_what_a_projection_refused_is_a_dead_letter_that_leaves_at_once():
     made = part()
     came(made, 7)
-    record = Record("orders/0/0", b"torn", "orders", root="orders/0/0")
+    record = Record(
+        "orders/0/0", b"torn", "orders", root="orders/0/0", birth_s=1.0, written_s=2.0
+    )
     row = Row(LINES, 0, record, {}, None, ("clean", "it is torn"))
     done = made.rows_came(7, [row], 0.0)
     (handed,) = of(HandOver, done)

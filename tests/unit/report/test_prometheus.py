@@ -69,9 +69,13 @@ def test_names_labels_and_values_are_those_of_the_status():
 
 def test_nodes_of_a_cluster_have_metrics_of_their_own():
     nodes = (
-        NodeHealth(name="executor-1", cores=4.0, processors={"a": 2}, memory_bytes=1 << 30),
+        NodeHealth(
+            name="executor-1", cores=4.0, processors={"a": 2}, memory_bytes=1 << 30,
+            memory_used_bytes=3 << 30, memory_limit_bytes=4 << 30, round_trip_s=0.001,
+            clock_offset_s=-0.5, received_bytes={"lines": 70}, sent_bytes={"words": 30},
+        ),
         NodeHealth(name="executor-2", reason="its agent did not start: no"),
-    )
+    )  # fmt: skip
     told = samples(replace(STATUS, health=Health(nodes=nodes)))
     assert {(*labels, value) for labels, value in told.items() if "_node_" in labels[0]} == {
         ("sojourn_node_usable", "vld", "executor-1", 1),
@@ -80,6 +84,12 @@ def test_nodes_of_a_cluster_have_metrics_of_their_own():
         ("sojourn_node_memory_bytes", "vld", "executor-1", 1 << 30),
         ("sojourn_node_memory_bytes", "vld", "executor-2", 0),
         ("sojourn_node_processors", "vld", "executor-1", "a", 2),
+        ("sojourn_node_memory_used_bytes", "vld", "executor-1", 3 << 30),
+        ("sojourn_node_memory_limit_bytes", "vld", "executor-1", 4 << 30),
+        ("sojourn_node_round_trip_seconds", "vld", "executor-1", 0.001),
+        ("sojourn_node_clock_offset_seconds", "vld", "executor-1", -0.5),
+        ("sojourn_node_bytes_total", "vld", "driver", "lines", "executor-1", 70),
+        ("sojourn_node_bytes_total", "vld", "executor-1", "words", "driver", 30),
     }
     assert not any("_node_" in name for name, *_ in samples(STATUS))
 

@@ -150,13 +150,13 @@ class PartDesk:
         """Return what to do with rows."""
         came, into = self._remind()  # they come before what their keys get now
         for row in rows:
-            root, record = Root(row.partition, row.offset), row.record
+            root, record = Root(row.partition, row.offset), self._timed(row.record)
             stream = record.stream if row.refused is None else None
             self.admission.row_came(relay, row.partition[0], stream)
             if not self._ledger.takes(relay, root, row.provenance):
                 continue
             self.visits.entered(row.partition[0])
-            if (passed := self._passed(row)) is not None:
+            if (passed := self._passed(row, record)) is not None:
                 came += self._ledger.leaves(Leaving(root, passed))
                 continue
             for read in self._read(root, record, row.keys, row.only):
@@ -313,13 +313,22 @@ class PartDesk:
             for place, record in self._ledger.fetched(operator).items():
                 self._put(place, record)
 
-    def _passed(self, row: Row) -> Record | DeadLetter | None:
+    def _timed(self, record: Record) -> Record:
+        """Return a record that was written now if nobody knows when."""
+        if record.written_s and record.birth_s:
+            return record
+        now_s = self._clock()
+        return msgspec.structs.replace(
+            record, written_s=record.written_s or now_s, birth_s=record.birth_s or now_s
+        )
+
+    def _passed(self, row: Row, record: Record) -> Record | DeadLetter | None:
         """Return what of a row leaves at once: what projections refuse, or are to try again."""
         if row.refused is not None:
             operator, error = row.refused
-            return DeadLetter(operator, row.record, error, "", 1)
-        if row.only is not None and self._graph.behind.get(row.only) == row.record.stream:
-            return msgspec.structs.replace(row.record, stream=row.only)
+            return DeadLetter(operator, record, error, "", 1)
+        if row.only is not None and self._graph.behind.get(row.only) == record.stream:
+            return msgspec.structs.replace(record, stream=row.only)
         return None
 
     def _read(

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 from typing import BinaryIO
 
 import msgspec
@@ -20,9 +20,12 @@ from sojourn.errors import EngineError
 from sojourn.host.node.authentication import introduce
 from sojourn.host.node.cores import cores_here
 from sojourn.host.node.encryption import HANDSHAKE_S, NAME, peer_context
+from sojourn.host.node.memory import memory_here
 from sojourn.host.node.messages import (
     AgentHello,
+    AskClock,
     Assign,
+    ClockIs,
     Kill,
     LetGo,
     ProcessorDied,
@@ -152,14 +155,15 @@ class _Part:
         frames = Frames()
         try:
             while some := await reader.read(_CHUNK):
+                heard_s = time()
                 for body in frames.fed(some):
-                    self._heard(_decode(body))
+                    self._heard(_decode(body), heard_s)
         finally:
             telling.cancel()
             for operator in self._operators.values():
                 await operator.close()
 
-    def _heard(self, message: ToAgent) -> None:
+    def _heard(self, message: ToAgent, heard_s: float) -> None:
         match message:
             case Welcome(_, operators):
                 self._jobs = operators
@@ -173,6 +177,8 @@ class _Part:
                 self._operator(operator).let_go(number)
             case Kill(operator, number, reason):
                 self._operator(operator).processes.kill(number, reason)
+            case AskClock(asked_s):
+                self._tell(ClockIs(asked_s, heard_s, time()))
 
     def _operator(self, name: str) -> "_Operator":
         if name not in self._operators:
@@ -189,8 +195,9 @@ class _Part:
 
     async def _tell_usage(self) -> None:
         while True:
-            operators = self._operators.items()
-            self._tell(Usage({name: each.processes.memory() for name, each in operators}))
+            operators, node = self._operators.items(), memory_here()
+            of_processors = {name: each.processes.memory() for name, each in operators}
+            self._tell(Usage(of_processors, node.used_bytes, node.limit_bytes))
             await asyncio.sleep(_TELL_S)
 
 

@@ -6,7 +6,9 @@ from sojourn.host.process.messages import Assignment, Done, NotReady, Ready
 
 __all__ = [
     "AgentHello",
+    "AskClock",
     "Assign",
+    "ClockIs",
     "FromAgent",
     "Kill",
     "LetGo",
@@ -94,10 +96,30 @@ class ProcessorDied(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Usage(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """The memory of processors in bytes, by operator and number; and that the node lives."""
+    """The memory of processors in bytes, by operator and number; and that the node lives.
+
+    Of the memory of the node *used_bytes* are in use, by whatever runs there, of at most
+    *limit_bytes*.
+    """
 
     memory: dict[str, dict[int, int]]
+    used_bytes: int | None = None
+    limit_bytes: int | None = None
 
 
-ToAgent = Welcome | Start | Assign | LetGo | Kill
-FromAgent = AgentHello | Said | ProcessorLost | ProcessorDied | Usage
+class AskClock(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A host wants to know what time it is on the node, at *asked_s* of its own clock."""
+
+    asked_s: float
+
+
+class ClockIs(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A question was heard and its answer told at these times of the clock of the node."""
+
+    asked_s: float
+    heard_s: float
+    told_s: float
+
+
+ToAgent = Welcome | Start | Assign | LetGo | Kill | AskClock
+FromAgent = AgentHello | Said | ProcessorLost | ProcessorDied | Usage | ClockIs

@@ -6,8 +6,10 @@ from typing import Protocol
 
 import msgspec
 
+from sojourn.host.node.connection import Connection
 from sojourn.host.node.messages import (
     AgentHello,
+    ClockIs,
     FromAgent,
     ProcessorDied,
     ProcessorLost,
@@ -15,8 +17,8 @@ from sojourn.host.node.messages import (
     Usage,
     Welcome,
 )
-from sojourn.host.node.remote_processes import RemoteProcesses
-from sojourn.host.process.messages import Frames, framed
+from sojourn.host.process.messages import PREFIX_BYTES, Frames
+from sojourn.host.report.node_state import NodeState
 from sojourn.host.station import Station
 
 __all__ = ["NodeDecider", "Nodes"]
@@ -44,69 +46,72 @@ class Nodes:
         self, part: str, stations: Mapping[str, Station], decider: NodeDecider
     ) -> None:
         self._part, self._stations, self._decider = part, stations, decider
-        self._writers: dict[str, asyncio.StreamWriter] = {}
+        self._connections: dict[str, Connection] = {}
+
+    @property
+    def states(self) -> dict[str, NodeState]:
+        """How nodes are, by name."""
+        return {name: connection.state for name, connection in self._connections.items()}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Hear an agent until it is gone, or says nothing for long."""
-        node, frames = "", Frames()
-        groups: dict[str, RemoteProcesses] = {}
+        connection, frames = None, Frames()
+        node = ""
         try:
             while some := await _some(reader):
                 for body in frames.fed(some):
                     message = _decode(body)
-                    if isinstance(message, AgentHello) and not node:
-                        node = message.node
-                        groups = self._came(message, writer)
-                    elif self._writers.get(node) is writer:
-                        self._heard(message, groups)
+                    if isinstance(message, AgentHello) and connection is None:
+                        node, connection = message.node, self._came(message, writer)
+                    elif connection is not None and self._is_heard(node, connection):
+                        self._heard(connection, message, PREFIX_BYTES + len(body))
         except (msgspec.MsgspecError, asyncio.CancelledError):
             pass
         finally:
-            if self._writers.get(node) is writer:
+            if connection is not None and self._is_heard(node, connection):
                 self._left(node)
             writer.close()
 
     def close(self) -> None:
         """Close all connections, at which agents end their processors."""
-        for node in list(self._writers):
-            self._writers.pop(node).close()
+        for node in list(self._connections):
+            self._connections.pop(node).close()
 
-    def _came(
-        self, hello: AgentHello, writer: asyncio.StreamWriter
-    ) -> dict[str, RemoteProcesses]:
-        if hello.node in self._writers:  # it has lost its connection, and we have not noticed
+    def _is_heard(self, node: str, connection: Connection) -> bool:
+        """Tell whether an agent has not connected again meanwhile."""
+        return self._connections.get(node) is connection
+
+    def _came(self, hello: AgentHello, writer: asyncio.StreamWriter) -> Connection:
+        if hello.node in self._connections:  # it has lost it, and we have not noticed
             self._left(hello.node)
-
-        def tell(message: msgspec.Struct) -> None:
-            if not writer.is_closing():
-                writer.write(framed(message))
-
+        connection = Connection(writer, self._stations)
         jobs = {name: station.job for name, station in self._stations.items()}
-        tell(Welcome(self._part, jobs))
-        self._writers[hello.node] = writer
-        groups = {name: RemoteProcesses(name, tell) for name in self._stations}
-        for name, group in groups.items():
+        connection.tell(Welcome(self._part, jobs))
+        self._connections[hello.node] = connection
+        for name, group in connection.groups.items():
             self._stations[name].node_came(hello.node, group)
         self._decider.node_came(hello)
-        return groups
+        return connection
 
     def _left(self, node: str) -> None:
-        self._writers.pop(node).close()
+        self._connections.pop(node).close()
         for station in self._stations.values():
             station.node_left(node)
         self._decider.node_left(node)
 
-    def _heard(self, message: FromAgent, groups: Mapping[str, RemoteProcesses]) -> None:
+    def _heard(self, connection: Connection, message: FromAgent, size_bytes: int) -> None:
         match message:
             case Said(operator, number, said):
+                connection.said(message, size_bytes)
                 self._stations[operator].said(number, said)
             case ProcessorLost(operator, number):
                 self._stations[operator].lost(number)
             case ProcessorDied(operator, number, reason):
                 self._stations[operator].died(number, reason)
-            case Usage(memory):
-                for name, used in memory.items():
-                    groups[name].used = used
+            case Usage():
+                connection.used(message)
+            case ClockIs():
+                connection.clock_is(message)
 
 
 async def _some(reader: asyncio.StreamReader) -> bytes:

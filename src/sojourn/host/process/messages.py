@@ -9,6 +9,7 @@ from struct import Struct as Layout
 import msgspec
 
 __all__ = [
+    "PREFIX_BYTES",
     "Answer",
     "Assignment",
     "Done",
@@ -23,6 +24,8 @@ __all__ = [
 ]
 
 _LENGTH = Layout("!I")
+PREFIX_BYTES = _LENGTH.size
+"""What a frame has before its message."""
 _encoder = msgspec.msgpack.Encoder()
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from sojourn.host.process.messages import Record
 from sojourn.host.report.hot_key import HotKeyCounter
+from sojourn.host.report.node_state import NodeState
 from sojourn.host.report.tracing import Trace
 
 __all__ = [
@@ -86,6 +87,7 @@ class PartState(msgspec.Struct, array_like=True, frozen=True):
     nothing open, if nothing has come since. *positions* are the offsets that come next, by
     topic and partition, and *visits* the records of a root that come to each operator, by the
     topic of the root. Nothing is taken while operators that it is *closed_by* have too much.
+    *nodes* are those that its host is connected with.
     """
 
     batch: int = -1
@@ -97,6 +99,7 @@ class PartState(msgspec.Struct, array_like=True, frozen=True):
     positions: dict[str, dict[int, int]] = {}
     visits: dict[str, dict[str, float]] = {}
     closed_by: tuple[str, ...] = ()
+    nodes: dict[str, NodeState] = {}
 
 
 class PartTally(msgspec.Struct, array_like=True, frozen=True):

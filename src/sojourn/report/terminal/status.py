@@ -20,12 +20,15 @@ from sojourn.errors import EngineError
 from sojourn.escaped import escaped
 from sojourn.report.json.output import picked
 from sojourn.report.terminal.console import TABLE_WIDTH, busy_text, line, table, wide_console
+from sojourn.report.terminal.nodes import nodes_view, traffic_view
 from sojourn.report.text import clock, duration, number, processors_text
 from sojourn.service.client import ask_status
 from sojourn.service.entry import Entry
 from sojourn.service.status import DecisionStatus, OperatorStatus, Status
 
-__all__ = ["application_json", "applications_view", "status_view", "watch_status"]
+__all__ = [
+    "application_json", "applications_view", "cluster_view", "status_view", "watch_status",
+]  # fmt: skip
 
 _EVERY_S = 1.0
 _MOST_DECISIONS = 6
@@ -65,6 +68,17 @@ def applications_view(rows: Sequence[Mapping[str, Any]]) -> Table:
     for each in cells:
         made.add_row(*(Text(each[head]) for head in heads))
     return made
+
+
+def cluster_view(row: Mapping[str, Any]) -> RenderableType:
+    """Return the nodes of an application, and what goes between them and the driver."""
+    nodes = [NodeHealth(**node) for node in row["nodes"]]
+    if not nodes:
+        return line(f"{row['name']} has no nodes: it runs on this machine")
+    lines: list[RenderableType] = [Text(), line(row["name"], "bold"), *nodes_view(nodes)]
+    if (traffic := traffic_view(nodes)) is not None:
+        lines.append(traffic)
+    return Group(*lines)
 
 
 def _cells(row: Mapping[str, Any]) -> dict[str, str]:
@@ -119,7 +133,7 @@ def status_view(status: Status, pid: int) -> RenderableType:
         Text(),
         _operators(status.operators),
         Text(),
-        *_nodes(status.health.nodes),
+        *nodes_view(status.health.nodes),
     ]
     if status.warning:
         lines.append(line(f"note   {status.warning}", "yellow"))
@@ -169,24 +183,6 @@ def _operators(operators: Mapping[str, OperatorStatus]) -> Table:
             Text(", ".join(operator.sends_to)),
         )
     return made
-
-
-def _nodes(nodes: Sequence[NodeHealth]) -> list[RenderableType]:
-    """Return the table of the nodes of a cluster; nothing on one machine."""
-    if not nodes:
-        return []
-    right = ("cores", "processors", "memory")
-    made = table("node", *right, "operators", right=right, wrapped=["operators"])
-    for node in nodes:
-        runs = ", ".join(f"{name} {k}" for name, k in node.processors.items())
-        made.add_row(
-            Text(node.name, style="yellow" if node.reason else ""),
-            _text(node.cores, number),
-            Text(str(sum(node.processors.values()))),
-            Text(decimal(node.memory_bytes) if node.memory_bytes else ""),
-            Text("cannot be used" if node.reason else runs),
-        )
-    return [made, Text()]
 
 
 def _keys(operators: Mapping[str, OperatorStatus]) -> list[Text]:

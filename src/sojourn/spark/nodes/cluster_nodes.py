@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Self
 
 from pyspark.sql import SparkSession
@@ -12,14 +12,16 @@ from sojourn.engine import NodeHealth, Progress
 from sojourn.errors import EngineError
 from sojourn.host.node.agent import node_name
 from sojourn.host.report.controller import Controller
+from sojourn.host.report.node_state import NodeState
 from sojourn.negotiator import Negotiator
 from sojourn.plan import Node, Placement
 from sojourn.spark.nodes.agent_start import AgentCommand, agent_starts
 from sojourn.spark.nodes.agents import Agents, NodeEvents
 from sojourn.spark.nodes.executors import Executor, executors
 from sojourn.spark.nodes.negotiator import SparkNegotiator
-from sojourn.spark.nodes.node_health import node_health, node_order
+from sojourn.spark.nodes.node_health import measured, node_health, node_order
 from sojourn.spark.nodes.node_scaling import AskFor, NodeBounds, NodeScaling, Release
+from sojourn.spark.nodes.node_warnings import NodeWarnings
 
 __all__ = ["ClusterNodes"]
 
@@ -70,7 +72,7 @@ class ClusterNodes:
         self._failures: dict[str, str] = {}
         self._away_s: dict[str, float] = {}
         self._known: Mapping[str, float] = {}
-        self._seen = controller.told_nodes()
+        self._seen, self._warnings = controller.told_nodes(), NodeWarnings()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="nodes", daemon=True)
 
@@ -103,14 +105,21 @@ class ClusterNodes:
         return {name: self._failures[name] for name in there if name in self._failures}
 
     def health(
-        self, placed: Placement, memory: Mapping[str, Mapping[str, int]]
+        self,
+        placed: Placement,
+        memory: Mapping[str, Mapping[str, int]],
+        hosts: Sequence[Mapping[str, NodeState]] = (),
     ) -> tuple[NodeHealth, ...]:
-        """Return how nodes are, where processors are *placed* and use so much *memory*."""
+        """Return how nodes are, where processors are *placed* and use so much *memory*.
+
+        *hosts* tell what each of them has measured of nodes.
+        """
         there = self._controller.told_nodes()
         names = {node_name(each.id) for each in self._agents.registered} | there.keys()
         seen = self._seen | there
         self._seen = {name: node for name, node in seen.items() if name in names}
-        return node_health(there, self._seen, self.failures, placed, memory)
+        nodes = node_health(there, self._seen, self.failures, placed, memory)
+        return self._warnings.added(measured(nodes, hosts))
 
     @property
     def refused(self) -> str:

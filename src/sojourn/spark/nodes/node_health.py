@@ -1,12 +1,14 @@
 """How the nodes of a cluster are: who runs there, and why some cannot be used."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from sojourn.engine import NodeHealth
+from sojourn.host.report.node_state import NodeState
 from sojourn.host.report.reports import NodeIs
 from sojourn.plan import Placement
 
-__all__ = ["node_health", "node_notices", "node_order"]
+__all__ = ["measured", "node_health", "node_notices", "node_order"]
 
 _NOT_THERE = "it is not there; its agent is started again while its executor runs"
 
@@ -51,10 +53,59 @@ def node_health(
     return tuple(found)
 
 
+def measured(
+    nodes: Iterable[NodeHealth], hosts: Sequence[Mapping[str, NodeState]]
+) -> tuple[NodeHealth, ...]:
+    """Return *nodes* with what *hosts* have measured of those that can be used.
+
+    Each host has a connection of its own to a node: bytes are added up, and the clock is that
+    of the shortest round trip. What is in use there is the same for all of them.
+    """
+    return tuple(
+        node
+        if node.reason
+        else _with(node, [host[node.name] for host in hosts if node.name in host])
+        for node in nodes
+    )
+
+
+def _with(node: NodeHealth, states: Sequence[NodeState]) -> NodeHealth:
+    used = [each.used_bytes for each in states if each.used_bytes is not None]
+    limits = [each.limit_bytes for each in states if each.limit_bytes is not None]
+    clocks = [
+        (each.round_trip_s, each.offset_s) for each in states if each.round_trip_s is not None
+    ]
+    round_trip_s, offset_s = min(clocks, default=(None, None))
+    return replace(
+        node,
+        memory_used_bytes=max(used, default=None),
+        memory_limit_bytes=min(limits, default=None),
+        round_trip_s=round_trip_s,
+        clock_offset_s=offset_s,
+        received_bytes=_added(each.to for each in states),
+        sent_bytes=_added(each.back for each in states),
+        received_bytes_per_s=sum(each.to_per_s for each in states),
+        sent_bytes_per_s=sum(each.back_per_s for each in states),
+    )
+
+
+def _added(each: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for by_stream in each:
+        for stream, size_bytes in by_stream.items():
+            total[stream] = total.get(stream, 0) + size_bytes
+    return total
+
+
 def node_notices(nodes: Iterable[NodeHealth]) -> list[str]:
-    """Return what users are told of nodes that cannot be used.
+    """Return what users are told of nodes: why some cannot be used, and warnings of others.
 
     >>> node_notices([NodeHealth(name="executor-2", reason="its agent did not start: no")])
     ['node executor-2: its agent did not start: no']
     """
-    return [f"node {node.name}: {node.reason}" for node in nodes if node.reason]
+    return [
+        f"node {node.name}: {text}"
+        for node in nodes
+        for text in (node.reason, *node.warnings)
+        if text
+    ]

@@ -275,9 +275,13 @@ def _beside_bytes(operator: str) -> int:
 
 
 def _moment_s(timestamp_us: int | None) -> float:
-    """Return when a message was written, or now where its writer's clock cannot be right."""
+    """Return when a message was written; 0 where its writer's clock cannot be right.
+
+    The host says when that was, by the clock that it compares times with: here is another
+    machine, on a cluster.
+    """
     if timestamp_us is None or not 0 <= timestamp_us <= LATEST_S * 1e6:
-        return time.time()
+        return 0.0
     return timestamp_us / 1e6
 
 

@@ -73,8 +73,12 @@ class ApplicationRun:
     def _nodes(self) -> tuple[NodeHealth, ...]:
         if (nodes := self.processes.nodes) is None:
             return ()
-        memory = {name: each.memory for name, each in dict(self.pulls.states).items()}
-        return nodes.health(self.processes.placed.placed(), memory)
+        states, parts = dict(self.pulls.states), dict(self.pulls.parts)
+        return nodes.health(
+            self.processes.placed.placed(),
+            {name: each.memory for name, each in states.items()},
+            [part.nodes for part in parts.values()],
+        )
 
     def _notices(self) -> tuple[str, ...]:
         offsets = self.pulls.offsets

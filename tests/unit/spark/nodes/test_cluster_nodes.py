@@ -5,6 +5,7 @@ import time
 import pytest
 
 from sojourn.errors import EngineError
+from sojourn.host.report.node_state import NodeState
 from sojourn.host.report.reports import NodeIs
 from sojourn.spark.nodes import cluster_nodes
 from sojourn.spark.nodes.cluster_nodes import ClusterNodes
@@ -107,3 +108,19 @@ def test_why_an_agent_does_not_start_is_told_until_it_does_or_its_executor_is_go
         cluster.becomes()  # it has started, and is not connected yet
         cluster.controller.connect("executor-1")
         cluster.becomes(executor_1="")
+
+
+def test_what_hosts_measure_is_told_and_warned_of_once(cluster):
+    def told(used):
+        hosts = [{"executor-1": NodeState(0.002, 0.0, used, 100, {"lines": 5})}]
+        return cluster.nodes.health({}, {}, hosts)
+
+    with cluster.nodes:
+        cluster.controller.connect("executor-1", "executor-2")
+        cluster.becomes(executor_1="", executor_2="")
+        one, two = told(used=80)
+        assert (one.memory_used_bytes, one.received_bytes) == (80, {"lines": 5})
+        assert (one.warnings, two.round_trip_s) == ((), None)
+        (warning,) = told(used=91)[0].warnings
+        assert told(used=95)[0].warnings == (warning,)
+        assert told(used=80)[0].warnings == ()

@@ -1,8 +1,9 @@
 """How nodes are: from who is connected, who was, and what runs there."""
 
 from sojourn.engine import NodeHealth
+from sojourn.host.report.node_state import NodeState
 from sojourn.host.report.reports import NodeIs
-from sojourn.spark.nodes.node_health import node_health, node_notices
+from sojourn.spark.nodes.node_health import measured, node_health, node_notices
 
 ONE = NodeIs("part", "executor-1", 4.0, "left", "/nodes/1/logs")
 TEN = NodeIs("part", "executor-10", 2.0, "right", "/nodes/10/logs")
@@ -46,3 +47,23 @@ def test_the_reason_of_a_start_that_failed_is_told():
 def test_an_agent_that_has_come_after_all_is_no_failure():
     (one,) = node_health({"executor-1": ONE}, {}, {"executor-1": "not ready"}, {}, {})
     assert (one.reason, node_notices([one])) == ("", [])
+
+
+def test_what_hosts_have_measured_of_a_node_is_put_together():
+    """Each host has a connection of its own to the same machine."""
+    near = NodeState(0.001, 0.2, 70, 100, {"a": 1, "b": 2}, {"c": 3}, 10.0, 20.0)
+    far = NodeState(0.004, 0.3, 71, 100, {"a": 10}, {"c": 30}, 1.0, 2.0)
+    unheard, away = NodeHealth(name="two"), NodeHealth(name="three", reason="gone")
+    hosts = [{"one": far, "three": far}, {"one": near}, {}]
+    one, two, three = measured([NodeHealth(name="one"), unheard, away], hosts)
+    assert one == NodeHealth(
+        name="one", memory_used_bytes=71, memory_limit_bytes=100, round_trip_s=0.001,
+        clock_offset_s=0.2, received_bytes={"a": 11, "b": 2}, sent_bytes={"c": 33},
+        received_bytes_per_s=11.0, sent_bytes_per_s=22.0,
+    )  # fmt: skip
+    assert (two, three) == (unheard, away)
+
+
+def test_a_node_of_which_little_is_known_yet_is_no_trouble():
+    (one,) = measured([NodeHealth(name="one")], [{"one": NodeState()}])
+    assert one == NodeHealth(name="one")

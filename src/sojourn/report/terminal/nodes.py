@@ -1,0 +1,105 @@
+"""The nodes of a cluster on the terminal, and what goes between them and the driver."""
+
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+from rich.filesize import decimal
+from rich.table import Table
+from rich.text import Text
+
+from sojourn.engine import NodeHealth
+from sojourn.report.terminal.console import table
+from sojourn.report.text import duration, number
+
+__all__ = ["nodes_view", "traffic_view"]
+
+# What the machine is called that has the hosts, and so the queues.
+_DRIVER = "driver"
+
+
+def nodes_view(nodes: Sequence[NodeHealth]) -> list[RenderableType]:
+    """Return the tables of the nodes of a cluster; nothing on one machine.
+
+    There are two, because one would be wider than most terminals.
+    """
+    if not nodes:
+        return []
+    tables: list[RenderableType] = [_processors(nodes), Text()]
+    if any(node.round_trip_s is not None for node in nodes):
+        tables += [_measures(nodes), Text()]
+    return tables
+
+
+def _processors(nodes: Sequence[NodeHealth]) -> Table:
+    right = ("cores", "processors", "memory")
+    made = table("node", *right, "operators", right=right, wrapped=["operators"])
+    for node in nodes:
+        runs = ", ".join(f"{name} {k}" for name, k in node.processors.items())
+        made.add_row(
+            _name(node),
+            Text("" if node.cores is None else number(node.cores)),
+            Text(str(sum(node.processors.values()))),
+            Text(_size(node.memory_bytes)),
+            Text("cannot be used" if node.reason else runs),
+        )
+    return made
+
+
+def _measures(nodes: Sequence[NodeHealth]) -> Table:
+    right = ("memory in use", "round trip", "clock", "in per s", "out per s")
+    made = table("node", *right, right=right)
+    for node in nodes:
+        if node.reason:
+            continue
+        made.add_row(
+            _name(node),
+            Text(_used(node)),
+            Text("" if node.round_trip_s is None else duration(node.round_trip_s)),
+            Text(_offset(node)),
+            Text(_size(round(node.received_bytes_per_s))),
+            Text(_size(round(node.sent_bytes_per_s))),
+        )
+    return made
+
+
+def _name(node: NodeHealth) -> Text:
+    return Text(node.name, style="yellow" if node.reason or node.warnings else "")
+
+
+def traffic_view(nodes: Sequence[NodeHealth]) -> Table | None:
+    """Return the table of bytes by stream, from where to where; None if there were none."""
+    rows = [
+        (*way, stream or "(no record)", size_bytes)
+        for node in nodes
+        for way, by_stream in (
+            ((_DRIVER, node.name), node.received_bytes),
+            ((node.name, _DRIVER), node.sent_bytes),
+        )
+        for stream, size_bytes in by_stream.items()
+    ]
+    if not rows:
+        return None
+    made = table("from", "to", "stream", "bytes", right=["bytes"])
+    for sender, receiver, stream, size_bytes in rows:
+        made.add_row(Text(sender), Text(receiver), Text(stream), Text(decimal(size_bytes)))
+    return made
+
+
+def _size(size_bytes: int) -> str:
+    return decimal(size_bytes) if size_bytes else ""
+
+
+def _used(node: NodeHealth) -> str:
+    """Return how much of its memory is in use, by whatever runs there."""
+    used, limit = node.memory_used_bytes, node.memory_limit_bytes
+    return "" if used is None or not limit else f"{used / limit:.0%} of {decimal(limit)}"
+
+
+def _offset(node: NodeHealth) -> str:
+    """Return how far its clock is ahead; nothing if that may as well be the way there."""
+    offset_s, round_trip_s = node.clock_offset_s, node.round_trip_s
+    if offset_s is None or round_trip_s is None:
+        return ""
+    if abs(offset_s) <= round_trip_s / 2:
+        return "±0"
+    return f"{'+' if offset_s > 0 else '-'}{duration(abs(offset_s))}"
