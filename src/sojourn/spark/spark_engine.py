@@ -50,6 +50,7 @@ from sojourn.spark.load.offered_load import Load
 from sojourn.spark.load.producer import LoadProcess
 from sojourn.spark.load.samples import load_sources
 from sojourn.spark.nodes.cluster_nodes import ClusterNodes
+from sojourn.spark.nodes.executors import executors
 from sojourn.spark.nodes.node_health import node_notices
 from sojourn.spark.notices import kafka_notices
 from sojourn.spark.pulls import Pulls
@@ -59,6 +60,7 @@ from sojourn.spark.query.transfer import KnownEnds
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.state.checkpoints import Checkpoints
 from sojourn.spark.state.log_rotation import LogRotation
+from sojourn.spark.state.shared_folder import shared_folder
 from sojourn.spark.state.state_lock import StateLock
 from sojourn.spark.supervisor import QuerySupervisor
 from sojourn.topology import Topology
@@ -348,7 +350,7 @@ class SparkEngine:
         if (state := self._settings.state) is None:
             folder = self._temporary(stack)
             state = folder / "state"
-        self._state = Checkpoints(state)
+        self._state = Checkpoints(state.absolute())
         self._state_lock = stack.enter_context(StateLock(self._state.folder, self._progress))
         stack.enter_context(LogRotation(self._state.logs))
         self._cluster = (
@@ -486,6 +488,7 @@ class SparkEngine:
         binds = conf.get("spark.driver.bindAddress", machine) or machine
         self._launch_hosts(stack, folder, epoch, binds)
         controller = self._controller
+        shared = shared_folder(self._spark, self._state.folder, self._layout)
         self._nodes = stack.enter_context(
             ClusterNodes(
                 self._spark,
@@ -495,9 +498,12 @@ class SparkEngine:
                 changed=self._nodes_changed,
                 processors=self._processors,
                 bounds=self._settings.bounds(sum(held.values())),
+                shared=shared,
             )
         )
         self._nodes.begin(self._progress, _PATIENCE_S)
+        if shared is not None:
+            shared.check(executors(self._spark))
         self._slots = self._nodes.slots
         check_slots(held, self._slots)
         with self._lock:

@@ -22,6 +22,7 @@ from sojourn.spark.nodes.executors import Executor, executors
 from sojourn.spark.nodes.negotiator import SparkNegotiator
 from sojourn.spark.nodes.node_health import node_health, node_order
 from sojourn.spark.nodes.node_scaling import AskFor, NodeBounds, NodeScaling, Release
+from sojourn.spark.state.shared_folder import SharedFolder
 
 __all__ = ["ClusterNodes"]
 
@@ -35,7 +36,8 @@ class ClusterNodes:
 
     There is a host for each of *parts*, which have operators. Other machines reach hosts at
     *machine*. When nodes have come or gone, *changed* is called.
-    There are as many, within *bounds*, as the *processors* that are wanted need.
+    There are as many, within *bounds*, as the *processors* that are wanted need. Each has to
+    reach the *shared* folder, if there is one.
     """
 
     def __init__(  # noqa: PLR0913 - most by name
@@ -48,6 +50,7 @@ class ClusterNodes:
         changed: Callable[[], None],
         processors: Callable[[], int],
         bounds: NodeBounds,
+        shared: SharedFolder | None = None,
     ) -> None:
         self._session, self._controller, self._changed = session, controller, changed
         hosts = {part: (machine, controller.port(part)) for part in parts}
@@ -58,9 +61,10 @@ class ClusterNodes:
             "logs": "logs",
             "path": import_path(),
         }
+        start = agent_starts(session, AgentCommand(settings=told))
         self._agents = Agents(
             lambda: executors(session),
-            agent_starts(session, AgentCommand(settings=told)),
+            start if shared is None else shared.before(start),
             NodeEvents(come=self._came, gone=self._gone, failed=self._not_started),
         )
         self._operators = [name for names in parts.values() for name in names]
