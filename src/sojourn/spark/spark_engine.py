@@ -51,6 +51,7 @@ from sojourn.spark.load.producer import LoadProcess
 from sojourn.spark.load.samples import load_sources
 from sojourn.spark.nodes.cluster_nodes import ClusterNodes
 from sojourn.spark.nodes.executors import executors
+from sojourn.spark.nodes.memory_need import executor_warning
 from sojourn.spark.nodes.node_health import node_notices
 from sojourn.spark.notices import kafka_notices
 from sojourn.spark.pulls import Pulls
@@ -483,11 +484,15 @@ class SparkEngine:
         self, stack: ExitStack, folder: Path, epoch: str, held: Mapping[str, int]
     ) -> dict[str, HostAddress]:
         """Start hosts, agents on executors, and processors there."""
-        conf = self._spark.conf
-        machine = conf.get("spark.driver.host") or ""
-        binds = conf.get("spark.driver.bindAddress", machine) or machine
+        told = self._spark.conf
+        machine = told.get("spark.driver.host") or ""
+        binds = told.get("spark.driver.bindAddress", machine) or machine
         self._launch_hosts(stack, folder, epoch, binds)
         controller = self._controller
+        bounds = self._settings.bounds(sum(held.values()))
+        conf = dict(self._spark.sparkContext.getConf().getAll())
+        if warning := executor_warning(self._layout, bounds, sum(held.values()), conf):
+            self._progress(f"warning: {warning}")
         shared = shared_folder(self._spark, self._state.folder, self._layout)
         self._nodes = stack.enter_context(
             ClusterNodes(
@@ -497,7 +502,7 @@ class SparkEngine:
                 machine=machine,
                 changed=self._nodes_changed,
                 processors=self._processors,
-                bounds=self._settings.bounds(sum(held.values())),
+                bounds=bounds,
                 shared=shared,
             )
         )
