@@ -152,7 +152,8 @@ class Health:
     text stays the same while the condition lasts. The topics between operators, if any, hold
     *held_records* and, if known, *held_bytes*. *parts* are the operators that pass
     records to each other in one process. *nodes* are those of a cluster; on one machine there
-    are none.
+    are none. *node_s* is the time that nodes were there, added up; None if there are always the
+    same.
     """
 
     restarts: Mapping[str, int] = field(default_factory=dict)
@@ -170,6 +171,7 @@ class Health:
     held_bytes: int | None = None
     parts: tuple[PartHealth, ...] = ()
     nodes: tuple[NodeHealth, ...] = ()
+    node_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,6 +87,13 @@ def run(
             metavar="PORT", min=1, max=65535, help="Serve metrics at this port of 127.0.0.1."
         ),
     ] = None,
+    price_per_hour: Annotated[
+        float | None,
+        Option(
+            metavar="PRICE",
+            help="Price of a node for an hour: top, ps --json and the summary have the bill.",
+        ),
+    ] = None,
     trace: Annotated[
         Path | None,
         Option(
@@ -146,6 +153,7 @@ def run(
         every_s=every_s,
         active=not passive,
         midnight_s=3600.0 * now.hour + 60.0 * now.minute + now.second,
+        price_per_hour=price_per_hour,
     )
     until_s = inf if load is None else load.points[-1][0]
     if lasts is not None:

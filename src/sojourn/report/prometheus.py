@@ -85,6 +85,7 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, Values]]:
     """Yield the name, the help text and the values of each metric."""
     app = {"app": status.name}
     measured, health, target = status.measured, status.health, status.target
+    bill = status.bill
     yield "changes_total", "Changes of processors since the start.", [(app, status.changes)]
     for field, name, help_text in _OF_OPERATORS:
         yield (
@@ -121,6 +122,10 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, Values]]:
         ("dead_letters_total", "Records in the dead-letter topic.", health.dead_letters),
         ("replayed_total", "Records that were replayed.", health.replayed),
         ("retried_total", "Records that were retried.", health.retried),
+        ("node_seconds_total", "Time that nodes were there, added up.",
+         None if bill is None else 3600.0 * bill.node_hours),
+        ("cost_total", "Cost of nodes, in the currency of their price per hour.",
+         None if bill is None else bill.cost),
     ):  # fmt: skip
         yield name, help_text, [(app, value)]
 

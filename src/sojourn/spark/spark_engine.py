@@ -303,6 +303,7 @@ class SparkEngine:
                 for name, part in self._layout.parts.items()
             ),
             nodes=nodes,
+            node_s=None if self._nodes is None else self._nodes.node_s,
         )
 
     def measure(self, *, on: bool) -> None:

@@ -18,12 +18,13 @@ from rich.text import Text
 from sojourn.engine import Health, NodeHealth, PartHealth
 from sojourn.errors import EngineError
 from sojourn.escaped import escaped
+from sojourn.report.bill_text import bill_text
 from sojourn.report.json.output import picked
 from sojourn.report.terminal.console import TABLE_WIDTH, busy_text, line, table, wide_console
 from sojourn.report.text import clock, duration, number, processors_text
 from sojourn.service.client import ask_status
 from sojourn.service.entry import Entry
-from sojourn.service.status import DecisionStatus, OperatorStatus, Status
+from sojourn.service.status import DecisionStatus, OperatorStatus, Status, bill_json
 
 __all__ = ["application_json", "applications_view", "status_view", "watch_status"]
 
@@ -50,6 +51,7 @@ def application_json(folder: Path, entry: Entry) -> dict[str, Any]:
         "policy": "" if status is None else status.policy,
         "notices": [] if status is None else _notices(status),
         "nodes": [] if status is None else [asdict(node) for node in status.health.nodes],
+        "bill": None if status is None else bill_json(status.bill),
     }
 
 
@@ -128,6 +130,8 @@ def status_view(status: Status, pid: int) -> RenderableType:
     lines += [_decision(decision) for decision in status.decisions[-_MOST_DECISIONS:]]
     lines += [Text(), *_keys(status.operators), _health(status.health), *_parts(status.health)]
     lines += _inner_topics(status.health)
+    if status.bill is not None:
+        lines.append(line(f"bill   {bill_text(status.bill)}"))
     lines += [line(notice, "yellow") for notice in status.health.notices]
     return Group(*lines)
 

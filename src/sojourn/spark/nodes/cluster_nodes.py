@@ -14,6 +14,7 @@ from sojourn.engine import NodeHealth, Progress
 from sojourn.errors import EngineError
 from sojourn.host.node.agent import node_name
 from sojourn.host.report.controller import Controller
+from sojourn.measure.bill import NodeTime
 from sojourn.negotiator import Negotiator
 from sojourn.plan import Node, Placement, Plan
 from sojourn.spark.nodes.agent_start import AgentCommand, agent_starts
@@ -72,6 +73,7 @@ class ClusterNodes:
         self._scaling, self._scaled_s = NodeScaling(bounds), 0.0
         self._negotiator = None if bounds.most is None else SparkNegotiator(session)
         self._leaving: set[str] = set()
+        self._time = NodeTime()
         self._refused = ""
         self._failures: dict[str, str] = {}
         self._away_s: dict[str, float] = {}
@@ -119,6 +121,11 @@ class ClusterNodes:
         return node_health(there, self._seen, self.failures, placed, memory)
 
     @property
+    def node_s(self) -> float:
+        """The time that executors were there so far, added up."""
+        return self._time.until(time.monotonic())
+
+    @property
     def refused(self) -> str:
         """Why the cluster did not give, or take back, a node; empty if it did."""
         return self._refused
@@ -132,6 +139,7 @@ class ClusterNodes:
         until_s, number = time.monotonic() + patience_s, self._bounds.least
         while True:
             there, registered = self.nodes, executors(self._session)
+            self._time = self._time.saw(time.monotonic(), [each.id for each in registered])
             if len(there) >= max(number, len(registered) - len(self.failures), 1):
                 break
             if time.monotonic() > until_s:
@@ -166,6 +174,8 @@ class ClusterNodes:
     def _watch(self) -> None:
         while not self._stopping.wait(_LOOK_S):
             there = self._controller.nodes()
+            registered = [each.id for each in self._agents.registered]
+            self._time = self._time.saw(time.monotonic(), registered)
             if there.keys() != self._known.keys():
                 self._known = there
                 self._leaving &= there.keys()
