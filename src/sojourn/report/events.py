@@ -1,6 +1,7 @@
 """The output of `sojourn run`: lines of text, live charts, or JSON."""
 
 from collections.abc import Generator, Iterable, Sequence
+from dataclasses import asdict
 
 import typer
 from rich.console import Console
@@ -9,6 +10,7 @@ from sojourn.engine import KafkaAccess, health
 from sojourn.knowledge import Episode
 from sojourn.report.bill_text import bill_text
 from sojourn.report.json.output import print_event
+from sojourn.report.node_costs_text import node_costs_text
 from sojourn.report.terminal.console import say
 from sojourn.report.terminal.history import show_totals
 from sojourn.report.terminal.live import View
@@ -78,6 +80,8 @@ class ForPeople:
         say()
         if self._totals is not None:
             show_totals(self._totals)
+        if costs := node_costs_text(health(supervisor.engine).node_costs):
+            say(f"nodes       {costs}")
         if (bill := supervisor.bill) is not None:
             say(f"bill        {bill_text(bill)}")
 
@@ -179,6 +183,7 @@ class AsJson:
                 "turns": self._turns,
                 "changes": changes,
                 "allocation": allocation,
+                "node_costs": asdict(health(supervisor.engine).node_costs),
                 "bill": bill_json(supervisor.bill),
             },
         )

@@ -11,6 +11,7 @@ from sojourn.decide.target import Target
 from sojourn.engine import Health, NodeHealth, PartHealth, health
 from sojourn.knowledge import Episode, News, measured_s
 from sojourn.measure.bill import Bill
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.observation import Observation
 from sojourn.model.network import PERCENTILES
 from sojourn.service.supervisor import Supervisor
@@ -238,6 +239,7 @@ def to_json(status: Status) -> dict[str, Any]:
         for part in health["parts"]
     ]
     told["nodes"] = list(health["nodes"])
+    told["node_costs"] = health["node_costs"]
     told["bill"] = bill_json(status.bill)
     return told if history is None else told | {"history": history}
 
@@ -264,6 +266,7 @@ def from_json(told: Mapping[str, Any]) -> Status:
             for p in told.get("parts", ())
         ),
         "nodes": tuple(_record(NodeHealth, node) for node in told.get("nodes", ())),
+        "node_costs": _record(NodeCosts, told.get("node_costs") or {}),
     }
     records = {
         "target": _record(Target, told["target"]),

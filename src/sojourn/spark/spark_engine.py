@@ -32,6 +32,7 @@ from sojourn.host.report.controller import Controller
 from sojourn.host.report.counting import PartTally
 from sojourn.host.server import HostSettings
 from sojourn.last_allocation import keep_allocation
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.report import Pull
 from sojourn.plan import HERE, Node, Plan
 from sojourn.spark.batches import Batches, end_early, end_in_time, wake_readers
@@ -304,6 +305,7 @@ class SparkEngine:
             ),
             nodes=nodes,
             node_s=None if self._nodes is None else self._nodes.node_s,
+            node_costs=NodeCosts() if self._nodes is None else self._nodes.costs,
         )
 
     def measure(self, *, on: bool) -> None:

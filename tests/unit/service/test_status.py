@@ -10,6 +10,7 @@ from live_engine import LiveSimulator
 from sojourn.act.policy.static import Static
 from sojourn.engine import Health, NodeHealth
 from sojourn.errors import EngineError
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.service.status import LatestDecisions, from_json, status, to_json
 from supervised import Jump, begun, turned
 
@@ -73,7 +74,7 @@ def test_what_is_read_is_what_was_told():
     assert list(told) == [
         "name", "policy", "target", "max_processors", "deciding", "why", "warning", "every_s",
         "at_s", "allocation", "measured", "operators", "now", "usable", "changes", "decisions",
-        "health", "bill", "inner_topics", "parts", "nodes", "history",
+        "health", "bill", "inner_topics", "parts", "nodes", "node_costs", "history",
     ]  # fmt: skip
     assert list(told["operators"]["a"]) == [
         "wanted", "running", "min_processors", "max_processors", "sends_to", "restarts",
@@ -123,10 +124,18 @@ def test_the_bill_is_for_the_nodes_that_there_were(monkeypatch):
     assert status(begun(Static())).bill is None
 
 
+def test_what_nodes_cost_is_told_and_read(monkeypatch):
+    costs = NodeCosts(adding_s=4.8, removing_s=1.1)
+    monkeypatch.setattr(LiveSimulator, "health", lambda _engine: Health(node_costs=costs))
+    told = json.loads(json.dumps(to_json(status(begun(Static())))))
+    assert told["node_costs"] == {"adding_s": 4.8, "removing_s": 1.1}
+    assert from_json(told).health.node_costs == costs
+
+
 def test_an_application_of_another_version_is_read_as_far_as_it_tells():
     told = to_json(status(begun(Static())))
     told |= {"new": 1}
-    for name in ("bill", "inner_topics", "parts", "nodes", "warning"):
+    for name in ("bill", "inner_topics", "parts", "nodes", "node_costs", "warning"):
         del told[name]
     for name in ("notices", "no_broker_s"):
         del told["health"][name]

@@ -15,19 +15,20 @@ from sojourn.errors import EngineError
 from sojourn.host.node.agent import node_name
 from sojourn.host.report.controller import Controller
 from sojourn.measure.bill import NodeTime
+from sojourn.measure.node_costs import NodeCosts, NodeMoves
 from sojourn.negotiator import Negotiator
 from sojourn.plan import Node, Placement, Plan
 from sojourn.spark.nodes.agent_start import AgentCommand, agent_starts
 from sojourn.spark.nodes.agents import Agents, NodeEvents
 from sojourn.spark.nodes.executors import Executor, executors
 from sojourn.spark.nodes.negotiator import SparkNegotiator
-from sojourn.spark.nodes.node_health import node_health, node_order
+from sojourn.spark.nodes.node_health import node_health, node_order, settled_nodes
 from sojourn.spark.nodes.node_scaling import AskFor, NodeBounds, NodeScaling, Release
 from sojourn.spark.state.shared_folder import SharedFolder
 
 __all__ = ["ClusterNodes"]
 
-_LOOK_S, _SCALE_S = 0.05, 0.5
+_LOOK_S, _SCALE_S = 0.05, 0.25
 # An agent whose executor lives connects again by itself, unless it has ended.
 _AWAY_S = 3.0
 
@@ -73,7 +74,7 @@ class ClusterNodes:
         self._scaling, self._scaled_s = NodeScaling(bounds), 0.0
         self._negotiator = None if bounds.most is None else SparkNegotiator(session)
         self._leaving: set[str] = set()
-        self._time = NodeTime()
+        self._time, self._moves = NodeTime(), NodeMoves()
         self._refused = ""
         self._failures: dict[str, str] = {}
         self._away_s: dict[str, float] = {}
@@ -124,6 +125,11 @@ class ClusterNodes:
     def node_s(self) -> float:
         """The time that executors were there so far, added up."""
         return self._time.until(time.monotonic())
+
+    @property
+    def costs(self) -> NodeCosts:
+        """How long nodes took to come and to go."""
+        return self._moves.costs
 
     @property
     def refused(self) -> str:
@@ -199,14 +205,23 @@ class ClusterNodes:
     def _scale(self, negotiator: Negotiator) -> None:
         """Ask for nodes, and give back those on which nothing is any more."""
         names = [node.name for node in self.nodes]
+        registered = [node_name(each.id) for each in self._agents.registered]
+        now_s = time.monotonic()
+        wanted_on = {name: self._controller.wanted(name) for name in self._operators}
+        placed = {name: self._controller.placed(name) for name in self._operators}
+        settled = settled_nodes(names, wanted_on, placed)
+        self._moves.saw(now_s, there=registered, settled=settled)
         try:
+            wanted = negotiator.wanted
             step = self._scaling.step(
-                time.monotonic(), self._processors(), names, wanted=negotiator.wanted
+                now_s, self._processors(), names, wanted=wanted, costs=self._moves.costs
             )
             match step:
                 case AskFor(number):
                     negotiator.ask(number)
+                    self._moves.asked(now_s, number - wanted)
                 case Release(node):
+                    self._moves.released(now_s, node)
                     self._leaving.add(node)
                     self._changed()
             empty = [node for node in self._leaving if not self._is_used(node)]
