@@ -27,6 +27,7 @@ from sojourn.engine import (
     check_plan,
 )
 from sojourn.errors import ApplicationStopped, BrokerAway, EngineError
+from sojourn.host.log_rotation import LogRotation
 from sojourn.host.node.encryption import RunIdentity
 from sojourn.host.report.controller import Controller
 from sojourn.host.report.counting import PartTally
@@ -61,7 +62,6 @@ from sojourn.spark.query.query_builder import STATE_PARTITIONS, QueryBuilder, St
 from sojourn.spark.query.transfer import KnownEnds
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.state.checkpoints import Checkpoints
-from sojourn.spark.state.log_rotation import LogRotation
 from sojourn.spark.state.shared_folder import shared_folder
 from sojourn.spark.state.state_lock import StateLock
 from sojourn.spark.supervisor import QuerySupervisor
