@@ -16,11 +16,13 @@ __all__ = ["footprint_bytes", "main"]
 _PATIENCE_S = 60.0
 
 
-def footprint_bytes(modules: Sequence[str], address: str = "") -> int:
+def footprint_bytes(
+    modules: Sequence[str], address: str = "", *, patience_s: float = _PATIENCE_S
+) -> int:
     """Return the resident memory of a Python that imports *modules*, and the app at *address*.
 
     Nothing of the application runs but its imports: what `set_up` loads is not included.
-    Raise `EngineError` if it cannot be imported.
+    Raise `EngineError` if it cannot be imported within *patience_s*.
     """
     ours, theirs = os.pipe()
     with os.fdopen(ours, "rb") as answer:
@@ -36,11 +38,11 @@ def footprint_bytes(modules: Sequence[str], address: str = "") -> int:
         finally:
             os.close(theirs)
         try:
-            _, said = process.communicate(timeout=_PATIENCE_S)
+            _, said = process.communicate(timeout=patience_s)
         except subprocess.TimeoutExpired as error:
             process.kill()
             process.communicate()
-            raise EngineError(f"importing took more than {_PATIENCE_S:g} s") from error
+            raise EngineError(f"importing took more than {patience_s:g} s") from error
         found = answer.read()
     if process.returncode or not found.isdigit():
         last = said.decode(errors="replace").strip().rpartition("\n")[2]

@@ -1,9 +1,12 @@
 """Whether executors have room for processors: settings of Spark, and real imports."""
 
+import os
+
 import pytest
 
 import sojourn as sj
 from sojourn.errors import BadInput, EngineError
+from sojourn.host.process import footprint
 from sojourn.host.process.footprint import footprint_bytes
 from sojourn.spark.layout import Layout
 from sojourn.spark.nodes.memory_need import (
@@ -74,6 +77,21 @@ def test_what_is_imported_is_measured():
     bare = footprint_bytes([])
     assert bare > 1 << 20
     assert footprint_bytes(["numpy"]) > bare + (5 << 20)
+
+
+def test_a_process_tells_what_it_has_resident():
+    ours, theirs = os.pipe()
+    footprint.main(theirs, "unit.host.application:app", ["json"])
+    os.close(theirs)
+    with os.fdopen(ours) as answer:
+        assert int(answer.read()) > 1 << 20
+
+
+def test_an_import_that_does_not_end_is_given_up(tmp_path, monkeypatch):
+    (tmp_path / "endless.py").write_text("import time\ntime.sleep(1000)")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(EngineError, match=r"importing took more than 0\.5 s"):
+        footprint_bytes(["endless"], patience_s=0.5)
 
 
 def test_what_cannot_be_imported_is_said():
