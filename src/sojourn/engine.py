@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, Self, TypeAlias, runtime_checkable
 
 from sojourn.errors import BadAllocation, EngineError
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.report import Pull
 from sojourn.model.network import check_allocation
 from sojourn.plan import Node, Plan
@@ -168,7 +169,8 @@ class Health:
     text stays the same while the condition lasts. The topics between operators, if any, hold
     *held_records* and, if known, *held_bytes*. *parts* are the operators that pass
     records to each other in one process. *nodes* are those of a cluster; on one machine there
-    are none.
+    are none. *node_s* is the time that nodes were there, added up; None if there are always the
+    same. *node_costs* is how long nodes took to come and to go.
     """
 
     restarts: Mapping[str, int] = field(default_factory=dict)
@@ -186,6 +188,8 @@ class Health:
     held_bytes: int | None = None
     parts: tuple[PartHealth, ...] = ()
     nodes: tuple[NodeHealth, ...] = ()
+    node_s: float | None = None
+    node_costs: NodeCosts = field(default_factory=NodeCosts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,10 +20,10 @@ HERE = "127.0.0.1"
 class Cluster:
     """A host that listens, and agents of nodes."""
 
-    def __init__(self, folder, identity=None):
-        self.folder, self.agents = folder, []
+    def __init__(self, folder, identity=None, machine=HERE):
+        self.folder, self.agents, self.machine = folder, [], machine
         self.controller = Controller(
-            folder / "all", tasks=lambda _stage: 1, binds=HERE, identity=identity
+            folder / "all", tasks=lambda _stage: 1, binds=machine, identity=identity
         )
 
     def start(self, operator="where", **fields):
@@ -47,20 +47,20 @@ class Cluster:
 
     def address(self, *, port=None):
         return HostAddress(
-            machine=HERE,
+            machine=self.machine,
             port=port or self.controller.port("part"),
             secret=self.controller.secret,
             certificate=self.controller.certificate,
         )
 
-    def agent(self, node, *, watch=0, port=None, ahead_s=0.0):
-        """Start the agent of a node, as a task of Spark does.
+    def agent(self, node, *, watch=0, port=None, ahead_s=0.0, inside=()):
+        """Start the agent of a node, as a task of Spark does; by a command, *inside* of it.
 
         The clock of all Python there is ahead by so much.
         """
         told = {
             "executor": node.removeprefix("executor-"),
-            "hosts": {"part": [HERE, port or self.controller.port("part")]},
+            "hosts": {"part": [self.machine, port or self.controller.port("part")]},
             "secret": self.controller.secret.hex(),
             "certificate": self.controller.certificate,
             "watch": watch,
@@ -70,7 +70,7 @@ class Cluster:
         if ahead_s:
             path.insert(0, _clock_ahead(self.folder / f"{node}-clock", ahead_s))
         agent = subprocess.Popen(
-            [sys.executable, "-m", "sojourn.host.node"],
+            [*inside, sys.executable, "-m", "sojourn.host.node"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
@@ -94,9 +94,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster_in(folder, identity=None):
-    """Give a cluster that ends with the block."""
-    made = Cluster(folder, identity)
+def cluster_in(folder, identity=None, machine=HERE):
+    """Give a cluster that ends with the block, whose host listens at *machine*."""
+    made = Cluster(folder, identity, machine)
     with made.controller:
         try:
             yield made

@@ -54,6 +54,17 @@ def test_a_node_tells_where_its_logs_are_and_a_host_what_memory_is_used_there(cl
     cluster.until(lambda: memory().keys() == {"executor-1", "executor-2"})
 
 
+def test_logs_on_a_node_do_not_grow_for_ever(cluster):
+    logs = cluster.folder / "executor-1"
+    logs.mkdir()
+    (logs / "where.log").write_text("old line\n" * (2 << 20))
+    cluster.start(on={"executor-1": 1})
+    cluster.agent("executor-1")
+    cluster.runs(executor_1=1)
+    cluster.until(lambda: (logs / "where.log").stat().st_size < 1 << 20)
+    assert (logs / "where.log.1").stat().st_size == 9 * (2 << 20)
+
+
 def _in_memory(query):
     processors = query.tally().operators["where"].processors
     return [counts for counts in processors if counts.memory_bytes > 1e6]

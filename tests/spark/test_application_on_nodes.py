@@ -82,7 +82,7 @@ def test_nodes_come_as_processors_need_them_and_go_without_repeating_anything(
     jars, cluster, short_folder, monkeypatch
 ):
     """Each time one is given back, a batch ends in order: nothing is at the sink twice."""
-    quick = partial(NodeScaling, calm_s=5.0)
+    quick = partial(NodeScaling, calm_s=5.0, disturbed=1.0)
     monkeypatch.setattr("sojourn.spark.nodes.cluster_nodes.NodeScaling", quick)
     with Broker(jars=jars, secured=False) as broker:
         servers, sent = broker.bootstrap_servers, 0
@@ -96,7 +96,11 @@ def test_nodes_come_as_processors_need_them_and_go_without_repeating_anything(
                 nodes_app.send(servers, sent, LINES)
                 sent += LINES
             until(lambda: nodes_app.outcome(servers, sent).exact)
-            assert not any(engine.health().restarts.values())
+            health = engine.health()
+            assert not any(health.restarts.values())
+            # one was added and two were removed, and an executor is paid until it is gone
+            assert min(health.node_costs.adding_s, health.node_costs.removing_s) > 0
+            assert health.node_s > engine.now_s
 
 
 def _are_measured(engine):

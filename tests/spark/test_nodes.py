@@ -12,7 +12,7 @@ import psutil
 import pyspark
 import pytest
 
-from sojourn.errors import EngineError
+from sojourn.errors import BadFile, EngineError
 from sojourn.spark.jvm.session import end_session, new_session
 from sojourn.spark.master import Master
 from sojourn.spark.nodes.agent_start import AgentCommand, agent_starts
@@ -20,6 +20,7 @@ from sojourn.spark.nodes.agents import Agents, NodeEvents
 from sojourn.spark.nodes.executor_process import executor_process
 from sojourn.spark.nodes.executors import executors, on_executor
 from sojourn.spark.nodes.negotiator import SparkNegotiator
+from sojourn.spark.state.shared_folder import SharedFolder
 
 pytestmark = pytest.mark.spark
 PATIENCE_S = 120.0
@@ -98,7 +99,30 @@ def check_functions(session, tmp_path):
     assert where == [one.id]
 
 
+def check_shared_folder(session, tmp_path):
+    """A folder of the process is what two machines that share nothing have."""
+    shared, there = SharedFolder(session, tmp_path, ["sums"]), executors(session)
+    shared.check(there)
+    assert list(tmp_path.iterdir()) == []
+    own = SharedFolder(session, Path("/proc/self/cwd"), ["sums", "sink counts"])
+    told = "is not shared by executor-.* on .*: another folder is there; .* sums, sink counts "
+    with pytest.raises(BadFile, match=f"/proc/self/cwd: {told}"):
+        own.check(there)
+    # of nodes that come later it is told too, and nothing is started there
+    started = []
+    starts = shared.before(lambda executor, _stopping: started.append(executor))
+    starts(there[0], threading.Event())
+    assert started == [there[0]]
+    missing = SharedFolder(session, Path("/proc/self/task"), [])
+    missing.check([])
+    with pytest.raises(EngineError):
+        missing.before(starts)(there[0], threading.Event())
+    assert started == [there[0]]
+
+
 def test_executors_are_nodes_that_come_and_go(spark, tmp_path):
+    (shared := tmp_path / "shared").mkdir()
+    check_shared_folder(spark, shared)
     check_functions(spark, tmp_path)
     one, two = executors(spark)
     events, failures, notes = [], [], tmp_path / "notes"

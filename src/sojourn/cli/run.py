@@ -35,6 +35,7 @@ from sojourn.service.run import RunSettings, run_application
 from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Rates, Workload
+from sojourn.spark.state.folder_address import read_folder
 from sojourn.topology.file import read_topology
 
 __all__ = ["run"]
@@ -66,7 +67,7 @@ def run(
     every: EveryOption = "1s",
     spark: SparkEngineOptions,
     state: Annotated[
-        Path | None,
+        str | None,
         Option(
             metavar="DIR",
             help="Folder for checkpoints and logs (default: one per application).",
@@ -84,6 +85,13 @@ def run(
         int | None,
         Option(
             metavar="PORT", min=1, max=65535, help="Serve metrics at this port of 127.0.0.1."
+        ),
+    ] = None,
+    price_per_hour: Annotated[
+        float | None,
+        Option(
+            metavar="PRICE",
+            help="Price of a node for an hour: top, ps --json and the summary have the bill.",
         ),
     ] = None,
     trace: Annotated[
@@ -119,6 +127,7 @@ def run(
     sojourn run vld.yaml --engine simulator --target-p95 3s
     """
     every_s = read_positive_s(every, "--every")
+    folder = None if state is None else read_folder(state)
     rates, simulated = read_rate_options(rate), engine == "simulator"
     what = Assumptions.at(address, rates, simulated=simulated)
     load = None if trace is None else read_rates(trace, times=times, faster=faster)
@@ -144,6 +153,7 @@ def run(
         every_s=every_s,
         active=not passive,
         midnight_s=3600.0 * now.hour + 60.0 * now.minute + now.second,
+        price_per_hour=price_per_hour,
     )
     until_s = inf if load is None else load.points[-1][0]
     if lasts is not None:
@@ -167,7 +177,7 @@ def run(
             make=make,
             loop=loop,
             until_s=until_s,
-            state=state or state_folder(name if engine == "spark" else f"{name}.{engine}"),
+            state=folder or state_folder(name if engine == "spark" else f"{name}.{engine}"),
             start=begin,
             fresh=fresh,
             history=history,

@@ -1,13 +1,16 @@
 """The output of `sojourn run`: lines of text, live charts, or JSON."""
 
 from collections.abc import Generator, Iterable, Sequence
+from dataclasses import asdict
 
 import typer
 from rich.console import Console
 
 from sojourn.engine import KafkaAccess, health
 from sojourn.knowledge import Episode
+from sojourn.report.bill_text import bill_text
 from sojourn.report.json.output import print_event
+from sojourn.report.node_costs_text import node_costs_text
 from sojourn.report.terminal.console import say
 from sojourn.report.terminal.history import show_totals
 from sojourn.report.terminal.live import View
@@ -16,6 +19,7 @@ from sojourn.report.text import printable
 from sojourn.report.totals import Totals
 from sojourn.report.turns import turns
 from sojourn.service.entry import Entry
+from sojourn.service.status import bill_json
 from sojourn.service.supervisor import Supervisor
 
 __all__ = ["AsJson", "ForPeople"]
@@ -71,11 +75,15 @@ class ForPeople:
     def change(self, episode: Episode) -> None:
         """Print nothing: `shown` has printed it."""
 
-    def end(self, supervisor: Supervisor) -> None:  # noqa: ARG002 - as below
+    def end(self, supervisor: Supervisor) -> None:
         """Print a summary."""
         say()
         if self._totals is not None:
             show_totals(self._totals)
+        if costs := node_costs_text(health(supervisor.engine).node_costs):
+            say(f"nodes       {costs}")
+        if (bill := supervisor.bill) is not None:
+            say(f"bill        {bill_text(bill)}")
 
     def progress(self, text: str) -> None:
         """Print the progress of the start or the stop."""
@@ -169,7 +177,16 @@ class AsJson:
     def end(self, supervisor: Supervisor) -> None:
         """Print a summary."""
         allocation, changes = dict(supervisor.engine.plan.allocation), supervisor.changes
-        print_event("end", {"turns": self._turns, "changes": changes, "allocation": allocation})
+        print_event(
+            "end",
+            {
+                "turns": self._turns,
+                "changes": changes,
+                "allocation": allocation,
+                "node_costs": asdict(health(supervisor.engine).node_costs),
+                "bill": bill_json(supervisor.bill),
+            },
+        )
 
     def progress(self, text: str) -> None:
         """Print the progress of the start or the stop."""

@@ -87,6 +87,7 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, Values]]:
     """Yield the name, the help text and the values of each metric."""
     app = {"app": status.name}
     measured, health, target = status.measured, status.health, status.target
+    bill = status.bill
     yield "changes_total", "Changes of processors since the start.", [(app, status.changes)]
     for field, name, help_text in _OF_OPERATORS:
         yield (
@@ -123,6 +124,14 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, Values]]:
         ("dead_letters_total", "Records in the dead-letter topic.", health.dead_letters),
         ("replayed_total", "Records that were replayed.", health.replayed),
         ("retried_total", "Records that were retried.", health.retried),
+        ("node_adding_seconds", "Time from asking for a node until its processors run.",
+         health.node_costs.adding_s),
+        ("node_removing_seconds", "Time from deciding to remove a node until it is gone.",
+         health.node_costs.removing_s),
+        ("node_seconds_total", "Time that nodes were there, added up.",
+         None if bill is None else 3600.0 * bill.node_hours),
+        ("cost_total", "Cost of nodes, in the currency of their price per hour.",
+         None if bill is None else bill.cost),
     ):  # fmt: skip
         yield name, help_text, [(app, value)]
 

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from sojourn.act.policy.base import Policy
 from sojourn.decide.target import Target
 from sojourn.errors import BadAllocation, BadTarget
+from sojourn.measure.bill import check_price
 from sojourn.model.network import check_allocation
 from sojourn.topology import Topology
 
@@ -20,7 +21,8 @@ MakePolicy: TypeAlias = Callable[[Target, int | None], tuple[Policy, str]]
 class LoopSettings:
     """What a loop starts with: its goal, its interval, whether it acts.
 
-    *midnight_s* is the time of day, in seconds, when the engine's clock is 0.
+    *midnight_s* is the time of day, in seconds, when the engine's clock is 0. *price_per_hour*
+    is that of a node, if there is to be a bill.
     """
 
     target: Target
@@ -28,6 +30,11 @@ class LoopSettings:
     every_s: float = 1.0
     active: bool = True
     midnight_s: float = 0.0
+    price_per_hour: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.price_per_hour is not None:
+            check_price(self.price_per_hour)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from sojourn.decide.target import Target
 from sojourn.engine import Health, NodeHealth, PartHealth, health
 from sojourn.knowledge import Episode, News, measured_s
+from sojourn.measure.bill import Bill
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.observation import Observation
 from sojourn.model.network import PERCENTILES
 from sojourn.service.supervisor import Supervisor
@@ -20,6 +22,7 @@ __all__ = [
     "Measured",
     "OperatorStatus",
     "Status",
+    "bill_json",
     "from_json",
     "status",
     "to_json",
@@ -91,8 +94,8 @@ class DecisionStatus:
 class Status:
     """A running application. *deciding* is the mode of its loop, *why* the reason.
 
-    *warning* says why the target cannot be met, *now* is the reason of the last decision, and
-    *history* the file of its turns.
+    *warning* says why the target cannot be met, *now* is the reason of the last decision,
+    *bill* what nodes have cost if their price is known, and *history* the file of its turns.
     """
 
     name: str
@@ -112,6 +115,7 @@ class Status:
     changes: int
     decisions: Sequence[DecisionStatus]
     health: Health
+    bill: Bill | None = None
     history: str | None = None
 
     @property
@@ -182,6 +186,7 @@ def status(
         changes=supervisor.changes,
         decisions=list(decisions),
         health=state,
+        bill=supervisor.bill,
         history=history,
     )
 
@@ -234,7 +239,14 @@ def to_json(status: Status) -> dict[str, Any]:
         for part in health["parts"]
     ]
     told["nodes"] = [node | {"warnings": list(node["warnings"])} for node in health["nodes"]]
+    told["node_costs"] = health["node_costs"]
+    told["bill"] = bill_json(status.bill)
     return told if history is None else told | {"history": history}
+
+
+def bill_json(bill: Bill | None) -> dict[str, float] | None:
+    """Return the JSON of a bill, with its cost."""
+    return None if bill is None else asdict(bill) | {"cost": bill.cost}
 
 
 def from_json(told: Mapping[str, Any]) -> Status:
@@ -257,6 +269,7 @@ def from_json(told: Mapping[str, Any]) -> Status:
             _record(NodeHealth, {**node, "warnings": tuple(node.get("warnings", ()))})
             for node in told.get("nodes", ())
         ),
+        "node_costs": _record(NodeCosts, told.get("node_costs") or {}),
     }
     records = {
         "target": _record(Target, told["target"]),
@@ -266,6 +279,7 @@ def from_json(told: Mapping[str, Any]) -> Status:
         },
         "decisions": [_record(DecisionStatus, each) for each in told["decisions"]],
         "health": _record(Health, health),
+        "bill": _record(Bill, told["bill"]) if told.get("bill") else None,
     }
     return _record(Status, {**told, **records})
 

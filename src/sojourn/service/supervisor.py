@@ -12,6 +12,7 @@ from sojourn.engine import Cost, Engine, Progress, drain, health
 from sojourn.errors import ApplicationStopped, BadInput, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.loop import ACTIVE, PASSIVE, Loop, Mode
+from sojourn.measure.bill import Bill
 from sojourn.measure.observation import Observation
 from sojourn.plan import Plan
 from sojourn.service.floor import Floor
@@ -40,7 +41,7 @@ class Supervisor:
         self, engine: Engine, topology: Topology, make: MakePolicy, settings: LoopSettings
     ) -> None:
         self.engine, self.topology, self.every_s = engine, topology, settings.every_s
-        self._make = make
+        self._make, self._price_per_hour = make, settings.price_per_hour
         self.orders = Orders.of(make, topology, settings.target, settings.most)
         self.changes = 0
         self.acting = False
@@ -73,6 +74,16 @@ class Supervisor:
     def warning(self) -> str:
         """Why the target cannot be met, from what was measured; "" if it can."""
         return self._floor.warning
+
+    @property
+    def bill(self) -> Bill | None:
+        """What nodes have cost so far; None if their price was not given."""
+        if self._price_per_hour is None:
+            return None
+        node_s = health(self.engine).node_s
+        if node_s is None:  # they are always the same
+            node_s = self.engine.now_s * len(self.engine.nodes)
+        return Bill.of(node_s, self._price_per_hour)
 
     def end(self) -> None:
         """End the loop after the current turn."""

@@ -9,6 +9,7 @@ from sojourn.errors import BadFile, BadInput
 from sojourn.host.sizes import MOST_BYTES
 from sojourn.spark.master import LOCAL, Master
 from sojourn.spark.nodes.node_scaling import NodeBounds
+from sojourn.spark.state.folder_address import check_is_path
 from sojourn.topology.check import shown
 
 __all__ = ["SparkSettings", "read_client_options", "read_starting"]
@@ -87,6 +88,8 @@ class SparkSettings:
                 "write earliest, latest or a time"
             )
         self.most_bytes  # noqa: B018 - that it is a number is checked now
+        if self.state is not None:
+            check_is_path(self.state)
         master = self.runs_on  # likewise that there can be such a master
         self.bounds(0)
         if self.max_nodes is not None and master.is_local:

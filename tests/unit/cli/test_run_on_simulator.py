@@ -119,10 +119,12 @@ def test_a_simulated_application_is_steered_from_another_terminal(tmp_path):
 
 
 def test_it_ends_in_its_time_and_the_next_start_goes_on_with_its_processors():
-    first = said_by("--for", "1s", "--json", "--start", "extract=12,match=12", "--passive")
+    begins = ("--start", "extract=12,match=12", "--price-per-hour", "3600")
+    first = said_by("--for", "1s", "--json", *begins, "--passive")
     assert (first[0]["event"], first[0]["bootstrap_servers"]) == ("ready", None)
     assert first[-1]["event"] == "end"
     assert 1 <= first[-1]["turns"] <= 5
+    assert first[-1]["bill"]["cost"] >= 1
     again = said_by("--for", "1s", "--json", "--passive")
     assert again[0]["begins_with"] == ("extract=12, match=12, aggregate=1 (as in the last run)")
 

@@ -7,6 +7,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sojourn.decide.target import Target
 from sojourn.engine import Health, NodeHealth
+from sojourn.measure.bill import Bill
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.report.prometheus import serve_metrics
 from sojourn.service.status import Measured, OperatorStatus, Status
 
@@ -92,6 +94,20 @@ def test_nodes_of_a_cluster_have_metrics_of_their_own():
         ("sojourn_node_bytes_total", "vld", "executor-1", "words", "driver", 30),
     }
     assert not any("_node_" in name for name, *_ in samples(STATUS))
+
+
+def test_a_bill_has_metrics_if_there_is_one():
+    told = samples(replace(STATUS, bill=Bill(node_hours=2.0, price_per_hour=0.5)))
+    assert told["sojourn_node_seconds_total", "vld"] == 7200
+    assert told["sojourn_cost_total", "vld"] == 1
+    assert not any("cost" in name for name, *_ in samples(STATUS))
+
+
+def test_what_nodes_cost_to_move_has_metrics_once_it_is_known():
+    costs = NodeCosts(adding_s=4.8)
+    told = samples(replace(STATUS, health=Health(node_costs=costs)))
+    assert told["sojourn_node_adding_seconds", "vld"] == 4.8
+    assert ("sojourn_node_removing_seconds", "vld") not in told
 
 
 def test_what_is_counted_is_a_counter_and_all_else_a_gauge():

@@ -4,10 +4,13 @@ import json
 from dataclasses import replace
 from itertools import count
 
+import pytest
+
 from live_engine import LiveSimulator
 from sojourn.act.policy.static import Static
 from sojourn.engine import Health, NodeHealth
 from sojourn.errors import EngineError
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.service.status import LatestDecisions, from_json, status, to_json
 from supervised import Jump, begun, turned
 
@@ -71,7 +74,7 @@ def test_what_is_read_is_what_was_told():
     assert list(told) == [
         "name", "policy", "target", "max_processors", "deciding", "why", "warning", "every_s",
         "at_s", "allocation", "measured", "operators", "now", "usable", "changes", "decisions",
-        "health", "inner_topics", "parts", "nodes", "history",
+        "health", "bill", "inner_topics", "parts", "nodes", "node_costs", "history",
     ]  # fmt: skip
     assert list(told["operators"]["a"]) == [
         "wanted", "running", "min_processors", "max_processors", "sends_to", "restarts",
@@ -114,10 +117,31 @@ def test_nodes_are_told_and_read(monkeypatch):
     assert from_json(told).health.nodes == nodes
 
 
+def test_the_bill_is_for_the_nodes_that_there_were(monkeypatch):
+    running = begun(Static(), price_per_hour=1800.0)
+    turned(running, 4)
+    told = to_json(status(running))
+    assert told["bill"] == {
+        "node_hours": pytest.approx(4 / 3600), "price_per_hour": 1800.0, "cost": 2.0
+    }  # fmt: skip
+    assert to_json(from_json(told)) == told
+    monkeypatch.setattr(LiveSimulator, "health", lambda _engine: Health(node_s=7200.0))
+    assert running.bill.cost == 3600.0
+    assert status(begun(Static())).bill is None
+
+
+def test_what_nodes_cost_is_told_and_read(monkeypatch):
+    costs = NodeCosts(adding_s=4.8, removing_s=1.1)
+    monkeypatch.setattr(LiveSimulator, "health", lambda _engine: Health(node_costs=costs))
+    told = json.loads(json.dumps(to_json(status(begun(Static())))))
+    assert told["node_costs"] == {"adding_s": 4.8, "removing_s": 1.1}
+    assert from_json(told).health.node_costs == costs
+
+
 def test_an_application_of_another_version_is_read_as_far_as_it_tells():
     told = to_json(status(begun(Static())))
     told |= {"new": 1}
-    for name in ("inner_topics", "parts", "nodes", "warning"):
+    for name in ("bill", "inner_topics", "parts", "nodes", "node_costs", "warning"):
         del told[name]
     for name in ("notices", "no_broker_s"):
         del told["health"][name]

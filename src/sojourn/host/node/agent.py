@@ -9,6 +9,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, time
@@ -17,6 +18,7 @@ from typing import BinaryIO
 import msgspec
 
 from sojourn.errors import EngineError
+from sojourn.host.log_rotation import LogRotation
 from sojourn.host.node.authentication import introduce
 from sojourn.host.node.cores import cores_here
 from sojourn.host.node.encryption import HANDSHAKE_S, NAME, peer_context
@@ -39,7 +41,10 @@ from sojourn.host.node.messages import (
 from sojourn.host.process.messages import Frames, FromProcessor, framed
 from sojourn.host.process.processes import Processes
 
-__all__ = ["Agent", "AgentSettings", "node_name"]
+__all__ = ["OWN_LOG", "Agent", "AgentSettings", "node_name"]
+
+OWN_LOG = "agent.log"
+"""Where an agent itself prints, in its working folder."""
 
 _CHUNK = 1 << 16
 # How often a host hears that the node lives, and how long one is sought that does not answer.
@@ -91,10 +96,19 @@ class Agent:
             for address in self._settings.hosts.values()
         ]
         self._watch()
-        await self._ending.wait()
+        with self._rotation():
+            await self._ending.wait()
         for task in parts:
             task.cancel()
         await asyncio.gather(*parts, return_exceptions=True)
+
+    def _rotation(self) -> ExitStack:
+        """Keep the logs of processors, and the agent's own, from growing for ever."""
+        stack = ExitStack()
+        stack.enter_context(LogRotation(Path.cwd(), OWN_LOG))
+        if self._settings.logs:
+            stack.enter_context(LogRotation(Path(self._settings.logs)))
+        return stack
 
     async def _serve(self, address: str, port: int) -> None:
         """Keep a connection to a host: one that was started again listens there, too."""

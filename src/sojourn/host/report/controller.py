@@ -268,6 +268,10 @@ class Controller:
         """Return how many processors of an operator can take records."""
         return self._host_of(operator).operators[operator].running
 
+    def wanted(self, operator: str) -> dict[str, int]:
+        """Return how many processors of an operator there should be, by node."""
+        return dict(self._host_of(operator).operators[operator].wanted or {})
+
     def placed(self, operator: str) -> dict[str, int]:
         """Return how many processors of an operator can take records, by node."""
         return dict(self._host_of(operator).operators[operator].on)

@@ -18,13 +18,15 @@ from rich.text import Text
 from sojourn.engine import Health, NodeHealth, PartHealth
 from sojourn.errors import EngineError
 from sojourn.escaped import escaped
+from sojourn.report.bill_text import bill_text
 from sojourn.report.json.output import picked
+from sojourn.report.node_costs_text import node_costs_text
 from sojourn.report.terminal.console import TABLE_WIDTH, busy_text, line, table, wide_console
 from sojourn.report.terminal.nodes import nodes_view, traffic_view
 from sojourn.report.text import clock, duration, number, processors_text
 from sojourn.service.client import ask_status
 from sojourn.service.entry import Entry
-from sojourn.service.status import DecisionStatus, OperatorStatus, Status
+from sojourn.service.status import DecisionStatus, OperatorStatus, Status, bill_json
 
 __all__ = [
     "application_json", "applications_view", "cluster_view", "status_view", "watch_status",
@@ -53,6 +55,8 @@ def application_json(folder: Path, entry: Entry) -> dict[str, Any]:
         "policy": "" if status is None else status.policy,
         "notices": [] if status is None else _notices(status),
         "nodes": [] if status is None else [asdict(node) for node in status.health.nodes],
+        "node_costs": None if status is None else asdict(status.health.node_costs),
+        "bill": None if status is None else bill_json(status.bill),
     }
 
 
@@ -142,6 +146,10 @@ def status_view(status: Status, pid: int) -> RenderableType:
     lines += [_decision(decision) for decision in status.decisions[-_MOST_DECISIONS:]]
     lines += [Text(), *_keys(status.operators), _health(status.health), *_parts(status.health)]
     lines += _inner_topics(status.health)
+    if costs := node_costs_text(status.health.node_costs):
+        lines.append(line(f"nodes  {costs}"))
+    if status.bill is not None:
+        lines.append(line(f"bill   {bill_text(status.bill)}"))
     lines += [line(notice, "yellow") for notice in status.health.notices]
     return Group(*lines)
 

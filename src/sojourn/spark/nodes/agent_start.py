@@ -33,6 +33,7 @@ from pyspark.sql import SparkSession
 
 from sojourn.app.loading import import_path
 from sojourn.errors import EngineError
+from sojourn.host.node.agent import OWN_LOG
 from sojourn.spark.nodes.executor_process import executor_process
 from sojourn.spark.nodes.executors import Executor, on_executor
 
@@ -41,7 +42,6 @@ __all__ = ["AgentCommand", "Start", "agent_starts", "start_agent"]
 Start: TypeAlias = Callable[[Executor, threading.Event], None]
 """Starts the agent of an executor, unless the event is set before that has worked."""
 
-_LOG = "agent.log"
 _MODULE = "sojourn.host.node"
 _GRACE_S = 5.0
 _LOOK_S = 0.01
@@ -119,7 +119,7 @@ def start_agent(agent: AgentCommand, folder: Path | None = None) -> int:
         with _begun(command, folder, held.fileno()) as launcher:
             try:
                 _tell(launcher, json.dumps(told).encode())
-                _await_ready(launcher, agent.patience_s, folder / _LOG)
+                _await_ready(launcher, agent.patience_s, folder / OWN_LOG)
             except BaseException:
                 launcher.wait()
                 _kill(lock)
@@ -128,7 +128,7 @@ def start_agent(agent: AgentCommand, folder: Path | None = None) -> int:
 
 
 def _begun(command: Sequence[str], folder: Path, lock: int) -> "subprocess.Popen[bytes]":
-    with (folder / _LOG).open("ab") as log:
+    with (folder / OWN_LOG).open("ab") as log:
         return subprocess.Popen(  # noqa: S603 - no shell, and our own arguments
             [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(lock), *command],
             stdin=subprocess.PIPE,

@@ -13,19 +13,27 @@ from sojourn.errors import EngineError
 from sojourn.host.node.agent import node_name
 from sojourn.host.report.controller import Controller
 from sojourn.host.report.node_state import NodeState
+from sojourn.measure.bill import NodeTime
+from sojourn.measure.node_costs import NodeCosts, NodeMoves
 from sojourn.negotiator import Negotiator
 from sojourn.plan import Node, Placement
 from sojourn.spark.nodes.agent_start import AgentCommand, agent_starts
 from sojourn.spark.nodes.agents import Agents, NodeEvents
 from sojourn.spark.nodes.executors import Executor, executors
 from sojourn.spark.nodes.negotiator import SparkNegotiator
-from sojourn.spark.nodes.node_health import measured, node_health, node_order
+from sojourn.spark.nodes.node_health import (
+    measured,
+    node_health,
+    node_order,
+    settled_nodes,
+)
 from sojourn.spark.nodes.node_scaling import AskFor, NodeBounds, NodeScaling, Release
 from sojourn.spark.nodes.node_warnings import NodeWarnings
+from sojourn.spark.state.shared_folder import SharedFolder
 
 __all__ = ["ClusterNodes"]
 
-_LOOK_S, _SCALE_S = 0.05, 0.5
+_LOOK_S, _SCALE_S = 0.05, 0.25
 # An agent whose executor lives connects again by itself, unless it has ended.
 _AWAY_S = 3.0
 
@@ -35,7 +43,8 @@ class ClusterNodes:
 
     There is a host for each of *parts*, which have operators. Other machines reach hosts at
     *machine*. When nodes have come or gone, *changed* is called.
-    There are as many, within *bounds*, as the *processors* that are wanted need.
+    There are as many, within *bounds*, as the *processors* that are wanted need. Each has to
+    reach the *shared* folder, if there is one.
     """
 
     def __init__(  # noqa: PLR0913 - most by name
@@ -48,6 +57,7 @@ class ClusterNodes:
         changed: Callable[[], None],
         processors: Callable[[], int],
         bounds: NodeBounds,
+        shared: SharedFolder | None = None,
     ) -> None:
         self._session, self._controller, self._changed = session, controller, changed
         hosts = {part: (machine, controller.port(part)) for part in parts}
@@ -58,9 +68,10 @@ class ClusterNodes:
             "logs": "logs",
             "path": import_path(),
         }
+        start = agent_starts(session, AgentCommand(settings=told))
         self._agents = Agents(
             lambda: executors(session),
-            agent_starts(session, AgentCommand(settings=told)),
+            start if shared is None else shared.before(start),
             NodeEvents(come=self._came, gone=self._gone, failed=self._not_started),
         )
         self._operators = [name for names in parts.values() for name in names]
@@ -68,6 +79,7 @@ class ClusterNodes:
         self._scaling, self._scaled_s = NodeScaling(bounds), 0.0
         self._negotiator = None if bounds.most is None else SparkNegotiator(session)
         self._leaving: set[str] = set()
+        self._time, self._moves = NodeTime(), NodeMoves()
         self._refused = ""
         self._failures: dict[str, str] = {}
         self._away_s: dict[str, float] = {}
@@ -122,6 +134,16 @@ class ClusterNodes:
         return self._warnings.added(measured(nodes, hosts))
 
     @property
+    def node_s(self) -> float:
+        """The time that executors were there so far, added up."""
+        return self._time.until(time.monotonic())
+
+    @property
+    def costs(self) -> NodeCosts:
+        """How long nodes took to come and to go."""
+        return self._moves.costs
+
+    @property
     def refused(self) -> str:
         """Why the cluster did not give, or take back, a node; empty if it did."""
         return self._refused
@@ -135,6 +157,7 @@ class ClusterNodes:
         until_s, number = time.monotonic() + patience_s, self._bounds.least
         while True:
             there, registered = self.nodes, executors(self._session)
+            self._time = self._time.saw(time.monotonic(), [each.id for each in registered])
             if len(there) >= max(number, len(registered) - len(self.failures), 1):
                 break
             if time.monotonic() > until_s:
@@ -161,6 +184,8 @@ class ClusterNodes:
     def _watch(self) -> None:
         while not self._stopping.wait(_LOOK_S):
             there = self._controller.nodes()
+            registered = [each.id for each in self._agents.registered]
+            self._time = self._time.saw(time.monotonic(), registered)
             if there.keys() != self._known.keys():
                 self._known = there
                 self._leaving &= there.keys()
@@ -184,14 +209,23 @@ class ClusterNodes:
     def _scale(self, negotiator: Negotiator) -> None:
         """Ask for nodes, and give back those on which nothing is any more."""
         names = [node.name for node in self.nodes]
+        registered = [node_name(each.id) for each in self._agents.registered]
+        now_s = time.monotonic()
+        wanted_on = {name: self._controller.wanted(name) for name in self._operators}
+        placed = {name: self._controller.placed(name) for name in self._operators}
+        settled = settled_nodes(names, wanted_on, placed)
+        self._moves.saw(now_s, there=registered, settled=settled)
         try:
+            wanted = negotiator.wanted
             step = self._scaling.step(
-                time.monotonic(), self._processors(), names, wanted=negotiator.wanted
+                now_s, self._processors(), names, wanted=wanted, costs=self._moves.costs
             )
             match step:
                 case AskFor(number):
                     negotiator.ask(number)
+                    self._moves.asked(now_s, number - wanted)
                 case Release(node):
+                    self._moves.released(now_s, node)
                     self._leaving.add(node)
                     self._changed()
             empty = [node for node in self._leaving if not self._is_used(node)]

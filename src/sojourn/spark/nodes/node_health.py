@@ -8,7 +8,7 @@ from sojourn.host.report.node_state import NodeState
 from sojourn.host.report.reports import NodeIs
 from sojourn.plan import Placement
 
-__all__ = ["measured", "node_health", "node_notices", "node_order"]
+__all__ = ["measured", "node_health", "node_notices", "node_order", "settled_nodes"]
 
 _NOT_THERE = "it is not there; its agent is started again while its executor runs"
 
@@ -95,6 +95,21 @@ def _added(each: Iterable[Mapping[str, int]]) -> dict[str, int]:
         for stream, size_bytes in by_stream.items():
             total[stream] = total.get(stream, 0) + size_bytes
     return total
+
+
+def settled_nodes(nodes: Iterable[str], wanted: Placement, placed: Placement) -> list[str]:
+    """Return those of *nodes* that have processors, and all that are *wanted* there.
+
+    >>> wanted = {"split": {"a": 1, "b": 1}, "count": {"b": 2}}
+    >>> settled_nodes(["a", "b", "c"], wanted, {"split": {"a": 1, "b": 1}, "count": {"b": 1}})
+    ['a']
+    """
+    return [
+        node
+        for node in nodes
+        if any(on.get(node) for on in placed.values())
+        and all(placed[o].get(node, 0) >= on.get(node, 0) for o, on in wanted.items())
+    ]
 
 
 def node_notices(nodes: Iterable[NodeHealth]) -> list[str]:

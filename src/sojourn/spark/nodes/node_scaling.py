@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sojourn.errors import BadInput
+from sojourn.measure.node_costs import NodeCosts
 
 __all__ = ["AskFor", "NodeBounds", "NodeScaling", "Release"]
 
 # So long fewer nodes have to do: to get one again takes much longer than to keep it.
 _CALM_S = 60.0
+# The part of the time in which nodes may be missing, as for pauses of changes.
+_DISTURBED = 0.05
+_UNKNOWN = NodeCosts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +63,10 @@ class Release:
 class NodeScaling:
     """Decides on the number of nodes within *bounds*.
 
-    More are asked for at once. One is given back when fewer have done for *calm_s*, and the
-    next one after as much time again.
+    A node is given back when fewer have done for *calm_s*, or for as long as it should be away
+    (`NodeCosts.away_s`) if that is longer, and the next one after as much time again. More are
+    asked for at once, or after the part *disturbed* of the time that a node takes to come: a
+    need that is over by then is not worth one.
 
     >>> scaling = NodeScaling(NodeBounds(most=4, processors=5), calm_s=60)
     >>> scaling.step(0.0, 8, ["executor-0"], wanted=1)
@@ -71,26 +77,41 @@ class NodeScaling:
     [None, None, Release(node='executor-1')]
     """
 
-    def __init__(self, bounds: NodeBounds, *, calm_s: float = _CALM_S) -> None:
-        self._bounds, self._calm_s = bounds, calm_s
+    def __init__(
+        self, bounds: NodeBounds, *, calm_s: float = _CALM_S, disturbed: float = _DISTURBED
+    ) -> None:
+        self._bounds, self._calm_s, self._disturbed = bounds, calm_s, disturbed
         self._since_s: float | None = None
+        self._short_s: float | None = None
 
     def step(
-        self, now_s: float, processors: int, nodes: Sequence[str], *, wanted: int
+        self,
+        now_s: float,
+        processors: int,
+        nodes: Sequence[str],
+        *,
+        wanted: int,
+        costs: NodeCosts = _UNKNOWN,
     ) -> AskFor | Release | None:
-        """Return what to do about nodes that are there, of which so many were *wanted*."""
+        """Return what to do about nodes that are there, of which so many were *wanted*.
+
+        *costs* are what moves of nodes took so far.
+        """
         if self._bounds.most is None:
             return None
         needed = self._bounds.holding(processors)
         if needed > wanted:
             self._since_s = None
-            return AskFor(needed)
+            self._short_s = now_s if self._short_s is None else self._short_s
+            worth_s = self._disturbed * (costs.adding_s or 0.0)
+            return AskFor(needed) if now_s - self._short_s >= worth_s else None
+        self._short_s = None
         if needed >= len(nodes) or len(nodes) < wanted:
             self._since_s = None
             return None
         if self._since_s is None:
             self._since_s = now_s
-        if now_s - self._since_s < self._calm_s:
+        if now_s - self._since_s < max(self._calm_s, costs.away_s(self._disturbed)):
             return None
         self._since_s = now_s
         return Release(nodes[-1])

@@ -6,6 +6,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from sojourn.spark.state.folder_address import hadoop_address
+
 __all__ = ["OPTIONS", "start_real_time"]
 
 OPTIONS: Mapping[str, str] = {
@@ -26,7 +28,7 @@ def start_real_time(
         .options(**kafka)
         .options(**OPTIONS)
         .outputMode("update")
-        .option("checkpointLocation", str(checkpoint))
+        .option("checkpointLocation", hadoop_address(checkpoint))
         .queryName(name)
     )
     # a trigger that PySpark's own types do not know yet

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sojourn.engine import Health, NodeHealth, PartHealth
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.spark.batches import Batches
 from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.layout import Layout
@@ -42,7 +43,7 @@ class ApplicationRun:
         """Return what went wrong so far, and how it is now."""
         states, parts = dict(self.pulls.states), dict(self.pulls.parts)
         inner, own, offsets = self.layout.inner_topics, self.own, self.pulls.offsets
-        nodes = self._nodes()
+        cluster, nodes = self.processes.nodes, self._nodes()
         return Health(
             restarts=self._restarts(),
             replayed=sum(state.repeated for state in parts.values()),
@@ -64,6 +65,8 @@ class ApplicationRun:
                 for name, part in self.layout.parts.items()
             ),
             nodes=nodes,
+            node_s=None if cluster is None else cluster.node_s,
+            node_costs=NodeCosts() if cluster is None else cluster.costs,
         )
 
     def _restarts(self) -> Mapping[str, int]:

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sojourn.engine import Progress
 from sojourn.errors import EngineError
 from sojourn.host.host_settings import HostSettings
+from sojourn.host.log_rotation import LogRotation
 from sojourn.host.node.encryption import RunIdentity
 from sojourn.host.report.counting import PartTally
 from sojourn.plan import Plan
@@ -38,7 +39,6 @@ from sojourn.spark.run.processes import Processes, ProcessStart
 from sojourn.spark.run.run_end import RunEnd
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.state.checkpoints import Checkpoints
-from sojourn.spark.state.log_rotation import LogRotation
 from sojourn.spark.state.state_lock import StateLock
 from sojourn.spark.supervisor import QuerySupervisor
 
@@ -72,7 +72,7 @@ class ApplicationStart:
         if (kept := settings.state) is None:
             folder = _temporary(stack)
             kept = folder / "state"
-        state = Checkpoints(kept)
+        state = Checkpoints(kept.absolute())
         lock = stack.enter_context(StateLock(state.folder, self.progress)).file
         stack.enter_context(LogRotation(state.logs))
         own = self._own_broker(stack, state, lock)

@@ -16,10 +16,13 @@ from sojourn.spark.jvm.jars import resolve_jars
 from sojourn.spark.jvm.session import end_session, new_session, remove_with_java
 from sojourn.spark.layout import Layout, check_slots, spare_slots
 from sojourn.spark.nodes.cluster_nodes import ClusterNodes
+from sojourn.spark.nodes.executors import executors
+from sojourn.spark.nodes.memory_need import executor_warning
 from sojourn.spark.query.host_address import HostAddress
 from sojourn.spark.run.placed_processors import PlacedProcessors
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.state.shared_folder import shared_folder
 
 __all__ = ["ProcessStart", "Processes"]
 
@@ -87,6 +90,12 @@ class ProcessStart:
         machine = session.conf.get("spark.driver.host") or ""
         binds = session.conf.get("spark.driver.bindAddress", machine) or machine
         controller, hosts, placed = self._hosts(stack, folder, epoch, binds)
+        needed = sum(self.held.values())
+        bounds = self.settings.bounds(needed)
+        conf = dict(session.sparkContext.getConf().getAll())
+        if warning := executor_warning(self.layout, bounds, needed, conf):
+            self.progress(f"warning: {warning}")
+        shared = shared_folder(session, self.state.folder, self.layout)
         nodes = stack.enter_context(
             ClusterNodes(
                 session,
@@ -95,10 +104,13 @@ class ProcessStart:
                 machine=machine,
                 changed=placed.spread,
                 processors=lambda: placed.wanted,
-                bounds=self.settings.bounds(sum(self.held.values())),
+                bounds=bounds,
+                shared=shared,
             )
         )
         nodes.begin(self.progress, self.patience_s)
+        if shared is not None:
+            shared.check(executors(session))
         check_slots(self.held, nodes.slots)
         placed.use(lambda: nodes.nodes)
         addresses = {

@@ -1,18 +1,21 @@
 """What is told of nodes while executors come, fail and go: no Spark, and no agent."""
 
 import time
+from functools import partial
 
 import pytest
 
 from sojourn.errors import EngineError
 from sojourn.host.report.node_state import NodeState
 from sojourn.host.report.reports import NodeIs
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.spark.nodes import cluster_nodes
 from sojourn.spark.nodes.cluster_nodes import ClusterNodes
 from sojourn.spark.nodes.executors import Executor
-from sojourn.spark.nodes.node_scaling import NodeBounds
+from sojourn.spark.nodes.node_scaling import NodeBounds, NodeScaling
 
 ONE, TWO = Executor("1", "left", 4), Executor("2", "right", 4)
+THREE = Executor("3", "far", 4)
 DEADLINE_S = 20.0
 
 
@@ -25,6 +28,14 @@ class Controller:
     def __init__(self):
         self.there = {}
 
+        self.wants, self.runs = {}, {}
+
+    def wanted(self, _operator):
+        return self.wants
+
+    def placed(self, _operator):
+        return self.runs
+
     def port(self, _part):
         return 1
 
@@ -36,6 +47,20 @@ class Controller:
 
     def connect(self, *names):
         self.there = {name: NodeIs("part", name, 4.0, "m", f"/{name}") for name in names}
+
+
+class Given:
+    """Notes what is asked of a cluster, which the test then does."""
+
+    def __init__(self):
+        self.wanted, self.back = 2, set()
+
+    def ask(self, number):
+        self.wanted = number
+
+    def give_back(self, ids):
+        self.wanted -= len({*ids} - self.back)
+        self.back |= {*ids}
 
 
 class Cluster:
@@ -124,3 +149,41 @@ def test_what_hosts_measure_is_told_and_warned_of_once(cluster):
         (warning,) = told(used=91)[0].warnings
         assert told(used=95)[0].warnings == (warning,)
         assert told(used=80)[0].warnings == ()
+
+
+def test_what_it_takes_for_a_node_to_come_and_to_go_is_learned(cluster, monkeypatch):
+    given, quick = Given(), partial(NodeScaling, calm_s=0.1, disturbed=1.0)
+    monkeypatch.setattr(cluster_nodes, "SparkNegotiator", lambda _session: given)
+    monkeypatch.setattr(cluster_nodes, "NodeScaling", quick)
+    cluster.processors = 8
+    nodes = cluster.new(NodeBounds(most=3, processors=4))
+
+    def until(found):
+        until_s = time.monotonic() + DEADLINE_S
+        while not found():
+            assert time.monotonic() < until_s
+            time.sleep(0.01)
+
+    with nodes:
+        cluster.controller.connect("executor-1", "executor-2")
+        nodes.begin(lambda _line: None, DEADLINE_S)
+        assert nodes.costs == NodeCosts()
+        cluster.processors = 12
+        until(lambda: given.wanted == 3)
+        cluster.there.append(THREE)
+        cluster.controller.wants = dict.fromkeys(("executor-1", "executor-2", "executor-3"), 4)
+        cluster.controller.runs = {**cluster.controller.wants, "executor-3": 3}
+        cluster.controller.connect("executor-1", "executor-2", "executor-3")
+        until(lambda: len(nodes.nodes) == 3)
+        assert nodes.costs.adding_s is None  # one of its processors is still missing
+        cluster.controller.runs = cluster.controller.wants
+        until(lambda: nodes.costs.adding_s)
+        cluster.processors = 8
+        until(lambda: len(nodes.nodes) == 2)
+        cluster.controller.runs = {"executor-1": 4, "executor-2": 4}
+        until(lambda: given.back == {"3"})
+        assert nodes.costs.removing_s is None
+        cluster.there.remove(THREE)
+        cluster.controller.connect("executor-1", "executor-2")
+        until(lambda: nodes.costs.removing_s)
+        assert nodes.node_s > 0

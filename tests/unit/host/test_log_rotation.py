@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 
-from sojourn.spark.state.log_rotation import LogRotation
+from sojourn.host.log_rotation import LogRotation
 
 # writes lines for ever, and knows nothing of rotation
 WRITER = "import itertools, sys\nfor n in itertools.count(): print(f'{n:0100}', flush=True)"

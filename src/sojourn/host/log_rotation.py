@@ -11,16 +11,22 @@ __all__ = ["LogRotation"]
 
 
 class LogRotation:
-    """Looks after the logs in *folder* while it is entered.
+    """Looks after the logs in *folder* whose names match *named*, while it is entered.
 
     One that has grown beyond *most_bytes* is copied, over the copy before, and emptied. Those
     that write to it have it open for appending, and need not know.
     """
 
     def __init__(
-        self, folder: Path, *, most_bytes: int = 10 << 20, every_s: float = 5.0
+        self,
+        folder: Path,
+        named: str = "*.log",
+        *,
+        most_bytes: int = 10 << 20,
+        every_s: float = 5.0,
     ) -> None:
-        self._folder, self._most_bytes, self._every_s = folder, most_bytes, every_s
+        self._folder, self._named = folder, named
+        self._most_bytes, self._every_s = most_bytes, every_s
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -35,7 +41,7 @@ class LogRotation:
 
     def rotate(self) -> None:
         """Put aside what is too long now."""
-        for log in self._folder.glob("*.log"):
+        for log in self._folder.glob(self._named):
             with suppress(OSError):  # it may be gone
                 if log.stat().st_size > self._most_bytes:
                     _put_aside(log)

@@ -1,0 +1,129 @@
+"""Whether executors reach the state folder, for queries that write there from their tasks."""
+
+import threading
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+
+from pyspark.sql import SparkSession
+
+from sojourn.errors import BadFile, EngineError
+from sojourn.host.node.agent import node_name
+from sojourn.spark.layout import Layout
+from sojourn.spark.nodes.agent_start import Start
+from sojourn.spark.nodes.executors import Executor, on_executor
+
+__all__ = ["SharedFolder", "answer_token", "shared_folder", "written_by_tasks"]
+
+_PATIENCE_S = 60.0
+_PREFIX = "shared-"
+_ANOTHER = "another folder is there"
+
+
+def written_by_tasks(layout: Layout) -> list[str]:
+    """Return the queries whose tasks write to the state folder, wherever they run.
+
+    Those are Spark's own aggregations, which have a state store, and sinks that leave out
+    repetitions, which keep what they know of a stream. Cuts, logs and the states of keys are
+    written by hosts, beside the driver, and so are the offsets of all queries.
+    """
+    aggregations = [name for name, each in layout.natives.items() if each.kind == "aggregate"]
+    return [*aggregations, *(f"sink {sink.name}" for sink in layout.deduplicated)]
+
+
+def shared_folder(session: SparkSession, folder: Path, layout: Layout) -> "SharedFolder | None":
+    """Return what checks that executors share *folder*; None if no task writes there."""
+    queries = written_by_tasks(layout)
+    return SharedFolder(session, folder, queries) if queries else None
+
+
+class SharedFolder:
+    """The state *folder*, which the tasks of *queries* need on every executor of *session*."""
+
+    def __init__(self, session: SparkSession, folder: Path, queries: Collection[str]) -> None:
+        self._session, self._folder, self._queries = session, folder, queries
+        self._checked = False
+
+    def check(self, executors: Iterable[Executor]) -> None:
+        """Raise `BadFile` with the first of *executors* that does not share the folder."""
+        stopping = threading.Event()
+        for executor in executors:
+            if problem := self._problem(executor, stopping):
+                raise BadFile(str(self._folder), problem, self._way_out)
+        self._checked = True
+
+    def before(self, start: Start) -> Start:
+        """Return *start* for executors that come after `check`: they are checked as well.
+
+        One that does not share the folder gets no agent, and the reason is told.
+        """
+
+        def checked(executor: Executor, stopping: threading.Event) -> None:
+            if self._checked and (problem := self._problem(executor, stopping)):
+                raise EngineError(f"{self._folder}: {problem}; {self._way_out}")
+            start(executor, stopping)
+
+        return checked
+
+    @property
+    def _way_out(self) -> str:
+        which = ", ".join(self._queries)
+        return (
+            f"tasks of {which} write there: choose a folder (--state) on storage that all "
+            "nodes have at the same path, such as NFS"
+        )
+
+    def _problem(self, executor: Executor, stopping: threading.Event) -> str:
+        """Return why *executor* does not share the folder; empty if it does."""
+        where, name = f"{node_name(executor.id)} on {executor.host}", f"{_PREFIX}{token_hex(8)}"
+        asked, answered = self._folder / name, self._folder / f"{name}.answer"
+        token = token_hex(16)
+        try:
+            asked.write_text(token, encoding="ascii")
+            visit = _Visit(str(asked), str(answered), token)
+            if said := on_executor(self._session, executor, visit, _PATIENCE_S, stopping):
+                return f"is not shared by {where}: {said}"
+            # a network file system may show the file of another machine late, but not its name
+            if not answered.exists():
+                return f"is not shared by {where}: what is written there is not seen here"
+        except OSError as error:
+            raise BadFile(
+                str(self._folder), f"cannot be written: {error.strerror}", "check its owner"
+            ) from error
+        finally:
+            asked.unlink(missing_ok=True)
+            answered.unlink(missing_ok=True)
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """What a task calls: pickled by the name of its module, not by its code."""
+
+    asked: str
+    answered: str
+    token: str
+
+    def __call__(self) -> str:
+        return answer_token(Path(self.asked), Path(self.answered), self.token)
+
+
+def answer_token(asked: Path, answered: Path, token: str) -> str:
+    """In a task: read the *token* that the driver wrote, and write a file for it to see.
+
+    Return why that was not possible; empty if it was.
+    """
+    try:
+        found = asked.read_text(encoding="ascii")
+    except FileNotFoundError:
+        return _ANOTHER if asked.parent.is_dir() else "there is no such folder"
+    except OSError as error:
+        return f"it cannot be read there: {error.strerror}"
+    if found != token:
+        return _ANOTHER
+    try:
+        answered.write_text(token, encoding="ascii")
+    except OSError as error:
+        return f"it cannot be written there: {error.strerror}"
+    return ""
