@@ -9,9 +9,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 # Frames take a tenth of a second of computing each.
 PER_S = {"vld": 1.5, "vld-bulk": 1.0, "urls": 15.0}
 SHORT_S, LONG_S = 4.0, 30.0
-# One of each kind: plain, with state by key, with calls to a service, with blobs; the longer
-# run has all.
-SHORT = ("wordcount", "fpd", "urls", "vld")
+# With state by key, with a loop, with blobs; the longer run has all.
+SHORT = ("wordcount", "fpd", "vld")
 
 
 @pytest.fixture(autouse=True)

@@ -112,6 +112,7 @@ def unfused(servers):
 SINKS = {"public": ORDERS, "check": ORDERS + 1, "store": ORDERS + 1}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_results_are_those_of_queries_of_their_own_without_topics_between(
     servers, unfused, tmp_path
