@@ -43,6 +43,7 @@ class SparkSettings:
       shipped to executors; see `sojourn.spark.master.Master`
     - *min_nodes*, *max_nodes*, *processors_per_node*: how many executors there may be, and how
       many processors each should have; without *max_nodes* as many as Spark has
+    - *node_calm_s*: for how long fewer nodes must do before one is given back
     - *encrypt*: whether connections between hosts and executors are encrypted, on a cluster
     """
 
@@ -65,6 +66,7 @@ class SparkSettings:
     min_nodes: int = 1
     max_nodes: int | None = None
     processors_per_node: int | None = None
+    node_calm_s: float = 60.0
 
     def __post_init__(self) -> None:
         if not self.batch_s >= _SHORTEST_BATCH_S:
@@ -110,6 +112,7 @@ class SparkSettings:
             least=max(self.min_nodes, -(-tasks // max(1, cores - 1))),
             most=self.max_nodes,
             processors=self.processors_per_node or cores,
+            calm_s=self.node_calm_s,
         )
 
     @property

@@ -7,15 +7,13 @@ from sojourn.errors import BadInput
 
 __all__ = ["AskFor", "NodeBounds", "NodeScaling", "Release"]
 
-# So long fewer nodes have to do: to get one again takes much longer than to keep it.
-_CALM_S = 60.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeBounds:
     """At *least* and at *most* so many nodes, with so many *processors* on each.
 
-    Without *most*, nodes are taken as they are: none is asked for or given back.
+    Without *most*, nodes are taken as they are: none is asked for or given back. One is given
+    back when fewer have done for *calm_s*: to get one again takes much longer than to keep it.
 
     >>> bounds = NodeBounds(least=1, most=4, processors=6)
     >>> [bounds.holding(processors) for processors in (1, 6, 7, 100)]
@@ -25,11 +23,14 @@ class NodeBounds:
     least: int = 1
     most: int | None = None
     processors: int = 1
+    calm_s: float = 60.0
 
     def __post_init__(self) -> None:
         for what, number in (("nodes", self.least), ("processors per node", self.processors)):
             if number < 1:
                 raise BadInput(f"{number} {what} are too few; write 1 or more")
+        if not self.calm_s >= 0:
+            raise BadInput(f"a node is given back after {self.calm_s:g} s; write 0 or more")
         if self.most is not None and self.most < self.least:
             raise BadInput(
                 f"at most {self.most} nodes are fewer than {self.least}, the least; write "
@@ -59,10 +60,10 @@ class Release:
 class NodeScaling:
     """Decides on the number of nodes within *bounds*.
 
-    More are asked for at once. One is given back when fewer have done for *calm_s*, and the
-    next one after as much time again.
+    More are asked for at once. One is given back when fewer have done for a while, and the next
+    one after as much time again.
 
-    >>> scaling = NodeScaling(NodeBounds(most=4, processors=5), calm_s=60)
+    >>> scaling = NodeScaling(NodeBounds(most=4, processors=5, calm_s=60))
     >>> scaling.step(0.0, 8, ["executor-0"], wanted=1)
     AskFor(number=2)
     >>> scaling.step(5.0, 8, ["executor-0"], wanted=2)  # it is on its way
@@ -71,8 +72,8 @@ class NodeScaling:
     [None, None, Release(node='executor-1')]
     """
 
-    def __init__(self, bounds: NodeBounds, *, calm_s: float = _CALM_S) -> None:
-        self._bounds, self._calm_s = bounds, calm_s
+    def __init__(self, bounds: NodeBounds) -> None:
+        self._bounds = bounds
         self._since_s: float | None = None
 
     def step(
@@ -90,7 +91,7 @@ class NodeScaling:
             return None
         if self._since_s is None:
             self._since_s = now_s
-        if now_s - self._since_s < self._calm_s:
+        if now_s - self._since_s < self._bounds.calm_s:
             return None
         self._since_s = now_s
         return Release(nodes[-1])
