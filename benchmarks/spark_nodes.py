@@ -12,7 +12,6 @@ import sys
 import tempfile
 import threading
 import time
-from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -21,8 +20,6 @@ import psutil
 import nodes_app
 from sojourn.plan import Plan
 from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.nodes import cluster_nodes
-from sojourn.spark.nodes.node_scaling import NodeScaling
 from sojourn.spark.nodes.trial_cluster import TrialCluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
@@ -89,6 +86,7 @@ def run(folder, times, nodes):
             spark=spark,
             max_nodes=nodes,
             processors_per_node=PER_NODE,
+            node_calm_s=CALM_S,
         )
         grown_s, shrunk_s = [], []
         with SparkEngine(nodes_app.app, "nodes_app:app", settings) as engine:
@@ -116,8 +114,6 @@ def main():
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--short", action="store_true", help="once, to see that it runs")
     asked = parser.parse_args()
-    # a minute of calm is for machines that are paid for
-    cluster_nodes.NodeScaling = partial(NodeScaling, calm_s=CALM_S)
     with tempfile.TemporaryDirectory(prefix="nodes-") as temporary:
         folder = Path(temporary)
         times = 1 if asked.short else asked.times

@@ -9,7 +9,6 @@ import nodes_app
 from ledger import length
 from sojourn.plan import Plan
 from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.nodes.node_scaling import NodeScaling
 from sojourn.spark.nodes.trial_cluster import TrialCluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
@@ -79,14 +78,13 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
 
 @pytest.mark.slow
 def test_nodes_come_as_processors_need_them_and_go_without_repeating_anything(
-    jars, cluster, short_folder, monkeypatch
+    jars, cluster, short_folder
 ):
     """Each time one is given back, a batch ends in order: nothing is at the sink twice."""
-    quick = partial(NodeScaling, calm_s=5.0, disturbed=1.0)
-    monkeypatch.setattr("sojourn.spark.nodes.cluster_nodes.NodeScaling", quick)
     with Broker(jars=jars, secured=False) as broker:
         servers, sent = broker.bootstrap_servers, 0
-        told = settings(cluster, servers, short_folder, max_nodes=2, processors_per_node=4)
+        scaled = {"max_nodes": 2, "processors_per_node": 4, "node_calm_s": 5.0}
+        told = settings(cluster, servers, short_folder, **scaled)
         app = nodes_app.app
         with SparkEngine(app, "nodes_app:app", told) as engine:
             engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))

@@ -5,10 +5,13 @@ import time
 from itertools import accumulate
 from pathlib import Path
 
+import psutil
 import pytest
 
+from sojourn.decide.nodes import Nodes
 from sojourn.errors import EngineError
 from sojourn.experiments.bench import Conditions
+from sojourn.experiments.machine_changes import MachinePool
 from sojourn.experiments.on_spark import on_spark
 from sojourn.measure.aggregate import aggregate
 from sojourn.plan import Plan
@@ -101,3 +104,50 @@ def test_trees_take_as_long_as_their_records_and_not_as_long_as_the_wire(run):
 def test_nothing_pauses_where_processors_change(run):
     _, cost, _ = run
     assert (cost.pause_s, cost.changed) == (0.0, {"a": (4, 7)})
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_machines_come_and_go_with_the_processors(jars):  # noqa: ARG001 - skips without Java
+    """Each is started for it, and nothing of any is left."""
+    before = machine_folders()
+    pool = MachinePool(nodes=Nodes(slots=4), most=2)
+    engines = on_spark({"chain": FASTER})
+    with engines(Conditions(workload=Workload(), seed=1, pool=pool)) as engine:
+        engine.start(CHAIN, Plan.here({"a": 3, "b": 1}))
+        assert len(engine.nodes) == 1
+        assert engine.machine_changes == ()
+        (folder,) = machine_folders() - before
+        assert commands_with(folder)
+        seen = observed_until(engine, Plan.here({"a": 4, "b": 3}), 1)
+        assert len(engine.nodes) == 2
+        seen += observed_until(engine, Plan.here({"a": 3, "b": 1}), 2)
+        assert len(engine.nodes) == 1
+        added, removed = engine.machine_changes
+        assert (added.kind, removed.kind) == ("added", "removed")
+        assert 0 < added.ready_s <= added.took_s
+        assert 0 < removed.ready_s <= removed.took_s
+        assert 0 < added.at_s < removed.at_s <= engine.now_s
+        assert sum(pull.roots.entered for pull in seen) > 0
+    assert machine_folders() == before
+    assert not commands_with(folder)
+
+
+def observed_until(engine, plan, changes):
+    """Apply a plan, and return the looks until so many machines have changed."""
+    engine.apply(plan)
+    pulls, until_s = [], time.monotonic() + 180
+    while len(engine.machine_changes) < changes:
+        assert time.monotonic() < until_s
+        pulls.append(engine.observe(engine.now_s + MINUTE_S))
+    return pulls
+
+
+def machine_folders():
+    return set(Path(tempfile.gettempdir()).glob("sojourn-machines-*"))
+
+
+def commands_with(folder):
+    """Return the commands of processes that are told of a folder."""
+    commands = [each.info["cmdline"] or () for each in psutil.process_iter(["cmdline"])]
+    return [command for command in commands if any(str(folder) in word for word in command)]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from sojourn.engine import Engine
 from sojourn.experiments.application import Application
+from sojourn.experiments.machine_changes import MachinePool
 from sojourn.experiments.published_drs import EVERY_S
 from sojourn.simulate.workload import Workload
 
@@ -21,11 +22,15 @@ class Pauses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """The conditions that an engine must provide."""
+    """The conditions that an engine must provide.
+
+    With a *pool*, an engine that has machines takes them from it, as its processors need them.
+    """
 
     workload: Workload
     seed: int
     pauses: Pauses = field(default_factory=Pauses)
+    pool: MachinePool | None = None
 
 
 EngineFactory = Callable[[Conditions], Engine]

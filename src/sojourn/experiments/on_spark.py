@@ -7,7 +7,7 @@ milliseconds per record, appears longer by this factor.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,14 +17,17 @@ from sojourn.app.loading import load
 from sojourn.engine import Cost, Engine, kafka
 from sojourn.errors import EngineError
 from sojourn.experiments.bench import Bench, Conditions, EngineFactory
+from sojourn.experiments.machine_changes import MachineChange
 from sojourn.experiments.pace import Pace
 from sojourn.experiments.sent_load import LEAD_S, Offered, sources
 from sojourn.experiments.time_scale import as_described, sped_up
+from sojourn.experiments.trial_machines import TrialMachines
 from sojourn.measure.report import Pull
 from sojourn.plan import Node, Plan
 from sojourn.service.engines import launcher
 from sojourn.spark.load.offered_load import Load
 from sojourn.spark.load.producer import LoadProcess
+from sojourn.spark.nodes.node_scaling import NodeBounds
 from sojourn.spark.settings import SparkSettings
 from sojourn.topology import Topology
 from sojourn.topology.file import write_topology
@@ -79,6 +82,7 @@ class _Faster:
     looked: Callable[[], None]
     conditions: Conditions
     _engine: Engine | None = None
+    _machines: TrialMachines | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
     _times: float = 1.0
     _zero_s: float = 0.0
@@ -113,11 +117,18 @@ class _Faster:
             write_topology(running, address)
             app = load(str(address))
             offered = tuple(sources(app, topology, workload, self._times))
-            settings = SparkSettings(batch_s=_BATCH_S)
+            self._machines = self._pool(stack, plan)
+            settings = (
+                SparkSettings(batch_s=_BATCH_S)
+                if self._machines is None
+                else self._machines.settings
+            )
             launch, state = launcher("spark"), folder / "state"
             made = launch(app, str(address), settings, state, lambda _line: None)
             engine = stack.enter_context(made)
             engine.start(running, plan)
+            if self._machines is not None:
+                stack.enter_context(self._machines.following(engine))
             access, seed = kafka(engine), self.conditions.seed
             clients = dict(access.clients)
             offer = Offered(
@@ -132,6 +143,16 @@ class _Faster:
             engine.observe(max(self._zero_s, engine.now_s + _LATE_S))
             self._engine, self._stack = engine, stack.pop_all()
         self._now_s = 0.0
+
+    @property
+    def machine_changes(self) -> tuple[MachineChange, ...] | None:
+        """The machines that were added and removed; None on one machine."""
+        if self._machines is None:
+            return None
+        return tuple(
+            replace(change, at_s=self._times * (change.at_s - self._zero_s))
+            for change in self._machines.changes
+        )
 
     def observe(self, until_s: float) -> Pull:
         """Wait until then, and return the counters at the original pace."""
@@ -149,7 +170,7 @@ class _Faster:
 
     def stop(self) -> None:
         """Stop the load and the application."""
-        self._engine = None
+        self._engine = self._machines = None
         self._stack.close()
 
     def __enter__(self) -> Self:
@@ -157,6 +178,14 @@ class _Faster:
 
     def __exit__(self, *_exception: object) -> None:
         self.stop()
+
+    def _pool(self, stack: ExitStack, plan: Plan) -> TrialMachines | None:
+        """Return the machines that the conditions ask for, started with those for *plan*."""
+        if (pool := self.conditions.pool) is None:
+            return None
+        # DRS removes machines as soon as it has decided to
+        bounds = NodeBounds(most=pool.most, processors=pool.nodes.slots, calm_s=0.0)
+        return stack.enter_context(TrialMachines(bounds, plan.processors))
 
     def _running(self) -> Engine:
         if self._engine is None:

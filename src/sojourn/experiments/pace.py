@@ -19,8 +19,8 @@ WITHIN_S = 300.0
 
 # Three operators in a chain easily serve 80 records/s each on two cores.
 _RECORDS_PER_S = 240.0
-# The time to start an application, and to stop it.
-_START_S = 18.0
+# The time to start an application, and to stop it; and machines before it.
+_START_S, _POOL_START_S = 18.0, 50.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +39,16 @@ class Leg:
     @property
     def wall_s(self) -> float:
         """How long all runs of one day take."""
-        return self.span.runs * (_START_S + self.span.schedule.minutes * self.look_s)
+        return _starts_s(self.span) + self.span.runs * self.span.schedule.minutes * self.look_s
 
     @property
     def said(self) -> str:
-        """How fast it is, in words."""
+        """How fast it is, and on which machines, in words."""
         slow = self.faster < 1
         times = _rounded(1 / self.faster if slow else self.faster)
-        return f"{self.span.application.name} {times:g} times as {'slow' if slow else 'fast'}"
+        pace = f"{self.span.application.name} {times:g} times as {'slow' if slow else 'fast'}"
+        pool = self.span.pool
+        return pace if pool is None else f"{pace} on a trial cluster of up to {pool.most} nodes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +68,10 @@ class Pace:
         """
         runs = sum(span.runs for span in spans)
         minutes = sum(span.runs * span.schedule.minutes for span in spans)
-        look_s = (within_s - _START_S * runs) / minutes
+        starts_s = sum(map(_starts_s, spans))
+        look_s = (within_s - starts_s) / minutes
         if not look_s >= LEAST_LOOK_S:
-            least = ceil((_START_S * runs + LEAST_LOOK_S * minutes) / 60)
+            least = ceil((starts_s + LEAST_LOOK_S * minutes) / 60)
             raise BadInput(
                 f"{runs} starts and {minutes} looks do not fit into {within_s:g} s; "
                 f"write --within {least}m or more"
@@ -141,6 +144,11 @@ def _leg(span: Span, faster: float | None, look_s: float) -> Leg:
     return leg
 
 
+def _starts_s(span: Span) -> float:
+    """Return how long all runs of one day take to start."""
+    return span.runs * (_START_S if span.pool is None else _POOL_START_S)
+
+
 def _differences(leg: Leg) -> Iterator[str]:
     span, application = leg.span, leg.span.application
     roots = application.topology.arrivals_per_s * leg.minute_s
@@ -150,6 +158,12 @@ def _differences(leg: Leg) -> Iterator[str]:
     )
     if span.days > 1:
         yield f"It runs for one day instead of {span.days}."
+    if span.pool is not None:
+        yield (
+            "Machines are processes: a worker of Spark, started when one is added, and an "
+            "executor. They share the cores of this machine, and their start takes its real "
+            f"time: {leg.look_s:.2g} s are a minute."
+        )
     pauses = span.schedule.pauses
     if pauses.adding_s or pauses.otherwise_s:
         stands = " or ".join(f"{s:g}" for s in sorted({pauses.adding_s, pauses.otherwise_s}))

@@ -5,6 +5,7 @@ from typing import Protocol, runtime_checkable
 
 from sojourn.experiments import experiment, names
 from sojourn.experiments.application import Application
+from sojourn.experiments.machine_changes import MachinePool
 from sojourn.experiments.record import Experiment
 from sojourn.experiments.timeline import Schedule
 
@@ -13,12 +14,16 @@ __all__ = ["Span", "Spanned", "reallocating"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A number of *runs* of an application on each of its *days*, with one schedule."""
+    """A number of *runs* of an application on each of its *days*, with one schedule.
+
+    With a *pool*, they run on machines that come and go.
+    """
 
     application: Application
     runs: int
     schedule: Schedule
     days: int = 1
+    pool: MachinePool | None = None
 
     @property
     def records_per_s(self) -> float:

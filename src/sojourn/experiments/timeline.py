@@ -7,6 +7,8 @@ from typing import Literal
 from sojourn.act.policy.base import Policy
 from sojourn.experiments.application import Application
 from sojourn.experiments.bench import Bench, Conditions, Pauses
+from sojourn.experiments.machine_changes import MachineChange, MachinePool, machine_changes
+from sojourn.experiments.published_drs import EVERY_S
 from sojourn.experiments.record import Table
 from sojourn.loop import ACTIVE, PASSIVE, Loop
 from sojourn.plan import Plan
@@ -52,10 +54,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """A run: its minutes, and what was changed."""
+    """A run: its minutes, and what was changed.
+
+    A minute lasted *minute_s*. *machines* are those that the engine added and removed;
+    None if it has no machines.
+    """
 
     minutes: tuple[Minute, ...]
     changes: tuple[Change, ...]
+    machines: tuple[MachineChange, ...] | None = None
+    minute_s: float = EVERY_S
 
     def between(self, after: float, until: float) -> list[Minute]:
         """Return the minutes that ended after *after*, up to *until*."""
@@ -73,8 +81,13 @@ def watch(
     start: tuple[int, ...],
     policy: Policy,
     schedule: Schedule,
+    *,
+    pool: MachinePool | None = None,
 ) -> Watched:
-    """Return what happened in a run that was started with the processors *start*."""
+    """Return what happened in a run that was started with the processors *start*.
+
+    With a *pool*, its machines come from there.
+    """
     minute_s = bench.minute_s(application)
     workload = application.workload(minute_s * schedule.minutes, bench.seed)
     if schedule.changes:
@@ -82,7 +95,9 @@ def watch(
         streams = [arrival.name for arrival in application.topology.arrivals]
         workload = replace(workload, rates=dict.fromkeys(streams, rates))
     seen, changes = list[Minute](), list[Change]()
-    conditions = Conditions(workload=workload, seed=bench.seed, pauses=schedule.pauses)
+    conditions = Conditions(
+        workload=workload, seed=bench.seed, pauses=schedule.pauses, pool=pool
+    )
     with bench.engine(conditions) as engine:
         engine.start(application.running, Plan.here(application.allocation(*start)))
         loop = Loop(engine, application.topology, policy, every_s=minute_s)
@@ -108,7 +123,13 @@ def watch(
                         after=str(decision.after),
                     )
                 )
-    return Watched(minutes=tuple(seen), changes=tuple(changes))
+        machines = machine_changes(engine)
+    return Watched(
+        minutes=tuple(seen),
+        changes=tuple(changes),
+        machines=machines,
+        minute_s=minute_s,
+    )
 
 
 def minutes_table(runs: Mapping[str, Watched]) -> Table:

@@ -44,6 +44,8 @@ class SparkSettings:
       shipped to executors; see `sojourn.spark.master.Master`
     - *min_nodes*, *max_nodes*, *processors_per_node*: how many executors there may be, and how
       many processors each should have; without *max_nodes* as many as Spark has
+    - *node_calm_s*: for how long fewer nodes must do before one is given back; by default a
+      minute, or longer where nodes take long to come
     - *encrypt*: whether connections between hosts and executors are encrypted, on a cluster
     """
 
@@ -66,6 +68,7 @@ class SparkSettings:
     min_nodes: int = 1
     max_nodes: int | None = None
     processors_per_node: int | None = None
+    node_calm_s: float | None = None
 
     def __post_init__(self) -> None:
         if not self.batch_s >= _SHORTEST_BATCH_S:
@@ -113,6 +116,7 @@ class SparkSettings:
             least=max(self.min_nodes, -(-tasks // max(1, cores - 1))),
             most=self.max_nodes,
             processors=self.processors_per_node or cores,
+            calm_s=self.node_calm_s,
         )
 
     @property

@@ -4,9 +4,11 @@ from functools import partial
 
 import pytest
 
+from sojourn.decide.nodes import Nodes
 from sojourn.experiments import bursts, changing_load, configurations, machines, overhead
 from sojourn.experiments import rebalancing as rebalanced
 from sojourn.experiments.fixed_allocation import Fixed
+from sojourn.experiments.machine_steps import Step
 from sojourn.experiments.network import falling
 from sojourn.experiments.timeline import Change, Minute, Watched
 from sojourn.measure.interval import Interval
@@ -129,8 +131,8 @@ def test_a_change_that_is_felt_for_long_or_much_costs_more_than_little():
 
 # -- machines -------------------------------------------------------------------------------
 
-UP = machines.Trial(name="A", target_s=0.5, start=(1, 1), end=(2, 1))
-DOWN = machines.Trial(name="B", target_s=1.0, start=(2, 1), end=(1, 1))
+UP = machines.Trial(name="A", target_s=0.5, start=(1, 1), end=(2, 1), cost_s=5.0)
+DOWN = machines.Trial(name="B", target_s=1.0, start=(2, 1), end=(1, 1), cost_s=1.0)
 ADDED = watched([0.6] * 5 + [3.0] + [0.4] * 4, (5, "up", "1:1", "2:1"))
 GIVEN_BACK = watched([0.4] * 5 + [0.9] + [0.7] * 9, (5, "down", "2:1", "1:1"))
 
@@ -156,10 +158,22 @@ def test_a_target_is_kept_stably_with_more_machines_and_on_average_with_fewer():
 
 
 def test_adding_machines_must_cost_more_and_both_must_pass():
-    assert machines.adding_costs_more(5, ADDED, GIVEN_BACK).holds
-    assert not machines.adding_costs_more(5, GIVEN_BACK, ADDED).holds
+    costs_more = partial(machines.adding_costs_more, paper_s=(5.0, 1.0))
+    assert costs_more(5, ADDED, GIVEN_BACK).holds
+    assert "after adding: 3000 ms (the paper: 5000 ms)" in costs_more(5, ADDED, ADDED).numbers
+    assert not costs_more(5, GIVEN_BACK, ADDED).holds
     lasting = watched([0.6] * 5 + [3.0] + [0.4] * 3 + [3.0])
-    assert not machines.adding_costs_more(5, lasting, GIVEN_BACK).holds
+    assert not costs_more(5, lasting, GIVEN_BACK).holds
+
+
+def test_machines_must_become_as_many_as_the_processors_need():
+    as_many = partial(machines.as_many_as_needed, UP, Nodes(slots=1))
+    assert as_many([Step(0.0, 2), Step(5.2, 3, "in 4 s")]).holds
+    assert (
+        "3 from minute 5.2 on (in 4 s)" in as_many([Step(0, 2), Step(5.2, 3, "in 4 s")]).numbers
+    )
+    assert not as_many([Step(0.0, 2)]).holds
+    assert not as_many([Step(0.0, 2), Step(5.0, 3), Step(6.0, 2)]).holds
 
 
 # -- loads that change ----------------------------------------------------------------------

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from sojourn.errors import BadInput
@@ -31,6 +33,7 @@ def test_nodes_have_room_for_the_tasks_that_queries_hold():
     settings = SparkSettings(master="local-cluster[1,4,1024]", min_nodes=1, max_nodes=8)
     assert settings.bounds(7) == NodeBounds(least=3, most=8, processors=4)
     assert settings.bounds(1).least == 1
+    assert replace(settings, node_calm_s=5.0).bounds(1).calm_s == 5.0
     with pytest.raises(
         BadInput, match="at most 3 nodes are for a cluster, and master is local"
     ):

@@ -41,8 +41,8 @@ EXPERIMENT = Machines(
     nodes=Nodes(slots=5, reserved=3),
     most=22,
     trials=(
-        Trial(name="ExpA", target_s=0.5, start=(8, 8, 1), end=(10, 11, 1)),
-        Trial(name="ExpB", target_s=1.0, start=(10, 11, 1), end=(8, 8, 1)),
+        Trial(name="ExpA", target_s=0.5, start=(8, 8, 1), end=(10, 11, 1), cost_s=4.777),
+        Trial(name="ExpB", target_s=1.0, start=(10, 11, 1), end=(8, 8, 1), cost_s=1.113),
     ),
     schedule=Schedule(minutes=27, first=13, pauses=Pauses(adding_s=10.0, otherwise_s=2.0)),
 )

@@ -19,7 +19,9 @@ _UNKNOWN = NodeCosts()
 class NodeBounds:
     """At *least* and at *most* so many nodes, with so many *processors* on each.
 
-    Without *most*, nodes are taken as they are: none is asked for or given back.
+    Without *most*, nodes are taken as they are: none is asked for or given back. One is given
+    back when fewer have done for *calm_s*; without that, for a minute, or longer where nodes
+    take long to come.
 
     >>> bounds = NodeBounds(least=1, most=4, processors=6)
     >>> [bounds.holding(processors) for processors in (1, 6, 7, 100)]
@@ -29,11 +31,14 @@ class NodeBounds:
     least: int = 1
     most: int | None = None
     processors: int = 1
+    calm_s: float | None = None
 
     def __post_init__(self) -> None:
         for what, number in (("nodes", self.least), ("processors per node", self.processors)):
             if number < 1:
                 raise BadInput(f"{number} {what} are too few; write 1 or more")
+        if self.calm_s is not None and not self.calm_s >= 0:
+            raise BadInput(f"a node is given back after {self.calm_s:g} s; write 0 or more")
         if self.most is not None and self.most < self.least:
             raise BadInput(
                 f"at most {self.most} nodes are fewer than {self.least}, the least; write "
@@ -63,12 +68,13 @@ class Release:
 class NodeScaling:
     """Decides on the number of nodes within *bounds*.
 
-    A node is given back when fewer have done for *calm_s*, or for as long as it should be away
-    (`NodeCosts.away_s`) if that is longer, and the next one after as much time again. More are
-    asked for at once, or after the part *disturbed* of the time that a node takes to come: a
-    need that is over by then is not worth one.
+    A node is given back when fewer have done for a minute, or for as long as it should be away
+    (`NodeCosts.away_s`) if that is longer; or for *calm_s* of the bounds, if that is said. The
+    next one goes after as much time again. More are asked for at once, or after the part
+    *disturbed* of the time that a node takes to come: a need that is over by then is not worth
+    one.
 
-    >>> scaling = NodeScaling(NodeBounds(most=4, processors=5), calm_s=60)
+    >>> scaling = NodeScaling(NodeBounds(most=4, processors=5, calm_s=60))
     >>> scaling.step(0.0, 8, ["executor-0"], wanted=1)
     AskFor(number=2)
     >>> scaling.step(5.0, 8, ["executor-0"], wanted=2)  # it is on its way
@@ -77,10 +83,8 @@ class NodeScaling:
     [None, None, Release(node='executor-1')]
     """
 
-    def __init__(
-        self, bounds: NodeBounds, *, calm_s: float = _CALM_S, disturbed: float = _DISTURBED
-    ) -> None:
-        self._bounds, self._calm_s, self._disturbed = bounds, calm_s, disturbed
+    def __init__(self, bounds: NodeBounds, *, disturbed: float = _DISTURBED) -> None:
+        self._bounds, self._disturbed = bounds, disturbed
         self._since_s: float | None = None
         self._short_s: float | None = None
 
@@ -111,7 +115,11 @@ class NodeScaling:
             return None
         if self._since_s is None:
             self._since_s = now_s
-        if now_s - self._since_s < max(self._calm_s, costs.away_s(self._disturbed)):
+        if now_s - self._since_s < self._calm_s(costs):
             return None
         self._since_s = now_s
         return Release(nodes[-1])
+
+    def _calm_s(self, costs: NodeCosts) -> float:
+        told = self._bounds.calm_s
+        return max(_CALM_S, costs.away_s(self._disturbed)) if told is None else told

@@ -1,7 +1,6 @@
 """What is told of nodes while executors come, fail and go: no Spark, and no agent."""
 
 import time
-from functools import partial
 
 import pytest
 
@@ -12,7 +11,7 @@ from sojourn.measure.node_costs import NodeCosts
 from sojourn.spark.nodes import cluster_nodes
 from sojourn.spark.nodes.cluster_nodes import ClusterNodes
 from sojourn.spark.nodes.executors import Executor
-from sojourn.spark.nodes.node_scaling import NodeBounds, NodeScaling
+from sojourn.spark.nodes.node_scaling import NodeBounds
 
 ONE, TWO = Executor("1", "left", 4), Executor("2", "right", 4)
 THREE = Executor("3", "far", 4)
@@ -152,11 +151,10 @@ def test_what_hosts_measure_is_told_and_warned_of_once(cluster):
 
 
 def test_what_it_takes_for_a_node_to_come_and_to_go_is_learned(cluster, monkeypatch):
-    given, quick = Given(), partial(NodeScaling, calm_s=0.1, disturbed=1.0)
+    given = Given()
     monkeypatch.setattr(cluster_nodes, "SparkNegotiator", lambda _session: given)
-    monkeypatch.setattr(cluster_nodes, "NodeScaling", quick)
     cluster.processors = 8
-    nodes = cluster.new(NodeBounds(most=3, processors=4))
+    nodes = cluster.new(NodeBounds(most=3, processors=4, calm_s=0.1))
 
     def until(found):
         until_s = time.monotonic() + DEADLINE_S
