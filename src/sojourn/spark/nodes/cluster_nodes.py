@@ -14,20 +14,15 @@ from sojourn.host.node.agent import node_name
 from sojourn.host.report.controller import Controller
 from sojourn.host.report.node_state import NodeState
 from sojourn.measure.bill import NodeTime
-from sojourn.measure.node_costs import NodeCosts, NodeMoves
-from sojourn.negotiator import Negotiator
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.plan import Node, Placement
 from sojourn.spark.nodes.agent_start import AgentCommand, agent_starts
 from sojourn.spark.nodes.agents import Agents, NodeEvents
+from sojourn.spark.nodes.elastic_nodes import ElasticNodes
 from sojourn.spark.nodes.executors import Executor, executors
 from sojourn.spark.nodes.negotiator import SparkNegotiator
-from sojourn.spark.nodes.node_health import (
-    measured,
-    node_health,
-    node_order,
-    settled_nodes,
-)
-from sojourn.spark.nodes.node_scaling import AskFor, NodeBounds, NodeScaling, Release
+from sojourn.spark.nodes.node_health import measured, node_health, node_order
+from sojourn.spark.nodes.node_scaling import NodeBounds
 from sojourn.spark.nodes.node_warnings import NodeWarnings
 from sojourn.spark.state.shared_folder import SharedFolder
 
@@ -76,11 +71,12 @@ class ClusterNodes:
         )
         self._operators = [name for names in parts.values() for name in names]
         self._processors, self._bounds = processors, bounds
-        self._scaling, self._scaled_s = NodeScaling(bounds), 0.0
-        self._negotiator = None if bounds.most is None else SparkNegotiator(session)
-        self._leaving: set[str] = set()
-        self._time, self._moves = NodeTime(), NodeMoves()
-        self._refused = ""
+        self._elastic = (
+            None
+            if bounds.most is None
+            else ElasticNodes(SparkNegotiator(session), bounds, self._operators, controller)
+        )
+        self._scaled_s, self._time = 0.0, NodeTime()
         self._failures: dict[str, str] = {}
         self._away_s: dict[str, float] = {}
         self._known: Mapping[str, float] = {}
@@ -102,7 +98,8 @@ class ClusterNodes:
     def nodes(self) -> tuple[Node, ...]:
         """The nodes that are there now, and stay, in the order of their executors."""
         there = self._controller.nodes()
-        staying = sorted(there.keys() - self._leaving, key=node_order)
+        leaving = set() if self._elastic is None else self._elastic.leaving
+        staying = sorted(there.keys() - leaving, key=node_order)
         return tuple(Node(name, there[name]) for name in staying)
 
     @property
@@ -141,12 +138,12 @@ class ClusterNodes:
     @property
     def costs(self) -> NodeCosts:
         """How long nodes took to come and to go."""
-        return self._moves.costs
+        return NodeCosts() if self._elastic is None else self._elastic.costs
 
     @property
     def refused(self) -> str:
         """Why the cluster did not give, or take back, a node; empty if it did."""
-        return self._refused
+        return "" if self._elastic is None else self._elastic.refused
 
     def begin(self, progress: Progress, patience_s: float) -> None:
         """Return when enough nodes are there, and all executors that have registered.
@@ -188,11 +185,10 @@ class ClusterNodes:
             self._time = self._time.saw(time.monotonic(), registered)
             if there.keys() != self._known.keys():
                 self._known = there
-                self._leaving &= there.keys()
                 self._changed()
             self._start_again(there)
-            if self._negotiator is not None and time.monotonic() > self._scaled_s + _SCALE_S:
-                self._scale(self._negotiator)
+            if self._elastic is not None and time.monotonic() > self._scaled_s + _SCALE_S:
+                self._scale(self._elastic)
                 self._scaled_s = time.monotonic()
 
     def _start_again(self, there: Mapping[str, float]) -> None:
@@ -206,35 +202,9 @@ class ClusterNodes:
                 del self._away_s[name]
                 self._agents.lost(ready[name])
 
-    def _scale(self, negotiator: Negotiator) -> None:
-        """Ask for nodes, and give back those on which nothing is any more."""
+    def _scale(self, elastic: ElasticNodes) -> None:
+        """Have as many nodes as processors need."""
         names = [node.name for node in self.nodes]
-        registered = [node_name(each.id) for each in self._agents.registered]
-        now_s = time.monotonic()
-        wanted_on = {name: self._controller.wanted(name) for name in self._operators}
-        placed = {name: self._controller.placed(name) for name in self._operators}
-        settled = settled_nodes(names, wanted_on, placed)
-        self._moves.saw(now_s, there=registered, settled=settled)
-        try:
-            wanted = negotiator.wanted
-            step = self._scaling.step(
-                now_s, self._processors(), names, wanted=wanted, costs=self._moves.costs
-            )
-            match step:
-                case AskFor(number):
-                    negotiator.ask(number)
-                    self._moves.asked(now_s, number - wanted)
-                case Release(node):
-                    self._moves.released(now_s, node)
-                    self._leaving.add(node)
-                    self._changed()
-            empty = [node for node in self._leaving if not self._is_used(node)]
-            ids = {node_name(each.id): each.id for each in self._agents.registered}
-            negotiator.give_back([ids[node] for node in empty if node in ids])
-        except EngineError as error:
-            self._refused = str(error)  # the next look tries again
-        else:
-            self._refused = ""
-
-    def _is_used(self, node: str) -> bool:
-        return any(node in self._controller.placed(name) for name in self._operators)
+        executor_of = {node_name(each.id): each.id for each in self._agents.registered}
+        if elastic.look(time.monotonic(), self._processors(), names, executor_of):
+            self._changed()  # so that a node that goes gets empty
