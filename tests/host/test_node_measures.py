@@ -11,6 +11,7 @@ import pytest
 
 from host.clustering import cluster_in, lines_of, words_of
 from host.relaying import headers_of
+from sojourn.app.operator import OnError
 from sojourn.host.node.memory import group_folders, memory_here
 
 HOUR_S = 3600.0
@@ -149,6 +150,27 @@ def test_in_a_container_it_is_the_memory_of_the_container(group, tmp_path, monke
         cluster.runs(executor_1=1)
         (node,) = nodes_of(cluster, query, lambda node: node.limit_bytes == 1 << 30).values()
         assert 0 < node.used_bytes < 1 << 30
+
+
+def test_what_needs_more_memory_than_a_container_has_is_a_dead_letter(
+    group, tmp_path, monkeypatch
+):
+    """The system kills the processor, its node goes on, and so does everything else."""
+    monkeypatch.setenv("PYTHONPATH", "tests")
+    enter = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "--"]
+    lines = ["1"] * 10 + ["2000"] + ["1"] * 10
+    with cluster_in(tmp_path) as cluster:
+        policy = OnError(retries=0, then="dead_letter")
+        query = cluster.start("holds", on={"executor-1": 2}, on_error=policy)
+        agent = cluster.agent("executor-1", inside=enter)
+        cluster.runs(executor_1=2)
+        rows = query.results(*(json.dumps({"line": line}).encode() for line in lines))
+        (dead,) = (row for row in rows if row["topic"] == "dead-topic")
+        assert json.loads(dead["value"]) == {"line": "2000"}
+        assert b"was killed by signal 9" in headers_of(dead)["sojourn-error"]
+        assert sum(row["topic"] == "words-topic" for row in rows) == 20
+        cluster.runs(executor_1=2)
+        assert agent.poll() is None
 
 
 @pytest.mark.slow

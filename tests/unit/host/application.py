@@ -110,7 +110,15 @@ def where(line):
     yield line, os.getpid()
 
 
+@app.operator(reads=lines, emits="line string, held bigint")
+def holds(line):
+    """Hold so many megabytes."""
+    held = b"x" * (int(line) << 20)
+    yield line, len(held)
+
+
 app.sink(where)
+app.sink(holds)
 app.sink(counted)
 app.sink(reminding)
 app.sink(learn)
