@@ -13,6 +13,7 @@ import pyspark
 import pytest
 
 from sojourn.errors import BadFile, EngineError
+from sojourn.host.node.agent import node_name
 from sojourn.spark.jvm.session import end_session, new_session
 from sojourn.spark.master import Master
 from sojourn.spark.nodes.agent_start import AgentCommand, agent_starts
@@ -105,18 +106,18 @@ def check_shared_folder(session, tmp_path):
     shared.check(there)
     assert list(tmp_path.iterdir()) == []
     own = SharedFolder(session, Path("/proc/self/cwd"), ["sums", "sink counts"])
-    told = "is not shared by executor-.* on .*: another folder is there; .* sums, sink counts "
-    with pytest.raises(BadFile, match=f"/proc/self/cwd: {told}"):
+    each = [f"{node_name(executor.id)} on .*: another folder is there" for executor in there]
+    which = "tasks of sums, sink counts write there"
+    with pytest.raises(BadFile, match=f"cwd: is not shared by {', '.join(each)}; {which}"):
         own.check(there)
     # of nodes that come later it is told too, and nothing is started there
     started = []
     starts = shared.before(lambda executor, _stopping: started.append(executor))
     starts(there[0], threading.Event())
     assert started == [there[0]]
-    missing = SharedFolder(session, Path("/proc/self/task"), [])
-    missing.check([])
-    with pytest.raises(EngineError):
-        missing.before(starts)(there[0], threading.Event())
+    own.check([])
+    with pytest.raises(EngineError, match=f"cwd is not shared by {each[0]}; {which}"):
+        own.before(starts)(there[0], threading.Event())
     assert started == [there[0]]
 
 

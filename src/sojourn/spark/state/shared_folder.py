@@ -2,7 +2,9 @@
 
 import threading
 from collections.abc import Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 
@@ -17,6 +19,7 @@ from sojourn.spark.nodes.executors import Executor, on_executor
 __all__ = ["SharedFolder", "answer_token", "shared_folder", "written_by_tasks"]
 
 _PATIENCE_S = 60.0
+_AT_ONCE, _MOST_NAMED = 8, 3
 _PREFIX = "shared-"
 _ANOTHER = "another folder is there"
 
@@ -46,11 +49,15 @@ class SharedFolder:
         self._checked = False
 
     def check(self, executors: Iterable[Executor]) -> None:
-        """Raise `BadFile` with the first of *executors* that does not share the folder."""
-        stopping = threading.Event()
-        for executor in executors:
-            if problem := self._problem(executor, stopping):
-                raise BadFile(str(self._folder), problem, self._way_out)
+        """Raise `BadFile` with those of *executors* that do not share the folder."""
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="folder") as pool:
+            told = pool.map(partial(self._problem, stopping=threading.Event()), executors)
+            problems = [problem for problem in told if problem]
+        if problems:
+            more = len(problems) - _MOST_NAMED
+            others = f", and {more} more" if more > 0 else ""
+            named = f"{', '.join(problems[:_MOST_NAMED])}{others}"
+            raise BadFile(str(self._folder), f"is not shared by {named}", self._way_out)
         self._checked = True
 
     def before(self, start: Start) -> Start:
@@ -61,7 +68,7 @@ class SharedFolder:
 
         def checked(executor: Executor, stopping: threading.Event) -> None:
             if self._checked and (problem := self._problem(executor, stopping)):
-                raise EngineError(f"{self._folder}: {problem}; {self._way_out}")
+                raise EngineError(f"{self._folder} is not shared by {problem}; {self._way_out}")
             start(executor, stopping)
 
         return checked
@@ -75,7 +82,7 @@ class SharedFolder:
         )
 
     def _problem(self, executor: Executor, stopping: threading.Event) -> str:
-        """Return why *executor* does not share the folder; empty if it does."""
+        """Return which node *executor* is and why it does not share the folder, if so."""
         where, name = f"{node_name(executor.id)} on {executor.host}", f"{_PREFIX}{token_hex(8)}"
         asked, answered = self._folder / name, self._folder / f"{name}.answer"
         token = token_hex(16)
@@ -83,10 +90,9 @@ class SharedFolder:
             asked.write_text(token, encoding="ascii")
             visit = _Visit(str(asked), str(answered), token)
             if said := on_executor(self._session, executor, visit, _PATIENCE_S, stopping):
-                return f"is not shared by {where}: {said}"
-            # a network file system may show the file of another machine late, but not its name
+                return f"{where}: {said}"
             if not answered.exists():
-                return f"is not shared by {where}: what is written there is not seen here"
+                return f"{where}: what is written there is not seen here"
         except OSError as error:
             raise BadFile(
                 str(self._folder), f"cannot be written: {error.strerror}", "check its owner"
