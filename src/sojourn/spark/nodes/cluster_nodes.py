@@ -184,8 +184,10 @@ class ClusterNodes:
 
     def _scale(self, negotiator: Negotiator) -> None:
         """Ask for nodes, and give back those on which nothing is any more."""
-        names = [node.name for node in self.nodes]
         try:
+            reads = {node_name(each.id) for each in executors(self._session) if each.tasks}
+            # the last one goes first; one that reads from Kafka could not before its batch ends
+            names = sorted((n.name for n in self.nodes), key=lambda name: name not in reads)
             step = self._scaling.step(
                 time.monotonic(), self._processors(), names, wanted=negotiator.wanted
             )

@@ -11,7 +11,7 @@ from sojourn.spark.nodes.cluster_nodes import ClusterNodes
 from sojourn.spark.nodes.executors import Executor
 from sojourn.spark.nodes.node_scaling import NodeBounds
 
-ONE, TWO = Executor("1", "left", 4), Executor("2", "right", 4)
+ONE, TWO = Executor("1", "left", 4), Executor("2", "right", 4, tasks=1)
 DEADLINE_S = 20.0
 
 
@@ -32,6 +32,9 @@ class Controller:
 
     def nodes(self):
         return {name: node.cores for name, node in self.there.items()}
+
+    def placed(self, _operator):
+        return {}
 
     def connect(self, *names):
         self.there = {name: NodeIs("part", name, 4.0, "m", f"/{name}") for name in names}
@@ -107,3 +110,29 @@ def test_why_an_agent_does_not_start_is_told_until_it_does_or_its_executor_is_go
         cluster.becomes()  # it has started, and is not connected yet
         cluster.controller.connect("executor-1")
         cluster.becomes(executor_1="")
+
+
+class Negotiator:
+    """Gives and takes back what it is asked to."""
+
+    wanted = 2
+
+    def __init__(self, _session):
+        pass
+
+    def give_back(self, names):
+        pass
+
+
+def test_a_node_that_reads_from_kafka_is_kept_and_another_given_back(cluster, monkeypatch):
+    """It could not go before its batch has ended, and would be paid for until then."""
+    monkeypatch.setattr(cluster_nodes, "SparkNegotiator", Negotiator)
+    cluster.controller.connect("executor-1", "executor-2")
+    cluster.nodes = cluster.new(NodeBounds(most=2, calm_s=0.0))
+    with cluster.nodes as nodes:
+        nodes.begin(lambda _line: None, DEADLINE_S)
+        until_s = time.monotonic() + DEADLINE_S
+        while len(nodes.nodes) > 1:
+            assert time.monotonic() < until_s
+            time.sleep(0.01)
+        assert nodes.nodes[0].name == "executor-2"
