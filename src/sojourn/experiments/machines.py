@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import fmean
 
 from sojourn.act.aim import Goal
@@ -34,7 +35,7 @@ __all__ = [
 
 # DRS-15 gives no w; DRS-17 has 3 and 6.
 _WINDOW = 6
-# The minute of the change, and the one in which its backlog is worked off, do not count.
+# The minutes of the change, and the one in which its backlog is worked off, do not count.
 _DIGESTED = 2
 
 
@@ -196,4 +197,6 @@ def adding_costs_more(
 
 
 def _digested_s(first: float, run: Watched) -> list[float]:
-    return [m.mean_s for m in run.between(first + _DIGESTED, run.minutes[-1].minute)]
+    """Return the means after the change; infinite if it was complete too late to tell."""
+    digested = run.changed(first) + _DIGESTED
+    return [m.mean_s for m in run.between(digested, run.minutes[-1].minute)] or [inf]

@@ -65,6 +65,10 @@ class Watched:
     machines: tuple[MachineChange, ...] | None = None
     minute_s: float = EVERY_S
 
+    def changed(self, first: float) -> float:
+        """Return when a change that was decided at *first* was complete, with its machines."""
+        return max([first, *(each.at_s / self.minute_s for each in self.machines or ())])
+
     def between(self, after: float, until: float) -> list[Minute]:
         """Return the minutes that ended after *after*, up to *until*."""
         return [minute for minute in self.minutes if after < minute.minute <= until]

@@ -20,8 +20,11 @@ __all__ = ["TrialMachines"]
 
 # One slot of an executor starts its agent; the others are for tasks that read from Kafka.
 _CORES, _EXECUTOR_MB, _WORKER_MB = 5, 600, 700
-# A machine that reads from Kafka leaves at the end of a batch.
-_BATCH_S = 5.0
+# Longer than any run: at the end of a batch tasks begin anew, some on executors that must first
+# start Python. A machine that reads from Kafka is removed only if all others do, too.
+_BATCH_S = 86400.0
+# Many JVMs share the cores of this machine: what they compile would take longer than it saves.
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOOK_S, _PATIENCE_S = 0.05, 120.0
 
 
@@ -64,6 +67,7 @@ class TrialMachines:
                 "spark.driver.host": self._cluster.driver_address,
                 "spark.executor.cores": str(_CORES),
                 "spark.executor.memory": f"{_EXECUTOR_MB}m",
+                "spark.executor.extraJavaOptions": _JAVA,
             },
             min_nodes=self._bounds.least,
             max_nodes=self._bounds.most,

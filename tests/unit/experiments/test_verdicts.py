@@ -1,5 +1,6 @@
 """Verdicts are the point of an experiment, so each of them must be able to fail."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -8,6 +9,7 @@ from sojourn.decide.nodes import Nodes
 from sojourn.experiments import bursts, changing_load, configurations, machines, overhead
 from sojourn.experiments import rebalancing as rebalanced
 from sojourn.experiments.fixed_allocation import Fixed
+from sojourn.experiments.machine_changes import MachineChange
 from sojourn.experiments.machine_steps import Step
 from sojourn.experiments.network import falling
 from sojourn.experiments.timeline import Change, Minute, Watched
@@ -155,6 +157,15 @@ def test_a_target_is_kept_stably_with_more_machines_and_on_average_with_fewer():
     assert machines.kept_after(DOWN, 5, GIVEN_BACK).holds
     assert machines.kept_after(DOWN, 5, once).holds
     assert not machines.kept_after(DOWN, 5, watched([0.4] * 6 + [1.1] * 9)).holds
+
+
+def test_a_target_must_be_kept_from_when_the_machine_is_there():
+    slow = watched([0.6] * 8 + [0.4] * 2, (5, "up", "1:1", "2:1"))
+    assert not machines.kept_after(UP, 5, slow).holds
+    came = MachineChange(kind="added", at_s=7 * 60.0, took_s=120.0, ready_s=100.0)
+    assert machines.kept_after(UP, 5, replace(slow, machines=(came,))).holds
+    late = replace(slow, machines=(replace(came, at_s=9 * 60.0),))
+    assert not machines.kept_after(UP, 5, late).holds
 
 
 def test_adding_machines_must_cost_more_and_both_must_pass():

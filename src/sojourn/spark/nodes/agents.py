@@ -125,6 +125,7 @@ class Agents:
     def _attend(self, executor: Executor) -> None:
         with self._lock:
             post = self._posts.setdefault(executor.id, _Post(executor))
+            post.executor = executor  # with the tasks of now
             if executor.id in self._lost:
                 self._lost.discard(executor.id)
                 post.ready = False

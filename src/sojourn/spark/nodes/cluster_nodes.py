@@ -204,7 +204,10 @@ class ClusterNodes:
 
     def _scale(self, elastic: ElasticNodes) -> None:
         """Have as many nodes as processors need."""
-        names = [node.name for node in self.nodes]
-        executor_of = {node_name(each.id): each.id for each in self._agents.registered}
+        registered = self._agents.registered
+        reads = {node_name(each.id) for each in registered if each.tasks}
+        # the last one goes first; one that reads from Kafka could not before its batch ends
+        names = sorted((node.name for node in self.nodes), key=lambda name: name not in reads)
+        executor_of = {node_name(each.id): each.id for each in registered}
         if elastic.look(time.monotonic(), self._processors(), names, executor_of):
             self._changed()  # so that a node that goes gets empty

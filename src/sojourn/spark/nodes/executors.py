@@ -4,7 +4,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 from uuid import uuid4
 
@@ -29,11 +29,15 @@ _ERROR_LINE = re.compile(r"^[A-Za-z_][\w.]*: .")
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """An executor of Spark: its *id*, the *host* it runs on, and its *cores*, the slots."""
+    """An executor of Spark: its *id*, the *host* it runs on, and its *cores*, the slots.
+
+    *tasks* ran there when it was looked up.
+    """
 
     id: str
     host: str
     cores: int
+    tasks: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ def executors(session: SparkSession) -> tuple[Executor, ...]:
         summary = listed.apply(place)
         if (name := summary.id()) in registered:
             host = summary.hostPort().rpartition(":")[0]
-            found.append(Executor(name, host, summary.totalCores()))
+            found.append(Executor(name, host, summary.totalCores(), summary.activeTasks()))
     return tuple(sorted(found, key=lambda each: (len(each.id), each.id)))
 
 

@@ -1,6 +1,7 @@
 """What is told of nodes while executors come, fail and go: no Spark, and no agent."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from sojourn.spark.nodes.cluster_nodes import ClusterNodes
 from sojourn.spark.nodes.executors import Executor
 from sojourn.spark.nodes.node_scaling import NodeBounds
 
-ONE, TWO = Executor("1", "left", 4), Executor("2", "right", 4)
+ONE, TWO = Executor("1", "left", 4, tasks=1), Executor("2", "right", 4, tasks=1)
 THREE = Executor("3", "far", 4)
 DEADLINE_S = 20.0
 
@@ -187,3 +188,18 @@ def test_what_it_takes_for_a_node_to_come_and_to_go_is_learned(cluster, monkeypa
         cluster.controller.connect("executor-1", "executor-2")
         until(lambda: nodes.costs.removing_s)
         assert nodes.node_s > 0
+
+
+def test_a_node_that_reads_from_kafka_is_kept_and_another_given_back(cluster, monkeypatch):
+    """It could not go before its batch has ended, and would be paid for until then."""
+    monkeypatch.setattr(cluster_nodes, "SparkNegotiator", lambda _session: Given())
+    cluster.there[0] = replace(ONE, tasks=0)
+    cluster.controller.connect("executor-1", "executor-2")
+    cluster.nodes = cluster.new(NodeBounds(most=2, calm_s=0.0))
+    with cluster.nodes as nodes:
+        nodes.begin(lambda _line: None, DEADLINE_S)
+        until_s = time.monotonic() + DEADLINE_S
+        while len(nodes.nodes) > 1:
+            assert time.monotonic() < until_s
+            time.sleep(0.01)
+        assert nodes.nodes[0].name == "executor-2"
