@@ -72,7 +72,7 @@ bench-spark: $(READY)
 	$(BIN)/python benchmarks/node_waits.py
 	$(BIN)/python benchmarks/node_measures.py
 	$(BIN)/python benchmarks/state_size.py
-	@for name in chain rescale batches steps faults kills cases commits allocations loop fpd traffic vld_bulk overhead throughput network recovery once peers wordcount nodes node_death; do \
+	@for name in chain rescale batches steps faults kills cases commits allocations loop fpd traffic vld_bulk overhead throughput network recovery once peers wordcount nodes node_death nodes_steps; do \
 	  echo; echo "benchmarks/spark_$$name.py"; $(BIN)/python benchmarks/spark_$$name.py || exit 1; done
 
 lint: $(READY)

@@ -1,4 +1,4 @@
-"""Nodes follow a load that steps up and down: one picture with sojourn time, nodes and bill.
+"""Nodes follow a load that steps up and down: one picture of sojourn time, nodes, bytes, bill.
 
     python benchmarks/spark_nodes_steps.py [--price-per-hour 0.2] [--out FOLDER] [--short]
 
@@ -6,7 +6,8 @@ Three operators with the proportions of video logo detection (examples/vld.yaml,
 fast), which wait instead of computing, run on a trial cluster at 16, 52, 32 and 16 roots per
 second for 50 s each. A machine has 5 processors. It is started when the loop calls for it, and
 stopped after 5 s in which fewer would do. Prints each step, the times to add and to remove a
-machine, and the bill beside that of as many machines as the highest load needs. Writes
+machine, and the bill beside that of as many machines as the highest load needs. The picture has
+the bytes from the driver to nodes and back, too. Writes
 steps.png and steps.json to build/nodes-steps.
 """
 
@@ -50,33 +51,41 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """The end of a turn, of which it counts what there was."""
+    """The end of a turn: what was measured in it, and what ran then.
+
+    *nodes* run and are paid for, of which some are *in_use*. *bill* is that of all so far, and
+    *bill_of_most* what it would be with as many as ever ran.
+    """
 
     at_s: float
     per_s: float
-    mean_s: float
+    mean_s: float | None
     processors: int
     nodes: int
+    in_use: int
     bill: float
+    bill_of_most: float
 
 
 def billed(turns_of, price):
-    """Return the moments of turns, each with its number of machines."""
-    found, bill, last_s = [], 0.0, None
-    for episode, nodes in turns_of:
+    """Return the moments of turns, each with the machines that run, and those in use."""
+    found, bill, most = [], 0.0, max(nodes for _, nodes, _ in turns_of)
+    began_s = last_s = turns_of[0][0].observation.since_s
+    for episode, nodes, in_use in turns_of:
         seen = episode.observation
-        bill += (
-            nodes * (seen.at_s - (seen.since_s if last_s is None else last_s)) / HOUR_S * price
-        )
+        mean_s = measured_s(seen, "mean")
+        bill += nodes * price * (seen.at_s - last_s) / HOUR_S
         last_s = seen.at_s
         found.append(
             Moment(
                 at_s=seen.at_s,
                 per_s=seen.arrivals_per_s,
-                mean_s=measured_s(seen, "mean"),
+                mean_s=mean_s if isfinite(mean_s) else None,
                 processors=episode.running.processors,
                 nodes=nodes,
+                in_use=in_use,
                 bill=bill,
+                bill_of_most=most * price * (last_s - began_s) / HOUR_S,
             )
         )
     return found
@@ -109,13 +118,19 @@ def run(folder, phase_s, topology, target):
             ):
                 loop, began_s = Loop(engine, topology, policy, every_s=EVERY_S), engine.now_s
                 for episode in loop.run(began_s + lasts_s):
-                    found.append((episode, machines.number))
+                    found.append((episode, machines.number, len(engine.nodes)))
                     if episode.cost and episode.cost.changed:
                         told(episode, machines.number)
                 changes, restarts = machines.changes, engine.health().restarts
     if any(restarts.values()):
         print(f"started again: {restarts}", file=sys.stderr)
     return began_s, found, changes
+
+
+def between_nodes(engine):
+    """Return the bytes per second from the driver to nodes, and back."""
+    nodes = engine.health().nodes
+    return sum(node.received_bytes_per_s + node.sent_bytes_per_s for node in nodes)
 
 
 def told(episode, nodes):
@@ -129,30 +144,42 @@ def told(episode, nodes):
 
 
 def draw(path, episodes, moments, changes, target):
-    """Draw load, sojourn time, processors, nodes and bill over the same time."""
+    """Draw load, sojourn time, processors, nodes, bytes and bill over the same time."""
     course = Course(target)
     for turn in turns(episodes, target.statistic):
         course.add(turn)
     edges = course.edges
 
-    def panel(name, values, **more):
+    def panel(name, lines, *, whole=False):
+        series = [Series(label=label, x=edges, y=values) for label, values in lines.items()]
         return Panel(
             kind="steps",
             title=name,
             x_label="time",
             y_label=name,
-            series=(Series(label=name, x=edges, y=values),),
+            series=tuple(series),
+            marks=tuple(course.marks),
+            height=2,
             over_time=True,
-            **more,
+            whole=whole,
         )
 
-    picture = figure(11, 9.5)
+    nodes = {
+        "running": [float(moment.nodes) for moment in moments],
+        "in use": [float(moment.in_use) for moment in moments],
+    }
+    most = max(moment.nodes for moment in moments)
+    bills = {
+        "bill": [moment.bill for moment in moments],
+        f"of {most} nodes": [moment.bill_of_most for moment in moments],
+    }
+    picture = figure(11, 11)
     shown = [
         arrivals(course),
         latency(course),
         allocation(course),
-        panel("nodes", [float(moment.nodes) for moment in moments], height=2, whole=True),
-        panel("bill", [moment.bill for moment in moments], height=2),
+        panel("nodes", nodes, whole=True),
+        panel("bill", bills),
     ]
     draw_rows(picture, shown)
     taken = ", ".join(
@@ -181,28 +208,27 @@ def main():
     for number, per_s in enumerate(RATES):
         since_s = began_s + number * phase_s
         here = [m for m in moments if since_s < m.at_s <= since_s + phase_s]
-        late = [m.mean_s for m in here[len(here) // 2 :] if isfinite(m.mean_s)]
+        late = [m.mean_s for m in here[len(here) // 2 :] if m.mean_s is not None]
         print(
             f"{per_s:4g} per s: {here[-1].processors} processors on {here[-1].nodes} nodes at "
             f"the end; mean of the second half {fmean(late):.2f} s; "
-            f"{sum(m.mean_s > target.seconds for m in here)} of {len(here)} turns above"
+            f"{sum((m.mean_s or 0) > target.seconds for m in here)} of {len(here)} turns above"
         )
     for change in changes:
         print(f"{change.at_s - began_s:5.0f} s: {change}")
-    most = max(moment.nodes for moment in moments)
-    all_the_time = most * (moments[-1].at_s - began_s) / HOUR_S * asked.price_per_hour
-    print(f"bill: {moments[-1].bill:.4f}; {most} nodes all the time: {all_the_time:.4f}")
+    last, most = moments[-1], max(moment.nodes for moment in moments)
+    print(f"bill: {last.bill:.4f}; {most} nodes all the time: {last.bill_of_most:.4f}")
     asked.out.mkdir(parents=True, exist_ok=True)
     report = {
         "target_s": target.seconds,
         "price_per_hour": asked.price_per_hour,
-        "bill": moments[-1].bill,
-        "bill_all_the_time": all_the_time,
+        "bill": last.bill,
+        "bill_of_most": last.bill_of_most,
         "turns": [asdict(moment) for moment in moments],
         "machines": [asdict(change) for change in changes],
     }
     (asked.out / "steps.json").write_text(json.dumps(report, indent=2), encoding="utf-8")
-    draw(asked.out / "steps.png", [each for each, _ in found], moments, changes, target)
+    draw(asked.out / "steps.png", [episode for episode, *_ in found], moments, changes, target)
     print(f"written: {asked.out / 'steps.png'}, {asked.out / 'steps.json'}")
 
 

@@ -1,5 +1,6 @@
 """`sojourn reproduce`: the figures and tables of the DRS papers, on the simulator or Spark."""
 
+import signal
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -139,6 +140,8 @@ def _on_spark(
     paces = Pace.chosen(chosen, faster=faster, within_s=within_s)
     with optional("running on Spark needs", "spark"):
         from sojourn.experiments.on_spark import spark_bench  # noqa: PLC0415
+    for end in (signal.SIGTERM, signal.SIGHUP):  # as with Ctrl-C, nothing is left
+        signal.signal(end, signal.default_int_handler)
     done: list[Reproduced] = []
     errors = Console(stderr=True)
     draw = _drawing(errors)

@@ -20,7 +20,7 @@ WITHIN_S = 300.0
 # Three operators in a chain easily serve 80 records/s each on two cores.
 _RECORDS_PER_S = 240.0
 # The time to start an application, and to stop it; and machines before it.
-_START_S, _POOL_START_S = 18.0, 50.0
+_START_S, _POOL_START_S = 18.0, 70.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
