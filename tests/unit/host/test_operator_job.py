@@ -2,11 +2,17 @@ import json
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from sojourn.app.codec import codec_of
+from sojourn.app.reminder import reminders_of
 from sojourn.errors import BadInput, BadRecord
+from sojourn.host.process.job import Lent
 from sojourn.host.process.messages import Record
 from sojourn.host.process.operator_job import of_application
+from sojourn.host.state.reminders import Reminded
+from unit.host import application
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -41,6 +47,21 @@ def test_a_set_up_that_yields_cleans_up_at_the_end():
     assert len(TORN_DOWN) == before
     job.tear_down()
     assert TORN_DOWN[before:] == [os.getpid()]
+
+
+def test_a_function_with_a_state_changes_what_it_is_lent_and_is_called_again_when_due():
+    job = of_application("unit.host.application:app reminding")
+    job.set_up()
+    lent = Lent(b"")
+    assert not list(job(Record("id", b'{"line":"a"}', stream="lines", key="k"), lent))
+    assert [note for _, note in lent.reminders] == ["early 1", "late 1"]
+    assert lent.state
+    key = codec_of(application.lines).key(b'{"line":"a"}', ("line",))
+    due = msgspec.json.encode(Reminded(key=key, note="early 1", due_s=7.0))
+    again = Lent(lent.state)
+    stream = reminders_of("reminding")
+    (sent,) = job(Record("id", due, stream=stream, key="k"), again)
+    assert json.loads(sent.payload) == {"line": "a", "note": "early 1"}
 
 
 def outputs(operator, record):
