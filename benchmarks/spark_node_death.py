@@ -24,11 +24,15 @@ from ledger import compare, written
 from on_spark import Sink
 from sojourn.plan import Plan
 from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.load.offered_load import Load
+from sojourn.spark.load.producer import LoadProcess
+from sojourn.spark.load.samples import load_sources
 from sojourn.spark.nodes.trial_cluster import TrialCluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from trial import say, spark_on
 
+ADDRESS = "node_death_app:app"
 PER_NODE, TARGET_S, CALM_S, PATIENCE_S, WINDOW_S = (
     4,
     2 * node_death_app.SERVICE_S,
@@ -105,25 +109,29 @@ def run(folder, *, nodes, kills, busy):
             servers=servers,
             state=folder / "state",
             partitions=2,
-            batch_s=30.0,
+            batch_s=10.0,
             master=spark.pop("spark.master"),
             spark=spark,
-            load={"orders": ((0.0, per_s), (3600.0, per_s))},
         )
-        with SparkEngine(app, "node_death_app:app", settings) as engine:
-            engine.start(
-                app.topology({"orders": per_s}), Plan.here({"check": processors, "count": 1})
-            )
+        rates = {"orders": ((0.0, per_s), (3600.0, per_s))}
+        load = Load(servers=servers, sources=load_sources(app, ADDRESS, rates))
+        with SparkEngine(app, ADDRESS, settings) as engine:
+            first = Plan.here({"check": processors, "count": 1})
+            engine.start(app.topology({"orders": per_s}), first)
             sink = Sink(servers, [app.topic("count")])
             try:
-                rest(engine, CALM_S)
-                calm_s = fmean(each.took_s for each in sink.arrived[len(sink.arrived) // 2 :])
-                say(f"{per_s:g} orders per second take {calm_s:.2f} s on average")
-                outcomes = [killed(engine, cluster, sink, nodes) for _ in range(kills)]
+                with LoadProcess(load):
+                    rest(engine, CALM_S)
+                    calm = sink.arrived[len(sink.arrived) // 2 :]
+                    calm_s = fmean(each.took_s for each in calm)
+                    say(f"{per_s:g} orders per second take {calm_s:.2f} s on average")
+                    outcomes = [killed(engine, cluster, sink, nodes) for _ in range(kills)]
             finally:
                 sink.close()
-            engine.drain(say)
-        return outcomes, calm_s, found(servers, app)
+            until_s = time.monotonic() + PATIENCE_S
+            while (wrong := found(servers, app)).lost and time.monotonic() < until_s:
+                rest(engine, 1.0)
+        return outcomes, calm_s, wrong
 
 
 def found(servers, app):
