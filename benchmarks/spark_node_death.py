@@ -33,13 +33,8 @@ from sojourn.spark.spark_engine import SparkEngine
 from trial import say, spark_on
 
 ADDRESS = "node_death_app:app"
-PER_NODE, TARGET_S, CALM_S, PATIENCE_S, WINDOW_S = (
-    4,
-    2 * node_death_app.SERVICE_S,
-    20.0,
-    180.0,
-    1.0,
-)
+PER_NODE, TARGET_S = 4, 2 * node_death_app.SERVICE_S
+CALM_S, WINDOW_S, PATIENCE_S = 20.0, 1.0, 180.0
 
 
 def outside_s(arrived, killed_s, until_s):
