@@ -53,8 +53,9 @@ HOUR_S = 3600.0
 class Moment:
     """The end of a turn: what was measured in it, and what ran then.
 
-    *nodes* run and are paid for, of which some are *in_use*. *bill* is that of all so far, and
-    *bill_of_most* what it would be with as many as ever ran.
+    *nodes* run and are paid for, of which some are *in_use*; *bytes_per_s* go from the driver
+    to them and back. *bill* is that of all so far, and *bill_of_most* what it would be with as
+    many as ever ran.
     """
 
     at_s: float
@@ -63,15 +64,16 @@ class Moment:
     processors: int
     nodes: int
     in_use: int
+    bytes_per_s: float
     bill: float
     bill_of_most: float
 
 
 def billed(turns_of, price):
     """Return the moments of turns, each with the machines that run, and those in use."""
-    found, bill, most = [], 0.0, max(nodes for _, nodes, _ in turns_of)
+    found, bill, most = [], 0.0, max(nodes for _, nodes, *_ in turns_of)
     began_s = last_s = turns_of[0][0].observation.since_s
-    for episode, nodes, in_use in turns_of:
+    for episode, nodes, in_use, bytes_per_s in turns_of:
         seen = episode.observation
         mean_s = measured_s(seen, "mean")
         bill += nodes * price * (seen.at_s - last_s) / HOUR_S
@@ -84,6 +86,7 @@ def billed(turns_of, price):
                 processors=episode.running.processors,
                 nodes=nodes,
                 in_use=in_use,
+                bytes_per_s=bytes_per_s,
                 bill=bill,
                 bill_of_most=most * price * (last_s - began_s) / HOUR_S,
             )
@@ -118,7 +121,8 @@ def run(folder, phase_s, topology, target):
             ):
                 loop, began_s = Loop(engine, topology, policy, every_s=EVERY_S), engine.now_s
                 for episode in loop.run(began_s + lasts_s):
-                    found.append((episode, machines.number, len(engine.nodes)))
+                    there = machines.number, len(engine.nodes), between_nodes(engine)
+                    found.append((episode, *there))
                     if episode.cost and episode.cost.changed:
                         told(episode, machines.number)
                 changes, restarts = machines.changes, engine.health().restarts
@@ -173,12 +177,13 @@ def draw(path, episodes, moments, changes, target):
         "bill": [moment.bill for moment in moments],
         f"of {most} nodes": [moment.bill_of_most for moment in moments],
     }
-    picture = figure(11, 11)
+    picture = figure(11, 12)
     shown = [
         arrivals(course),
         latency(course),
         allocation(course),
         panel("nodes", nodes, whole=True),
+        panel("kB per s", {"between nodes": [each.bytes_per_s / 1e3 for each in moments]}),
         panel("bill", bills),
     ]
     draw_rows(picture, shown)
