@@ -15,8 +15,6 @@ import time
 from pathlib import Path
 from statistics import median
 
-import psutil
-
 import nodes_app
 from sojourn.plan import Plan
 from sojourn.spark.kafka.broker import Broker
@@ -24,6 +22,7 @@ from sojourn.spark.nodes.trial_cluster import TrialCluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from trial import say, spark_on
+from victims import on_nodes
 
 PER_NODE, CALM_S, TOGETHER, EVERY_S, PATIENCE_S = 4, 3.0, 40, 2.0, 300.0
 
@@ -53,21 +52,11 @@ def changed_s(engine, folder, nodes):
     processors = {"split": 1, "count": nodes * PER_NODE - 1}
     began_s = time.monotonic()
     engine.apply(Plan.here(processors))
-    while len(engine.nodes) != nodes or len(agents_in(folder)) != nodes:
+    while len(engine.nodes) != nodes or len(on_nodes(folder, "agent")) != nodes:
         if time.monotonic() > began_s + PATIENCE_S:
             raise SystemExit(f"{len(engine.nodes)} of {nodes} nodes after {PATIENCE_S:g} s")
         time.sleep(0.1)
     return time.monotonic() - began_s
-
-
-def agents_in(folder):
-    """Return the agents of executors that have their folders in *folder*."""
-    return [
-        process
-        for process in psutil.process_iter(["cmdline", "cwd"])
-        if "sojourn.host.node" in (process.info["cmdline"] or ())
-        and str(process.info["cwd"]).startswith(str(folder))
-    ]
 
 
 def run(folder, times, nodes):
@@ -118,7 +107,7 @@ def main():
         folder = Path(temporary)
         times = 1 if asked.short else asked.times
         grown_s, shrunk_s, found, restarts = run(folder, times, asked.nodes)
-        left = agents_in(folder)
+        left = on_nodes(folder, "agent")
     print(f"1 to {asked.nodes} nodes {times} times: median {median(grown_s):.1f} s")
     print(
         f"back to 1: median {median(shrunk_s):.1f} s, of which {CALM_S:g} s for each are calm"

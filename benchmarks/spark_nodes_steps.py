@@ -29,6 +29,7 @@ from sojourn.experiments.time_scale import sped_up
 from sojourn.experiments.trial_machines import TrialMachines
 from sojourn.knowledge import measured_s
 from sojourn.loop import Loop
+from sojourn.measure.bill import Bill
 from sojourn.plan import Plan
 from sojourn.report.panel import Panel, Series
 from sojourn.report.plot.panels import draw_rows, figure, save
@@ -46,7 +47,6 @@ FASTER, RATES, PHASE_S = 4.0, (16.0, 52.0, 32.0, 16.0), 50.0
 LONGER, EVERY_S = 1.25, 2.0
 BOUNDS = NodeBounds(least=1, most=6, processors=5, calm_s=5.0)
 FIRST = {"extract": 4, "match": 4, "aggregate": 1}
-HOUR_S = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,12 +71,12 @@ class Moment:
 
 def billed(turns_of, price):
     """Return the moments of turns, each with the machines that run, and those in use."""
-    found, bill, most = [], 0.0, max(nodes for _, nodes, *_ in turns_of)
+    found, node_s, most = [], 0.0, max(nodes for _, nodes, *_ in turns_of)
     began_s = last_s = turns_of[0][0].observation.since_s
     for episode, nodes, in_use, bytes_per_s in turns_of:
         seen = episode.observation
         mean_s = measured_s(seen, "mean")
-        bill += nodes * price * (seen.at_s - last_s) / HOUR_S
+        node_s += nodes * (seen.at_s - last_s)
         last_s = seen.at_s
         found.append(
             Moment(
@@ -87,8 +87,8 @@ def billed(turns_of, price):
                 nodes=nodes,
                 in_use=in_use,
                 bytes_per_s=bytes_per_s,
-                bill=bill,
-                bill_of_most=most * price * (last_s - began_s) / HOUR_S,
+                bill=Bill.of(node_s, price).cost,
+                bill_of_most=Bill.of(most * (last_s - began_s), price).cost,
             )
         )
     return found

@@ -29,7 +29,7 @@ from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.ports import free_ports
 from sojourn.spark.layout import Layout
 from sojourn.spark.state.checkpoints import Checkpoints
-from victims import below, found, running
+from victims import on_nodes
 
 BROKER_AWAY_S = 2.0
 _LOOK_S = 0.05
@@ -187,9 +187,7 @@ class Trial:
     def _victims(self, target):
         if self.cluster is None or target not in OF_NODES:
             return self.driver.victims(target)
-        there = below(self.cluster.folder)
-        pids = found([running(process) for process in there], target)
-        return [process for process in there if process.pid in pids]
+        return on_nodes(self.cluster.folder, target)
 
     def kill_at(self, moment, query):
         """Kill when a file of the end of a batch of *query* appears; return its name."""

@@ -67,14 +67,15 @@ def found(family, target, operator=None):
     return [process.pid for process in family if is_found(process)]
 
 
-def below(folder):
-    """Return the processes that work in a folder, or below it."""
+def on_nodes(folder, target):
+    """Return the processes that are a *target* on nodes of a trial cluster in *folder*."""
     there = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             if Path(process.cwd()).is_relative_to(folder):
                 there.append(process)
-    return there
+    pids = found([running(process) for process in there], target)
+    return [process for process in there if process.pid in pids]
 
 
 def _serves(process, operator):

@@ -12,7 +12,7 @@ from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.nodes.trial_cluster import TrialCluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
-from spark_nodes import agents_in
+from victims import on_nodes
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 DEADLINE_S = 180
@@ -62,7 +62,7 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
             engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
             assert len(engine.nodes) == 2
             assert {len(on) for on in engine.plan.placement.values()} == {2}
-            assert agents_in(short_folder)
+            assert on_nodes(short_folder, "agent")
             nodes_app.send(servers, 0, LINES)
             until(lambda: length(servers, "words.count") >= LINES)
             until(lambda: _are_measured(engine))
@@ -73,7 +73,7 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
             until(lambda: not nodes_app.outcome(servers, 2 * LINES).lost)
             assert not nodes_app.outcome(servers, 2 * LINES).wrong
             assert not engine.health().failure
-        until(lambda: not agents_in(short_folder))
+        until(lambda: not on_nodes(short_folder, "agent"))
 
 
 @pytest.mark.slow
@@ -114,4 +114,4 @@ def _are_measured(engine):
 
 def _runs_on(folder, nodes):
     """Tell whether so many executors have an agent: those that were given back are gone."""
-    return len(agents_in(folder)) == nodes
+    return len(on_nodes(folder, "agent")) == nodes

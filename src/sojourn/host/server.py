@@ -55,7 +55,7 @@ from sojourn.host.node.messages import AgentHello
 from sojourn.host.node.nodes import Nodes
 from sojourn.host.process.messages import Frames, Result
 from sojourn.host.relays import Relays
-from sojourn.host.report.controller_line import ControllerLine
+from sojourn.host.report.controller_connection import ControllerConnection
 from sojourn.host.report.counting import PartState, PartTally
 from sojourn.host.report.reports import (
     Ask,
@@ -127,7 +127,7 @@ class Host:
         self._reached: dict[str, tuple[Mapping[str, int], str]] = {}
         self._forsaken = False
         self._ending = asyncio.Event()
-        self._controller = ControllerLine()
+        self._controller = ControllerConnection()
         self._work: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:

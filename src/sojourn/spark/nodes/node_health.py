@@ -112,15 +112,18 @@ def settled_nodes(nodes: Iterable[str], wanted: Placement, placed: Placement) ->
     ]
 
 
-def node_notices(nodes: Iterable[NodeHealth]) -> list[str]:
+def node_notices(nodes: Iterable[NodeHealth], refused: str = "") -> list[str]:
     """Return what users are told of nodes: why some cannot be used, and warnings of others.
+
+    *refused* is why the cluster did not give, or take back, a node.
 
     >>> node_notices([NodeHealth(name="executor-2", reason="its agent did not start: no")])
     ['node executor-2: its agent did not start: no']
     """
-    return [
+    told = [
         f"node {node.name}: {text}"
         for node in nodes
         for text in (node.reason, *node.warnings)
         if text
     ]
+    return [*told, f"nodes: {refused}; it is asked again"] if refused else told

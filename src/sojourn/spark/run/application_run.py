@@ -44,6 +44,7 @@ class ApplicationRun:
         states, parts = dict(self.pulls.states), dict(self.pulls.parts)
         inner, own, offsets = self.layout.inner_topics, self.own, self.pulls.offsets
         cluster, nodes = self.processes.nodes, self._nodes()
+        refused = "" if cluster is None else cluster.refused
         return Health(
             restarts=self._restarts(),
             replayed=sum(state.repeated for state in parts.values()),
@@ -53,7 +54,7 @@ class ApplicationRun:
             trees_open=len(self.pulls.trees),
             trees_forgotten=self.pulls.trees.forgotten,
             no_broker_s=offsets.away_s,
-            notices=(*self._notices(), *node_notices(nodes)),
+            notices=(*self._notices(), *node_notices(nodes, refused)),
             held_records=offsets.held(inner) if inner else None,
             held_bytes=None if own is None or not inner else own.broker.size_bytes(inner),
             parts=tuple(

@@ -85,8 +85,9 @@ class ApplicationStart:
         goes_on = state.check(layout.app, identified)
         partitions = self._topics(cluster)
         held = layout.slots(partitions, STATE_PARTITIONS)
+        slots = settings.slots or spare_slots(sum(held.values()))
         if settings.runs_on.is_local:
-            check_slots(held, settings.slots or spare_slots(sum(held.values())))
+            check_slots(held, slots)
         # before it is noted that there is something to go on from
         epoch = state_epoch(state.folder, goes_on=goes_on)
         offsets = AppendTimes(cluster.client(), partitions)
@@ -102,6 +103,7 @@ class ApplicationStart:
             lock=lock,
             identity=identity,
             held=held,
+            slots=slots,
             progress=self.progress,
             patience_s=_PATIENCE_S,
         ).start(stack, folder, epoch)

@@ -14,7 +14,7 @@ from sojourn.host.report.controller import Controller
 from sojourn.plan import Plan
 from sojourn.spark.jvm.jars import resolve_jars
 from sojourn.spark.jvm.session import end_session, new_session, remove_with_java
-from sojourn.spark.layout import Layout, check_slots, spare_slots
+from sojourn.spark.layout import Layout, check_slots
 from sojourn.spark.nodes.cluster_nodes import ClusterNodes
 from sojourn.spark.nodes.executors import executors
 from sojourn.spark.nodes.memory_need import executor_warning
@@ -50,9 +50,9 @@ class Processes:
 class ProcessStart:
     """Starts the processes of an application with the processors of *plan*.
 
-    Its queries *held* so many slots. Java keeps the *lock* of the state, an open file, until
-    it has ended. With an *identity* connections between machines are encrypted. Nodes that are
-    not there after *patience_s* end the start.
+    Its queries *held* so many slots, and a session on this machine has *slots*. Java keeps the
+    *lock* of the state, an open file, until it has ended. With an *identity* connections
+    between machines are encrypted. Nodes that are not there after *patience_s* end the start.
     """
 
     layout: Layout
@@ -62,25 +62,25 @@ class ProcessStart:
     lock: int
     identity: RunIdentity | None
     held: Mapping[str, int]
+    slots: int
     progress: Progress
     patience_s: float
 
     def start(self, stack: ExitStack, folder: Path, epoch: str) -> Processes:
         """Start them, with what they need for this run in *folder*, until *stack* ends."""
-        slots = self.settings.slots or spare_slots(sum(self.held.values()))
         if self.settings.runs_on.is_local:
             # both take seconds: hosts start while Java does
             controller, hosts, placed = self._hosts(stack, folder, epoch)
-            session = self._session(stack, folder, slots)
+            session = self._session(stack, folder)
             return Processes(
                 controller=controller,
                 hosts=hosts,
                 placed=placed,
                 session=session,
                 addresses=self.layout.addresses(folder),
-                slots=slots,
+                slots=self.slots,
             )
-        session = self._session(stack, folder, slots)
+        session = self._session(stack, folder)
         return self._on_cluster(stack, folder, epoch, session)
 
     def _on_cluster(
@@ -156,11 +156,11 @@ class ProcessStart:
             controller.launch(placed.of(host))
         return controller, hosts, placed
 
-    def _session(self, stack: ExitStack, folder: Path, slots: int) -> SparkSession:
+    def _session(self, stack: ExitStack, folder: Path) -> SparkSession:
         session = new_session(
             self.layout.app.name,
             jars=resolve_jars(),
-            slots=slots,
+            slots=self.slots,
             master=self.settings.runs_on,
             options={
                 "spark.local.dir": str(folder / "spark"),  # others could read it elsewhere

@@ -203,3 +203,26 @@ def test_a_node_that_reads_from_kafka_is_kept_and_another_given_back(cluster, mo
             assert time.monotonic() < until_s
             time.sleep(0.01)
         assert nodes.nodes[0].name == "executor-2"
+
+
+def test_what_the_cluster_refuses_is_told_until_it_does_it(cluster, monkeypatch):
+    given = Given()
+
+    def refuse(_number):
+        raise EngineError("the cluster did not accept a request")
+
+    given.ask = refuse
+    monkeypatch.setattr(cluster_nodes, "SparkNegotiator", lambda _session: given)
+    cluster.processors = 12
+    nodes = cluster.new(NodeBounds(most=3, processors=4))
+    with nodes:
+        cluster.controller.connect("executor-1", "executor-2")
+        nodes.begin(lambda _line: None, DEADLINE_S)
+        until_s = time.monotonic() + DEADLINE_S
+        while nodes.refused != "the cluster did not accept a request":
+            assert time.monotonic() < until_s
+            time.sleep(0.01)
+        cluster.processors = 8
+        while nodes.refused:
+            assert time.monotonic() < until_s
+            time.sleep(0.01)

@@ -33,6 +33,10 @@ def test_of_a_node_that_is_away_only_its_logs_are_left():
     assert (ten.cores, ten.processors, ten.memory_bytes) == (2.0, {}, 0)
     assert (ten.machine, ten.logs) == ("right", "/nodes/10/logs")
     (notice,) = node_notices([one, ten])
+    assert node_notices([one, ten], "no more cores") == [
+        notice,
+        "nodes: no more cores; it is asked again",
+    ]
     assert notice.startswith("node executor-10: it is not there")
 
 

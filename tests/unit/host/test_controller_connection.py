@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from sojourn.host.process.messages import Frames, framed
-from sojourn.host.report.controller_line import ControllerLine
+from sojourn.host.report.controller_connection import ControllerConnection
 from sojourn.host.report.reports import Ask, Broken, Bye, Drain
 
 DEADLINE_S = 20.0
@@ -25,7 +25,7 @@ def talked(path, controller, host):
             done.set()
 
         server = await asyncio.start_unix_server(serve, path)
-        line = ControllerLine()
+        line = ControllerConnection()
         await line.open(path)
         try:
             return await asyncio.wait_for(host(line), DEADLINE_S)
@@ -87,7 +87,7 @@ def test_a_controller_that_does_not_read_is_behind(tmp_path):
 
 
 def test_before_there_is_a_connection_nobody_hears():
-    line = ControllerLine()
+    line = ControllerConnection()
     line.tell(Ask())
     assert line.is_behind
     assert asyncio.run(line.obeyed(lambda _message: None)) is False

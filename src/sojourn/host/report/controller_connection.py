@@ -10,7 +10,7 @@ import msgspec
 from sojourn.host.process.messages import Frames, framed
 from sojourn.host.report.reports import Bye, FromController
 
-__all__ = ["ControllerLine"]
+__all__ = ["ControllerConnection"]
 
 _CHUNK = 1 << 16
 # A controller that has not read so much is not going to: reports wait, and nothing else.
@@ -19,7 +19,7 @@ _MOST_UNREAD_BYTES = 1 << 20
 _from_controller = msgspec.msgpack.Decoder(FromController).decode
 
 
-class ControllerLine:
+class ControllerConnection:
     """What a host says to its controller, and is told by it."""
 
     def __init__(self) -> None:
