@@ -10,8 +10,7 @@ import pytest
 
 from sojourn.app.operator import OnError
 from sojourn.errors import EngineError
-from sojourn.host.desk.instructions import KillProcessor, NotKept
-from sojourn.host.desk.operator_desk import Completed, Stopping
+from sojourn.host.desk.instructions import Completed, KillProcessor, NotKept, Stopping
 from sojourn.host.process.messages import Record
 from sojourn.host.process.processes import Processes
 from sojourn.host.station import OperatorSettings, Station

@@ -4,9 +4,16 @@ from heapq import heappop, heappush
 from random import Random
 
 from sojourn.app.operator import OnError
-from sojourn.host.desk.instructions import Give, KillProcessor, NotKept, StartProcessor
+from sojourn.host.desk.instructions import (
+    Completed,
+    Give,
+    KillProcessor,
+    NotKept,
+    StartProcessor,
+    Stopping,
+)
 from sojourn.host.desk.latest import Latest
-from sojourn.host.desk.operator_desk import Completed, OperatorDesk, Stopping
+from sojourn.host.desk.operator_desk import OperatorDesk
 from sojourn.host.process.messages import OutputRecord, Record, Result
 from sojourn.plan import HERE
 
@@ -139,7 +146,7 @@ def test_or_makes_a_dead_letter_after_some_retries():
         assert [first(g) for g in of(Give, again)] == [7]
     (reply,) = of(Completed, made.processor_done(1, [Result([], "ValueError: no")], 1.0))
     assert reply.answer.dead == "ValueError: no"
-    assert made.retried == 2
+    assert made.error_policy.retried == 2
 
 
 def test_the_record_of_a_dead_processor_is_tried_elsewhere():
@@ -340,7 +347,7 @@ def test_one_that_fails_at_some_is_done_once_with_what_the_others_made_of_it():
     told = reply.answer
     assert (told.dead, told.traceback, told.tries) == ("ValueError: first", "at 1", 2)
     assert list(told.outputs) == out("b")
-    assert made.dead == 1
+    assert made.error_policy.dead == 1
 
 
 def test_one_that_nobody_did_because_all_are_gone_waits_for_the_next():
@@ -508,7 +515,7 @@ def test_what_is_forgotten_is_nobodys_and_processors_are_free_when_they_are_done
     assert of(Completed, made.processor_died(2, "killed", 2.0)) == []
     done = made.processor_done(1, [Result(out("a"))], 3.0)
     assert done_numbers(done) == [0]
-    assert (made.retried, made.waiting) == (0, 0)
+    assert (made.error_policy.retried, made.waiting) == (0, 0)
 
 
 def test_one_for_everyone_that_is_forgotten_holds_nobody_up():

@@ -4,8 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sojourn.app.operator import OnError
-from sojourn.host.desk.instructions import Give, KillProcessor, NotKept, StartProcessor
-from sojourn.host.desk.operator_desk import Completed, OperatorDesk, Stopping
+from sojourn.host.desk.instructions import (
+    Completed,
+    Give,
+    KillProcessor,
+    NotKept,
+    StartProcessor,
+    Stopping,
+)
+from sojourn.host.desk.operator_desk import OperatorDesk
 from sojourn.host.process.messages import Record, Result
 from sojourn.plan import HERE
 

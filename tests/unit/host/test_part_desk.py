@@ -199,7 +199,7 @@ def test_a_root_that_makes_more_records_than_may_be_follows_on_error(then):
         assert stop.reason == "its root makes more than 5 records; does a loop end?"
         assert made.inside == 5
     else:
-        assert desk.dead == 1
+        assert desk.error_policy.dead == 1
         assert made.inside == 4
 
 

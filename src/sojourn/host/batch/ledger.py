@@ -10,7 +10,6 @@ written, so it is given back again, whether or not its root comes again. A ledge
 does not come of the committed cut is restored from it.
 """
 
-from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -18,6 +17,7 @@ from typing import Protocol
 
 import msgspec
 
+from sojourn.host.batch.batch_relays import LOST, BatchRelays
 from sojourn.host.batch.cut import (
     Cut,
     CutId,
@@ -37,6 +37,7 @@ from sojourn.host.batch.instructions import (
     Restore,
     SaveCut,
 )
+from sojourn.host.batch.leaving_results import LeavingResults, as_entry, as_leaving
 from sojourn.host.batch.log_entries import (
     Changed,
     Committed,
@@ -48,7 +49,6 @@ from sojourn.host.batch.log_entries import (
     Mark,
     Took,
 )
-from sojourn.host.batch.relay_messages import DeadLetter
 from sojourn.host.batch.repetitions import Memory, Provenance, Repetitions
 from sojourn.host.batch.spill import SegmentStore, Spill
 from sojourn.host.process.messages import Record
@@ -60,7 +60,6 @@ __all__ = ["CutStore", "Ledger"]
 
 # Of results that were handed over so many are kept; if there are more, all are in the log.
 _MOST_HANDED = 50_000
-_LOST = "a task of its batch was lost, so all of the batch runs again"
 # Records that a producer has named itself are compared with so many before them.
 _WINDOW = 100_000
 
@@ -114,24 +113,18 @@ class Ledger:
         most_handed: int = _MOST_HANDED,
         reminded: Mapping[str, str] | None = None,
     ) -> None:
-        self._most_handed = most_handed
         self._store, self._spill = store, Spill(store) if spill is None else spill
         self._state = KeyedState(store)
         self.reminders = Reminders(self._state, reminded or {})
         self._attempt, self._batch = -1, -1
         self._memory: dict[CutId, _Known] = {}  # the cuts that all of this comes of
-        self._relays: dict[int, Arrival] = {}
-        self._relay_of: dict[Partition, int] = {}
-        self._expected: int | None = None
-        self._ended: set[int] = set()
+        self._relays = BatchRelays()
         self._cutting: Cut | None = None
-        self._lost = self._finished = False
         self._draining = False
         self._taken: dict[Partition, int] = {}
         self._place = 0
         self._open: dict[int, OpenRecord] = {}
-        self._leaving: deque[Leaving] = deque()
-        self._handed_over: list[Leaving] | None = []  # None if there are too many
+        self._leaving = LeavingResults(most_handed)
         self._floors: dict[Partition, int] = {}
         self._unlogged: list[Entry] = []
         self._known: dict[Partition, Repetitions] = {}
@@ -161,13 +154,7 @@ class Ledger:
     @property
     def missing(self) -> str:
         """What a cut waits for, of relays that have ended; empty if for nothing."""
-        if not self._ended or self._cutting is not None:
-            return ""
-        if self._expected is None:
-            return "the number of tasks of the batch is not known"
-        if len(self._relays) < self._expected:
-            return f"{len(self._relays)} of {self._expected} tasks of the batch have begun"
-        return ""
+        return "" if self._cutting is not None else self._relays.missing
 
     @property
     def open(self) -> dict[int, OpenRecord]:
@@ -206,47 +193,37 @@ class Ledger:
             if arrival.attempt < self._attempt or arrival.batch < self._batch:
                 return [RefuseRelay(relay, f"a later attempt or batch than {now} has begun")]
             begun = self._begun(arrival)
-        elif self._lost or self._cutting is not None:
-            return [RefuseRelay(relay, _LOST)]
+        elif self._relays.lost or self._cutting is not None:
+            return [RefuseRelay(relay, LOST)]
         else:
             begun = []
-        self._relays[relay] = arrival
+        self._relays.came(relay)
         return [*begun, *self._handed()]
 
     def relays_are(self, attempt: int, batch: int, number: int) -> list[CutInstruction]:
         """Return what to do when it is known how many relays a batch has."""
         if (attempt, batch) != (self._attempt, self._batch):
             return []
-        self._expected = number
+        self._relays.expect(number)
         return self._cut()
 
     def _begun(self, arrival: Arrival) -> list[CutInstruction]:
         """Begin a batch: the one before is committed, or was this one and is run again."""
         over = [RefuseRelay(relay, "its batch is over") for relay in self._relays]
-        self._relays, self._relay_of, self._expected = {}, {}, None
-        self._ended, self._cutting = set(), None
-        self._lost = self._finished = False
+        self._relays, self._cutting = BatchRelays(), None
         base = self._store.last(arrival.batch - 1)
         restored: list[CutInstruction] = []
         if base not in self._memory or not self._store.log_is_own:
             restored = [Restore(self._recovered(base))]
         elif arrival.batch == self._batch:
-            self._hand_over_again(base)
-        self._handed_over = []
+            self._leaving.again(lambda: self._store.logged(base))
+        self._leaving.committed()
         known = self._memory[base]
         self._memory, self._floors = {base: known}, known.floors
         self._spill.committed(base.batch, known.spilled)
         self._unlogged.append(Committed(base))
         self._attempt, self._batch = arrival.attempt, arrival.batch
         return [*over, *restored, *self._state.committed(base.batch)]
-
-    def _hand_over_again(self, base: CutId) -> None:
-        """Let all results leave that have left since a cut: Spark may not have written them."""
-        if self._handed_over is not None:
-            self._leaving.extendleft(reversed(self._handed_over))
-            return
-        entries = (entry for group in self._store.logged(base) for entry in group)
-        self._leaving = deque(_leaving(entry) for entry in entries if isinstance(entry, Left))
 
     def _recovered(self, base: CutId) -> Cut:
         """Go on from a cut, and from what was logged since; return what operators keep then."""
@@ -284,7 +261,7 @@ class Ledger:
             case Did(operator, name):
                 del self._open[places.pop((operator, name))]
             case Left():
-                self._leaving.append(_leaving(entry))
+                self._leaving.add(as_leaving(entry))
             case Changed(operator, key, state):
                 self._state.change(operator, key, state)
             case Kept(operator, record):
@@ -310,7 +287,7 @@ class Ledger:
         """Return whether a root is to be taken: it was not before, here or in its stream."""
         if relay not in self._relays:
             return False
-        self._relay_of[root.partition] = relay
+        self._relays.reads(relay, root.partition)
         if root.offset < self._taken.get(root.partition, 0):
             self.repeated += 1
             return False
@@ -333,8 +310,7 @@ class Ledger:
 
     def relay_ended(self, relay: int) -> list[CutInstruction]:
         """Return what to do when a relay has handed over all that Spark has read."""
-        if relay in self._relays:
-            self._ended.add(relay)
+        self._relays.ended(relay)
         return self._cut()
 
     def relay_left(self, relay: int) -> list[CutInstruction]:
@@ -343,15 +319,7 @@ class Ledger:
         A task that is lost with its executor Spark would run again within the batch, and never
         ask for what the first had not written yet. So the batch fails as a whole.
         """
-        left = self._relays.pop(relay, None)
-        self._ended.discard(relay)
-        self._relay_of = {p: other for p, other in self._relay_of.items() if other != relay}
-        if left is None or self._finished:
-            return []
-        self._lost = True
-        refused = [RefuseRelay(other, _LOST) for other in self._relays]
-        self._relays, self._relay_of, self._ended = {}, {}, set()
-        return [*refused]
+        return [RefuseRelay(other, LOST) for other in self._relays.left(relay)]
 
     def drain(self) -> list[CutInstruction]:
         """Return what to do to end in order: from now on a cut waits for all that is open."""
@@ -361,7 +329,7 @@ class Ledger:
     # -- cuts -----------------------------------------------------------------------------
 
     def _cut(self) -> list[CutInstruction]:
-        if self._cutting is not None or len(self._ended) != self._expected:
+        if self._cutting is not None or not self._relays.all_ended:
             return []
         if self._draining and not self._empty:
             return []
@@ -388,7 +356,7 @@ class Ledger:
         if self._cutting is None or cut != self._cutting.id:
             return []  # another attempt has begun
         self._memory[cut] = _Known(floors(self._cutting), self._cutting.spilled)
-        self._finished = True
+        self._relays.finished = True
         return [FinishRelay(relay) for relay in self._relays]
 
     # -- records --------------------------------------------------------------------------
@@ -447,33 +415,18 @@ class Ledger:
 
     def _left(self, results: Iterable[Leaving]) -> None:
         for leaving in results:
-            self._leaving.append(leaving)
-            result = leaving.result
-            if isinstance(result, DeadLetter):
-                self._unlogged.append(Left(leaving.root, None, result))
-            else:
-                self._unlogged.append(Left(leaving.root, result))
+            self._leaving.add(leaving)
+            self._unlogged.append(as_entry(leaving))
 
     def _handed(self) -> list[CutInstruction]:
         """Give results to relays, unless what leaves now is in the cut already."""
         if not self._leaving or self._cutting is not None or not self._relays:
             return []
-        any_relay = next(iter(self._relays))
-        handed = list(self._leaving)
-        self._leaving.clear()
-        if self._handed_over is not None:
-            self._handed_over += handed
-            if len(self._handed_over) > self._most_handed:
-                self._handed_over = None
         return [
             HandOver(
-                self._relay_of.get(leaving.root.partition, any_relay),
+                self._relays.of(leaving.root.partition),
                 leaving,
                 self._floors.get(leaving.root.partition, 0),
             )
-            for leaving in handed
+            for leaving in self._leaving.hand_over()
         ]
-
-
-def _leaving(entry: Left) -> Leaving:
-    return Leaving(entry.root, entry.record if entry.letter is None else entry.letter)

@@ -3,10 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sojourn.host.process.messages import Record
+from sojourn.host.desk.in_hand import RecordInHand
+from sojourn.host.process.messages import Answer, Record
 from sojourn.plan import HERE
 
-__all__ = ["Give", "KillProcessor", "NotKept", "StartProcessor"]
+__all__ = [
+    "Completed",
+    "Give",
+    "KillProcessor",
+    "NotKept",
+    "OperatorInstruction",
+    "StartProcessor",
+    "Stopping",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +56,23 @@ class NotKept:
 
     record: Record
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A record is done."""
+
+    job: RecordInHand
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """A record stops the application: none behind it of its key is served."""
+
+    job: RecordInHand
+    reason: str
+    traceback: str = ""
+
+
+OperatorInstruction = Give | StartProcessor | KillProcessor | NotKept | Completed | Stopping

@@ -22,14 +22,17 @@ from sojourn.host.batch.ledger import Ledger
 from sojourn.host.batch.relay_messages import DeadLetter, Row
 from sojourn.host.desk.admission import Admission, GrantRelay, Limits
 from sojourn.host.desk.in_hand import RecordInHand
-from sojourn.host.desk.instructions import Give, KillProcessor, NotKept, StartProcessor
-from sojourn.host.desk.open_trees import OpenTrees
-from sojourn.host.desk.operator_desk import (
+from sojourn.host.desk.instructions import (
     Completed,
-    OperatorDesk,
+    Give,
+    KillProcessor,
+    NotKept,
     OperatorInstruction,
+    StartProcessor,
     Stopping,
 )
+from sojourn.host.desk.open_trees import OpenTrees
+from sojourn.host.desk.operator_desk import OperatorDesk
 from sojourn.host.desk.part_graph import PartGraph
 from sojourn.host.desk.visits import Visits
 from sojourn.host.process.messages import Answer, OutputRecord, Record, Result
@@ -394,10 +397,11 @@ class PartDesk:
         root = self._ledger.open[place].root
         if self._trees.made(root) + len(answer.outputs) > self._limits.of_root:
             error = f"its root makes more than {self._limits.of_root} records; does a loop end?"
-            if self._operators[operator].on_error.then == "stop":
+            error_policy = self._operators[operator].error_policy
+            if error_policy.on_error.then == "stop":
                 done.append(StopPart(operator, parent, error, ""))
                 return ()
-            self._operators[operator].dead += 1
+            error_policy.dead += 1
             answer = Answer((), error, "", 1)
         del self._places[job]
         self.admission.left(operator, parent)
