@@ -38,15 +38,15 @@ from sojourn.host.batch.relay_messages import (
 )
 from sojourn.host.batch.stage_tasks import StageTasks
 from sojourn.host.desk.admission import GrantRelay
-from sojourn.host.desk.part_desk import (
+from sojourn.host.desk.part_desk import PartDesk
+from sojourn.host.desk.part_graph import PartGraph
+from sojourn.host.desk.part_instructions import (
     Arrived,
     AtOperator,
-    PartDesk,
     PartInstruction,
     Sent,
     StopPart,
 )
-from sojourn.host.desk.part_graph import PartGraph
 from sojourn.host.host_settings import SECRET, SOCKET, TOKEN, HostSettings
 from sojourn.host.left_folder import remove_after
 from sojourn.host.node.door import Door

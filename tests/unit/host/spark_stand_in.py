@@ -29,8 +29,9 @@ from sojourn.host.batch.spill import Spill
 from sojourn.host.desk.admission import GrantRelay, Limits
 from sojourn.host.desk.instructions import Give, KillProcessor, StartProcessor
 from sojourn.host.desk.operator_desk import OperatorDesk
-from sojourn.host.desk.part_desk import AtOperator, PartDesk
+from sojourn.host.desk.part_desk import PartDesk
 from sojourn.host.desk.part_graph import PartGraph
+from sojourn.host.desk.part_instructions import AtOperator
 from sojourn.host.process.messages import OutputRecord, Record, Result
 from sojourn.host.state.keyed_state import KeyedState, MergeState
 from sojourn.host.state.reminders import reminder_name

@@ -10,8 +10,9 @@ from sojourn.host.batch.relay_messages import DeadLetter, Row
 from sojourn.host.desk.admission import GrantRelay, Limits
 from sojourn.host.desk.instructions import Give, StartProcessor
 from sojourn.host.desk.operator_desk import OperatorDesk
-from sojourn.host.desk.part_desk import Arrived, AtOperator, PartDesk, StopPart
+from sojourn.host.desk.part_desk import PartDesk
 from sojourn.host.desk.part_graph import PartGraph
+from sojourn.host.desk.part_instructions import Arrived, AtOperator, StopPart
 from sojourn.host.process.messages import OutputRecord, Record, Result
 from unit.host.spark_stand_in import Disk
 

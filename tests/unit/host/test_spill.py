@@ -14,8 +14,9 @@ from sojourn.host.batch.spill import Spill
 from sojourn.host.desk.admission import Limits
 from sojourn.host.desk.instructions import Give, StartProcessor
 from sojourn.host.desk.operator_desk import OperatorDesk
-from sojourn.host.desk.part_desk import AtOperator, PartDesk
+from sojourn.host.desk.part_desk import PartDesk
 from sojourn.host.desk.part_graph import PartGraph
+from sojourn.host.desk.part_instructions import AtOperator
 from sojourn.host.process.messages import Record, Result
 
 LINES = ("lines", 0)

@@ -12,8 +12,9 @@ from sojourn.host.batch.ledger import Ledger
 from sojourn.host.batch.relay_messages import Row
 from sojourn.host.desk.instructions import Give, KillProcessor, StartProcessor
 from sojourn.host.desk.operator_desk import OperatorDesk
-from sojourn.host.desk.part_desk import AtOperator, PartDesk
+from sojourn.host.desk.part_desk import PartDesk
 from sojourn.host.desk.part_graph import PartGraph
+from sojourn.host.desk.part_instructions import AtOperator
 from sojourn.host.process.messages import OutputRecord, Record, Result
 from sojourn.host.state.keyed_state import MergeState
 

@@ -5,7 +5,7 @@ processor of one operator into the queue of the next. Events go in, instructions
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import time
 
 import msgspec
@@ -20,71 +20,30 @@ from sojourn.host.batch.instructions import (
 )
 from sojourn.host.batch.ledger import Ledger
 from sojourn.host.batch.relay_messages import DeadLetter, Row
-from sojourn.host.desk.admission import Admission, GrantRelay, Limits
+from sojourn.host.desk.admission import Admission, Limits
 from sojourn.host.desk.in_hand import RecordInHand
 from sojourn.host.desk.instructions import (
     Completed,
     Give,
-    KillProcessor,
-    NotKept,
     OperatorInstruction,
-    StartProcessor,
     Stopping,
 )
 from sojourn.host.desk.open_trees import OpenTrees
 from sojourn.host.desk.operator_desk import OperatorDesk
 from sojourn.host.desk.part_graph import PartGraph
+from sojourn.host.desk.part_instructions import (
+    Arrived,
+    AtOperator,
+    PartInstruction,
+    Sent,
+    StopPart,
+)
+from sojourn.host.desk.routing import as_record, passing_through, read_by
 from sojourn.host.desk.visits import Visits
-from sojourn.host.process.messages import Answer, OutputRecord, Record, Result
-from sojourn.host.report.tracing import child_identity
+from sojourn.host.process.messages import Answer, Record, Result
 from sojourn.host.state.expiry import Expiry
 
-__all__ = [
-    "Arrived",
-    "AtOperator",
-    "PartDesk",
-    "PartInstruction",
-    "Sent",
-    "StopPart",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class AtOperator:
-    """Do something at an operator."""
-
-    operator: str
-    instruction: Give | StartProcessor | KillProcessor | NotKept
-
-
-@dataclass(frozen=True, slots=True)
-class Arrived:
-    """Take note of a record that came to an operator."""
-
-    operator: str
-    record: Record
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """Take note of what an operator made of a record."""
-
-    operator: str
-    record: Record
-    children: tuple[Record, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StopPart:
-    """Stop the application: a record cannot be done."""
-
-    operator: str
-    record: Record
-    reason: str
-    traceback: str
-
-
-PartInstruction = CutInstruction | AtOperator | Arrived | Sent | GrantRelay | StopPart
+__all__ = ["PartDesk"]
 
 
 class PartDesk:
@@ -159,7 +118,7 @@ class PartDesk:
             if not self._ledger.takes(relay, root, row.provenance):
                 continue
             self.visits.entered(row.partition[0])
-            if (passed := self._passed(row, record)) is not None:
+            if (passed := passing_through(self._graph, row, record)) is not None:
                 came += self._ledger.leaves(Leaving(root, passed))
                 continue
             for read in self._read(root, record, row.keys, row.only):
@@ -325,15 +284,6 @@ class PartDesk:
             record, written_s=record.written_s or now_s, birth_s=record.birth_s or now_s
         )
 
-    def _passed(self, row: Row, record: Record) -> Record | DeadLetter | None:
-        """Return what of a row leaves at once: what projections refuse, or are to try again."""
-        if row.refused is not None:
-            operator, error = row.refused
-            return DeadLetter(operator, record, error, "", 1)
-        if row.only is not None and self._graph.behind.get(row.only) == record.stream:
-            return msgspec.structs.replace(record, stream=row.only)
-        return None
-
     def _read(
         self,
         root: Root,
@@ -342,20 +292,10 @@ class PartDesk:
         only: str | None = None,
     ) -> list[OpenRecord]:
         """Return a record for each operator that reads its stream, or for *only* one."""
-        readers = self._graph.readers.get(record.stream, ())
-        read = []
-        for reader in readers:
-            if only is None or reader == only:
-                self.visits.visited(root.partition[0], reader)
-                read.append(OpenRecord(root, reader, self._as_read(reader, record, keys)))
+        read = read_by(self._graph, root, record, keys, only)
+        for each in read:
+            self.visits.visited(root.partition[0], each.operator)
         return read
-
-    def _as_read(self, reader: str, record: Record, keys: Mapping[str, str | None]) -> Record:
-        everyone = (reader, record.stream) in self._graph.everyone
-        key = keys.get(reader)
-        if not everyone and key is None:
-            return record
-        return msgspec.structs.replace(record, everyone=everyone, key=key)
 
     def _done(
         self, operator: str, instructions: Iterable[OperatorInstruction], now_s: float
@@ -410,7 +350,7 @@ class PartDesk:
         records: list[OpenRecord] = []
         results: list[Leaving] = []
         for number, output in enumerate(answer.outputs):
-            child = _child(parent, operator, number, output, written_s)
+            child = as_record(parent, operator, number, output, written_s)
             children.append(child)
             records += self._read(root, child, output.keys)
             if output.stream in self._graph.leaving:
@@ -458,24 +398,3 @@ class PartDesk:
                 if isinstance(instruction, Give)
             ]
         return [*given, *self.admission.grants()]
-
-
-def _child(
-    parent: Record, operator: str, number: int, output: OutputRecord, written_s: float
-) -> Record:
-    """Return an output as the record that it is for the next operators."""
-    name = child_identity(parent.name, operator, number, root=parent.root)
-    return Record(
-        name,
-        output.payload,
-        output.stream,
-        output.blobs,
-        written_s=written_s,
-        root=parent.root,
-        birth_s=parent.birth_s,
-        traced=parent.traced,
-        # of a message, ids take their part
-        room=max(1, parent.room + len(parent.name) - len(name)) if parent.room else 0,
-        place=parent.place,
-        message_key=parent.message_key,
-    )
