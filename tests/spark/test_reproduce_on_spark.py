@@ -1,5 +1,8 @@
 """An experiment's engine on Spark: faster than described, and nobody above can tell."""
 
+import signal
+import subprocess
+import sys
 import tempfile
 import time
 from itertools import accumulate
@@ -129,6 +132,34 @@ def test_machines_come_and_go_with_the_processors(jars):  # noqa: ARG001 - skips
         assert 0 < removed.ready_s <= removed.took_s
         assert 0 < added.at_s < removed.at_s <= engine.now_s
         assert sum(pull.roots.entered for pull in seen) > 0
+    assert machine_folders() == before
+    assert not commands_with(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_of_a_reproduction_that_is_ended(jars, tmp_path, end):  # noqa: ARG001
+    before, out = machine_folders(), tmp_path / "out"
+    sojourn = [sys.executable, "-m", "sojourn"]
+    command = [*sojourn, "reproduce", "--engine", "spark", "drs15-fig10", "--out", str(out)]
+    with (tmp_path / "output").open("w+") as output:
+        running = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            until_s = time.monotonic() + 120
+            while not (folder := next(iter(machine_folders() - before), None)) or not any(
+                "CoarseGrainedExecutorBackend" in word
+                for each in commands_with(folder)
+                for word in each
+            ):
+                assert running.poll() is None, (tmp_path / "output").read_text()
+                assert time.monotonic() < until_s
+                time.sleep(0.2)
+            running.send_signal(end)
+            assert running.wait(timeout=120) == 130
+        finally:
+            running.kill()
+    assert "Traceback" not in (tmp_path / "output").read_text()
     assert machine_folders() == before
     assert not commands_with(folder)
 

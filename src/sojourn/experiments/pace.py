@@ -46,7 +46,10 @@ class Leg:
         """How fast it is, and on which machines, in words."""
         slow = self.faster < 1
         times = _rounded(1 / self.faster if slow else self.faster)
-        pace = f"{self.span.application.name} {times:g} times as {'slow' if slow else 'fast'}"
+        said = (
+            f"{times:g} times as {'slow' if slow else 'fast'}" if times != 1 else "in real time"
+        )
+        pace = f"{self.span.application.name} {said}"
         pool = self.span.pool
         return pace if pool is None else f"{pace} on a trial cluster of up to {pool.most} nodes"
 
