@@ -16,6 +16,7 @@ from sojourn.service.client import ask_status
 from sojourn.service.entry import find
 from sojourn.service.logs import Logs, log_files, time_s
 from sojourn.service.node_logs import node_logs, node_logs_hint
+from sojourn.spark.state.folder_address import read_folder
 from sojourn.topology.check import shown
 
 __all__ = ["logs"]
@@ -43,7 +44,7 @@ def logs(
         Option(metavar="TIME", help="Only newer lines: 5m (ago), or 2026-01-31T12:00:00Z."),
     ] = None,
     state: Annotated[
-        Path | None,
+        str | None,
         Option(metavar="DIR", help="State folder of an application that has ended."),
     ] = None,
     node: Annotated[
@@ -64,7 +65,7 @@ def logs(
     since_s = None if since is None else _read_since_s(since)
     if lines is None and since_s is None:
         lines = _LINES
-    folder = _folder(app, state, node)
+    folder = _folder(app, None if state is None else read_folder(state), node)
     found = log_files(folder)
     if operator is not None and operator not in found:
         known = ", ".join(found) or "none yet"

@@ -21,6 +21,7 @@ from sojourn.report.terminal.state import (
     summary_json,
 )
 from sojourn.service.state_folder import find_state
+from sojourn.spark.state.folder_address import read_folder
 from sojourn.topology.check import shown
 
 if TYPE_CHECKING:  # the store is optional
@@ -49,9 +50,9 @@ def state(
         Path | None,
         Option(metavar="OUT.parquet", help="Write the states of an operator, a row per key."),
     ] = None,
-    folder: Annotated[
-        Path | None,
-        Option("--state", metavar="DIR", help="State folder (default: that of NAME)."),
+    state: Annotated[
+        str | None,
+        Option(metavar="DIR", help="State folder (default: that of NAME)."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -67,7 +68,7 @@ def state(
         raise BadInput("--export writes all states of one operator; name an operator alone")
     with optional("states need", "spark"):
         from sojourn.spark.state.key_states import KeyStates  # noqa: PLC0415 - optional
-    folder = find_state(name) if folder is None else folder
+    folder = find_state(name) if state is None else read_folder(state)
     states = KeyStates(folder)
     if states.application != name:
         raise BadInput(

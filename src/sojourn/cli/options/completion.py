@@ -13,6 +13,7 @@ from sojourn.service.client import ask_status
 from sojourn.service.entry import find, running
 from sojourn.service.folders import state_folder
 from sojourn.service.state_folder import find_state
+from sojourn.spark.state.folder_address import read_folder
 
 __all__ = [
     "applications",
@@ -88,7 +89,11 @@ def operators_with_logs(ctx: typer.Context, incomplete: str) -> list[str]:
 
     def known() -> Iterable[str]:
         state = ctx.params.get("state")
-        folder = Path(find(ctx.params.get("app"))[1].logs) if state is None else state / "logs"
+        folder = (
+            Path(find(ctx.params.get("app"))[1].logs)
+            if state is None
+            else read_folder(state) / "logs"
+        )
         return (path.stem for path in sorted(folder.glob("*.log")))
 
     return completing(known)(incomplete)
@@ -98,7 +103,8 @@ def operators_with_state(ctx: typer.Context, incomplete: str) -> list[str]:
     """Complete operators that keep a state for each key."""
 
     def known() -> Iterable[str]:
-        folder = ctx.params.get("state") or find_state(ctx.params["name"])
+        state = ctx.params.get("state")
+        folder = find_state(ctx.params["name"]) if state is None else read_folder(state)
         form = json.loads((folder / "application.json").read_text(encoding="utf-8"))
         return form.get("states", ())  # type: ignore[no-any-return]
 
