@@ -9,8 +9,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 # Frames take a tenth of a second of computing each.
 PER_S = {"vld": 1.5, "vld-bulk": 1.0, "urls": 15.0}
 SHORT_S, LONG_S = 4.0, 30.0
-# With state by key, with a loop, with blobs; the longer run has all.
-SHORT = ("wordcount", "fpd", "vld")
+# With state by key and with a loop; the longer run has all.
+SHORT = ("wordcount", "fpd")
 
 
 @pytest.fixture(autouse=True)

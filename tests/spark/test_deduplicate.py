@@ -339,6 +339,7 @@ def test_what_comes_twice_leaves_once_in_whatever_batch(
     assert sorted(filter(None, arrived.keys)) == [b"a", b"b", b"c", b"d", b"e", b"f"]
 
 
+@pytest.mark.slow
 def test_a_result_is_known_again_however_long_its_root_was_open(
     broker, clients, spark, tmp_path, arrivals
 ):

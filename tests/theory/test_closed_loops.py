@@ -12,7 +12,7 @@ from closed_loops import play
 from sojourn.engine import Cost
 from sojourn.plan import Plan
 
-BLOCK, DEFAULT, ALL = 25, 2, 40
+BLOCK, DEFAULT, ALL = 25, 1, 40
 
 blocks = [
     pytest.param(block, marks=[pytest.mark.slow] if block >= DEFAULT else [])
