@@ -94,9 +94,9 @@ def agent_of(controller, part, folder):
     """Run the agent of a node."""
     told = {
         "executor": NODE.removeprefix("executor-"),
-        "hosts": {part: [HERE, controller.port(part)]},
-        "secret": controller.secret.hex(),
-        "certificate": controller.certificate,
+        "hosts": {part: [HERE, controller.launcher.port(part)]},
+        "secret": controller.launcher.secret.hex(),
+        "certificate": controller.launcher.certificate,
         "logs": str(folder / "logs"),
     }
     path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
@@ -131,9 +131,9 @@ def measured(folder, number, identity):
             relay = Relay(
                 HostAddress(
                     machine=HERE,
-                    port=controller.port(part),
-                    secret=controller.secret,
-                    certificate=controller.certificate,
+                    port=controller.launcher.port(part),
+                    secret=controller.launcher.secret,
+                    certificate=controller.launcher.certificate,
                 )
             )
             relay.carry(ALONE)  # all is imported, and warm

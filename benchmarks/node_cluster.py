@@ -95,7 +95,7 @@ class Cluster:
         """Start the agent of a node behind a forwarder of its own, as a task of Spark does."""
         forking = multiprocessing.get_context("spawn")
         told, tell = forking.Pipe(duplex=False)
-        port = self.controller.port(PART)
+        port = self.controller.launcher.port(PART)
         forwarder = forking.Process(target=_forward, args=(port, self._delay_s, tell))
         forwarder.daemon = True
         forwarder.start()
@@ -103,7 +103,7 @@ class Cluster:
         settings = {
             "executor": node.removeprefix("executor-"),
             "hosts": {PART: [ADDRESS, told.recv()]},
-            "secret": self.controller.secret.hex(),
+            "secret": self.controller.launcher.secret.hex(),
             "watch": os.getpid(),
             "logs": str(self._folder / node),
         }

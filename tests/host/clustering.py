@@ -48,9 +48,9 @@ class Cluster:
     def address(self, *, port=None):
         return HostAddress(
             machine=self.machine,
-            port=port or self.controller.port("part"),
-            secret=self.controller.secret,
-            certificate=self.controller.certificate,
+            port=port or self.controller.launcher.port("part"),
+            secret=self.controller.launcher.secret,
+            certificate=self.controller.launcher.certificate,
         )
 
     def agent(self, node, *, watch=0, port=None, ahead_s=0.0, inside=()):
@@ -60,9 +60,9 @@ class Cluster:
         """
         told = {
             "executor": node.removeprefix("executor-"),
-            "hosts": {"part": [self.machine, port or self.controller.port("part")]},
-            "secret": self.controller.secret.hex(),
-            "certificate": self.controller.certificate,
+            "hosts": {"part": [self.machine, port or self.controller.launcher.port("part")]},
+            "secret": self.controller.launcher.secret.hex(),
+            "certificate": self.controller.launcher.certificate,
             "watch": watch,
             "logs": str(self.folder / node),
         }

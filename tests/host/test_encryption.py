@@ -92,7 +92,7 @@ def test_what_is_on_the_wire_can_be_read_only_without_encryption(
     monkeypatch.setenv("PYTHONPATH", "tests")
     with cluster_in(tmp_path, identity if encrypts else None) as cluster:
         cluster.start(on={"executor-1": 1})
-        with Wiretap(cluster.controller.port("part")) as tap:
+        with Wiretap(cluster.controller.launcher.port("part")) as tap:
             cluster.agent("executor-1", port=tap.port)
             cluster.runs(executor_1=1)
             address = cluster.address(port=tap.port)
@@ -101,7 +101,7 @@ def test_what_is_on_the_wire_can_be_read_only_without_encryption(
         assert words_of(rows) == sorted(f"overheard-{n}" for n in range(50))
         for payload in (b"overheard", b"sojourn1", b"of_application"):
             assert (payload in tap.seen) is not encrypts
-        assert cluster.controller.secret not in tap.seen
+        assert cluster.controller.launcher.secret not in tap.seen
 
 
 def test_records_pass_and_a_host_that_dies_finds_its_agents_again(cluster):
@@ -126,7 +126,7 @@ def test_who_does_not_encrypt_gets_nowhere_and_stalls_nothing(cluster):
     query = cluster.start(on={"executor-1": 1})
     cluster.agent("executor-1")
     cluster.runs(executor_1=1)
-    port = cluster.controller.port("part")
+    port = cluster.controller.launcher.port("part")
     noisy = socket.create_connection((HERE, port))
     noisy.sendall(b"GET / HTTP/1.1\r\n\r\n" * 100)
     assert b"sojourn1" not in _rest(noisy)
@@ -147,7 +147,7 @@ def test_who_does_not_encrypt_gets_nowhere_and_stalls_nothing(cluster):
 def test_what_a_stranger_adds_to_a_connection_ends_it_and_not_the_host(cluster):
     query = cluster.start(on={"executor-1": 1})
     host = cluster.controller.pid("where")
-    with Wiretap(cluster.controller.port("part")) as tap:
+    with Wiretap(cluster.controller.launcher.port("part")) as tap:
         cluster.agent("executor-1", port=tap.port)
         cluster.runs(executor_1=1)
         with cluster.address(port=tap.port).connect() as relay:
@@ -161,7 +161,7 @@ def test_what_a_stranger_adds_to_a_connection_ends_it_and_not_the_host(cluster):
 
 def test_who_does_not_know_the_secret_gets_nowhere(cluster, identity):
     cluster.start(on={"executor-1": 1})
-    host = socket.create_connection((HERE, cluster.controller.port("part")))
+    host = socket.create_connection((HERE, cluster.controller.launcher.port("part")))
     with encrypted(host, identity.certificate) as stranger, pytest.raises(EngineError):
         introduce_socket(stranger, b"not the secret", "relay")
 

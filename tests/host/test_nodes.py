@@ -164,7 +164,7 @@ def test_who_does_not_know_the_secret_gets_nowhere(cluster, purpose):
     query = cluster.start(on={"executor-1": 1})
     cluster.agent("executor-1")
     cluster.runs(executor_1=1)
-    port = cluster.controller.port("part")
+    port = cluster.controller.launcher.port("part")
     with socket.create_connection((HERE, port)) as stranger, pytest.raises(EngineError):
         introduce_socket(stranger, b"not the secret", purpose)
     silent = [socket.create_connection((HERE, port)) for _ in range(100)]

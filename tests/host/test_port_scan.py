@@ -105,9 +105,9 @@ def test_strangers_get_nowhere_and_hold_nothing_up(tmp_path, monkeypatch, networ
 
             found = said()
             # others on this machine may listen there as well
-            assert set(found["ports"]) & listening == {cluster.controller.port("part")}
+            assert set(found["ports"]) & listening == {cluster.controller.launcher.port("part")}
             assert said() == {"address": node, "ports": []}  # an agent listens nowhere
-            tries.stdin.write(f"{host} {cluster.controller.port('part')}\n")
+            tries.stdin.write(f"{host} {cluster.controller.launcher.port('part')}\n")
             tries.stdin.flush()
             result = said()
             assert result["wrong secrets"] == [0] * 16

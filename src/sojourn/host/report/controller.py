@@ -5,27 +5,23 @@ It lives in the application's own process. Hosts end when it is gone, however it
 
 import asyncio
 import hmac
-import os
-import secrets
-import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import Self
 
 import msgspec
 
-from sojourn.app.loading import import_path
 from sojourn.errors import EngineError
-from sojourn.host.host_settings import SECRET, TOKEN, HostSettings
+from sojourn.host.host_settings import HostSettings
 from sojourn.host.node.encryption import RunIdentity
 from sojourn.host.process.messages import Frames, framed
 from sojourn.host.report.counting import PartTally
+from sojourn.host.report.host_launcher import HostLauncher
 from sojourn.host.report.reports import (
     Ask,
     AskTasks,
@@ -51,8 +47,6 @@ _LOOK_S = 0.002
 # How long Spark is asked about a stage that it may not have heard of yet, and how often.
 _TASKS_WITHIN_S, _ASK_AGAIN_S = 10.0, 0.05
 _GRACE_S = 10.0
-# The key of hosts, in our folder: not in arguments, which others see.
-_IDENTITY = "identity.pem"
 _decode = msgspec.msgpack.Decoder(FromHost).decode
 
 
@@ -85,9 +79,8 @@ class _Host:
 class Controller:
     """The hosts of one application, in a *folder* of its own. Leaving it ends them all.
 
-    What they print goes to a file in the folder *logs*, if there is one. *tasks* tells how many
-    tasks a stage of Spark has. If there are other nodes, hosts listen at the address *binds*,
-    for those who know the `secret`; with an *identity*, what is said there is encrypted.
+    *tasks* tells how many tasks a stage of Spark has; the other settings are those of
+    `HostLauncher`.
     """
 
     def __init__(
@@ -99,10 +92,8 @@ class Controller:
         identity: RunIdentity | None = None,
         tasks: Callable[[int], int | None] = lambda _stage: None,
     ) -> None:
-        self._folder, self._logs, self.tasks = folder, logs, tasks
-        self._binds, self.secret = binds, secrets.token_bytes()
-        self._identity = identity
-        self._listening: dict[str, socket.socket] = {}
+        self._folder, self._socket, self.tasks = folder, folder / "controller.sock", tasks
+        self.launcher = HostLauncher(self._socket, logs=logs, binds=binds, identity=identity)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._lock = threading.Lock()
@@ -116,8 +107,6 @@ class Controller:
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._folder.chmod(0o700)  # whoever may connect may command
-        if self._identity is not None:
-            self._identity.write(self._folder / _IDENTITY)
         self._thread.start()
         listening = asyncio.start_unix_server(self._heard, self._socket)
         self._server = asyncio.run_coroutine_threadsafe(listening, self._loop).result()
@@ -128,8 +117,7 @@ class Controller:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-        for listens in self._listening.values():
-            listens.close()
+        self.launcher.close()
         for host in self._hosts.values():
             try:
                 host.process.wait(timeout=_GRACE_S)
@@ -142,69 +130,11 @@ class Controller:
 
         *settings* need not say where the controller is.
         """
-        listens = self._listens(settings.name)
-        fds = () if listens is None else (listens.fileno(),)
-        told = replace(
-            settings,
-            controller=self._socket,
-            listens=fds[0] if fds else None,
-            identity=None if self._identity is None else self._folder / _IDENTITY,
-        )
-        told.folder.mkdir(parents=True, exist_ok=True)
-        token = secrets.token_hex()
-        command = [
-            sys.executable,
-            "-m",
-            "sojourn.host",
-            msgspec.json.encode(told, enc_hook=str).decode(),
-        ]
-        environment = {
-            **os.environ,
-            TOKEN: token,
-            SECRET: self.secret.hex() if fds else "",
-            "PYTHONUNBUFFERED": "1",
-            # a host finds the modules that we find
-            "PYTHONPATH": import_path(),
-        }
-        with nullcontext() if self._logs is None else _log_of(self._logs) as log:
-            process = subprocess.Popen(  # noqa: S603 - our own program
-                command,
-                env=environment,
-                stdout=log,
-                stderr=log,
-                pass_fds=fds,
-                start_new_session=True,  # Ctrl-C is for the application to handle
-            )
-        if told.name in self._hosts:
-            self._hosts[told.name].process.poll()  # so that what is left of it goes
-        operators = {name: _Operator() for name in told.operators}
-        self._hosts[told.name] = _Host(process, token, operators=operators)
-
-    @property
-    def certificate(self) -> str:
-        """The certificate of hosts, for other machines; empty if nothing is encrypted."""
-        return "" if self._identity is None else self._identity.certificate
-
-    def port(self, part: str) -> int:
-        """Return the port at which the host of a part listens for other machines."""
-        listens = self._listens(part)
-        if listens is None:
-            raise EngineError(f"{part} listens to no other machine")
-        return int(listens.getsockname()[1])
-
-    def _listens(self, part: str) -> socket.socket | None:
-        """Return where other machines connect: the same for all lives of a host."""
-        if self._binds is None:
-            return None
-        if part not in self._listening:
-            try:
-                self._listening[part] = socket.create_server((self._binds, 0), backlog=128)
-            except OSError as error:
-                raise EngineError(
-                    f"cannot listen at {self._binds}: {error.strerror or error}; choose an "
-                    "address of this machine that executors reach"
-                ) from error
-        return self._listening[part]
+        process, token = self.launcher.launch(settings)
+        if settings.name in self._hosts:
+            self._hosts[settings.name].process.poll()  # so that what is left of it goes
+        operators = {name: _Operator() for name in settings.operators}
+        self._hosts[settings.name] = _Host(process, token, operators=operators)
 
     def start(self, settings: HostSettings, *, patience_s: float = 60.0) -> Path:
         """Start a host, and return where relays reach it once its operators have a processor.
@@ -323,10 +253,6 @@ class Controller:
                 return host
         raise EngineError(f"{operator} has no host")
 
-    @property
-    def _socket(self) -> Path:
-        return self._folder / "controller.sock"
-
     def _tell_all(self, frame: bytes) -> list[str]:
         there = {
             name: host.writer
@@ -416,9 +342,3 @@ class Controller:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _log_of(folder: Path) -> BinaryIO:
-    """Return the open file that hosts write to; those of operators are beside it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    return (folder / "hosts.log").open("ab")

@@ -55,11 +55,11 @@ class ClusterNodes:
         shared: SharedFolder | None = None,
     ) -> None:
         self._session, self._controller, self._changed = session, controller, changed
-        hosts = {part: (machine, controller.port(part)) for part in parts}
+        hosts = {part: (machine, controller.launcher.port(part)) for part in parts}
         told = {
             "hosts": hosts,
-            "secret": controller.secret.hex(),
-            "certificate": controller.certificate,
+            "secret": controller.launcher.secret.hex(),
+            "certificate": controller.launcher.certificate,
             "logs": "logs",
             "path": import_path(),
         }

@@ -116,9 +116,9 @@ class ProcessStart:
         addresses = {
             part: HostAddress(
                 machine=machine,
-                port=controller.port(part),
-                secret=controller.secret,
-                certificate=controller.certificate,
+                port=controller.launcher.port(part),
+                secret=controller.launcher.secret,
+                certificate=controller.launcher.certificate,
             )
             for part in hosts
         }

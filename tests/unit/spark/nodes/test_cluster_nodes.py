@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,8 +23,7 @@ DEADLINE_S = 20.0
 class Controller:
     """Hosts that agents are connected to as the test says."""
 
-    secret = b"hush"
-    certificate = ""
+    launcher = SimpleNamespace(secret=b"hush", certificate="", port=lambda _part: 1)
 
     def __init__(self):
         self.there = {}
@@ -35,9 +35,6 @@ class Controller:
 
     def placed(self, _operator):
         return self.runs
-
-    def port(self, _part):
-        return 1
 
     def told_nodes(self):
         return dict(self.there)
