@@ -1,17 +1,19 @@
 """Records per second of light operators on Spark, beside what there is without us.
 
-    python benchmarks/spark_throughput.py [--records 100000] [--only NAME …]
+    python benchmarks/spark_throughput.py [--records 100000] [--only NAME …] [--nodes 2]
 
 One operator and three in a row pass records on and do nothing else, with one record in each
 transfer from Spark to Python and with as many as are waiting (auto); one of them also beside
 an operator that reads the same records and takes a second for each. Compared with plain
 `mapInArrow` in micro-batches and a plain loop over a Kafka consumer in Python, which promise
-nothing about latency and failures. All work off the same records, waiting in a topic.
+nothing about latency and failures. All work off the same records, waiting in a topic. With
+`--nodes` ours are on a trial cluster of so many.
 """
 
 import argparse
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer
@@ -24,9 +26,12 @@ from sojourn.spark.jvm.session import end_session, new_session
 from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.offsets import Offsets
+from sojourn.spark.master import LOCAL
+from sojourn.spark.nodes.trial_cluster import TrialCluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from throughput_app import APPS
+from trial import spark_on
 
 PATIENCE_S, MOST = 900.0, 0.98
 
@@ -59,13 +64,15 @@ def drained_per_s(servers, topic, number):
     raise TimeoutError(f"{seen} of {number} after {PATIENCE_S} s")
 
 
-def ours(servers, name, number, per_s):
-    """Return what an application of ours carries."""
+def ours(servers, name, number, per_s, spark=None):
+    """Return what an application of ours carries, with these settings of *spark*."""
     app = APPS[name]
     filled(servers, app.topic("source"), number)
     measured = {name: Hints(service_s=2e-5) for name in app.operators}
     topology = app.topology({"source": per_s}, measured=measured)
-    settings = SparkSettings(servers=servers, starting="earliest")
+    spark = dict(spark or {})
+    master = spark.pop("spark.master", LOCAL)
+    settings = SparkSettings(servers=servers, starting="earliest", master=master, spark=spark)
     with SparkEngine(app, f"throughput_app:{name}", settings) as engine:
         engine.start(topology, Plan.here(dict.fromkeys(app.operators, 1)))
         (sink,) = app.sinks.values()
@@ -134,10 +141,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--only", nargs="+", choices=APPS, help="of ours only these")
+    parser.add_argument("--nodes", type=int, help="of a trial cluster for ours")
     parser.add_argument("--short", action="store_true", help="2,000 records: does it work?")
     asked = parser.parse_args()
     number = 2000 if asked.short else asked.records
-    with tempfile.TemporaryDirectory() as temporary, Broker(secured=False) as broker:
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        Broker(secured=False) as broker,
+        TrialCluster(asked.nodes, cores=6, folder=Path(temporary) / "cluster", plain=True)
+        if asked.nodes
+        else nullcontext() as cluster,
+    ):
+        spark = spark_on(cluster) if cluster else None
         servers = broker.bootstrap_servers
         plain = consumer_loop(servers, number)
         print(f"{'a consumer loop in Python':40} {plain:8.0f} per s")
@@ -152,7 +167,7 @@ def main():
         ):
             if name not in (asked.only or APPS):
                 continue
-            carried = ours(servers, name, number, per_s)
+            carried = ours(servers, name, number, per_s, spark)
             print(f"{said:40} {carried:8.0f} per s", flush=True)
 
 

@@ -68,8 +68,8 @@ class Query:
     *told* is what its host reported while batches were waited for.
     """
 
-    def __init__(self, controller, address, route, *, run="run"):
-        self.controller, self.route, self.run = controller, route, run
+    def __init__(self, controller, address, route, *, run="run", ends=""):
+        self.controller, self.route, self.run, self.ends = controller, route, run, ends
         self.address = address
         self.batch = self.offset = 0
         self.told = []
@@ -93,7 +93,8 @@ class Query:
             if wait:
                 self.await_done(over)
 
-        passed = relay(self.address, route or self.route, batch_s=DEADLINE_S)(brought())
+        route = route or self.route
+        passed = relay(self.address, route, DEADLINE_S, self.ends)(brought())
         hello = RelayHello(self.run, self.batch, self.batch)
         with pytest.MonkeyPatch.context() as patch:
             # Spark is not there to say which batch it is

@@ -37,6 +37,25 @@ def test_every_record_comes_back_and_says_where_it_comes_from(host):
     assert {float(h["sojourn-birth"]) for h in told} == {BORN.timestamp()}
 
 
+@pytest.mark.parametrize(("ends", "told"), [("known", [b"known/lines/3"]), ("", [])])
+def test_java_is_told_where_a_partition_ends_of_which_many_records_wait(
+    host, controller, ends, told
+):
+    query = host()
+    query.ends = ends
+
+    def brought():
+        yield query.row(line("one"))
+        query.await_done()
+        for end in (30, 500, 500):  # few, many, nothing new
+            controller.tell_ends({"lines": {3: end, 4: 900}, "others": {3: 900}})
+
+    word, *rows = query.rows_of(brought())
+    assert word["topic"] == "words-topic"
+    assert [row["key"] for row in rows] == told
+    assert all((row["topic"], row["value"]) == (None, b"500") for row in rows)
+
+
 def test_roots_carry_the_mark_of_their_topic(host):
     route = route_of("split", marks={"lines": "topic-epoch", "others": "nothing"})
     (row,) = host(route=route).results(line("word"))

@@ -10,7 +10,8 @@ from pyspark.sql import functions as sql
 from sojourn.spark.jvm.session import end_session, new_session
 from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.query.real_time import start_real_time
-from sojourn.spark.query.transfer import KnownEnds, transferred
+from sojourn.spark.query.rows import OUTPUT, SCHEMA, end_row
+from sojourn.spark.query.transfer import KnownEnds, transferred, without_end_rows
 
 pytestmark = pytest.mark.spark
 # So long that nothing comes because a batch has ended.
@@ -99,6 +100,29 @@ def test_records_go_together_while_more_are_known_to_follow(broker, spark, tmp_p
         assert sum(arrived(broker, "told-sizes", RECORDS + 2)) == RECORDS + 2
     finally:
         query.stop()
+
+
+def results():
+    """Return what yields results with a row that tells Java something among them."""
+
+    def run(batches):
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                word = {"topic": "words", "partition": None, "key": None, "value": b"one"}
+                rows = [word | {"headers": []}, end_row("told", ("lines", number), 700)]
+                yield pa.RecordBatch.from_pylist([*rows, *rows[:1]], SCHEMA)
+
+    return run
+
+
+def test_what_rows_among_results_tell_is_known_to_java_and_is_no_result(spark):
+    told = without_end_rows(spark.range(2).mapInArrow(results(), OUTPUT)).collect()
+    assert [(row.topic, row.key, bytes(row.value)) for row in told] == 4 * [
+        ("words", None, b"one")
+    ]
+    known = "reflect('java.lang.System', 'getProperty', 'told/lines/{}')"
+    (row,) = spark.sql(f"SELECT {known.format(0)}, {known.format(1)}").collect()
+    assert list(row) == ["700", "700"]
 
 
 @pytest.mark.timeout(300)

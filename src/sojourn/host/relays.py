@@ -6,13 +6,15 @@ nothing waits, and at high rates the time that is saved is worth more.
 """
 
 import asyncio
+from collections.abc import Mapping
 from math import inf
 from time import monotonic
 
 import msgspec
 
+from sojourn.host.batch.cut import Partition
 from sojourn.host.batch.instructions import HandOver
-from sojourn.host.batch.relay_messages import DeadLetter, Grant, Results
+from sojourn.host.batch.relay_messages import DeadLetter, Ends, Grant, Results
 from sojourn.host.process.messages import framed
 
 __all__ = ["GATHER_S", "Relays"]
@@ -21,6 +23,8 @@ GATHER_S = 0.004
 """What leaves within so much time leaves together."""
 # Two that left within so much time are a succession: more will follow.
 _SUCCESSION_S = 3 * GATHER_S
+# If fewer records wait, telling relays of them takes longer than they do.
+_MANY = 50
 
 
 class Relays:
@@ -73,6 +77,19 @@ class Relays:
             self._send_now()
         else:
             self._timer = asyncio.get_running_loop().call_later(wait_s, self._send_now)
+
+    def tell_ends(
+        self, ends: Mapping[str, Mapping[int, int]], taken: Mapping[Partition, int]
+    ) -> None:
+        """Tell relays where partitions end of which many records were not *taken* yet.
+
+        Then Spark lets their records come to relays together.
+        """
+        known = ((place, ends.get(place[0], {}).get(place[1], 0)) for place in taken)
+        waiting = [(place, end) for place, end in known if end - taken[place] > _MANY]
+        if waiting:
+            for relay in self._writers:
+                self._write(relay, Ends(waiting))
 
     def say(self, relay: int, message: msgspec.Struct) -> None:
         """Tell a relay something, after all that was to be told before."""

@@ -71,6 +71,7 @@ from sojourn.host.report.reports import (
     Report,
     Stopped,
     TasksAre,
+    TopicEnds,
 )
 from sojourn.host.state.keyed_state import Delta, MergeState
 from sojourn.host.station import Station
@@ -181,6 +182,8 @@ class Host:
                 if (arrival := self._tasks.of(stage)) is not None:
                     relays_are = self._desk.relays_are
                     self._decide(relays_are, arrival.attempt, arrival.batch, number)
+            case TopicEnds(ends):
+                self._relays.tell_ends(ends, self._ledger.taken)
             case Ask():
                 self._report()
             case Drain():

@@ -9,6 +9,7 @@ from sojourn.host.process.messages import Record
 __all__ = [
     "AllRead",
     "DeadLetter",
+    "Ends",
     "Failed",
     "Finished",
     "FromRelay",
@@ -62,6 +63,12 @@ class Grant(msgspec.Struct, tag=True, array_like=True, frozen=True):
     number: int
 
 
+class Ends(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """Partitions of which many records wait, and the offset at which each ends."""
+
+    ends: list[tuple[Partition, int]]
+
+
 class DeadLetter(msgspec.Struct, array_like=True, frozen=True):
     """A record that *operator* could not do, and why; *inner* if it never was in Kafka."""
 
@@ -94,4 +101,4 @@ class Failed(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 FromRelay = RelayHello | Rows | AllRead
-ToRelay = Grant | Results | Finished | Failed
+ToRelay = Grant | Ends | Results | Finished | Failed

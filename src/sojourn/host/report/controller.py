@@ -37,6 +37,7 @@ from sojourn.host.report.reports import (
     Report,
     Stopped,
     TasksAre,
+    TopicEnds,
 )
 from sojourn.plan import HERE
 
@@ -160,6 +161,10 @@ class Controller:
     def ask(self) -> list[str]:
         """Ask all hosts for a report, and return the names of those that are there."""
         return self._tell_all(framed(Ask()))
+
+    def tell_ends(self, ends: Mapping[str, Mapping[int, int]]) -> None:
+        """Tell hosts where the partitions of topics end."""
+        self._tell_all(framed(TopicEnds(ends)))
 
     def drain(self) -> None:
         """Let hosts end their batches when nothing is open any more."""

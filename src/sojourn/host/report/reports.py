@@ -22,6 +22,7 @@ __all__ = [
     "Report",
     "Stopped",
     "TasksAre",
+    "TopicEnds",
 ]
 
 
@@ -98,6 +99,12 @@ class NodeIs(msgspec.Struct, tag=True, array_like=True, frozen=True):
     logs: str = ""
 
 
+class TopicEnds(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """Where the partitions of topics end."""
+
+    ends: Mapping[str, Mapping[int, int]]
+
+
 class PlaceProcessors(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """The controller wants so many processors of an operator *on* each node."""
 
@@ -124,4 +131,4 @@ class Bye(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 FromHost = Here | NodeIs | Reached | Report | AskTasks | Stopped | Broken
-FromController = PlaceProcessors | TasksAre | Ask | Drain | Measure | Bye
+FromController = PlaceProcessors | TasksAre | TopicEnds | Ask | Drain | Measure | Bye

@@ -15,7 +15,7 @@ from sojourn.spark.query.host_address import HostAddress
 from sojourn.spark.query.real_time import start_real_time
 from sojourn.spark.query.relay import relay
 from sojourn.spark.query.rows import OUTPUT, Route
-from sojourn.spark.query.transfer import transferred
+from sojourn.spark.query.transfer import transferred, without_end_rows
 
 __all__ = ["COLUMNS", "PartQuery", "Projections", "part_frame", "start_part", "through_host"]
 
@@ -42,7 +42,8 @@ class PartQuery:
     *kafka* are the options of Spark's source and sink. *starting* is where it begins without
     a checkpoint, as Spark writes it. *batch_s* is how often offsets are committed, and what is
     open is written to disk. At most so many *records_per_transfer* go to the host together,
-    if it is told; *ends* is the name under which Java knows where topics end.
+    if it is told; *ends* is the name under which Java knows where topics end, which on a
+    cluster *relays_tell_ends*.
     """
 
     route: Route
@@ -54,6 +55,7 @@ class PartQuery:
     batch_s: float = 60.0
     records_per_transfer: int | None = None
     ends: str = ""
+    relays_tell_ends: bool = False
 
 
 def start_part(spark: SparkSession, part: PartQuery) -> StreamingQuery:
@@ -83,17 +85,25 @@ def part_frame(spark: SparkSession, part: PartQuery) -> DataFrame:
         .load()
     )
     return through_host(
-        source, part.host, part.route, part.batch_s, part.projections, ends=part.ends
+        source,
+        part.host,
+        part.route,
+        part.batch_s,
+        part.projections,
+        ends=part.ends,
+        relays_tell_ends=part.relays_tell_ends,
     )
 
 
-def through_host(
+def through_host(  # noqa: PLR0913 - most by name
     source: DataFrame,
     host: HostAddress,
     route: Route,
     batch_s: float,
     projections: Projections = Projections(),  # noqa: B008 - it is frozen
+    *,
     ends: str = "",
+    relays_tell_ends: bool = False,
 ) -> DataFrame:
     """Return what leaves a part, of what Spark reads from Kafka."""
     columns = list(COLUMNS)
@@ -103,7 +113,10 @@ def through_host(
     # times as numbers: a stranger's may be beyond what Python has
     moment = sql.unix_micros("timestamp").alias("timestamp_us")
     rows = transferred(source, sql.struct(*columns, moment), ends)
-    left = rows.mapInArrow(relay(host, route, batch_s), OUTPUT)
+    told = ends if relays_tell_ends else ""
+    left = rows.mapInArrow(relay(host, route, batch_s, told), OUTPUT)
+    if told:
+        left = without_end_rows(left)
     letters = Address(
         writes="", dead_letters=route.dead_letters, most_bytes=route.most_bytes, inner=True
     )

@@ -123,6 +123,7 @@ class QueryBuilder:
             batch_s=settings.batch_s,
             records_per_transfer=min(filter(None, told), default=None),
             ends=self.ends,
+            relays_tell_ends=not settings.runs_on.is_local,
         )
 
     def misfits(self, starting: Mapping[str, Positions]) -> dict[str, StartQuery]:

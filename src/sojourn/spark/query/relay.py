@@ -19,6 +19,7 @@ import pyarrow as pa
 from sojourn.errors import EngineError
 from sojourn.host.batch.relay_messages import (
     AllRead,
+    Ends,
     Failed,
     Finished,
     FromRelay,
@@ -31,7 +32,7 @@ from sojourn.host.batch.relay_messages import (
 from sojourn.host.batch.relay_messages import Rows as RowsMessage
 from sojourn.host.process.messages import Frames, framed
 from sojourn.spark.query.host_address import HostAddress
-from sojourn.spark.query.rows import EMPTY, SCHEMA, Route, Rows
+from sojourn.spark.query.rows import EMPTY, SCHEMA, Route, Rows, end_row
 
 __all__ = ["relay"]
 
@@ -44,16 +45,17 @@ Batches = Iterable[pa.RecordBatch]
 
 
 def relay(
-    address: HostAddress, route: Route, batch_s: float
+    address: HostAddress, route: Route, batch_s: float, ends: str = ""
 ) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """Return what `mapInArrow` runs: the relay to the host at *address*.
 
-    When a batch has lasted *batch_s*, all that Spark has read of it is passed on at once.
+    When a batch has lasted *batch_s*, all that Spark has read of it is passed on at once. Java
+    is told where partitions end under the name *ends*, unless that is empty.
     """
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
         with _connected(address, route.part) as host:
-            yield from _Relay(host, route, batch_s).results(batches)
+            yield from _Relay(host, route, batch_s, ends).results(batches)
 
     return run
 
@@ -75,11 +77,12 @@ def _connected(address: HostAddress, part: str) -> socket.socket:
 class _Relay:
     """One task of one batch, on its way through a host."""
 
-    def __init__(self, host: socket.socket, route: Route, batch_s: float) -> None:
+    def __init__(self, host: socket.socket, route: Route, batch_s: float, ends: str) -> None:
         self._host, self._part, self._rows = host, route.part, Rows(route)
         self._ends_s = time.monotonic() + batch_s
         self._credit, self._changed = 0, threading.Condition()
         self._ended = False
+        self._ends, self._told = ends, dict[tuple[str, int], int]()
         self._last: dict[tuple[str, int], int] = {}
         self._failure: BaseException | None = None
 
@@ -104,6 +107,10 @@ class _Relay:
                 case Results():
                     yield pa.RecordBatch.from_pylist(self._rows.left(message), SCHEMA)
                     yield EMPTY
+                case Ends(ends):
+                    if rows := [end_row(self._ends, *each) for each in self._untold(ends)]:
+                        yield pa.RecordBatch.from_pylist(rows, SCHEMA)
+                        yield EMPTY
                 case Failed(reason):
                     raise EngineError(f"{self._part}: {reason}")
                 case Finished():
@@ -111,6 +118,20 @@ class _Relay:
         if self._failure is not None:
             raise self._failure
         raise EngineError(f"{self._part}: its host is gone")
+
+    def _untold(
+        self, ends: list[tuple[tuple[str, int], int]]
+    ) -> list[tuple[tuple[str, int], int]]:
+        """Return the ends of partitions that this task reads which Java was not told yet."""
+        if not self._ends:
+            return []
+        new = {
+            place: end
+            for place, end in ends
+            if place in self._last and self._told.get(place) != end
+        }
+        self._told |= new
+        return list(new.items())
 
     def _pass_on(self, batches: Batches) -> None:
         """Pass records on, as many as there is credit for."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sojourn.app.codec import codec_of
 from sojourn.app.reminder import reminders_of
 from sojourn.app.stream import Stream
-from sojourn.host.batch.cut import Root
+from sojourn.host.batch.cut import Partition, Root
 from sojourn.host.batch.relay_messages import Results, Row
 from sojourn.host.batch.repetitions import Input, Provenance
 from sojourn.host.process.messages import Record
@@ -39,7 +39,7 @@ from sojourn.spark.query.headers import (
 from sojourn.spark.query.letters import STREAM, dead_letter
 from sojourn.spark.query.sampling import Sampling
 
-__all__ = ["EMPTY", "OUTPUT", "SCHEMA", "Route", "Rows"]
+__all__ = ["EMPTY", "OUTPUT", "SCHEMA", "Route", "Rows", "end_row"]
 
 OUTPUT = (
     "topic string, partition int, key binary, value binary, "
@@ -250,6 +250,13 @@ class Rows:
         (topic, partition), offset = root
         named = marked(topic, self._route.marks.get(topic, ""))
         return input_header(Input(topic=named, partition=partition, offset=offset, floor=floor))
+
+
+def end_row(name: str, place: Partition, end: int) -> SparkRow:
+    """Return the row that tells Java, under *name*, where a partition ends: it has no topic."""
+    topic, partition = place
+    told = {"key": f"{name}/{topic}/{partition}".encode(), "value": str(end).encode()}
+    return {"topic": None, "partition": None, "headers": [], **told}
 
 
 def _headers(record: Record, entered: Header) -> list[Header]:

@@ -5,8 +5,10 @@ it asks for the next row, and waits for one. So a record that has to leave at on
 padding, as many bytes as a transfer has, and is followed by an empty row.
 
 A record need not leave at once while others of its partition are known to follow it. Where
-partitions end is told to Java by `KnownEnds`; if nothing is told of one, each of its records
-leaves at once. What is told may be old: then a record leaves earlier than it had to, and never
+partitions end is told to Java: by `KnownEnds` in the process of the session, and on executors
+of a cluster, which that does not reach, by rows that relays yield among their results
+(`without_end_rows`). If nothing is told of a partition, each of its records leaves
+at once. What is told may be old: then a record leaves earlier than it had to, and never
 waits for one that is not there.
 """
 
@@ -19,10 +21,11 @@ from pyspark.sql import functions as sql
 
 from sojourn.spark.streaming import TRANSFER_BYTES
 
-__all__ = ["KnownEnds", "transferred"]
+__all__ = ["KnownEnds", "transferred", "without_end_rows"]
 
 # The last offsets of a partition may be no records, but the marks of transactions.
 _MARGIN = 8
+_SYSTEM = "java.lang.System"
 
 
 def transferred(frame: DataFrame, record: Column, ends: str = "") -> DataFrame:
@@ -43,8 +46,15 @@ def transferred(frame: DataFrame, record: Column, ends: str = "") -> DataFrame:
 def _known_end(ends: str) -> Column:
     topic, partition = sql.col("topic"), sql.col("partition").cast("string")
     name = sql.concat(sql.lit(f"{ends}/"), topic, sql.lit("/"), partition)
-    java = sql.lit("java.lang.System")
-    return sql.reflect(java, sql.lit("getProperty"), name).try_cast("bigint")
+    return sql.reflect(sql.lit(_SYSTEM), sql.lit("getProperty"), name).try_cast("bigint")
+
+
+def without_end_rows(results: DataFrame) -> DataFrame:
+    """Let Java know, on the executor of each task, what `end_row`s tell; drop them."""
+    key, value = (sql.col(name).cast("string") for name in ("key", "value"))
+    before = sql.reflect(sql.lit(_SYSTEM), sql.lit("setProperty"), key, value)
+    # what was known before is a number, or that there was none: of no such row this is true
+    return results.where(sql.when(sql.col("topic").isNull(), before == "").otherwise(True))
 
 
 class KnownEnds:

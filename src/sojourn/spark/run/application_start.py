@@ -17,6 +17,7 @@ from sojourn.errors import EngineError
 from sojourn.host.host_settings import HostSettings
 from sojourn.host.log_rotation import LogRotation
 from sojourn.host.node.encryption import RunIdentity
+from sojourn.host.report.controller import Controller
 from sojourn.host.report.counting import PartTally
 from sojourn.plan import Plan
 from sojourn.spark.batches import Batches, end_in_time
@@ -119,8 +120,8 @@ class ApplicationStart:
             partitions=partitions,
             ends=f"sojourn.ends.{uuid4().hex}",
         )
-        self._tell_ends(builder, offsets, cluster)
         controller = processes.controller
+        self._tell_ends(builder, controller, offsets, cluster)
         for name in layout.functions:
             k = self.plan.allocation[name]
             controller.await_running(name, k, patience_s=_PATIENCE_S)
@@ -209,9 +210,18 @@ class ApplicationStart:
 
         return begin
 
-    def _tell_ends(self, builder: QueryBuilder, offsets: Offsets, cluster: Cluster) -> None:
+    def _tell_ends(
+        self,
+        builder: QueryBuilder,
+        controller: Controller,
+        offsets: Offsets,
+        cluster: Cluster,
+    ) -> None:
         """Let Java know where topics end; not where it reads less than what is there."""
         if cluster.for_spark.get("kafka.isolation.level") == "read_committed":
+            return
+        if not self.settings.runs_on.is_local:  # the session's Java runs no tasks
+            offsets.followers.append(controller.tell_ends)
             return
         known = KnownEnds(builder.session, builder.ends, self.layout.handed_over)
         known.tell(offsets.partitions())
