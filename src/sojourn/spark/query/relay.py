@@ -17,6 +17,7 @@ import msgspec
 import pyarrow as pa
 
 from sojourn.errors import EngineError
+from sojourn.host.batch.cut import Partition
 from sojourn.host.batch.relay_messages import (
     AllRead,
     Ends,
@@ -82,8 +83,8 @@ class _Relay:
         self._ends_s = time.monotonic() + batch_s
         self._credit, self._changed = 0, threading.Condition()
         self._ended = False
-        self._ends, self._told = ends, dict[tuple[str, int], int]()
-        self._last: dict[tuple[str, int], int] = {}
+        self._ends, self._told = ends, dict[Partition, int]()
+        self._last: dict[Partition, int] = {}
         self._failure: BaseException | None = None
 
     def results(self, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -119,9 +120,7 @@ class _Relay:
             raise self._failure
         raise EngineError(f"{self._part}: its host is gone")
 
-    def _untold(
-        self, ends: list[tuple[tuple[str, int], int]]
-    ) -> list[tuple[tuple[str, int], int]]:
+    def _untold(self, ends: list[tuple[Partition, int]]) -> list[tuple[Partition, int]]:
         """Return the ends of partitions that this task reads which Java was not told yet."""
         if not self._ends:
             return []
