@@ -74,15 +74,17 @@ class Admission:
 
     def entered(self, operator: str, record: Record) -> None:
         """Count a record that is in memory from now on."""
+        size_bytes = record.size_bytes
         self._records += 1
-        self._bytes += record.size_bytes
-        self._bytes_of[operator] += record.size_bytes
+        self._bytes += size_bytes
+        self._bytes_of[operator] += size_bytes
 
     def left(self, operator: str, record: Record) -> None:
         """Count a record that is done."""
+        size_bytes = record.size_bytes
         self._records -= 1
-        self._bytes -= record.size_bytes
-        self._bytes_of[operator] -= record.size_bytes
+        self._bytes -= size_bytes
+        self._bytes_of[operator] -= size_bytes
 
     def forget(self) -> None:
         """Begin to count anew."""

@@ -60,7 +60,8 @@ class Record(msgspec.Struct, array_like=True, frozen=True, gc=False):
     @property
     def size_bytes(self) -> int:
         """What it carries."""
-        return len(self.payload) + sum(map(len, self.blobs.values()))
+        blobs = self.blobs
+        return len(self.payload) + (sum(map(len, blobs.values())) if blobs else 0)
 
 
 class OutputRecord(msgspec.Struct, array_like=True, frozen=True):
@@ -77,7 +78,8 @@ class OutputRecord(msgspec.Struct, array_like=True, frozen=True):
     @property
     def size_bytes(self) -> int:
         """What it carries."""
-        return len(self.payload) + sum(map(len, self.blobs.values()))
+        blobs = self.blobs
+        return len(self.payload) + (sum(map(len, blobs.values())) if blobs else 0)
 
 
 class Answer(msgspec.Struct, array_like=True, frozen=True):
