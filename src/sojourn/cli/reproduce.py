@@ -20,6 +20,7 @@ from sojourn.report.json.output import print_json
 from sojourn.report.plot.panels import draw_panels, figure
 from sojourn.report.terminal.experiments import show_listing, show_verdicts
 from sojourn.report.terminal.progress import loading_simulator
+from sojourn.service.interrupts import interrupt
 
 if TYPE_CHECKING:
     from sojourn.experiments.runner import Draw, Reproduced
@@ -140,8 +141,8 @@ def _on_spark(
     paces = Pace.chosen(chosen, faster=faster, within_s=within_s)
     with optional("running on Spark needs", "spark"):
         from sojourn.experiments.on_spark import spark_bench  # noqa: PLC0415
-    for end in (signal.SIGTERM, signal.SIGHUP):  # as with Ctrl-C, nothing is left
-        signal.signal(end, signal.default_int_handler)
+    for end in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # nothing is left at any
+        signal.signal(end, interrupt)
     done: list[Reproduced] = []
     errors = Console(stderr=True)
     draw = _drawing(errors)

@@ -1,14 +1,21 @@
 """Ctrl-C and SIGTERM for a command that has to finish its work."""
 
+import logging
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Self
+from typing import Any, Never, Self
 
-__all__ = ["Interrupts"]
+__all__ = ["Interrupts", "interrupt"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def interrupt(_number: int, _frame: FrameType | None) -> Never:
+    """Raise KeyboardInterrupt, and let libraries log nothing of the call that it breaks off."""
+    logging.getLogger().addHandler(logging.NullHandler())
+    raise KeyboardInterrupt
 
 
 class Interrupts:
@@ -46,9 +53,9 @@ class Interrupts:
         finally:
             self._deaf = True
 
-    def _heard(self, _number: int, _frame: FrameType | None) -> None:
+    def _heard(self, number: int, frame: FrameType | None) -> None:
         if self._deaf:
             return
         self.times += 1
         if self.times > 1 or self.breaks():
-            raise KeyboardInterrupt
+            interrupt(number, frame)
