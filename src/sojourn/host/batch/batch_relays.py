@@ -62,7 +62,8 @@ class BatchRelays:
 
     def of(self, partition: Partition) -> int:
         """Return the relay that reads a partition, or any."""
-        return self._of.get(partition, next(iter(self._relays)))
+        relay = self._of.get(partition)
+        return next(iter(self._relays)) if relay is None else relay
 
     def ended(self, relay: int) -> None:
         """Take note that a relay has handed over all that Spark has read."""

@@ -420,7 +420,7 @@ class Ledger:
 
     def _handed(self) -> list[CutInstruction]:
         """Give results to relays, unless what leaves now is in the cut already."""
-        if not self._leaving or self._cutting is not None or not self._relays:
+        if self._cutting is not None or not self._leaving or not self._relays:
             return []
         return [
             HandOver(

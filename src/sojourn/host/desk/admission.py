@@ -131,19 +131,29 @@ class Admission:
         bring would otherwise keep another waiting.
         """
         granted: list[GrantRelay] = []
-        full = [name for name in self._operators if self.spills(name)]
+        full = self._full()
         self.closed_by = ()
-        sharing = Counter(here.stream for here in self._relays.values())
         for relay, here in self._relays.items():
-            if here.stream is None:
-                wanted = 1
-            else:
-                wanted = -(-self._wanted(here.stream, full) // sharing[here.stream])
-            share = min(wanted, self._bound(here, full))
+            wanted = 1 if here.stream is None else self._wanted(here.stream, full)
+            if wanted <= here.credit and not full:
+                continue  # most often: this is asked at every event
+            share = min(-(-wanted // self._sharing(here.stream)), self._bound(here, full))
             if (number := share - here.credit) > 0:
                 here.credit += number
                 granted.append(GrantRelay(relay, number))
         return granted
+
+    def _full(self) -> list[str]:
+        """Return the operators that have their share."""
+        if self._records < self._share and self._bytes < self._share_bytes and not self._spill:
+            return []  # not even if all of it is one's
+        return [name for name in self._operators if self.spills(name)]
+
+    def _sharing(self, stream: str | None) -> int:
+        """Return how many relays share what those who read a stream want."""
+        if stream is None:
+            return 1
+        return sum(here.stream == stream for here in self._relays.values())
 
     def _wanted(self, stream: str, full: Iterable[str]) -> int:
         """Return how many records those who read a stream want in hand.

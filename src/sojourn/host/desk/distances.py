@@ -32,6 +32,9 @@ class Distances:
     def __init__(self) -> None:
         self._ways_s: dict[str, float] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._ways_s)
+
     def seen(self, node: str, way_s: float) -> None:
         """Take note how long a record was on its way to a *node* and back."""
         seen_s = min(way_s, _MOST_WAY_S)

@@ -355,7 +355,9 @@ class OperatorDesk:
                 passed_by.append(name)
         for name in passed_by:
             self._processors.idles(name)
-        return [*done, *self._given_ahead()] if queued else done
+        if queued and self._portions.has_far_nodes:
+            done += self._given_ahead()
+        return done
 
     def _given_ahead(self) -> list[OperatorInstruction]:
         """Give processors that are far away the next records before they are done.

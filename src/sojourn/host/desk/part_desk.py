@@ -370,7 +370,8 @@ class PartDesk:
         self._trees.done(root)
         done.append(Sent(operator, parent, tuple(children)))
         done += [Arrived(record.operator, record.record) for record in records]
-        done += self._with_latest(then)
+        if then:
+            done += self._with_latest(then)
         return {record.operator for record in records}
 
     def _keep(self, operator: str, record: Record, answer: Answer) -> None:

@@ -58,6 +58,8 @@ class Portions:
             return self._ahead
         number = sum(running.values())
         ahead = max(self._ahead, min(_MOST_AHEAD, int(number * _AHEAD_S / self._service_s)))
+        if not self._distances:
+            return ahead
         on_the_way = sum(k * (self.at_a_time(node) - 1) for node, k in running.items())
         return ahead + on_the_way + number if on_the_way else ahead
 
@@ -66,6 +68,11 @@ class Portions:
         most = 1 if not self._service_s else int(_AT_ONCE_S / self._service_s)
         share = -(-(waiting - 1) // max(1, running))
         return max(1, min(most, share))
+
+    @property
+    def has_far_nodes(self) -> bool:
+        """Whether records were on their way to other nodes."""
+        return bool(self._distances)
 
     def at_a_time(self, node: str) -> int:
         """Return how many records a processor has to have so as not to wait for the next."""
