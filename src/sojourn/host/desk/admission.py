@@ -146,7 +146,7 @@ class Admission:
     def _full(self) -> list[str]:
         """Return the operators that have their share."""
         if self._records < self._share and self._bytes < self._share_bytes and not self._spill:
-            return []  # not even if all of it is one's
+            return []  # nobody, even if one has all; a record for everyone counts once here
         return [name for name in self._operators if self.spills(name)]
 
     def _sharing(self, stream: str | None) -> int:
