@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Mapping
 from math import inf
 from time import monotonic
+from typing import Protocol
 
 import msgspec
 
@@ -17,7 +18,7 @@ from sojourn.host.batch.instructions import HandOver
 from sojourn.host.batch.relay_messages import DeadLetter, Ends, Grant, Results
 from sojourn.host.process.messages import framed
 
-__all__ = ["GATHER_S", "Relays"]
+__all__ = ["GATHER_S", "RelayWriter", "Relays"]
 
 GATHER_S = 0.004
 """What leaves within so much time leaves together."""
@@ -27,18 +28,34 @@ _SUCCESSION_S = 3 * GATHER_S
 _MANY = 50
 
 
+class RelayWriter(Protocol):
+    """Our end of a connection to a relay."""
+
+    def write(self, data: bytes, /) -> None:
+        """Send something."""
+        ...
+
+    def is_closing(self) -> bool:
+        """Tell whether nothing is sent any more."""
+        ...
+
+    def close(self) -> None:
+        """End it, once all is sent."""
+        ...
+
+
 class Relays:
     """The connections of relays, by the number of each."""
 
     def __init__(self) -> None:
-        self._writers: dict[int, asyncio.StreamWriter] = {}
+        self._writers: dict[int, RelayWriter] = {}
         self._results: dict[int, Results] = {}
         self._credit: dict[int, int] = {}
         self._number = 0
         self._sent_s = (-inf, -inf)  # the last but one, and the last
         self._timer: asyncio.TimerHandle | None = None
 
-    def came(self, writer: asyncio.StreamWriter) -> int:
+    def came(self, writer: RelayWriter) -> int:
         """Return the number of a relay that has just connected."""
         self._number += 1
         self._writers[self._number] = writer

@@ -35,9 +35,11 @@ from sojourn.host.batch.relay_messages import (
     Grant,
     RelayHello,
     Rows,
+    with_rows_together,
 )
 from sojourn.host.batch.stage_tasks import StageTasks
 from sojourn.host.desk.admission import GrantRelay
+from sojourn.host.desk.operator_desk import OperatorDesk
 from sojourn.host.desk.part_desk import PartDesk
 from sojourn.host.desk.part_graph import PartGraph
 from sojourn.host.desk.part_instructions import (
@@ -53,6 +55,7 @@ from sojourn.host.node.door import Door
 from sojourn.host.node.encryption import host_context
 from sojourn.host.node.messages import AgentHello
 from sojourn.host.node.nodes import Nodes
+from sojourn.host.process.frame_connection import FrameConnection
 from sojourn.host.process.messages import Frames, Result
 from sojourn.host.relays import Relays
 from sojourn.host.report.controller_connection import ControllerConnection
@@ -125,6 +128,7 @@ class Host:
         self._nodes = Nodes(settings.name, self._stations, self)
         self._tasks = StageTasks()
         self._draining = False
+        self._changes = dict.fromkeys(self._stations, 0)
         self._reached: dict[str, tuple[Mapping[str, int], str]] = {}
         self._forsaken = False
         self._ending = asyncio.Event()
@@ -146,7 +150,8 @@ class Host:
         await self._controller.open(self._settings.controller)
         try:
             await asyncio.gather(*(station.open() for station in self._stations.values()))
-            server = await asyncio.start_unix_server(self._relay, path)
+            loop = asyncio.get_running_loop()
+            server = await loop.create_unix_server(self._near_relay, path)
             if self._settings.listens is not None:
                 self._spawn(self._door(self._settings.listens).run())
             self._controller.tell(
@@ -241,7 +246,7 @@ class Host:
         return Door(
             socket.socket(fileno=listens),
             secret=bytes.fromhex(os.environ[SECRET]),
-            serve={"relay": self._relay, "agent": self._nodes.serve},
+            serve={"relay": self._far_relay, "agent": self._nodes.serve},
             context=None if identity is None else host_context(identity),
         )
 
@@ -258,19 +263,37 @@ class Host:
 
     # -- relays -----------------------------------------------------------------------------
 
-    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _near_relay(self) -> FrameConnection:
+        """Return the connection of a relay on this machine, which comes now."""
+        connection = FrameConnection(lambda bodies: self._heard_all(relay, bodies))
+        relay = self._relays.came(connection)
+        connection.closed.add_done_callback(lambda _: self._relay_left(relay))
+        return connection
+
+    async def _far_relay(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Serve a relay on another machine, until it leaves."""
         relay, frames = self._relays.came(writer), Frames()
         try:
             while some := await _said(reader):
-                for body in frames.fed(some):
-                    self._heard(relay, _from_relay(body))
+                self._heard_all(relay, frames.fed(some))
         except asyncio.CancelledError:
             pass
+        finally:  # else it would wait for ever
+            self._relay_left(relay)
+
+    def _relay_left(self, relay: int) -> None:
+        self._relays.left(relay)
+        self._decide(self._desk.relay_left, relay)
+
+    def _heard_all(self, relay: int, bodies: Iterable[bytes]) -> None:
+        try:
+            for message in with_rows_together(map(_from_relay, bodies)):
+                self._heard(relay, message)
         except (SojournError, OSError) as error:  # its files cannot be read, or written
             self.broken(str(error))
-        finally:  # else it would wait for ever
             self._relays.left(relay)
-            self._decide(self._desk.relay_left, relay)
 
     def _heard(self, relay: int, message: FromRelay) -> None:
         match message:
@@ -352,13 +375,17 @@ class Host:
         self._relays.send()
         self._alarm.set(self._desk.due_s)
         for name, station in self._stations.items():
-            desk = station.desk
-            reached = desk.running_by_node, desk.missing
-            if reached != self._reached.get(name, ({}, "")):
-                self._reached[name] = reached
-                self._controller.tell(
-                    Reached(self._settings.name, name, desk.running, desk.missing, reached[0])
-                )
+            if station.desk.changes != self._changes[name]:
+                self._changes[name] = station.desk.changes
+                self._tell_reached(name, station.desk)
+
+    def _tell_reached(self, name: str, desk: OperatorDesk) -> None:
+        reached = desk.running_by_node, desk.missing
+        if reached != self._reached.get(name, ({}, "")):
+            self._reached[name] = reached
+            self._controller.tell(
+                Reached(self._settings.name, name, desk.running, desk.missing, reached[0])
+            )
 
     def _do_batch(
         self, instruction: SaveCut | FinishRelay | RefuseRelay | Restore | MergeState

@@ -1,5 +1,7 @@
 """What relays, which run in Spark's tasks, and the host of a part say to each other."""
 
+from collections.abc import Iterable, Iterator
+
 import msgspec
 
 from sojourn.host.batch.cut import Partition, Root
@@ -19,6 +21,7 @@ __all__ = [
     "Row",
     "Rows",
     "ToRelay",
+    "with_rows_together",
 ]
 
 
@@ -102,3 +105,21 @@ class Failed(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 FromRelay = RelayHello | Rows | AllRead
 ToRelay = Grant | Ends | Results | Finished | Failed
+
+
+def with_rows_together(messages: Iterable[FromRelay]) -> Iterator[FromRelay]:
+    """Yield messages in order, and rows that follow each other as if they came in one.
+
+    They are decided together, and logged with one write.
+    """
+    rows: list[Row] = []
+    for message in messages:
+        if isinstance(message, Rows):
+            rows += message.rows
+            continue
+        if rows:
+            yield Rows(rows)
+            rows = []
+        yield message
+    if rows:
+        yield Rows(rows)

@@ -76,6 +76,11 @@ class OperatorDesk:
         return self._processors.missing
 
     @property
+    def changes(self) -> int:
+        """How often it has changed who runs, or what is missing."""
+        return self._processors.changes
+
+    @property
     def failures(self) -> int:
         """Starts that failed since one succeeded."""
         return self._processors.failures
@@ -331,8 +336,8 @@ class OperatorDesk:
 
     # -- inside: work ---------------------------------------------------------------------
 
-    def turn(self, now_s: float) -> list[OperatorInstruction]:
-        """Give idle processors work."""
+    def turn(self, now_s: float, *, at_once: bool = False) -> list[OperatorInstruction]:
+        """Give idle processors work: *at_once* if it has just come."""
         done: list[OperatorInstruction] = []
         if self._lessons.are_owed:
             done += self._lessons.told_again(now_s)
@@ -350,7 +355,8 @@ class OperatorDesk:
             if processor.jobs:
                 processor.since_s, processor.waits_for_first = now_s, True
                 self._in_service += len(processor.jobs)
-                done.append(Give(name, tuple(job.record for job in processor.jobs)))
+                records = tuple(job.record for job in processor.jobs)
+                done.append(Give(name, records, at_once=at_once))
             else:
                 passed_by.append(name)
         for name in passed_by:

@@ -80,7 +80,7 @@ class PartDesk:
     @property
     def due_s(self) -> float | None:
         """When time is to pass next, by the clock; None if that is not soon."""
-        if self._ledger.draining:
+        if self._ledger.draining or not self._graph.stateful:
             return None
         if self._expiry.is_behind(self._clock_us()):
             return 0.0  # at once
@@ -392,10 +392,8 @@ class PartDesk:
         for name in sorted(operators):  # histories can be played again
             self._fetch(name)
             given += [
-                AtOperator(
-                    name, self._lent(name, replace(instruction, at_once=not instruction.ahead))
-                )
-                for instruction in self._operators[name].turn(now_s)
+                AtOperator(name, self._lent(name, instruction))
+                for instruction in self._operators[name].turn(now_s, at_once=True)
                 if isinstance(instruction, Give)
             ]
         return [*given, *self.admission.grants()]

@@ -28,6 +28,8 @@ class Processors:
         self._by_node: Mapping[str, int] = {}
         self._idle: list[tuple[bool, int]] = []
         self._starts: dict[str, Starts] = {}
+        self.changes = 0
+        """How often it has changed who runs, or what is missing."""
 
     def __iter__(self) -> Iterator[tuple[int, Processor]]:
         return iter(self._all.items())
@@ -82,15 +84,18 @@ class Processors:
     def place(self, on: Mapping[str, int]) -> None:
         """Want so many processors on each node, and none elsewhere."""
         self._wanted = dict(on)
+        self.changes += 1
 
     def node_came(self, node: str) -> None:
         """Start processors on a node from now on, if they are wanted there."""
         self._nodes.add(node)
+        self.changes += 1
 
     def node_left(self, node: str) -> list[tuple[int, Processor]]:
         """Do without a node, and return the processors that were on it."""
         self._nodes.discard(node)
         self._starts.pop(node, None)
+        self.changes += 1
         gone = [(number, each) for number, each in self._all.items() if each.node == node]
         for number, _ in gone:
             self.remove(number)
@@ -148,6 +153,7 @@ class Processors:
     def not_started(self, node: str, reason: str, now_s: float) -> None:
         """Take note that a processor could not be started."""
         self._starts.setdefault(node, Starts()).failed(reason, now_s)
+        self.changes += 1
 
     def remove(self, number: int) -> Processor | None:
         """Forget a processor, and return it if it was there."""
@@ -176,6 +182,7 @@ class Processors:
 
     def _count_nodes(self) -> None:
         self._by_node = Counter(self._all[number].node for number in self._here)
+        self.changes += 1
 
     def idles(self, number: int) -> None:
         """Take note that a processor has nothing to do."""

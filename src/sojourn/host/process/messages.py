@@ -162,7 +162,7 @@ class Frames:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def fed(self, some: bytes) -> Iterator[bytes]:
+    def fed(self, some: bytes | memoryview) -> Iterator[bytes]:
         """Yield the frames that *some* more bytes complete."""
         self._buffer += some
         start = 0

@@ -10,12 +10,14 @@ from collections import deque
 from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import BinaryIO, Protocol
 
 import msgspec
 import psutil
 
 from sojourn.errors import EngineError
+from sojourn.host.process.frame_connection import FrameConnection
 from sojourn.host.process.messages import (
     Assignment,
     Frames,
@@ -61,13 +63,13 @@ class Watcher(Protocol):
 class _Process:
     """A processor: *ready* once it said so, *unwanted* once it was let go.
 
-    Our *end* of its connection is that of *writer*, once somebody listens.
+    Our *end* is that of its *connection*, once somebody listens.
     """
 
     number: int
     reason: "asyncio.Future[str]"
     end: socket.socket | None = None
-    writer: asyncio.StreamWriter | None = None
+    connection: FrameConnection | None = None
     pid: int | None = None
     ready: bool = False
     unwanted: bool = False
@@ -120,8 +122,8 @@ class Processes:
         for task in list(self._tasks):
             task.cancel()
         for process in self._all.values():
-            if process.writer is not None:
-                process.writer.close()
+            if process.connection is not None:
+                process.connection.close()
             elif process.end is not None:
                 process.end.close()
         if self._template is not None:
@@ -146,9 +148,9 @@ class Processes:
         self, number: int, records: Iterable[Record], states: Mapping[str, bytes] | None = None
     ) -> None:
         """Let a processor work on records, with the *states* of their keys."""
-        writer = self._all[number].writer
-        if writer is not None:
-            writer.write(framed(Assignment(list(records), states)))
+        connection = self._all[number].connection
+        if connection is not None:
+            connection.write(framed(Assignment(list(records), states)))
 
     def let_go(self, number: int) -> None:
         """End a processor that has nothing to do; one in its set-up would not notice."""
@@ -156,8 +158,8 @@ class Processes:
         if process is None:
             return
         process.unwanted = True
-        if process.writer is not None:
-            process.writer.close()
+        if process.connection is not None:
+            process.connection.close()
         if process.pid is not None and not process.ready:
             self._kill(process.pid)
 
@@ -251,13 +253,12 @@ class Processes:
     # -- processors -------------------------------------------------------------------------
 
     async def _listen(self, process: _Process, end: socket.socket) -> None:
-        reader, process.writer = await asyncio.open_connection(sock=end)
-        frames = Frames()
-        with suppress(ConnectionError):
-            while not process.unwanted and (some := await reader.read(_CHUNK)):
-                for body in frames.fed(some):
-                    self._said(process, _from_processor(body))
-        process.writer.close()
+        connection = FrameConnection(partial(self._said, process))
+        await asyncio.get_running_loop().create_connection(lambda: connection, sock=end)
+        process.connection = connection
+        if process.unwanted:
+            connection.close()
+        await connection.closed
         if process.unwanted:
             return
         self.watcher.lost(process.number)
@@ -268,15 +269,16 @@ class Processes:
         if self._all.pop(process.number, None) is not None:
             self.watcher.died(process.number, reason)
 
-    def _said(self, process: _Process, message: FromProcessor) -> None:
-        match message:
-            case Ready():
-                process.ready = True
-            case NotReady(error):
-                if not process.reason.done():
-                    process.reason.set_result(f"failed in set_up: {error}")
-        if not process.unwanted:
-            self.watcher.said(process.number, message)
+    def _said(self, process: _Process, bodies: Iterable[bytes]) -> None:
+        for message in map(_from_processor, bodies):
+            match message:
+                case Ready():
+                    process.ready = True
+                case NotReady(error):
+                    if not process.reason.done():
+                        process.reason.set_result(f"failed in set_up: {error}")
+            if not process.unwanted:
+                self.watcher.said(process.number, message)
 
     def _kill(self, pid: int) -> None:
         """Kill a processor, unless it has ended: another process may have its number now."""

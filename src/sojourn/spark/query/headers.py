@@ -10,9 +10,10 @@ Anybody may write to a topic: what cannot be is taken as if it were not there.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
+
+import msgspec
 
 from sojourn.host.batch.repetitions import Input
 
@@ -72,8 +73,7 @@ _NUMBER = "(0|[1-9][0-9]{0,18})"
 _INPUT = re.compile(f"([^/ ]+)/{_NUMBER}/{_NUMBER} {_NUMBER}".encode())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lineage:
+class Lineage(msgspec.Struct, frozen=True, kw_only=True):
     """Which record it is, of which root, born when, written when; and its binary columns.
 
     *traced* is the number of roots that its own stands for, 0 where it is not followed, and
@@ -120,14 +120,21 @@ def lineage_of(  # noqa: PLR0913 - all that Kafka tells of a record
         else:
             told[name] = value or b""
     place = f"{topic}/{partition}/{offset}"
-    identity = _text(told, ID, f"{marked(topic, mark)}/{partition}/{offset}")
+    identity = root = f"{marked(topic, mark)}/{partition}/{offset}" if mark else place
+    birth_s, written_s, traced = timestamp_s, timestamp_s, None
+    if told:  # of most roots nothing is, and they come in large numbers
+        identity = _text(told, ID, identity)
+        root = _text(told, ROOT, identity)
+        birth_s = _seconds(told, BIRTH, timestamp_s)
+        written_s = _seconds(told, WRITTEN, timestamp_s)
+        traced = _traced(told)
     return Lineage(
         identity=identity,
-        root=_text(told, ROOT, identity),
-        birth_s=_seconds(told, BIRTH, timestamp_s),
-        written_s=_seconds(told, WRITTEN, timestamp_s),
+        root=root,
+        birth_s=birth_s,
+        written_s=written_s,
         blobs=blobs,
-        traced=_traced(told),
+        traced=traced,
         place=place,
         key=key,
         others=tuple(others),
