@@ -135,8 +135,10 @@ class Admission:
         self.closed_by = ()
         for relay, here in self._relays.items():
             wanted = 1 if here.stream is None else self._wanted(here.stream, full)
-            if wanted <= here.credit and not full:
-                continue  # most often: this is asked at every event
+            if wanted <= 2 * here.credit and not full:
+                # most often: this is asked at every event, and credit for one record would
+                # wake up its relay once more for each
+                continue
             share = min(-(-wanted // self._sharing(here.stream)), self._bound(here, full))
             if (number := share - here.credit) > 0:
                 here.credit += number
