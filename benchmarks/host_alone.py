@@ -3,8 +3,9 @@
     python benchmarks/host_alone.py [--records 20000]
 
 Prints the records per second that a host with one processor for each operator of `chain.py`
-carries, its own CPU time for a record, what finding the most frequent key adds to it for an
-operator that reads by key, and how long cuts of many open records take.
+carries, its own CPU time for a record and for one that comes alone, every millisecond; what
+finding the most frequent key adds to it for an operator that reads by key, and how long cuts
+of many open records take.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from sojourn.spark.layout import Layout
 from sojourn.spark.state.checkpoints import Checkpoints
 
 TOPIC, TOGETHER = "chain.source", 64
+EVERY_S = 0.001
 OPEN, PAYLOAD = (100, 10_000, 100_000), b'{"word":"%s"}' % (b"x" * 180)
 
 
@@ -54,15 +56,17 @@ class Relay:
         self._host.sendall(framed(RelayHello("run", 0, 0)))
         self._credit, self._changed, self._came = 0, threading.Condition(), 0
 
-    def carry(self, number):
-        """Return when *number* records have come back."""
+    def carry(self, number, *, alone=False):
+        """Return when *number* records have come back, which were sent together or *alone*."""
         reading = threading.Thread(target=self._read, args=(number,))
         reading.start()
-        sent = 0
+        sent, began_s, together = 0, time.perf_counter(), 1 if alone else TOGETHER
         while sent < number:
+            if alone:
+                time.sleep(max(0.0, began_s + sent * EVERY_S - time.perf_counter()))
             with self._changed:
                 self._changed.wait_for(lambda: self._credit > 0)
-                some = min(self._credit, TOGETHER, number - sent)
+                some = min(self._credit, together, number - sent)
                 self._credit -= some
             self._host.sendall(framed(self._rows(sent, some)))
             sent += some
@@ -81,7 +85,7 @@ class Relay:
                     self._came += len(message.records)
 
 
-def carried(folder, number):
+def carried(folder, number, *, alone=False):
     """Return records per second, and the host's CPU seconds for one."""
     layout, state = Layout(load("chain:app"), "chain:app"), Checkpoints(folder / "state")
     (part,) = layout.parts
@@ -90,7 +94,7 @@ def carried(folder, number):
         path = controller.start(layout.host(part, folder, state, processors))
         host = psutil.Process(controller.pid("first"))
         before, began_s = host.cpu_times(), time.perf_counter()
-        Relay(path).carry(number)
+        Relay(path).carry(number, alone=alone)
         lasted_s, after = time.perf_counter() - began_s, host.cpu_times()
     used_s = after.user + after.system - before.user - before.system
     return number / lasted_s, used_s / number
@@ -131,6 +135,8 @@ def main():
         folder = Path(temporary)
         per_s, cpu_s = carried(folder, asked.records)
         print(f"{per_s:.0f} records per s, {1e6 * cpu_s:.0f} µs of the host for each")
+        _, alone_s = carried(folder / "alone", asked.records // 4, alone=True)
+        print(f"{1e6 * alone_s:.0f} µs of the host for one that comes alone")
         print(f"{1e6 * key_counting_s():.2f} µs more to find the most frequent key")
         for number in OPEN:
             size, save_s, load_s = cut_of(folder, number)

@@ -36,9 +36,18 @@ app.sink(count)
 
 def send(servers, first, number):
     """Send so many lines, from the *first* on."""
+    numbers = range(first, first + number)
+    _send(servers, [f"word-{each % 7} word-{each % 3}" for each in numbers])
+
+
+def send_empty(servers, number):
+    """Send so many lines without a word: nothing comes of them."""
+    _send(servers, [""] * number)
+
+
+def _send(servers, lines):
     producer = Producer({"bootstrap.servers": servers})
-    for each in range(first, first + number):
-        line = f"word-{each % 7} word-{each % 3}"
+    for line in lines:
         producer.produce(app.topic("lines"), json.dumps({"line": line}).encode())
     producer.flush()
 

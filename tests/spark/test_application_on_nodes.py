@@ -1,9 +1,12 @@
 """An application on a real cluster: one of two nodes dies, and nothing is missing."""
 
+import re
 import time
 from functools import partial
 
 import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
 
 import nodes_app
 from ledger import length
@@ -66,6 +69,7 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
             nodes_app.send(servers, 0, LINES)
             until(lambda: length(servers, "words.count") >= LINES)
             until(lambda: _are_measured(engine))
+            until(lambda: _ends_are_known(servers))
             cluster.kill(cluster.workers[0].number)
             nodes_app.send(servers, LINES, LINES)
             until(lambda: len(engine.nodes) == 1)
@@ -110,6 +114,18 @@ def _are_measured(engine):
         (node.clock_offset_s, node.round_trip_s, node.memory_limit_bytes) for node in nodes
     ]
     return len(nodes) == 2 and None not in sum(known, ()) and {"lines", "split"} <= streams
+
+
+def _ends_are_known(servers):
+    """Send many more records, and tell whether Java of an executor knows where they end.
+
+    Else each record would go to Python alone, which nothing but its speed would show.
+    """
+    nodes_app.send_empty(servers, 2000)
+    properties = sql.reflect(sql.lit("java.lang.System"), sql.lit("getProperties"))
+    tasks = SparkSession.getActiveSession().range(0, 4, 1, 4)
+    found = [properties for (properties,) in tasks.select(properties).collect()]
+    return any(re.search(r"sojourn\.ends\.\w+/words\.lines/\d=", each) for each in found)
 
 
 def _runs_on(folder, nodes):

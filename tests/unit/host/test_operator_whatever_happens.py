@@ -65,10 +65,14 @@ class World:
         self.starting, self.busy, self.at_forgotten = [], {}, set()
         self.open, self.done, self.by_key, self.stopped = {}, [], {}, False
         self.learning, self.heard, self.latest = set(), {}, {}
+        self.reached = {}
 
     def do(self, instructions):
         for instruction in instructions:
             self.carry_out(instruction)
+        reached = dict(self.desk.running_by_node), self.desk.missing
+        # who runs is told to others, and is looked at only if it was counted
+        assert self.reached.setdefault(self.desk.changes, reached) == reached
 
     def carry_out(self, instruction):
         match instruction:

@@ -107,6 +107,22 @@ def test_no_more_is_taken_than_there_is_room_for():
     ]
 
 
+def test_credit_of_a_relay_is_never_used_up_and_comes_for_many_records_together():
+    """Light records come one at a time, and each is done before the next."""
+    made = part()
+    credit = sum(grant.number for grant in of(GrantRelay, came(made, 7)))
+    told = 0
+    for number in range(1000):
+        assert credit > 0
+        happened = made.rows_came(7, [line(number)], 0.0)
+        for operator in ("log", "split"):
+            happened += made.processor_done(operator, 1, [Result([], took_s=1e-5)], 0.0)
+        grants = of(GrantRelay, happened)
+        credit += sum(grant.number for grant in grants) - 1
+        told += len(grants)
+    assert told < 20
+
+
 def test_a_restored_part_forgets_what_processors_are_at():
     store = Disk()
     made = part(store)

@@ -111,6 +111,12 @@ def with_rows_together(messages: Iterable[FromRelay]) -> Iterator[FromRelay]:
     """Yield messages in order, and rows that follow each other as if they came in one.
 
     They are decided together, and logged with one write.
+
+    >>> row = Row(("lines", 0), 7, Record("lines/0/7", b""))
+    >>> came = [Rows([row]), Rows([row, row]), AllRead(), Rows([row])]
+    >>> together = list(with_rows_together(came))
+    >>> [len(each.rows) if isinstance(each, Rows) else each for each in together]
+    [3, AllRead(), 1]
     """
     rows: list[Row] = []
     for message in messages:
