@@ -12,8 +12,6 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from time import monotonic
 from typing import ParamSpec
 
-import msgspec
-
 from sojourn.errors import EngineError, SojournError
 from sojourn.host.alarm import Alarm
 from sojourn.host.batch.cut import Cut
@@ -35,7 +33,6 @@ from sojourn.host.batch.relay_messages import (
     Grant,
     RelayHello,
     Rows,
-    with_rows_together,
 )
 from sojourn.host.batch.stage_tasks import StageTasks
 from sojourn.host.desk.admission import GrantRelay
@@ -55,8 +52,8 @@ from sojourn.host.node.door import Door
 from sojourn.host.node.encryption import host_context
 from sojourn.host.node.messages import AgentHello
 from sojourn.host.node.nodes import Nodes
-from sojourn.host.process.frame_connection import FrameConnection
-from sojourn.host.process.messages import Frames, Result
+from sojourn.host.process.messages import Result
+from sojourn.host.relay_connections import RelayConnections
 from sojourn.host.relays import Relays
 from sojourn.host.report.controller_connection import ControllerConnection
 from sojourn.host.report.counting import PartState, PartTally
@@ -82,15 +79,12 @@ from sojourn.plan import HERE
 
 __all__ = ["Host"]
 
-_CHUNK = 1 << 16
 # How often to look for what is late, and for what can be started again.
 _LOOK_S = 0.25
 # Credit of relays while the application ends in order: whatever Spark has read is taken.
 _ALL = 1 << 30
 
 P = ParamSpec("P")
-
-_from_relay = msgspec.msgpack.Decoder(FromRelay).decode
 
 
 class Host:
@@ -125,6 +119,7 @@ class Host:
         # of what comes from Kafka, offsets tell how much there is
         self._inner = frozenset(settings.inner) - frozenset(settings.projected)
         self._relays = Relays()
+        self._connections = RelayConnections(self._relays, self)
         self._nodes = Nodes(settings.name, self._stations, self)
         self._tasks = StageTasks()
         self._draining = False
@@ -151,7 +146,7 @@ class Host:
         try:
             await asyncio.gather(*(station.open() for station in self._stations.values()))
             loop = asyncio.get_running_loop()
-            server = await loop.create_unix_server(self._near_relay, path)
+            server = await loop.create_unix_server(self._connections.near, path)
             if self._settings.listens is not None:
                 self._spawn(self._door(self._settings.listens).run())
             self._controller.tell(
@@ -246,7 +241,7 @@ class Host:
         return Door(
             socket.socket(fileno=listens),
             secret=bytes.fromhex(os.environ[SECRET]),
-            serve={"relay": self._far_relay, "agent": self._nodes.serve},
+            serve={"relay": self._connections.far, "agent": self._nodes.serve},
             context=None if identity is None else host_context(identity),
         )
 
@@ -263,39 +258,8 @@ class Host:
 
     # -- relays -----------------------------------------------------------------------------
 
-    def _near_relay(self) -> FrameConnection:
-        """Return the connection of a relay on this machine, which comes now."""
-        connection = FrameConnection(lambda bodies: self._heard_all(relay, bodies))
-        relay = self._relays.came(connection)
-        connection.closed.add_done_callback(lambda _: self._relay_left(relay))
-        return connection
-
-    async def _far_relay(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        """Serve a relay on another machine, until it leaves."""
-        relay, frames = self._relays.came(writer), Frames()
-        try:
-            while some := await _said(reader):
-                self._heard_all(relay, frames.fed(some))
-        except asyncio.CancelledError:
-            pass
-        finally:  # else it would wait for ever
-            self._relay_left(relay)
-
-    def _relay_left(self, relay: int) -> None:
-        self._relays.left(relay)
-        self._decide(self._desk.relay_left, relay)
-
-    def _heard_all(self, relay: int, bodies: Iterable[bytes]) -> None:
-        try:
-            for message in with_rows_together(map(_from_relay, bodies)):
-                self._heard(relay, message)
-        except (SojournError, OSError) as error:  # its files cannot be read, or written
-            self.broken(str(error))
-            self._relays.left(relay)
-
-    def _heard(self, relay: int, message: FromRelay) -> None:
+    def relay_said(self, relay: int, message: FromRelay) -> None:
+        """Decide what becomes of what a relay brings, or of its end."""
         match message:
             case RelayHello(run, batch, stage):
                 self._greeted(
@@ -305,6 +269,10 @@ class Host:
                 self._decide(self._desk.rows_came, relay, rows, monotonic())
             case AllRead():
                 self._decide(self._desk.relay_ended, relay)
+
+    def relay_left(self, relay: int) -> None:
+        """Do without a relay."""
+        self._decide(self._desk.relay_left, relay)
 
     def _greeted(self, relay: int, arrival: Arrival, stage: int) -> None:
         self._decide(self._desk.relay_came, relay, arrival, monotonic())
@@ -440,14 +408,6 @@ class Host:
             await station.close()
         self._controller.close()
         self._files.close()
-
-
-async def _said(reader: asyncio.StreamReader) -> bytes:
-    """Return what a relay says; nothing if its connection is over, however it broke."""
-    try:
-        return await reader.read(_CHUNK)
-    except OSError:
-        return b""
 
 
 def _why_it_stops(stop: StopPart) -> str:
