@@ -51,7 +51,6 @@ def sizes():
         for batch in batches:
             if number := len(batch) - batch.column(0).null_count:
                 yield pa.RecordBatch.from_pylist([{"value": b"%d" % number}], schema)
-                yield pa.RecordBatch.from_pylist([], schema)
 
     return run
 

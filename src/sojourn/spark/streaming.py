@@ -21,8 +21,10 @@ STREAMING: Mapping[str, str] = {
     # what goes to Python together; see `sojourn.spark.query.transfer`
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(TRANSFER_BYTES),
-    # records would wait until a buffer is full: what is larger passes it
-    "spark.buffer.size": "256",
-    "spark.sql.execution.pandas.udf.buffer.size": "256",
+    # Java writes to Python when a buffer is full. The padding of a record, which comes last, is
+    # larger than that: it passes, and takes along what the buffer holds. Python empties its
+    # own after each batch.
+    "spark.buffer.size": str(TRANSFER_BYTES // 2),
+    "spark.sql.execution.pandas.udf.buffer.size": str(TRANSFER_BYTES // 2),
 }
 """What a session is made with."""

@@ -33,7 +33,7 @@ from sojourn.host.batch.relay_messages import (
 from sojourn.host.batch.relay_messages import Rows as RowsMessage
 from sojourn.host.process.messages import Frames, framed
 from sojourn.spark.query.host_address import HostAddress
-from sojourn.spark.query.rows import EMPTY, SCHEMA, Route, Rows, end_row
+from sojourn.spark.query.rows import SCHEMA, Route, Rows, end_row
 
 __all__ = ["relay"]
 
@@ -107,11 +107,9 @@ class _Relay:
                         self._changed.notify()
                 case Results():
                     yield pa.RecordBatch.from_pylist(self._rows.left(message), SCHEMA)
-                    yield EMPTY
                 case Ends(ends):
                     if rows := [end_row(self._ends, *each) for each in self._untold(ends)]:
                         yield pa.RecordBatch.from_pylist(rows, SCHEMA)
-                        yield EMPTY
                 case Failed(reason):
                     raise EngineError(f"{self._part}: {reason}")
                 case Finished():

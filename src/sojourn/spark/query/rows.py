@@ -39,7 +39,7 @@ from sojourn.spark.query.headers import (
 from sojourn.spark.query.letters import STREAM, dead_letter
 from sojourn.spark.query.sampling import Sampling
 
-__all__ = ["EMPTY", "OUTPUT", "SCHEMA", "Route", "Rows", "end_row"]
+__all__ = ["OUTPUT", "SCHEMA", "Route", "Rows", "end_row"]
 
 OUTPUT = (
     "topic string, partition int, key binary, value binary, "
@@ -56,9 +56,6 @@ SCHEMA = pa.schema(
     ]
 )
 """The same, for Arrow."""
-
-EMPTY = pa.RecordBatch.from_pylist([], SCHEMA)
-"""No rows. What precedes it is read at once: it is larger than the buffers in between."""
 
 # Numbers that are as long as any in the headers of a child, and the longest place of a root.
 _MOST_OUTPUTS, _LONGEST = 10**9, 1 / 3e300

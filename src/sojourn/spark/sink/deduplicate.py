@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.spark.query.headers import marked
 from sojourn.spark.query.real_time import start_real_time
-from sojourn.spark.query.rows import EMPTY, OUTPUT, SCHEMA
+from sojourn.spark.query.rows import OUTPUT, SCHEMA
 from sojourn.spark.query.transfer import transferred
 from sojourn.spark.sink.passage import Passage, Rules
 from sojourn.spark.sink.sink_memory import SinkMemory
@@ -94,7 +94,6 @@ def new_alone(
                 passage = Passage(rules, topic, files, rows[0])
             if new := [{**row, "topic": topic.name} for row in passage.new(rows)]:
                 yield pa.RecordBatch.from_pylist(new, SCHEMA)
-                yield EMPTY
         if passage is not None:
             passage.save()
 
