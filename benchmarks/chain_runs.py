@@ -6,10 +6,10 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 import numpy as np
-import psutil
 from confluent_kafka import Consumer, TopicPartition
 
 import peers_app
+from cpu_shares import cpu_s
 from driven import Driver
 from on_spark import Sink
 from quix_chain import QuixChain, await_members, linger_for
@@ -188,17 +188,6 @@ class Bench:
                 read = message.offset() + 1
         consumer.close()
         return births
-
-
-def cpu_s(processes):
-    """Return the CPU seconds of *processes* so far, and of their children that have ended."""
-    total_s = 0.0
-    for process in processes:
-        try:
-            total_s += sum(process.cpu_times()[:4])
-        except psutil.NoSuchProcess:  # it ended meanwhile, and is counted by its parent
-            continue
-    return total_s
 
 
 def silences_ms(reads_s, every_s):

@@ -6,8 +6,9 @@ One operator and three in a row pass records on and do nothing else, with one re
 transfer from Spark to Python and with as many as are waiting (auto); one of them also beside
 an operator that reads the same records and takes a second for each. Compared with plain
 `mapInArrow` in micro-batches and a plain loop over a Kafka consumer in Python, which promise
-nothing about latency and failures. All work off the same records, waiting in a topic. With
-`--nodes` ours are on a trial cluster of so many.
+nothing about latency and failures. All work off the same records, waiting in a topic. Of ours
+it prints the CPU time of a record, too, by kind of process. With `--nodes` ours are on a trial
+cluster of so many.
 """
 
 import argparse
@@ -16,9 +17,11 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 
+import psutil
 from confluent_kafka import Consumer, Producer
 
 import repartition
+from cpu_shares import cpu_by_kind
 from sojourn.app.operator import Hints
 from sojourn.plan import Plan
 from sojourn.spark.jvm.jars import resolve_jars
@@ -48,24 +51,32 @@ def filled(servers, topic, number):
     producer.flush()
 
 
-def drained_per_s(servers, topic, number):
-    """Return the records per second that come to *topic*, until nearly all are there."""
+def drained_per_s(servers, topic, number, cpu=dict):
+    """Return the records per second that come to *topic*, until nearly all are there.
+
+    And by how much what *cpu* returns, seconds by kind, grew for each of them.
+    """
     offsets = Offsets(Cluster(servers).client(), {topic: 1})
-    first_s, first, until_s = None, 0, time.monotonic() + PATIENCE_S
+    first_s, until_s = None, time.monotonic() + PATIENCE_S
     while time.monotonic() < until_s:
         (seen,) = offsets.partitions()[topic].values()
         now_s = time.monotonic()
         # the first tenth is for everything to get warm
         if first_s is None and seen >= number / 10:
-            first_s, first = now_s, seen
+            first_s, first, before = now_s, seen, cpu()
         if seen >= MOST * number:
-            return (seen - first) / (now_s - (first_s or now_s))
+            done, after = seen - first, cpu()
+            used_s = {
+                kind: (after[kind] - before_s) / done for kind, before_s in before.items()
+            }
+            return done / (now_s - first_s), used_s
         time.sleep(0.05)
     raise TimeoutError(f"{seen} of {number} after {PATIENCE_S} s")
 
 
 def ours(servers, name, number, per_s, spark=None):
-    """Return what an application of ours carries, with these settings of *spark*."""
+    """Return what an application of ours carries, with these settings of *spark*, and CPU."""
+    others = _children()  # the broker
     app = APPS[name]
     filled(servers, app.topic("source"), number)
     measured = {name: Hints(service_s=2e-5) for name in app.operators}
@@ -76,7 +87,16 @@ def ours(servers, name, number, per_s, spark=None):
     with SparkEngine(app, f"throughput_app:{name}", settings) as engine:
         engine.start(topology, Plan.here(dict.fromkeys(app.operators, 1)))
         (sink,) = app.sinks.values()
-        return drained_per_s(servers, app.topic(sink.stream.name), number)
+        return drained_per_s(
+            servers,
+            app.topic(sink.stream.name),
+            number,
+            cpu=lambda: cpu_by_kind([psutil.Process(), *(_children() - others)]),
+        )
+
+
+def _children():
+    return set(psutil.Process().children(recursive=True))
 
 
 def micro_batches(servers, folder, number):
@@ -107,7 +127,7 @@ def micro_batches(servers, folder, number):
         .start()
     )
     try:
-        return drained_per_s(servers, "micro-out", number)
+        return drained_per_s(servers, "micro-out", number)[0]
     finally:
         query.stop()
         end_session(session)
@@ -167,8 +187,10 @@ def main():
         ):
             if name not in (asked.only or APPS):
                 continue
-            carried = ours(servers, name, number, per_s, spark)
+            carried, used_s = ours(servers, name, number, per_s, spark)
             print(f"{said:40} {carried:8.0f} per s", flush=True)
+            shares = ", ".join(f"{kind} {1e6 * each_s:.0f}" for kind, each_s in used_s.items())
+            print(f"    µs of CPU for each: {shares}", flush=True)
 
 
 if __name__ == "__main__":

@@ -16,16 +16,15 @@ import psutil
 from confluent_kafka import Producer
 
 import wordcount_app
-from chain_runs import CUT_OFF_S, cpu_s
+from chain_runs import CUT_OFF_S
+from cpu_shares import cpu_by_kind, cpu_s
 from driven import Driver
 from ledger import written_at
 from on_spark import Sink, percentiles_ms
 from quix_chain import QuixChain, await_members, linger_for
 from sojourn.spark.kafka.cluster import Cluster
-from victims import found, running
 
 NAMES = ("stateless", "state", "quix", "spark")
-KINDS = ("driver", "jvm", "worker", "host", "processor")
 WORDS, FROM, UNTIL, PATIENCE_S, LOOK_S = 1000, 0.1, 0.98, 240.0, 0.05
 # What those are set up for that work off what waits.
 DRAINED_PER_S = 5000.0
@@ -108,18 +107,6 @@ class SparkAggregation:
         return [whole, *whole.children(recursive=True)]
 
 
-def cpu_by_kind(counting):
-    """Return the CPU seconds of an application of ours so far, by kind of process."""
-    if not isinstance(counting, Driver):
-        return {}
-    family = counting.family()
-    seen = [running(process) for process in family]
-    return {
-        kind: cpu_s([process for process in family if process.pid in found(seen, kind)])
-        for kind in KINDS
-    }
-
-
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """What was measured of one: records per second, per core, CPU and latency.
@@ -170,15 +157,19 @@ class Bench:
         with closing(self._sink(sink)) as counts, counting:
             counts.await_done(name, FROM * number)
             first, began_s, before_s = self._now(counts, name, counting)
-            earlier = cpu_by_kind(counting)
+            earlier = self._by_kind(counting)
             counts.await_done(name, UNTIL * number)
             last, ended_s, after_s = self._now(counts, name, counting)
-            later = cpu_by_kind(counting)
+            later = self._by_kind(counting)
             counts.await_done(name, number)
         self._check(name, counts, number)
         number = last - first
         parts = {kind: (later[kind] - used_s) / number for kind, used_s in earlier.items()}
         return number / (ended_s - began_s), (after_s - before_s) / number, parts
+
+    def _by_kind(self, counting):
+        """Return the CPU seconds of one of ours so far, by kind of process."""
+        return cpu_by_kind(counting.family()) if isinstance(counting, Driver) else {}
 
     def waits_s(self, name):
         """Return how long each word took at a constant rate, once that is steady."""
