@@ -23,6 +23,8 @@ MOST = 0.98
 PATIENCE_S = 900.0
 # The load is started before the time that is measured, and ends after it.
 MARGIN_S = 3.0
+# Of the warm-up, what may be at another rate: in the rest, what has piled up is worked off.
+WARM = 0.7
 # Batches take a little longer than asked: so much time has the end of one in it.
 BATCHES = 1.2
 # Kafka's times are whole milliseconds, cut off.
@@ -82,7 +84,8 @@ class Bench:
         """Return what is measured of a chain at *per_s*."""
         chain, source, sink = self._chain(name, operators, per_s)
         lasts_s = self._asked.warm_up + self._asked.lasts + MARGIN_S
-        points = [(0.0, per_s), (lasts_s, per_s)]
+        warm_per_s, warm_s = self._asked.warm_per_s or per_s, WARM * self._asked.warm_up
+        points = [(0.0, warm_per_s), (warm_s, warm_per_s), (warm_s, per_s), (lasts_s, per_s)]
         load = Load(
             servers=self._servers,
             sources=(Source(topic=source, points=points, gaps="constant"),),

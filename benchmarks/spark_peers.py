@@ -182,6 +182,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--lasts", type=float, default=60.0, help="seconds measured of a run")
     parser.add_argument("--warm-up", type=float, default=30.0, help="seconds before these")
+    parser.add_argument("--warm-per-s", type=float, help="rate in most of the warm-up")
     parser.add_argument("--batch", type=float, default=15.0, help="seconds between commits")
     parser.add_argument("--records", type=int, default=100_000, help="that wait at the start")
     parser.add_argument("--linger-ms", type=float, help="of the peer's producers")
