@@ -44,14 +44,15 @@ def linger_for(per_s):
     return min(5.0, round(per_s / 1000, 1))
 
 
-def await_members(servers, group):
-    """Return when somebody in a consumer group has partitions to read."""
+def await_members(servers, group, check=lambda: None):
+    """Return when somebody in a consumer group has partitions to read, or *check* raises."""
     client, until_s = Cluster(servers).client(), time.monotonic() + _PATIENCE_S
     while time.monotonic() < until_s:
         with suppress(KafkaException):  # the group may not be there yet
             found = client.describe_consumer_groups([group])[group].result()
             if any(member.assignment.topic_partitions for member in found.members):
                 return
+        check()
         time.sleep(_LOOK_S)
     raise TimeoutError(f"nobody reads as {group} after {_PATIENCE_S} s")
 
@@ -84,7 +85,7 @@ class QuixChain:
         Cluster(self._servers).ensure(self._topics, 1)
         for reads, writes in reversed(list(pairwise(self._topics))):
             self._start(reads, writes)
-            await_members(self._servers, reads)
+            await_members(self._servers, reads, check=self.family)
 
     def _start(self, reads, writes):
         asked = {

@@ -8,6 +8,9 @@ that of the key of a message.
 """
 
 import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent))  # last: names of its modules are taken elsewhere
 
 from quix_operator import run
 
