@@ -14,7 +14,7 @@ _CHUNK = 1 << 16
 class FrameConnection(asyncio.BufferedProtocol):
     """Calls *heard* with the frames that came together, until the connection is *closed*.
 
-    A stream would wake up a task for them, in another turn of the event loop, and asks the
+    A stream would wake up a task for them, in another turn of the event loop, and may ask the
     system for new memory each time that something comes.
     """
 
