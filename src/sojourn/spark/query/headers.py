@@ -120,7 +120,7 @@ def lineage_of(  # noqa: PLR0913 - all that Kafka tells of a record
         else:
             told[name] = value or b""
     place = f"{topic}/{partition}/{offset}"
-    identity = root = f"{marked(topic, mark)}/{partition}/{offset}" if mark else place
+    identity = root = f"{marked(topic, mark)}/{partition}/{offset}"
     birth_s, written_s, traced = timestamp_s, timestamp_s, None
     if told:  # of most roots nothing is, and they come in large numbers
         identity = _text(told, ID, identity)
