@@ -9,15 +9,16 @@ READY := .venv/.ready
 UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-vld tour test test-all bench bench-spark lint format docs lock clean
+.PHONY: help setup demo demo-vld tour test test-spark test-all bench bench-spark lint format docs lock clean
 
 help:
 	@echo "make setup     virtual environment and dependencies (.venv), jars for Spark"
 	@echo "make demo      an application on Spark whose load doubles, kept in its target (build/demo)"
 	@echo "make demo-vld  logos found in video on Spark, while the frame rate doubles (build/demo-vld)"
 	@echo "make tour      plan, simulate and control the examples, without Spark (build/tour)"
-	@echo "make test      lint, types, import rules, tests, doctests, coverage"
-	@echo "make test-all  the same, with the slow tests"
+	@echo "make test      lint, types, import rules, doctests, and the tests that need no Spark"
+	@echo "make test-spark  the tests that start Spark; after 'make test' also the coverage of both"
+	@echo "make test-all  both, with the slow tests"
 	@echo "make bench     speed and accuracy, printed"
 	@echo "make bench-spark  latency, faults, throughput and more on Spark: an hour and a half, nothing else running"
 	@echo "make lint      lint, types and import rules alone"
@@ -49,16 +50,39 @@ demo-vld: $(READY)
 tour: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/tour.sh build/tour
 
-# What needs no Java runs in as many processes as there are cores. Spark takes all cores by
-# itself, so what needs it comes after, one test at a time.
-test: WHICH := not slow
+# Tests without Java run in as many processes as there are cores. Spark takes all cores by
+# itself, so its tests run one at a time. Each half keeps its own coverage data; the required
+# percentage is that of both halves together.
+test test-spark: WHICH := not slow
 test-all: WHICH := slow or not slow
 test-all: LIMIT := --session-timeout 10800
-test test-all: lint
-	@rm -f .coverage
-	$(BIN)/pytest $(LIMIT) --numprocesses auto --dist worksteal -m "($(WHICH)) and not spark" --cov --cov-report= --cov-fail-under=0
-	$(BIN)/pytest $(LIMIT) -m "($(WHICH)) and spark" --cov --cov-append --cov-report= --cov-fail-under=0
-	$(BIN)/coverage report
+COVERED := --cov --cov-report= --cov-fail-under=0
+
+define PLAIN_TESTS
+	@rm -f .coverage.plain
+	COVERAGE_FILE=.coverage.plain $(BIN)/pytest $(LIMIT) --numprocesses auto --dist worksteal -m "($(WHICH)) and not spark" $(COVERED)
+endef
+define SPARK_TESTS
+	@rm -f .coverage.spark
+	COVERAGE_FILE=.coverage.spark $(BIN)/pytest $(LIMIT) -m "($(WHICH)) and spark" $(COVERED)
+endef
+define COVERAGE
+	@if test -f .coverage.plain; then \
+	  $(BIN)/coverage combine --quiet --keep .coverage.plain .coverage.spark && $(BIN)/coverage report; \
+	else echo "no coverage report: 'make test' has not run here"; fi
+endef
+
+test: lint
+	$(PLAIN_TESTS)
+
+test-spark: $(READY)
+	$(SPARK_TESTS)
+	$(COVERAGE)
+
+test-all: lint
+	$(PLAIN_TESTS)
+	$(SPARK_TESTS)
+	$(COVERAGE)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/planning.py
@@ -72,6 +96,7 @@ bench-spark: $(READY)
 	$(BIN)/python benchmarks/node_waits.py
 	$(BIN)/python benchmarks/node_measures.py
 	$(BIN)/python benchmarks/state_size.py
+	$(BIN)/python benchmarks/due_together.py
 	@for name in chain rescale batches steps faults kills cases commits allocations loop fpd traffic vld_bulk overhead throughput network recovery once peers wordcount nodes node_death nodes_steps; do \
 	  echo; echo "benchmarks/spark_$$name.py"; $(BIN)/python benchmarks/spark_$$name.py || exit 1; done
 
@@ -97,4 +122,4 @@ lock:
 	  pyproject.toml -o requirements.txt
 
 clean:
-	rm -rf .venv build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis
