@@ -105,10 +105,6 @@ class Driver:
         pids = found([running(process) for process in family], target, operator)
         return [process for process in family if process.pid in pids]
 
-    def checkpoint(self, query):
-        """Return where Spark and relays keep what a query has done."""
-        return self.folder / "checkpoints" / query
-
     def kill(self, *, patience_s=30.0):
         """Kill the process that drives; return what is left of it, and how long that took.
 

@@ -104,7 +104,7 @@ def cut_of(folder, number):
     """Return the bytes of a cut, and the seconds that it takes to save and to load it."""
     names = [f"{TOPIC}@mark/0/{n}" for n in range(number)]
     records = tuple(
-        OpenRecord(Root((TOPIC, 0), n), "third", Record(name, PAYLOAD, "second", root=name))
+        OpenRecord(Root((TOPIC, 0), n), "third", Record(name, PAYLOAD, "second", root=name), n)
         for n, name in enumerate(names)
     )
     files, cut = CutFiles(folder / str(number)), CutId(1, 1)

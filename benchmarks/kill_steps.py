@@ -260,8 +260,8 @@ def _reminders(steps):
     from sojourn.host.state.reminders import Reminders  # noqa: PLC0415
 
     @_wrap(Reminders, "due")
-    def due(inner, reminders, now_us):
-        for each in inner(reminders, now_us):
+    def due(inner, reminders):
+        for each in inner(reminders):
             steps.reached("reminder: due")
             yield each
             steps.reached("reminder: fired, not logged")

@@ -46,9 +46,14 @@ def send_empty(servers, number):
 
 
 def _send(servers, lines):
+    produce(servers, app.topic("lines"), [{"line": line} for line in lines])
+
+
+def produce(servers, topic, records):
+    """Write *records* to a topic, as JSON."""
     producer = Producer({"bootstrap.servers": servers})
-    for line in lines:
-        producer.produce(app.topic("lines"), json.dumps({"line": line}).encode())
+    for record in records:
+        producer.produce(topic, json.dumps(record).encode())
     producer.flush()
 
 

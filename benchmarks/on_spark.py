@@ -33,13 +33,13 @@ class Arrived:
 class Sink:
     """Reads topics from now on, in a thread of its own, and keeps what arrives."""
 
-    def __init__(self, servers, topics):
+    def __init__(self, servers, topics, *, group="sink"):
         self.arrived = []
         self._roots, self._next = set(), {}
         self._consumer = Consumer(
             {
                 "bootstrap.servers": servers,
-                "group.id": "sink",
+                "group.id": group,
                 "auto.offset.reset": "earliest",
                 "fetch.wait.max.ms": 5,
                 "log_level": 0,

@@ -8,14 +8,15 @@ Three operators with two loops, one in the other, and keys; a record in a hundre
 than a batch of 5 s. With `--app two-parts` there are six operators in two parts, with a split,
 a join, fan-out, three loops, keys and a projection; with `--app state` a loop through an
 operator that keeps a state for each key, which is compared too, and with `--app zipf` the same
-for many records with 10,000 keys, sent at a rate that it can carry. From the seed it is drawn
-when a processor, a template, a host, a Python worker or the daemon of Spark, Java, the driver
-or the broker is killed (`kill -9`), and when which operators get other numbers of processors.
-With `--nodes 3` it runs on a trial cluster of so many workers; each may be killed with all that
-runs on it, and then another one comes; or an executor, an agent, a processor or a Python worker
-there. Roots are sent all the while. Nothing may be missing and nothing unheard of. At a
-deduplicated sink each result must be there exactly once; at a plain one no more may be there
-twice than the results of a batch, for each kill after which a query repeats one.
+for many records with 10,000 keys, sent at a rate that it can carry. With `--app writers` two
+parts write one stream, and a state is kept behind a projection and another part. From the seed
+it is drawn when a processor, a template, a host, a Python worker or the daemon of Spark, Java,
+the driver or the broker is killed (`kill -9`), and when which operators get other numbers of
+processors. With `--nodes 3` it runs on a trial cluster of so many workers; each may be killed
+with all that runs on it, and then another one comes; or an executor, an agent, a processor or a
+Python worker there. Roots are sent all the while. Nothing may be missing and nothing unheard
+of. At a deduplicated sink each result must be there exactly once; at a plain one no more may be
+there twice than the results of a batch, for each kill after which a query repeats one.
 """
 
 import argparse
@@ -30,6 +31,7 @@ import kill_points_app
 import nested_app
 import state_app
 import two_parts_app
+import writers_app
 import zipf_app
 from kills import ON_NODES, REPEATING, TARGETS, Rescale, drawn, rescales
 from ledger import compare
@@ -42,6 +44,7 @@ APPS = {
     "state": state_app,
     "zipf": zipf_app,
     "points": kill_points_app,
+    "writers": writers_app,
 }
 ALLOCATION = nested_app.ALLOCATION
 PER_S = 8.0

@@ -29,9 +29,9 @@ TOPIC, WINDOW, ORDERS = "once", 100_000, "shop.orders@Xk3f9a2B-5f0c9e1a"
 
 def result(offset):
     """Return a record as it comes out of a chain of three operators."""
-    entered = Input(topic=ORDERS, partition=0, offset=offset, floor=0)
+    entered = Input(writer="price", topic=ORDERS, partition=0, offset=offset, floor=0)
     identity = f"{entered.place}.price.0.taxed.0.checked.0"
-    return Provenance(identity=identity, root=entered.place, entered=entered)
+    return Provenance(identity=identity, inputs=(entered,))
 
 
 def write(clients, number, size):
@@ -61,7 +61,7 @@ def show(what, rounds, step):
 def remember(number, rounds):
     """Print what it takes to know, to save and to load so many ids."""
     tracemalloc.start()
-    repetitions = Repetitions(WINDOW, {ORDERS}, Memory())
+    repetitions = Repetitions(WINDOW, Memory())
     for place in range(number):
         repetitions.is_new(result(place))
     print(f"{number} ids take {tracemalloc.get_traced_memory()[0] / 1e6:.0f} MB in memory")

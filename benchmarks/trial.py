@@ -29,6 +29,8 @@ from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.ports import free_ports
 from sojourn.spark.layout import Layout
 from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.state.shared_folder import written_by_tasks
+from sojourn.spark.state.shared_state import SharedState
 from victims import on_nodes
 
 BROKER_AWAY_S = 2.0
@@ -111,7 +113,8 @@ class Trial:
     @property
     def state(self):
         """What the application goes on from."""
-        return Checkpoints(self.driver.folder)
+        folder, queries = self.driver.folder, written_by_tasks(self.layout)
+        return Checkpoints(folder, SharedState(folder).folder, frozenset(queries))
 
     def written(self, stream):
         """Return what is in the topic of a stream or a sink."""
@@ -191,7 +194,7 @@ class Trial:
 
     def kill_at(self, moment, query):
         """Kill when a file of the end of a batch of *query* appears; return its name."""
-        log = self.driver.checkpoint(query) / moment.log
+        log = self.state.checkpoint(query) / moment.log
         java, family = self.driver.victims("jvm"), self.driver.family()
         # first of all the one that commits
         victims = sorted(self.driver.victims(moment.target), key=lambda p: p not in java)

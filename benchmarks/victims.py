@@ -1,6 +1,5 @@
 """Which processes of an application are its hosts, processors, workers and so on."""
 
-import json
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +34,7 @@ def found(family, target, operator=None):
 
     >>> family = [
     ...     Running(1, 0, ("python", "driven.py")),
-    ...     Running(2, 1, ("python", "-m", "sojourn.host", '{"operators": {"split": {}}}')),
+    ...     Running(2, 1, ("python", "-m", "sojourn.host", "read")),
     ...     Running(3, 2, ("python", "-m", _TEMPLATE, "7", "job", "app split")),
     ...     Running(4, 3, ("python", "-m", _TEMPLATE, "7", "job", "app split")),
     ... ]
@@ -43,6 +42,8 @@ def found(family, target, operator=None):
     {'driver': [1], 'host': [2], 'template': [3], 'processor': [4]}
     >>> found(family, "processor", "split"), found(family, "processor", "merge")
     ([4], [])
+    >>> [found(family, "host", operator) for operator in ("read", "split", "merge")]
+    [[2], [2], []]
     """
     known = {process.pid: process for process in family}
     nobody = Running(0, None)
@@ -62,7 +63,7 @@ def found(family, target, operator=None):
             "daemon": _DAEMON in process.command and not of_daemon,
             "worker": of_daemon,
         }[target]
-        return is_one and (operator is None or _serves(process, operator))
+        return is_one and (operator is None or _serves(process, operator, family))
 
     return [process.pid for process in family if is_found(process)]
 
@@ -78,10 +79,16 @@ def on_nodes(folder, target):
     return [process for process in there if process.pid in pids]
 
 
-def _serves(process, operator):
-    """Tell whether a host, template or processor is of an operator; all others are of any."""
+def _serves(process, operator, family):
+    """Tell whether a host, template or processor is of an operator; all others are of any.
+
+    A host has the name of its part, which is that of an operator, and templates of all.
+    """
     if _HOST in process.command:
-        return operator in json.loads(process.command[-1])["operators"]
+        below = [each for each in family if each.parent == process.pid and each.command]
+        return process.command[-1] == operator or any(
+            _TEMPLATE in each.command and _serves(each, operator, family) for each in below
+        )
     if _TEMPLATE in process.command:
         return process.command[-1].rpartition(" ")[2] == operator
     return True

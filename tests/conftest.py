@@ -48,3 +48,15 @@ def pytest_configure():
     A shell has what it puts into the background ignore SIGINT, and its children inherit that.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# These compare numbers of millions of steps, or run whole commands again. Coverage would double
+# their time, and sees nothing there that unit tests do not show it.
+_UNCOVERED = ("tests/theory", "tests/test_documents.py", "test_part_whatever_happens.py")
+
+
+def pytest_collection_modifyitems(items):
+    """Leave out coverage where it costs most and tells nothing."""
+    for item in items:
+        if any(part in item.path.as_posix() for part in _UNCOVERED):
+            item.add_marker(pytest.mark.no_cover)

@@ -13,6 +13,11 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
+        if self.server.status is not None:
+            return self._answer(self.server.status, {"error_code": 1, "message": "not now"})
+        return self._get()
+
+    def _get(self):
         match urlsplit(self.path).path.split("/")[1:]:
             case ["schemas", "ids", number] if int(number) <= len(self.server.schemas):
                 self._answer(200, {"schema": self.server.schemas[int(number) - 1]})
@@ -65,13 +70,19 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Registry(ThreadingHTTPServer):
-    """Schemas by their id, counted from 1, and the ids of each subject."""
+    """Schemas by their id, counted from 1, and the ids of each subject.
+
+    One that *follows* another that has stopped has its schemas, and its port.
+    """
 
     daemon_threads = True
 
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.schemas, self.subjects, self.asked = [], {}, 0
+    def __init__(self, follows=None):
+        port = 0 if follows is None else follows.server_port
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.schemas = [] if follows is None else follows.schemas
+        self.subjects = {} if follows is None else follows.subjects
+        self.asked, self.status = 0, None
 
     @property
     def url(self):
@@ -85,9 +96,9 @@ class Registry(ThreadingHTTPServer):
 
 
 @contextmanager
-def schema_registry():
-    """Yield a registry that runs."""
-    with Registry() as registry:
+def schema_registry(follows=None):
+    """Yield a registry that runs; it may be that of before, started again."""
+    with Registry(follows) as registry:
         serving = threading.Thread(target=registry.serve_forever, args=(0.01,))
         serving.start()
         try:

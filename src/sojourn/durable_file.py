@@ -5,25 +5,27 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from sojourn.errors import EngineError
+from sojourn.errors import DiskFull, EngineError
+from sojourn.private_files import FILE_MODE, make_folder, sync_folder
 
-__all__ = ["sync_folder", "write_durably"]
+__all__ = ["unwritable", "write_durably"]
 
 
-def write_durably(path: Path, content: bytes, *, mode: int = 0o666) -> None:
+def write_durably(path: Path, content: bytes) -> None:
     """Replace the file at *path*; the new version is on disk when this returns.
 
-    Missing folders are created. Nothing is written if the content is the same. Raise
-    `EngineError` if it cannot be written: then the old version remains.
+    Missing folders are created, and other users have no access. Nothing is written if the
+    content is the same. Raise `EngineError` if it cannot be written, `DiskFull` for lack of
+    room: then the old version remains.
     """
     with suppress(OSError):
         if path.read_bytes() == content:
             return
     new = path.with_name(f"{path.name}.new")
     try:
-        _make_folder(path.parent)
+        make_folder(path.parent)
         flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-        with os.fdopen(os.open(new, flags, mode), "wb") as file:
+        with os.fdopen(os.open(new, flags, FILE_MODE), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -32,26 +34,17 @@ def write_durably(path: Path, content: bytes, *, mode: int = 0o666) -> None:
     except OSError as error:
         with suppress(OSError):
             new.unlink()
-        way_out = (
-            f"make room in {path.parent}"
-            if error.errno in (errno.ENOSPC, errno.EDQUOT)
-            else f"check {path.parent}"
-        )
-        raise EngineError(f"{path} cannot be written: {error.strerror}; {way_out}") from error
+        raise unwritable(str(path), path.parent, error) from error
 
 
-def sync_folder(folder: Path) -> None:
-    """Wait until changes of names in *folder* are on disk."""
-    found = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(found)
-    finally:
-        os.close(found)
+def unwritable(what: str, folder: Path, error: OSError) -> EngineError:
+    """Return the error to raise where *what* cannot be written to *folder*.
 
-
-def _make_folder(folder: Path) -> None:
-    if folder.is_dir():
-        return
-    _make_folder(folder.parent)
-    folder.mkdir(exist_ok=True)
-    sync_folder(folder.parent)
+    >>> unwritable("the log", Path("/s"), OSError(errno.ENOSPC, "No space left on device"))
+    DiskFull('the log', '/s', 'No space left on device')
+    >>> print(unwritable("the log", Path("/s"), OSError(errno.EIO, "Input/output error")))
+    the log cannot be written: Input/output error; check /s
+    """
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(what, str(folder), str(error.strerror))
+    return EngineError(f"{what} cannot be written: {error.strerror}; check {folder}")

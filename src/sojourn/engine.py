@@ -24,6 +24,7 @@ __all__ = [
     "HasKafka",
     "Health",
     "KafkaAccess",
+    "KeepsStateElsewhere",
     "LeavesProcesses",
     "NodeHealth",
     "PartHealth",
@@ -131,15 +132,19 @@ class NodeHealth:
     cannot be used, if so; *cores* is None of one that has never been connected. What is None
     is not known.
 
-    Of its memory *memory_used_bytes* are in use, of at most *memory_limit_bytes*. Its clock is
+    Its processes may use *cores*, of which *busy_cores* were busy at the last look of the loop,
+    with whatever runs on them; nodes that share cores have equal parts of both. Of its memory
+    *memory_used_bytes* are in use, of at most *memory_limit_bytes*. Its clock is
     *clock_offset_s* ahead of the driver's, known to half of *round_trip_s*, which a question
     and its answer take on the way. Records in *received_bytes* came from the driver since it
     has connected, and results in *sent_bytes* went there, by stream; lately so many per second.
-    *warnings* are what will be a reason before long, or makes measurements wrong.
+    *warnings* are what will be a reason before long, or makes measurements wrong. *kafka* is
+    why clients on the node do not reach Kafka soon, if so.
     """
 
     name: str
     cores: float | None = None
+    busy_cores: float | None = None
     processors: Mapping[str, int] = field(default_factory=dict)
     memory_bytes: int = 0
     machine: str = ""
@@ -154,6 +159,7 @@ class NodeHealth:
     received_bytes_per_s: float = 0.0
     sent_bytes_per_s: float = 0.0
     warnings: tuple[str, ...] = ()
+    kafka: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,14 +167,16 @@ class Health:
     """Failures so far, and the current health.
 
     *restarts* by operator; records *replayed* (brought again and not taken twice), *retried*
-    after an error, stored as *dead_letters*; *running* are the processors that can take
-    records now. Of the traced roots some *trees* are *open*, and some were *forgotten* because
-    there were too many. *unkept* is why the current processors could not be saved, if so: the
+    after an error, stored as *dead_letters*, or skipped because they are *nulls*; *running* are
+    the processors that can take records now. Of the traced roots some *trees* are *open*, and
+    some were *forgotten* because there were too many.
+    *unkept* is why the current processors could not be saved, if so: the
     next start begins with others. *failure* is why the application stopped, if it did.
     *no_broker_s* is how long no broker has answered; *notices* are messages for the user, whose
-    text stays the same while the condition lasts. The topics between operators, if any, hold
-    *held_records* and, if known, *held_bytes*. *parts* are the operators that pass
-    records to each other in one process. *nodes* are those of a cluster; on one machine there
+    text stays the same while the condition lasts. *waits_for* says what the start still waits
+    for, empty once records are read. The topics between operators, if any, hold *held_records*
+    and, if known, *held_bytes*. *parts* are the operators that pass records to each other in
+    one process. *nodes* are those of a cluster; on one machine there
     are none. *node_s* is the time that nodes were there, added up; None if there are always the
     same. *node_costs* is how long nodes took to come and to go.
     """
@@ -177,6 +185,7 @@ class Health:
     replayed: int = 0
     retried: int = 0
     dead_letters: int = 0
+    nulls: int = 0
     running: Mapping[str, int] = field(default_factory=dict)
     trees_open: int = 0
     trees_forgotten: int = 0
@@ -184,6 +193,7 @@ class Health:
     failure: str = ""
     no_broker_s: float | None = None
     notices: tuple[str, ...] = ()
+    waits_for: str = ""
     held_records: int | None = None
     held_bytes: int | None = None
     parts: tuple[PartHealth, ...] = ()
@@ -238,6 +248,14 @@ class LeavesProcesses(Protocol):
 
     def await_unused(self) -> None:
         """Wait until no process of an earlier run uses the state."""
+
+
+@runtime_checkable
+class KeepsStateElsewhere(Protocol):
+    """An engine with state outside of its state folder."""
+
+    def forget(self) -> None:
+        """Delete it."""
 
 
 def health(engine: Engine) -> Health:

@@ -22,10 +22,13 @@ SojournError
 │   ├── BadWorkload              a distribution, or a rate, that cannot be simulated
 │   └── UnknownName              no engine, station model, policy or placer of that name
 ├── EngineError                  the running system failed, or did not answer
+│   ├── ApplicationStarting      the application has not started yet
 │   ├── ApplicationStopped       a record, or too many failures, stopped the application
 │   ├── BrokerAway               no Kafka broker answers; the application waits
+│   ├── DiskFull                 a disk has no room; the application waits
 │   ├── NoJava                   Java is not found, or too old
 │   ├── JarsMissing              jars could not be downloaded
+│   ├── RegistryAway             the schema registry does not answer; records wait for it
 │   └── BrokerFailed             the broker did not start, rejected a request, or exited
 └── CannotBeDone                 the input is valid, but there is no solution
     ├── UnstableStation          records arrive faster than the processors serve them
@@ -47,11 +50,13 @@ from collections.abc import Mapping
 from sojourn.escaped import escaped
 
 __all__ = [
-    "ApplicationStopped", "BadAllocation", "BadApplication", "BadCalibration", "BadField",
-    "BadFile", "BadInput", "BadName", "BadNumber", "BadPlace", "BadRecord", "BadSchema",
+    "ApplicationStarting", "ApplicationStopped", "BadAllocation", "BadApplication",
+    "BadCalibration", "BadField", "BadFile", "BadInput", "BadName", "BadNumber",
+    "BadPlace", "BadRecord", "BadSchema",
     "BadTarget", "BadTopic", "BadTopology", "BadWorkload", "BoundTooLow", "BrokerAway",
-    "BrokerFailed", "CannotBeDone", "EndlessLoop", "EngineError", "Extrapolated", "HotKey",
-    "JarsMissing", "NoArrivals", "NoJava", "SojournError", "TargetBelowFloor",
+    "BrokerFailed", "CannotBeDone", "DiskFull", "EndlessLoop", "EngineError", "Extrapolated",
+    "HotKey", "JarsMissing", "NoArrivals", "NoJava", "RegistryAway", "SojournError",
+    "TargetBelowFloor",
     "TargetOutOfReach", "TargetTooStrict", "TooFewCores", "TooFewProcessors", "UnknownName",
     "UnknownOperator", "UnstableLoop", "UnstableStation", "WrongType",
 ]  # fmt: skip
@@ -73,6 +78,21 @@ class EngineError(SojournError):
     """The running system failed, or did not answer."""
 
 
+class ApplicationStarting(EngineError):
+    """The application has not started yet: *stage* is what the start is at."""
+
+    def __init__(self, stage: str) -> None:
+        super().__init__(stage)
+
+    @property
+    def stage(self) -> str:
+        """What the start is at."""
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        return f"it is starting: {self.stage}"
+
+
 class ApplicationStopped(EngineError):
     """The application stopped: an error policy asked for it, or too much failed."""
 
@@ -86,6 +106,21 @@ class BrokerAway(EngineError):
     def __str__(self) -> str:
         minutes, seconds = divmod(round(self.args[0]), 60)
         return f"no Kafka broker has answered for {minutes}:{seconds:02} min; waiting for one"
+
+
+class DiskFull(EngineError):
+    """A disk has no room for *what*: the application waits until there is some in *folder*."""
+
+    def __init__(
+        self, what: str, folder: str, problem: str = "No space left on device"
+    ) -> None:
+        super().__init__(what, folder, problem)
+        self.what, self.folder, self.problem = what, folder, problem
+
+    def __str__(self) -> str:
+        return escaped(
+            f"{self.what} cannot be written: {self.problem}; make room in {self.folder}"
+        )
 
 
 class NoJava(EngineError):
@@ -114,6 +149,21 @@ class JarsMissing(EngineError):
             f"could not download {', '.join(self.missing)}: {self.said}; check the network, or "
             "set SOJOURN_IVY_SETTINGS to an Ivy settings file with a mirror, or SOJOURN_JARS "
             "to a folder with the jars"
+        )
+
+
+class RegistryAway(EngineError):
+    """A schema registry does not answer; it is worth waiting for, up to *patience_s*."""
+
+    def __init__(self, host: str, said: str, patience_s: float) -> None:
+        super().__init__(host, said, patience_s)
+        self.patience_s = patience_s
+
+    def __str__(self) -> str:
+        host, said, _ = self.args
+        return escaped(
+            f"the schema registry at {host} does not answer: {said}; check registry=, and that "
+            "it runs"
         )
 
 

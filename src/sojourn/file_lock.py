@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from sojourn.errors import BadFile, EngineError
+from sojourn.private_files import FILE_MODE, make_folder
 
 __all__ = ["FileLock"]
 
@@ -30,9 +31,9 @@ class FileLock:
         """Take the lock and write *holder* into the file; return False if another has it."""
         try:
             if self._file is None:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(self.path.parent)
                 flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-                self._file = os.open(self.path, flags, 0o600)
+                self._file = os.open(self.path, flags, FILE_MODE)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False

@@ -6,10 +6,11 @@ from math import inf
 from typing import Literal
 
 from sojourn.act.policy.base import Policy
+from sojourn.act.stall import unless_stalled
 from sojourn.decide.place import Placer
 from sojourn.decide.place.round_robin import place as round_robin
 from sojourn.engine import Cost, Engine
-from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, EngineError
+from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, DiskFull, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observation import Observation
@@ -31,7 +32,7 @@ def step(
 ) -> tuple[Knowledge, Decision]:
     """Return the knowledge with *observation*, and the decision; *place* gives the nodes."""
     seen = knowledge.saw(observation)
-    wish = policy(seen)
+    wish = unless_stalled(policy(seen), seen)
     after = seen.plan.rescaled(
         wish.allocation, place, reason=wish.reason, expected=wish.expected
     )
@@ -153,7 +154,7 @@ class Loop:
             pull = self._engine.observe(until_s)
         except ApplicationStopped:
             raise
-        except BrokerAway as error:  # the engine itself limits how long this may last
+        except (BrokerAway, DiskFull) as error:  # the engine limits how long this may last
             return Observation.unusable(since_s, until_s, str(error))
         except EngineError as error:
             self._failures += 1

@@ -26,7 +26,7 @@ class Cluster:
             folder / "all", tasks=lambda _stage: 1, binds=machine, identity=identity
         )
 
-    def start(self, operator="where", **fields):
+    def start(self, operator="where", *, relay_timeout_s=10.0, **fields):
         settings = OperatorSettings(
             job="sojourn.host.process.operator_job:of_application",
             argument=f"unit.host.application:app {operator}",
@@ -40,6 +40,7 @@ class Cluster:
                 leaving=(operator,),
                 folder=self.folder / "host",
                 cuts=self.folder / "cuts",
+                relay_timeout_s=relay_timeout_s,
             )
         )
         self.operator = operator
@@ -53,7 +54,7 @@ class Cluster:
             certificate=self.controller.launcher.certificate,
         )
 
-    def agent(self, node, *, watch=0, port=None, ahead_s=0.0, inside=()):
+    def agent(self, node, *, watch=0, port=None, ahead_s=0.0, inside=(), kafka=()):
         """Start the agent of a node, as a task of Spark does; by a command, *inside* of it.
 
         The clock of all Python there is ahead by so much.
@@ -65,6 +66,7 @@ class Cluster:
             "certificate": self.controller.launcher.certificate,
             "watch": watch,
             "logs": str(self.folder / node),
+            "kafka": {"addresses": kafka},
         }
         path = ["tests", *sys.path]
         if ahead_s:

@@ -22,11 +22,20 @@ def host(tmp_path, controller):
     """Start the host of an operator of the test's application, and return its query."""
 
     def start(
-        operator="split", *, everyone=False, stateful=False, ttl_s=None, route=None, **fields
+        operator="split",
+        *,
+        everyone=False,
+        stateful=False,
+        ttl_s=None,
+        route=None,
+        relay_timeout_s=10.0,
+        application="unit.host.application:app",
+        nulls=False,
+        **fields,
     ):
         settings = OperatorSettings(
             job="sojourn.host.process.operator_job:of_application",
-            argument=f"unit.host.application:app {operator}",
+            argument=f"{application} {operator}",
             **fields,
         )
         path = controller.start(
@@ -38,10 +47,12 @@ def host(tmp_path, controller):
                 everyone=((operator, "lines"),) if everyone else (),
                 inner=(reminders_of(operator),),
                 stateful=(operator,) if stateful else (),
+                nulls=(operator,) if nulls else (),
                 reminded={operator: reminders_of(operator)},
                 ttl_s={} if ttl_s is None else {operator: ttl_s},
                 folder=tmp_path / operator,
                 cuts=tmp_path / "cuts",
+                relay_timeout_s=relay_timeout_s,
             )
         )
         controller.await_running(operator, settings.processors)

@@ -17,6 +17,7 @@ from sojourn.host.batch.relay_messages import (
     Failed,
     Finished,
     Grant,
+    Heartbeat,
     RelayHello,
     Results,
     Row,
@@ -127,8 +128,13 @@ def part_of(folder, **settings):
 
 
 @asynccontextmanager
-async def application(tmp_path, *, files=None, tasks=1, part=None, shell=False, **settings):
-    """Run a host, by a *shell* or not, that may open so many *files*, and end it."""
+async def application(
+    tmp_path, *, files=None, tasks=1, part=None, shell=False, path=(), **settings
+):
+    """Run a host, by a *shell* or not, that may open so many *files*, and end it.
+
+    It finds modules in the folders *path* before all others.
+    """
     controller = tmp_path / "controller.sock"
     controller.unlink(missing_ok=True)
     made = Application(tmp_path, None, None, tasks)
@@ -140,15 +146,21 @@ async def application(tmp_path, *, files=None, tasks=1, part=None, shell=False, 
             resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
 
     # one that stays, and that the host is the child of
-    by = ["sh", "-c", '"$@" & wait', "sh"] if shell else []
+    by = ["sh", "-c", 'exec 3<&0; "$@" <&3 & wait', "sh"] if shell else []
     with made.log.open("ab") as log:
         made.process = subprocess.Popen(  # noqa: ASYNC220 - it returns at once
-            [*by, sys.executable, "-m", "sojourn.host", json.dumps(told)],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
+            [*by, sys.executable, "-m", "sojourn.host", told["name"]],
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([*map(str, path), str(TESTS), *sys.path]),
+            },
+            stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
             preexec_fn=limit,  # noqa: PLW1509 - there is one thread
         )
+    with made.process.stdin as stdin:
+        stdin.write(json.dumps(told).encode())
     try:
         yield made
     finally:
@@ -171,19 +183,30 @@ class Relay:
     """A task of a batch, as a host sees it: what it was handed, by the offset of the root."""
 
     def __init__(self, reader, writer):
-        self.credit, self.records, self.letters = 0, {}, {}
+        self.credit, self.brought, self.records, self.letters = 0, 0, {}, {}
         self.failed, self.finished, self.gone = "", False, False
         self._writer, self._news = writer, asyncio.Event()
         self._reading = asyncio.create_task(self._read(reader))
+        self._beating = asyncio.create_task(self._beat())
 
     @classmethod
-    async def of(cls, app, *, run="run", batch=0):
-        """Begin a task of a batch."""
+    async def of(cls, app, *, run="run", batch=0, partition=0, query="", stage=None):
+        """Begin a task of a batch, for a partition of what it reads."""
         await app.hears(lambda m: isinstance(m, Here))
         relay = cls(*await asyncio.open_unix_connection(app.folder / "relay.sock"))
         app.relays.append(relay)
-        relay.say(RelayHello(run, batch, batch))
+        stage = batch if stage is None else stage
+        relay.say(RelayHello(run, batch, stage, partition, query))
         return relay
+
+    async def _beat(self):
+        while not self.gone:
+            await asyncio.sleep(1.0)
+            self.say(Heartbeat())
+
+    def fall_silent(self):
+        """Say nothing more by itself, as if the machine had vanished."""
+        self._beating.cancel()
 
     async def _read(self, reader):
         frames = Frames()
@@ -212,20 +235,28 @@ class Relay:
     def say(self, message):
         self._writer.write(framed(message))
 
-    def bring(self, words, *, first=0, stream="in"):
+    def bring(self, words, *, first=0, stream="in", names=None):
         """Hand over records, whatever the credit."""
         for offset, word in enumerate(words, first):
+            name = f"id-{offset}" if names is None else names[offset]
             record = Record(
-                f"id-{offset}",
+                name,
                 word.encode(),
                 stream,
                 written_s=time.time(),
-                root=f"id-{offset}",
+                root=name,
                 traced=int(offset == 7),
                 place=f"{stream}/0/{offset}",
             )
             self.say(Rows([Row((stream, 0), offset, record)]))
             self.credit -= 1
+            self.brought += 1
+
+    async def bring_on(self, word):
+        """Hand over records as the credit allows, each the *word* of its offset, for ever."""
+        while True:
+            await self.hears(lambda: self.credit > 0)
+            self.bring([word(self.brought)], first=self.brought)
 
     async def hears(self, found):
         """Return when *found* is true, or there is nothing more to hear."""
@@ -250,6 +281,7 @@ class Relay:
         self.close()
 
     def close(self):
+        self._beating.cancel()
         self._writer.close()
 
     def text(self, offset):

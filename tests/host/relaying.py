@@ -84,8 +84,11 @@ class Query:
         self.offset += 1
         return batch_of(self.offset - 1, value, **fields)
 
-    def rows_of(self, came, *, route=None, wait=True):
-        """Return the rows of one batch; one that does not *wait* ends with records open."""
+    def rows_of(self, came, *, route=None, wait=True, pause=None):
+        """Return the rows of one batch; one that does not *wait* ends with records open.
+
+        After the first of what comes, Spark may *pause*.
+        """
         over = []
 
         def brought():
@@ -100,7 +103,10 @@ class Query:
             # Spark is not there to say which batch it is
             patch.setattr("sojourn.spark.query.relay._hello", lambda: hello)
             try:
-                rows = [row for batch in passed for row in batch.to_pylist()]
+                rows = next(passed).to_pylist() if pause is not None else []
+                if pause is not None:
+                    pause()
+                rows += [row for batch in passed for row in batch.to_pylist()]
             finally:
                 over.append(True)
         self.batch += 1

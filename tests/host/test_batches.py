@@ -52,6 +52,7 @@ def test_a_host_that_follows_another_goes_on_from_its_cut_and_its_log(tmp_path):
             after = await Relay.of(app, batch=1)  # which is not committed
             after.bring(["fine"], first=2)
             await after.hears(lambda: 2 in after.records)
+            (before,) = after.records[2]
         open_gate()
         async with application(tmp_path, processors=2) as app:
             relay = await Relay.of(app, run="another run", batch=1)
@@ -61,9 +62,53 @@ def test_a_host_that_follows_another_goes_on_from_its_cut_and_its_log(tmp_path):
             assert relay.finished
             assert sorted(relay.records) == [1, 2, 3]
             assert all(len(some) == 1 for some in relay.records.values())
+            # it tells the processor that worked it out, which ended with the first host
+            assert relay.records[2] == [before]
             state = (await app.part_report()).state
             assert (state.repeated, state.open, state.attempt) == (3, 0, 2)
             assert state.positions == {"in": {0: 4}}
+
+    asyncio.run(work())
+
+
+def test_a_batch_with_a_cut_on_disk_that_spark_has_not_committed_runs_again(tmp_path):
+    """The host that follows needs the cut before it."""
+
+    async def work():
+        async with application(tmp_path) as app:
+            for batch in range(3):
+                relay = await fed(app, ["fine"], batch=batch, first=batch)
+                assert relay.finished
+        async with application(tmp_path) as app:
+            again = await Relay.of(app, run="another run", batch=2)
+            again.bring(["fine"] * 2, first=2)
+            await again.hears(lambda: again.answered == 2)
+            await again.end()
+            assert (again.finished, sorted(again.records)) == (True, [2, 3])
+            assert again.records[2] == relay.records[2]
+
+    asyncio.run(work())
+
+
+def test_records_with_one_id_are_all_answered_by_the_host_that_follows(tmp_path):
+    """A producer that retries writes an id twice; both are open when the host is killed."""
+    word, open_gate = gate(tmp_path)
+    words, names = ["one", word, word, "four"], ["same", "same", "same", "other"]
+
+    async def work():
+        async with application(tmp_path, processors=2) as app:
+            relay = await Relay.of(app)
+            relay.bring(words, names=names)
+            await relay.hears(lambda: 0 in relay.records)
+        open_gate()
+        async with application(tmp_path, processors=2) as app:
+            relay = await Relay.of(app, run="another run")
+            relay.bring(words, names=names)
+            await relay.hears(lambda: relay.answered == 4)
+            await relay.end()
+            assert relay.finished
+            assert all(len(some) == 1 for some in relay.records.values())
+            assert (await app.part_report()).state.open == 0
 
     asyncio.run(work())
 
@@ -91,10 +136,28 @@ def test_tasks_of_an_attempt_that_is_over_are_refused(tmp_path):
     assert old.answered == late.answered == 0
 
 
+def test_a_task_of_an_earlier_run_that_comes_first_after_a_later_one_is_refused(tmp_path):
+    """It was held up before it could connect; a number now would make its run the latest."""
+
+    async def work():
+        async with application(tmp_path, processors=2) as app:
+            later = await Relay.of(app, run="later", stage=5)
+            later.bring(["fine"])
+            await later.hears(lambda: later.answered == 1)
+            earlier = await Relay.of(app, run="earlier", stage=4)
+            await earlier.hears(lambda: earlier.over)
+            assert "a later run or batch" in earlier.failed
+            await later.end()
+            assert later.finished
+        assert CutFiles(tmp_path / "cuts").last(0) == CutId(0, 1)
+
+    asyncio.run(work())
+
+
 def test_a_batch_ends_when_all_its_tasks_have_read_all(tmp_path):
     async def work():
         async with application(tmp_path, tasks=2) as app:
-            one, two = await Relay.of(app), await Relay.of(app)
+            one, two = await Relay.of(app), await Relay.of(app, partition=1)
             one.say(AllRead())
             await asyncio.sleep(0.2)
             assert not one.over
@@ -312,5 +375,32 @@ def test_who_sends_rubbish_harms_nobody(tmp_path):
             assert stranger.answered == 0
             stranger.close()
             assert app.process.poll() is None
+
+    asyncio.run(work())
+
+
+def test_a_query_with_another_checkpoint_is_refused_before_its_first_record(tmp_path):
+    """Its batches begin with 0 again: they would be mistaken for those that are committed."""
+
+    async def work():
+        async with application(tmp_path) as app:
+            relay = await Relay.of(app, query="first")
+            relay.bring(["fine"])
+            await relay.hears(lambda: 0 in relay.records)
+            await relay.end()
+        before = sorted(path.name for path in (tmp_path / "cuts").rglob("*"))
+        async with application(tmp_path) as app:
+            other = await Relay.of(app, run="another run", query="second")
+            await other.hears(lambda: other.failed)
+            assert other.failed == (
+                f"the state in {tmp_path / 'cuts'} belongs to the checkpoint with id first, "
+                "and the query has another, with id second; start it with that checkpoint "
+                "again, or with a new state folder"
+            )
+            assert other.credit == 0
+            assert sorted(path.name for path in (tmp_path / "cuts").rglob("*")) == before
+            again = await Relay.of(app, run="a third run", batch=1, query="first")
+            again.bring(["fine"], first=1)
+            await again.hears(lambda: 1 in again.records)
 
     asyncio.run(work())

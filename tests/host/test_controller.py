@@ -1,7 +1,10 @@
 """The controller and its hosts: started, scaled, heard, ended."""
 
+import os
+import signal
 import socket
 import time
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -47,6 +50,16 @@ def test_hosts_are_started_scaled_and_ended(tmp_path):
     assert not reached.exists()
 
 
+def test_settings_of_any_size_reach_a_host(tmp_path):
+    """One argument of a command is limited to 128 KiB, and a part may have many operators."""
+    many = {f"stream_{number:06}": ("shout",) for number in range(20_000)}
+    with Controller(tmp_path / "all") as controller:
+        controller.start(
+            replace(settings(tmp_path / "one"), readers={"in": ("shout",), **many})
+        )
+        assert asked(controller).state.running == 1
+
+
 def asked(controller):
     """Return what the operator's host reports when it is asked."""
     assert controller.ask() == ["part"]
@@ -82,6 +95,17 @@ def test_a_host_that_was_killed_is_seen_and_can_be_started_again(tmp_path):
         controller.start(settings(tmp_path / "one", processors=3))
         controller.await_running("shout", 3)
         assert controller.ended() == {}
+
+
+def test_a_host_whose_store_became_shorter_is_said_to_have_ended_by_that(tmp_path):
+    """Reading behind the end of a mapped file is a signal, and no error."""
+    with Controller(tmp_path / "all") as controller:
+        controller.start(settings(tmp_path / "one"))
+        os.kill(controller.pid("shout"), signal.SIGBUS)
+        while not controller.ended():
+            time.sleep(0.005)
+        (told,) = controller.ended().values()
+        assert "status -7 (SIGBUS: its store of states has become shorter" in told
 
 
 def test_what_is_wanted_before_a_host_has_come_is_told_to_it_then(tmp_path):

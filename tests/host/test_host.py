@@ -75,17 +75,45 @@ def test_no_more_is_granted_than_processors_and_a_few_more(tmp_path):
     asyncio.run(work())
 
 
-def test_it_is_rescaled_while_it_works_and_nothing_is_lost(tmp_path):
+def test_it_tells_how_many_processors_are_at_work(tmp_path):
+    """Where nothing is done, that tells a long record from processors that get none."""
+
+    async def work():
+        async with application(tmp_path, processors=3) as app:
+            await app.hears(lambda m: isinstance(m, Reached) and m.processors == 3)
+            assert (await app.report()).state.at_work == 0
+            relay = await Relay.of(app)
+            relay.bring(["wait600"])
+            await app.until(lambda t: t.state.at_work == 1)
+            relay.close()
+
+    asyncio.run(work())
+
+
+def test_it_is_rescaled_while_it_works_and_nothing_is_lost_or_comes_twice(tmp_path):
     async def work():
         async with application(tmp_path, processors=2) as app:
-            feeding = asyncio.create_task(fed(app, ["wait0.01"] * 400))
+            relay = await Relay.of(app)
+            feeding = asyncio.create_task(relay.bring_on(lambda _: "wait0.01"))
             for k in (8, 1, 5):
                 tally = await app.scale(k)
                 assert (tally.state.wanted, tally.state.running) == (k, k)
-            batch = await feeding
-            assert (len(batch.records), batch.letters) == (400, {})
+                sent = relay.brought
+                await relay.hears(lambda sent=sent: relay.answered > sent)
+            feeding.cancel()
+            await relay.hears(lambda: relay.answered == relay.brought)
+            await relay.end()
+            assert relay.finished
+            assert once_each(relay)
+            assert (await app.report()).state.retried == 0
 
     asyncio.run(work())
+
+
+def once_each(relay):
+    """Tell whether each record that was brought has one result, and no dead letter."""
+    results = {offset: len(some) for offset, some in relay.records.items()}
+    return (results, relay.letters) == (dict.fromkeys(range(relay.brought), 1), {})
 
 
 def test_processors_work_at_the_same_time(tmp_path):
@@ -152,17 +180,28 @@ def test_a_function_that_raises_stops_the_batch_or_makes_a_dead_letter(tmp_path)
     assert batch.text(2) == "FINE"
 
 
-def test_a_processor_that_is_killed_costs_no_record(tmp_path):
+def test_a_processor_that_is_killed_costs_no_record_and_repeats_none(tmp_path):
+    """All are in the middle of a record when one of them is killed."""
+    gate = tmp_path / "gate"
+
     async def work():
         async with application(
             tmp_path, processors=3, on_error={"retries": 2, "then": "stop"}
         ) as app:
-            first = await fed(app, ["wait0.01"] * 30)
-            feeding = asyncio.create_task(fed(app, ["wait0.05"] * 100, batch=1, first=100))
-            await asyncio.sleep(0.2)
-            os.kill(min(first.pids()), signal.SIGKILL)
-            batch = await feeding
-            assert (len(batch.records), batch.letters) == (100, {})
+            await app.hears(lambda m: isinstance(m, Reached) and m.processors == 3)
+            (template,) = direct_children(app.process.pid)
+            relay = await Relay.of(app)
+            relay.bring(["fine"] * 20)
+            await relay.hears(lambda: relay.answered == 20)
+            relay.bring([f"gate{gate}"] * 30, first=20)
+            await app.until(lambda t: t.state.at_work == 3)
+            os.kill(min(direct_children(template)), signal.SIGKILL)
+            await app.until(lambda t: t.state.retried > 0)
+            gate.touch()
+            await relay.hears(lambda: relay.answered == 50)
+            await relay.end()
+            assert relay.finished
+            assert once_each(relay)
 
     asyncio.run(work())
 
@@ -191,8 +230,9 @@ def test_a_record_that_takes_too_long_follows_the_policy(tmp_path):
     assert batch.text(1) == "FINE"
 
 
-def test_a_record_that_hangs_condemns_none_that_was_given_with_it(tmp_path):
-    """Light records are given several at once; only the one that hangs alone is to blame."""
+@pytest.mark.parametrize("culprit", ["wait600", "die"])
+def test_a_record_that_hangs_or_kills_condemns_none_that_was_given_with_it(tmp_path, culprit):
+    """Light records are given several at once; only the one that fails alone is to blame."""
 
     async def work():
         async with application(
@@ -200,11 +240,12 @@ def test_a_record_that_hangs_condemns_none_that_was_given_with_it(tmp_path):
         ) as app:
             await fed(app, ["fine"] * 300)
             words = ["fine"] * 100
-            words[30] = "wait600"
+            words[30] = culprit
             return await fed(app, words, batch=1, first=300)
 
     batch = asyncio.run(work())
     assert (set(batch.letters), batch.answered) == ({330}, 100)
+    assert all(len(some) == 1 for some in batch.records.values())
 
 
 def test_the_log_tells_each_error_once_with_where_it_was_raised_and_every_line_the_time(
@@ -227,6 +268,24 @@ def test_the_log_tells_each_error_once_with_where_it_was_raised_and_every_line_t
 # -- what the system does not allow ----------------------------------------------------------
 
 
+def test_a_system_without_room_for_processes_is_waited_for(tmp_path):
+    """Eight that fail together are one bad moment, and not an operator that cannot start."""
+    room = tmp_path / "room"
+
+    async def work():
+        async with application(
+            tmp_path, job="unit.host.jobs:starved", argument=str(room), processors=8
+        ) as app:
+            await app.hears(lambda m: isinstance(m, Reached) and "no process" in m.missing)
+            assert (await app.report()).state.running == 0
+            room.touch()
+            relay = await fed(app, ["fine"])
+            assert relay.finished
+            await app.hears(lambda m: isinstance(m, Reached) and m.processors == 8)
+
+    asyncio.run(work())
+
+
 def test_more_processors_than_files_can_be_open_are_missing_and_the_others_work(tmp_path):
     async def work():
         async with application(tmp_path, files=80, processors=2) as app:
@@ -235,7 +294,8 @@ def test_more_processors_than_files_can_be_open_are_missing_and_the_others_work(
             tally = await app.until(lambda t: t.state.missing and t.state.running > 10)
             assert "ulimit -n" in tally.state.missing
             assert (tally.state.wanted, tally.state.running) == (100, tally.state.running)
-            assert (await fed(app, ["wait0.01"] * 100)).answered == 100
+            batch = await fed(app, ["wait0.01"] * 100)
+            assert (len(batch.records), batch.letters) == (100, {})
             assert (await app.scale(5)).state.missing == ""
             assert app.process.poll() is None
 

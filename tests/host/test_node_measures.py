@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -9,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from host.clustering import cluster_in, lines_of, words_of
+from host.clustering import HERE, cluster_in, lines_of, words_of
 from host.relaying import headers_of
 from sojourn.app.operator import OnError
+from sojourn.host.node.cores import core_use
 from sojourn.host.node.memory import group_folders, memory_here
 
 HOUR_S = 3600.0
@@ -107,6 +109,24 @@ def test_bytes_per_second_are_known_before_long(cluster):
     nodes_of(cluster, query, lambda node: node.to_per_s > 0 and node.back_per_s > 0)
 
 
+def test_a_node_tells_whether_its_clients_reach_kafka_and_again_when_asked(cluster):
+    query = cluster.start(on={"executor-1": 1})
+    with socket.create_server((HERE, 0)) as broker:
+        address = f"{HERE}:{broker.getsockname()[1]}"
+        cluster.agent("executor-1", kafka=[address])
+        cluster.runs(executor_1=1)
+        broker.accept()[0].close()
+        cluster.until(lambda: query.state().nodes["executor-1"].limit_bytes is not None)
+        assert query.state().nodes["executor-1"].kafka == ""
+    why = f"no connection to Kafka at {address}: Connection refused"
+
+    def told():
+        cluster.controller.check_nodes()
+        return query.state().nodes["executor-1"].kafka == why
+
+    cluster.until(told)
+
+
 def test_a_node_tells_its_memory(cluster):
     query = cluster.start(on={"executor-1": 1})
     cluster.agent("executor-1")
@@ -114,6 +134,28 @@ def test_a_node_tells_its_memory(cluster):
     nodes = nodes_of(cluster, query, lambda node: node.limit_bytes is not None)
     assert nodes["executor-1"].limit_bytes == memory_here().limit_bytes
     assert 0 < nodes["executor-1"].used_bytes < memory_here().limit_bytes
+
+
+def test_a_node_tells_its_cores_and_what_is_used_of_them(cluster):
+    query = cluster.start(on={"executor-1": 1})
+    cluster.agent("executor-1")
+    cluster.runs(executor_1=1)
+    (first,) = nodes_of(cluster, query, lambda node: node.cpu_s is not None).values()
+    (later,) = nodes_of(cluster, query, lambda node: node.told_s > first.told_s).values()
+    here = core_use()
+    assert (later.cores, later.pool) == (first.cores, first.pool) == (here.cores, here.pool)
+    assert first.cpu_s <= later.cpu_s <= here.used_s + 1
+
+
+def test_what_processors_did_is_told_with_their_nodes(cluster):
+    query = cluster.start(on={"executor-1": 1, "executor-2": 1})
+    cluster.agent("executor-1")
+    cluster.agent("executor-2")
+    cluster.runs(executor_1=1, executor_2=1)
+    query.results(*lines_of(50, "slow"))
+    query.tally()
+    counts = [each for tally in query.told for each in tally.operators["where"].processors]
+    assert {each.node for each in counts if each.served} == {"executor-1", "executor-2"}
 
 
 @pytest.fixture

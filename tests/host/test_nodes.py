@@ -80,6 +80,7 @@ def test_what_a_dead_node_had_is_done_elsewhere_and_once(cluster):
     assert words_of(rows) == sorted(f"slow-{n}" for n in range(300))
     cluster.runs(executor_1=2)
     assert cluster.controller.nodes().keys() == {"executor-1"}
+    assert cluster.controller.lost_nodes().keys() == {"executor-2"}
     cluster.agent("executor-2")  # it comes back
     cluster.runs(executor_1=2, executor_2=2)
     assert query.state().open == 0
@@ -157,6 +158,38 @@ def test_a_host_that_dies_finds_its_agents_again(cluster):
     cluster.start(on={"executor-1": 2})
     cluster.runs(executor_1=2)
     assert len(query.results(*lines_of(5))) == 5
+    assert not cluster.controller.lost_nodes()  # its host was
+
+
+def test_a_node_that_is_silent_is_lost_and_told_apart_from_one_that_is_gone(cluster):
+    """Its machine has vanished: no connection ends, and Spark still sends tasks there."""
+    query = cluster.start(relay_timeout_s=3.0, on={"executor-1": 1, "executor-2": 1})
+    cluster.agent("executor-1")
+    silent = cluster.agent("executor-2")
+    gone = cluster.agent("executor-3")
+    cluster.runs(executor_1=1, executor_2=1)
+    cluster.until(lambda: "executor-3" in cluster.controller.nodes())
+    gone.kill()
+    silent.send_signal(signal.SIGSTOP)
+    cluster.until(lambda: cluster.controller.nodes().keys() == {"executor-1"})
+    assert cluster.controller.lost_nodes().keys() == {"executor-2", "executor-3"}
+    assert cluster.controller.silent_nodes().keys() == {"executor-2"}
+    assert len(query.results(*lines_of(5))) == 5
+
+
+def test_a_host_that_was_suspended_loses_no_node(cluster):
+    """It has heard nobody for that time; what agents said is in its buffers."""
+    query = cluster.start(relay_timeout_s=3.0, on={"executor-1": 1})
+    cluster.agent("executor-1")
+    cluster.runs(executor_1=1)
+    host = cluster.controller.pid("where")
+    os.kill(host, signal.SIGSTOP)
+    try:
+        time.sleep(6.0)  # the time is the point
+    finally:
+        os.kill(host, signal.SIGCONT)
+    assert len(query.results(*lines_of(5))) == 5
+    assert not cluster.controller.lost_nodes()
 
 
 @pytest.mark.parametrize("purpose", ["agent", "relay"])

@@ -49,6 +49,27 @@ def test_a_record_that_fails_changes_nothing(host, tmp_path):
     assert kept(tmp_path, 0) == {'["good"]': 5, '["bad"]': 2}
 
 
+def test_a_message_without_a_value_reaches_the_state_of_its_key(host):
+    """The key is that of the message; one without a key is an error of the record."""
+    route = route_of("forgets", keyed=by_line("forgets"))
+    query = host("forgets", **SETTINGS | {"route": route, "nulls": True})
+    came = [query.row(line("a")), query.row(None, key=b"a"), query.row(None, key=None)]
+    rows = query.rows_of(came)
+    assert counts(rows) == {"a": [1, 2]}
+    (letter,) = [row for row in rows if row["topic"] == "dead-topic"]
+    assert letter["value"] is None
+    assert query.told[-1].operators["forgets"].state.nulls == 0
+
+
+def test_a_message_without_a_value_is_skipped_and_counted_where_nobody_asks_for_it(host):
+    query = host("split")
+    rows = query.rows_of(
+        [query.row(line("a")), query.row(None, key=b"a"), query.row(line("b"))]
+    )
+    assert [json.loads(row["value"])["word"] for row in rows] == ["<a>", "<b>"]
+    assert query.tally().operators["split"].state.nulls == 1
+
+
 def test_the_most_frequent_key_is_reported(host):
     """From the records to what the loop gets to know; reports may divide them."""
     query = host("counted", processors=3, **SETTINGS)

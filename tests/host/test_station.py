@@ -11,7 +11,7 @@ import pytest
 from sojourn.app.operator import OnError
 from sojourn.errors import EngineError
 from sojourn.host.desk.instructions import Completed, KillProcessor, NotKept, Stopping
-from sojourn.host.process.messages import Record
+from sojourn.host.process.messages import Record, Waits
 from sojourn.host.process.processes import Processes
 from sojourn.host.station import OperatorSettings, Station
 from sojourn.plan import HERE
@@ -118,6 +118,22 @@ def test_records_are_done_by_processors_and_counted(tmp_path):
     assert (tally.state.wanted, tally.state.running, tally.state.waiting) == (2, 2, 3)
     assert set(tally.state.memory) == {HERE}
     assert not templates()
+
+
+def test_a_processor_that_waits_for_something_outside_is_told_and_not_late(tmp_path):
+    async def work():
+        async with station(tmp_path, "who", limit_s=3600.0) as host:
+            host.place(here=1)
+            await host.until(lambda: host.station.desk.running == 1)
+            host.station.said(1, Waits("the registry does not answer"))
+            told = host.station.tally().state.waits
+            host.put("a line")
+            await host.until(lambda: host.done)
+            return told, host.station.tally().state.waits, host.log.read_text()
+
+    told, after, log = asyncio.run(work())
+    assert (told, after) == ("the registry does not answer", "")
+    assert "a record waits: the registry does not answer" in log
 
 
 def test_what_raises_and_what_is_not_kept_is_in_the_log(tmp_path):

@@ -126,8 +126,6 @@ def test_records_of_one_id_are_not_taken_for_each_other(query, root):
 @pytest.mark.parametrize(
     "value",
     [
-        None,
-        b"",
         NESTED,
         b'{"line": ' + NESTED,
         b'{"line": ' + b"[" * 900 + b'"\\u00e9"' + b"]" * 900 + b"}",
@@ -292,7 +290,8 @@ def check_any_records_are_answered_once(folder, examples, *, everyone):
             written = query.rows_of(came, route=route)
             dead = [row for row in written if row["topic"] == "dead-topic"]
             each = 2 if everyone else 1
-            assert len(dead) + (len(written) - len(dead)) / each == len(rows)
+            values = [value for value, *_ in rows if value]  # others are skipped and counted
+            assert len(dead) + (len(written) - len(dead)) / each == len(values)
             told = {headers_of(row)["sojourn-position"] for row in dead}
             assert len(told) == len(dead)
             assert told <= {f"lines/3/{n}".encode() for n in range(first, query.offset)}

@@ -2,24 +2,32 @@
 
 import re
 import time
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
+import psutil
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 import nodes_app
 from ledger import length
+from sojourn.app.loading import load
+from sojourn.host.node.cores import core_use
 from sojourn.plan import Plan
 from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.nodes.machine_processes import processes_of
 from sojourn.spark.nodes.trial_cluster import TrialCluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
+from spark import prices
 from victims import on_nodes
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 DEADLINE_S = 180
 LINES = 200
+SHIPPED = {"spark.files": "prices.json"}
 ALLOCATION = {"split": 2, "count": 3}
 
 
@@ -80,6 +88,65 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
         until(lambda: not on_nodes(short_folder, "agent"))
 
 
+def test_a_topology_file_and_files_that_functions_need_are_shipped(
+    jars, cluster, short_folder, monkeypatch
+):
+    """Both have a path that means something else on nodes."""
+    here = short_folder / "here"
+    (here / "plans").mkdir(parents=True)
+    (here / "prices.json").write_text('{"tea": 3}')
+    (here / "plans" / "words.yaml").write_text(
+        "format: 1\nname: words\narrivals: {lines: {per_s: 1, into: split}}\n"
+        "operators: {split: {service_s: 0.001}}\n"
+    )
+    monkeypatch.chdir(here)
+    with Broker(jars=jars, secured=False) as broker:
+        servers = broker.bootstrap_servers
+        told = settings(cluster, servers, short_folder)
+        file = load("plans/words.yaml")
+        with SparkEngine(file, "plans/words.yaml", told) as engine:
+            engine.start(file.topology({"lines": 1.0}), Plan.here({"split": 2}))
+            nodes_app.produce(servers, "words.lines", [{"seed": 1}])
+            until(lambda: length(servers, "words.split") == 1)
+        told = replace(told, state=short_folder / "another", spark={**told.spark, **SHIPPED})
+        with SparkEngine(prices.app, "spark.prices:app", told) as engine:
+            engine.start(prices.app.topology({"orders": 1.0}), Plan.here({"price": 2}))
+            nodes_app.produce(servers, "prices.orders", [{"item": "tea"}])
+            until(lambda: length(servers, "prices.price") == 1)
+
+
+@pytest.mark.slow
+def test_a_node_that_falls_silent_takes_nothing_with_it(jars, cluster, short_folder):
+    """No connection ends, as if its machine had lost its power or its network."""
+    with Broker(jars=jars, secured=False) as broker:
+        servers = broker.bootstrap_servers
+        told = settings(cluster, servers, short_folder)
+        app = nodes_app.app
+        with SparkEngine(app, "nodes_app:app", told) as engine:
+            engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
+            nodes_app.send(servers, 0, LINES)
+            until(lambda: length(servers, "words.count") >= LINES)
+            silent = _processes(cluster, cluster.workers[0].number)
+            for process in silent:
+                process.suspend()
+            try:
+                nodes_app.send(servers, LINES, LINES)
+                until(lambda: not nodes_app.outcome(servers, 2 * LINES).lost)
+                assert not nodes_app.outcome(servers, 2 * LINES).wrong
+                until(lambda: len(engine.nodes) == 1)
+                assert sum(engine.health().restarts.values()) > 0
+                assert not engine.health().failure
+            finally:
+                for process in silent:
+                    with suppress(psutil.NoSuchProcess):
+                        process.resume()
+
+
+def _processes(cluster, number):
+    """Return all processes of a machine of a trial cluster."""
+    return processes_of([cluster.state.mark(number)], [])
+
+
 @pytest.mark.slow
 def test_nodes_come_as_processors_need_them_and_go_without_repeating_anything(
     jars, cluster, short_folder
@@ -106,9 +173,17 @@ def test_nodes_come_as_processors_need_them_and_go_without_repeating_anything(
 
 
 def _are_measured(engine):
-    """Tell whether clock, memory and bytes of both nodes are known."""
-    engine.observe(engine.now_s + 0.1)
+    """Tell whether clock, memory, cores and bytes of both nodes are known."""
+    pull = engine.observe(engine.now_s + 0.1)
     nodes = engine.health().nodes
+    if any(node.busy_cores is None for node in nodes):
+        return False
+    # both are on this machine, and have equal parts of its cores
+    assert [report.cores for report in pull.nodes.values()] == [core_use().cores / 2] * 2
+    assert [(node.cores, node.busy_cores) for node in nodes] == [
+        (report.cores, report.busy_cores) for report in pull.nodes.values()
+    ]
+    assert (pull.cores, pull.per_node) == (None, 0)
     streams = {stream for node in nodes for stream in (*node.received_bytes, *node.sent_bytes)}
     known = [
         (node.clock_offset_s, node.round_trip_s, node.memory_limit_bytes) for node in nodes

@@ -1,6 +1,9 @@
 """Topics of an application on a real broker: made, found, and how long they keep records."""
 
+import time
+
 import pytest
+from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import ConfigResource, NewTopic
 
 import sojourn as sj
@@ -37,6 +40,24 @@ def test_what_we_make_keeps_records_for_ever(cluster):
     cluster.ensure(["shop.inner", "shop.dead-letters"], 2)
     for topic in ("shop.inner", "shop.dead-letters"):
         assert retention(cluster, topic) == {"retention.ms": "-1", "retention.bytes": "-1"}
+
+
+def test_a_fenced_topic_refuses_what_a_machine_sends_that_comes_back(cluster):
+    """What its Kafka client still holds, others have written meanwhile."""
+    cluster.ensure(["shop.once"], 1, fenced=True)
+    cluster.ensure(["shop.any"], 1)
+    assert cluster.fences(["shop.once", "shop.any"]) == {"shop.once": 10.0}
+    told = []
+    producer = Producer(cluster.for_clients)
+    for age_s in (0, 60):
+        producer.produce(
+            "shop.once",
+            b"",
+            timestamp=int(1000 * (time.time() - age_s)),
+            on_delivery=lambda error, _message: told.append(error and error.code()),
+        )
+        producer.flush(30)
+    assert told == [None, KafkaError.INVALID_TIMESTAMP]
 
 
 def test_topics_that_kept_a_day_keep_all_from_now_on_and_others_as_they_were_told(cluster):

@@ -16,8 +16,8 @@ from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.root_marks import root_marks
 from sojourn.spark.native.headers import lineage_headers
-from sojourn.spark.query.headers import input_header
 from sojourn.spark.query.rows import SCHEMA
+from sojourn.spark.query.signed_inputs import SignedInputs
 from sojourn.spark.sink import sink_topic as module
 from sojourn.spark.sink.deduplicate import Deduplication, new_alone, start_deduplication
 from sojourn.spark.sink.sink_memory import SinkMemory
@@ -26,6 +26,7 @@ from sojourn.spark.state.checkpoints import Checkpoints
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 120
+SIGNED = SignedInputs(b"key", frozenset(["lines@m"]))
 
 
 @pytest.fixture(scope="module")
@@ -77,11 +78,13 @@ def write_results(clients, topic, results, *, partitions):
     """Write what came of roots, by their partition and offset, with a floor, as relays do."""
     producer = Producer(clients)
     for source, offset, floor, place in results:
-        entered = Input(topic="lines@m", partition=source, offset=offset, floor=floor)
+        entered = Input(
+            writer="split", topic="lines@m", partition=source, offset=offset, floor=floor
+        )
         headers = [
             ("sojourn-id", f"{entered.place}.split.{place}".encode()),
             ("sojourn-root", entered.place.encode()),
-            input_header(entered),
+            *SIGNED.header(entered),
         ]
         producer.produce(topic, b"{}", partition=source % partitions, headers=headers)
     assert producer.flush(30) == 0
@@ -353,7 +356,7 @@ def test_a_result_is_known_again_however_long_its_root_was_open(
         reads="results",
         writes="results-once",
         window=2,
-        inputs=frozenset(["lines@m"]),
+        inputs=SIGNED,
     )
     arrived = arrivals("results-once")
 

@@ -96,6 +96,21 @@ def test_two_parts_are_exact_through_ten_rescales_and_kills_of_every_kind(
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
+def test_two_writers_and_two_hops_are_exact_through_kills(jars, short_folder):
+    """Two parts write one stream, which is counted behind a projection and another part."""
+    with spark_kills.trial_in(short_folder, app="writers", jars=jars) as trial:
+        sending = spark_kills.sending(trial, 900)
+        kills = drawn(1, kills=8, within_s=90.0, targets=("host", "worker", "daemon", "driver"))
+        spark_kills.kill(trial, kills)
+        sending.join()
+        found, wrong = spark_kills.settled(trial), spark_kills.wrong_states(trial)
+    assert not wrong
+    assert not spark_kills.broken(found), {name: str(it) for name, it in found.items()}
+    assert not trial.left
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_states_of_keys_are_exact_through_ten_rescales_and_kills_of_every_kind(
     jars, short_folder
 ):

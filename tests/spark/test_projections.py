@@ -251,7 +251,7 @@ def test_rows_that_are_not_for_a_projection_pass_as_they_are(spark):
         *[(value, headers) for _, value, headers in came[7:]],
     ]
     refused = {row.offset: row.error for row in made if row.error is not None}
-    assert list(refused) == [4, 5, 7]
+    assert list(refused) == [4, 7]  # one without a value passes
     assert refused[4].startswith("clean: orders: is not JSON")
     assert refused[7].startswith("more: tips: is not JSON")
 

@@ -1,4 +1,4 @@
-"""A cluster one of whose machines does not have the state folder, and then has it."""
+"""A cluster one of whose machines does not have the shared folder, and then has it."""
 
 import subprocess
 import time
@@ -37,14 +37,15 @@ def on_machine(worker, *command):
 def test_a_start_names_the_node_that_does_not_have_the_folder(jars, short_folder):
     if reason := why_not():
         pytest.skip(reason)
-    state = short_folder / "state"
-    state.mkdir()
+    state, shared = short_folder / "state", short_folder / "shared"
+    shared.mkdir()
     cluster = TrialCluster(nodes=2, cores=8, folder=short_folder / "cluster")
     with cluster, Broker(jars=jars, secured=False, host=cluster.driver_address) as broker:
         broker.create_topics({"all-orders": 1})
         settings = SparkSettings(
             servers=broker.bootstrap_servers,
             state=state,
+            shared_state=shared,
             batch_s=5.0,
             master=cluster.master,
             spark={
@@ -55,19 +56,19 @@ def test_a_start_names_the_node_that_does_not_have_the_folder(jars, short_folder
         )
         plan = Plan.here(dict.fromkeys(shop.app.operators, 1))
         without = cluster.workers[1]
-        on_machine(without, "mount", "-t", "tmpfs", "none", state)
+        on_machine(without, "mount", "-t", "tmpfs", "none", shared)
         with SparkEngine(shop.app, "spark.shop:app", settings) as engine:
             told = (
                 rf"is not shared by executor-\d on {without.address}: another folder is there"
             )
-            with pytest.raises(BadFile, match=rf"{told}; tasks of sums, sink taxed-once write"):
+            with pytest.raises(BadFile, match=rf"{told}; tasks of sink taxed-once, sums write"):
                 engine.start(topology(shop.app), plan)
-        on_machine(without, "umount", state)
+        on_machine(without, "umount", shared)
         with SparkEngine(shop.app, "spark.shop:app", settings) as engine:
             engine.start(topology(shop.app), plan)
             until_s = time.monotonic() + DEADLINE_S
             # what an executor has written is here
-            while not list((state / "checkpoints" / "sums" / "state").rglob("*")):
+            while not list((shared / "checkpoints" / "sums" / "state").rglob("*")):
                 assert time.monotonic() < until_s
                 time.sleep(0.1)
             assert not engine.health().failure

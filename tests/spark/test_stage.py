@@ -131,3 +131,47 @@ def test_its_state_folder_is_that_of_an_application(tmp_path, monkeypatch):
     stage = Stage("texts_by_stage:app", state=tmp_path / "state")
     with pytest.raises(BadInput, match="field n was bigint, now it is string"), stage:
         pytest.fail("its host would be running")
+
+
+def test_one_stage_at_a_time_uses_a_state(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "alone_in_stage.py").write_text(COUNTING % "0")
+    stage, other = (Stage("alone_in_stage:app", state=tmp_path / "state") for _ in range(2))
+    with stage, pytest.raises(EngineError, match=f"state.*pid {os.getpid()}.*stop it"), other:
+        pytest.fail("two hosts would write one log")
+    with other:
+        pass
+
+
+def test_a_query_with_another_checkpoint_than_that_of_the_state_fails(
+    source, broker, tmp_path, monkeypatch
+):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.setenv("PYTHONPATH", str(EXAMPLES))
+
+    def started(stage, checkpoint):
+        written = (
+            stage(source)
+            .writeStream.format("kafka")
+            .options(**Cluster(broker.bootstrap_servers).for_spark, **Stage.OPTIONS)
+            .option("checkpointLocation", str(checkpoint))
+            .outputMode("update")
+        )
+        return written.trigger(realTime="5 seconds").start()
+
+    def until(found):
+        until_s = time.monotonic() + DEADLINE_S
+        while not found():
+            assert time.monotonic() < until_s
+            time.sleep(0.1)
+
+    with Stage("own_query:words", state=tmp_path / "state", batch_s=5) as stage:
+        query = started(stage, tmp_path / "first")
+        until((tmp_path / "first" / "commits" / "0").exists)
+        query.stop()
+        other = started(stage, tmp_path / "second")
+        until(lambda: not other.isActive)
+        assert f"belongs to the checkpoint with id {query.id}, and" in str(other.exception())
+        again = started(stage, tmp_path / "first")
+        until((tmp_path / "first" / "commits" / "1").exists)
+        again.stop()

@@ -9,6 +9,7 @@ import tempfile
 import time
 import uuid
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -24,6 +25,7 @@ from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.offsets import Offsets
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.state.checkpoints import Checkpoints
 from sojourn.topology import Arrival, Operator, Topology
 from spark.loaded import Loaded, as_file, load_of
 from victims import found, running
@@ -196,6 +198,22 @@ def test_a_long_batch_is_ended_early_and_nothing_is_lost_or_comes_twice(ending, 
         assert len(ids) == len(set(ids))
 
 
+def test_an_idle_application_that_is_drained_repeats_nothing(servers, tmp_path):
+    """Nor does it wait for the end of a batch, or leave a record for the next start to read."""
+    topology = replace(CHAIN, name="idle")
+    address = as_file(topology, tmp_path)
+    idle = Loaded(load(address), address, servers)
+    Cluster(servers).ensure([idle.app.topic("in")], 1)
+    state, told = tmp_path / "state", []
+    with idle.engine(batch_s=5.0, state=state) as engine:
+        engine.start(topology, Plan.here({"slow": 1, "quick": 1}))
+        eventually(lambda: Checkpoints(state).commits("slow") > 0, "a batch is committed")
+        engine.drain(told.append)
+        assert told == ["drained"]
+        assert engine.uncommitted() == 0
+    assert at(servers, "idle.retries") == 0
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_query_that_fails_in_a_drain_works_on_what_it_had_taken(ending, tmp_path):
@@ -223,14 +241,12 @@ def test_a_query_that_fails_in_a_drain_works_on_what_it_had_taken(ending, tmp_pa
 
 
 def test_a_start_waits_for_java_of_one_that_was_killed_and_takes_over_its_state(servers):
-    """The state is as the version before has written it: three records are not taken yet."""
     import copies  # noqa: PLC0415
 
     Cluster(servers).ensure(["copies.numbers"], 1)
-    send(servers, "copies.numbers", range(10))
+    send(servers, "copies.numbers", range(7))
     with tempfile.TemporaryDirectory() as folder:  # with a short name, as sockets need it
         state, temporary = Path(folder, "state"), Path(folder, "tmp")
-        old_state(state, Cluster(servers).identity(), {"copies.numbers": {"0": 7}})
         temporary.mkdir()
         driver = subprocess.Popen(
             [sys.executable, HERE / "copies.py", servers, state],
@@ -245,6 +261,7 @@ def test_a_start_waits_for_java_of_one_that_was_killed_and_takes_over_its_state(
         family = []
         try:
             assert driver.stdout.readline() == "started\n"
+            send(servers, "copies.numbers", range(7, 10))
             assert arrived(servers, "copies.copy", 9) == [7, 8, 9]
             family = psutil.Process(driver.pid).children(recursive=True)
             java = next(process for process in family if process.name() == "java")
@@ -273,18 +290,3 @@ def test_a_start_waits_for_java_of_one_that_was_killed_and_takes_over_its_state(
             driver.kill()
             driver.wait()
             driver.stdout.close()
-
-
-def old_state(folder, cluster, begun):
-    """Write a state as Sojourn did before it noted more."""
-    (folder / "first").mkdir(parents=True)
-    (folder / "logs").mkdir()
-    form = {
-        "application": "copies",
-        "cluster": cluster,
-        "operators": {"copy": {"reads": ["copies.numbers"]}},
-    }
-    (folder / "application.json").write_text(json.dumps(form, indent=1))
-    (folder / "first" / "copy.json").write_text(json.dumps(begun))
-    (folder / "run.json").write_text('{"application": "copies"}')
-    (folder / "lock").write_text("4711")

@@ -20,7 +20,7 @@ from sojourn.spark.nodes.recorded_process import RecordedProcess
 from sojourn.spark.nodes.trial_cluster import TrialCluster
 from sojourn.spark.nodes.trial_folder import end_cluster
 from sojourn.spark.nodes.trial_network import Wire, claim_network, why_not
-from sojourn.spark.nodes.trial_state import TrialState
+from sojourn.spark.nodes.trial_state import TrialState, TrialWorker
 from spark.test_watchdog import until
 
 SLEEP = (sys.executable, "-c", "import time; time.sleep(1000)")
@@ -117,6 +117,10 @@ def test_machines_in_namespaces_are_apart_and_are_killed_as_a_whole():
         # it has no mark, and is not a child of the worker
         with started(["ip", "netns", "exec", first.namespace, *SLEEP]) as stranger:
             until(lambda: psutil.Process(stranger.pid) in network.processes([1]))
+            assert round_trip_s(second, cluster.driver_address) >= 2 * delay_s
+            cluster.cut(2)
+            assert not psutil.net_if_stats()[second.namespace].isup
+            cluster.mend(2)
             assert round_trip_s(second, cluster.driver_address) >= 2 * delay_s
             cluster.kill(1)
             assert stranger.wait(60) == -signal.SIGKILL
@@ -268,6 +272,42 @@ def test_a_network_of_another_cluster_is_left_alone():
     assert not one.ours
 
 
+# Prints by what error an address is out of reach; empty if a packet to it can be sent.
+REACHES = """
+import errno, socket, sys
+for address in sys.argv[1:]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as packets:
+        print(errno.errorcode.get(packets.connect_ex((address, 53)), ""))
+"""
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not())
+def test_a_worker_reaches_this_machine_and_learns_at_once_that_nothing_else_answers(dummy):
+    """A name server that is silent would hold up every connection to Kafka for 10 s."""
+    network = claim_network("names")
+    try:
+        network.connect(1, Wire())
+        inside = ["ip", "netns", "exec", network.namespace(1), sys.executable, "-c", REACHES]
+        addresses = [network.driver_address, dummy, "203.0.113.53"]
+        done = subprocess.run([*inside, *addresses], capture_output=True, text=True, check=True)
+        assert done.stdout.split("\n") == ["", "", "ENETUNREACH", ""]
+    finally:
+        network.remove([1])
+
+
+@pytest.fixture
+def dummy():
+    """Return an address of this machine that is neither loopback nor that of a cluster."""
+    name, address = "sojourn-dummy", "198.51.100.7"
+    subprocess.run(["ip", "link", "add", name, "type", "bridge"], check=True)
+    try:
+        subprocess.run(["ip", "addr", "add", f"{address}/32", "dev", name], check=True)
+        subprocess.run(["ip", "link", "set", name, "up"], check=True)
+        yield address
+    finally:
+        subprocess.run(["ip", "link", "del", name], check=True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
@@ -307,6 +347,17 @@ def test_without_java_nothing_is_started(folder, tmp_path):
     assert done.returncode == 3
     assert done.stderr.startswith("sojourn: Java 17 or newer is required")
     assert not folder.exists()
+
+
+def test_a_machine_that_shares_our_network_cannot_be_cut_off_it():
+    cluster = TrialCluster()
+    me = RecordedProcess.of(os.getpid())
+    worker = TrialWorker(number=1, process=me, address="127.0.0.1")
+    cluster._state = TrialState(  # noqa: SLF001 - as if it had started
+        token="f00", starter=me, cores=1, memory_mb=512, workers=(worker,), why_plain="no root"
+    )
+    with pytest.raises(BadInput, match="worker 1 has no network of its own to cut: no root"):
+        cluster.cut(1)
 
 
 def test_a_cluster_that_was_not_started_has_no_master():

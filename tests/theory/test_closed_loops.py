@@ -12,7 +12,7 @@ from closed_loops import play
 from sojourn.engine import Cost
 from sojourn.plan import Plan
 
-BLOCK, DEFAULT, ALL = 25, 1, 40
+BLOCK, DEFAULT, ALL = 10, 1, 100
 
 blocks = [
     pytest.param(block, marks=[pytest.mark.slow] if block >= DEFAULT else [])
@@ -22,7 +22,7 @@ blocks = [
 
 @pytest.mark.parametrize("block", blocks)
 def test_no_exception_no_unstable_allocation_kept_no_flapping(block):
-    """50 runs by default, 1,000 with `make test-all`."""
+    """10 runs by default, 1,000 with `make test-all`."""
     for seed in range(block * BLOCK, (block + 1) * BLOCK):
         run = play(seed)
         assert not list(run.kept_unstable())

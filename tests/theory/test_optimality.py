@@ -24,8 +24,8 @@ from strategies import topologies
 
 SPARE = 12
 
-many = settings(max_examples=1_000, deadline=None)
-ten_times_as_many = settings(max_examples=10_000, deadline=None)
+many = settings(max_examples=300, deadline=None)
+very_many = settings(max_examples=10_000, deadline=None)
 any_topology = given(
     topology=topologies(max_operators=5, keys=True),
     spare=st.integers(0, SPARE),
@@ -111,7 +111,7 @@ def test_no_allocation_has_a_smaller_mean_and_no_fewer_processors_meet_one(
 
 @pytest.mark.slow
 @any_topology
-@ten_times_as_many
+@very_many
 def test_no_allocation_of_ten_thousand_topologies_has_a_smaller_mean(topology, spare, between):
     check_the_mean_is_the_least(topology, spare, between)
 
@@ -174,7 +174,7 @@ def check_no_fewer_meet_a_percentile(topology, statistic, given_away, slack, *, 
 
 
 @small_topology(loops=False)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_no_fewer_processors_meet_a_percentile(topology, statistic, given_away, slack):
     check_no_fewer_meet_a_percentile(
         smoothed(topology), statistic, given_away, slack, grain=1e-4
@@ -182,7 +182,7 @@ def test_no_fewer_processors_meet_a_percentile(topology, statistic, given_away, 
 
 
 @small_topology(loops=True)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_no_fewer_processors_meet_a_percentile_where_records_come_back(
     topology, statistic, given_away, slack
 ):

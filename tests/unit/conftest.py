@@ -1,6 +1,6 @@
-import subprocess
-
 import pytest
+
+from small_disk import mounted
 
 
 @pytest.fixture
@@ -16,16 +16,5 @@ def places(tmp_path, monkeypatch):
 @pytest.fixture
 def small_disk(tmp_path):
     """Return a folder with room for 256 KiB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", disk],
-        capture_output=True,
-        check=False,
-    )
-    if mounted.returncode:
-        pytest.skip("only root may mount a disk")
-    try:
-        yield disk
-    finally:
-        subprocess.run(["umount", disk], check=True)
+    with mounted(tmp_path / "disk", 256 << 10) as disk:
+        yield disk.folder

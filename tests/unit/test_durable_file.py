@@ -56,9 +56,9 @@ def test_what_has_not_changed_is_not_written_again(tmp_path):
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def test_others_may_not_read_what_is_private(tmp_path):
+def test_others_may_not_read_it(tmp_path):
     path = tmp_path / "file"
-    write_durably(path, OLD, mode=0o600)
+    write_durably(path, OLD)
     assert path.stat().st_mode & 0o777 == 0o600
 
 

@@ -8,7 +8,7 @@ from sojourn.act.aim import Goal
 from sojourn.act.policy.drs import Drs
 from sojourn.act.policy.static import Static
 from sojourn.engine import Cost
-from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, EngineError
+from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, DiskFull, EngineError
 from sojourn.knowledge import Wish
 from sojourn.loop import PASSIVE, Loop
 from sojourn.plan import Node, Plan
@@ -71,6 +71,16 @@ def test_an_outage_of_the_brokers_is_waited_for(engine):
         episode = loop.turn()
         assert not episode.observation.usable
         assert "no Kafka broker has answered for 1:42" in episode.decision.reason
+    assert loop.turn().observation.usable
+
+
+def test_a_full_disk_is_waited_for(engine):
+    full = Stubborn(engine, silent=99, says=DiskFull("the state", "/state"))
+    loop = Loop(full, ONE, Static(), every_s=10)
+    for _ in range(99):
+        episode = loop.turn()
+        assert not episode.observation.usable
+        assert "No space left on device; make room in /state" in episode.decision.reason
     assert loop.turn().observation.usable
 
 

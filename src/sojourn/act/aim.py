@@ -6,8 +6,9 @@ the closest one, and a note says what it does not reach.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, inf
 
+from sojourn.act.evidence import not_reached
 from sojourn.act.ration import ration
 from sojourn.decide.assign import assign
 from sojourn.decide.effort import QUICK
@@ -82,11 +83,13 @@ def aim(
     needs: Mapping[str, int] | None = None,
     *,
     asked: Target | None = None,
+    lowest_s: float = inf,
 ) -> Aim:
     """Return the allocation that *goal* calls for, or what comes closest.
 
     *needs* are processors that operators need at least, to clear a backlog. Notes name the
-    target that was *asked* for, where that of the goal is stricter to be on the safe side.
+    target that was *asked* for, where that of the goal is stricter to be on the safe side, and
+    the lowest latency measured, *lowest_s*, where the floor of the model is above it.
 
     Where the goal cannot be reached:
 
@@ -101,10 +104,13 @@ def aim(
     try:
         return Aim(allocation=_planned(_with_needs(topology, needs or {}), goal))
     except CannotBeDone as error:
+        said = asked or goal.target
+        if lowest_s < inf and isinstance(error, TargetBelowFloor):
+            note = not_reached(said, lowest_s)
+        else:
+            note = _note(error, goal.target if lowest_s == inf else said, said)
         return Aim(
-            allocation=_closest(topology, goal, needs or {}, error),
-            note=_note(error, goal.target, asked or goal.target),
-            error=error,
+            allocation=_closest(topology, goal, needs or {}, error), note=note, error=error
         )
 
 

@@ -11,6 +11,7 @@ from sojourn.errors import CannotBeDone, TooFewCores
 from sojourn.knowledge import Knowledge, Wish, allocation_text
 from sojourn.model.cores import computing
 from sojourn.topology import Operator, Topology
+from sojourn.topology.node_cores import NodeCores
 
 __all__ = ["within_cores"]
 
@@ -29,14 +30,14 @@ def within_cores(
     """Return *wish* without processors for operators that compute, if cores are busy.
 
     They are busy with the load of *topology*, for which it was decided, or with what else
-    runs on the machine. Processors that were to be moved for them stay. Where nothing is
-    known of cores the wish is returned as it is. Its reason may include *error*, which says
-    what the plan does not reach.
+    runs on the machine, or on all nodes of a cluster. Processors that were to be moved for them
+    stay. Where nothing is known of cores, or nodes come for the wish that have some, it is
+    returned as it is. Its reason may include *error*, which says what the plan does not reach.
     """
     before = knowledge.allocation
     after = {n: _runs(topology.operator[n], before[n], k) for n, k in wish.allocation.items()}
     idle = [name for name, k in after.items() if k < wish.allocation[name]]
-    full = _full(knowledge, topology) if idle else ""
+    full = "" if not idle or _brings_nodes(wish, topology) else _full(knowledge, topology)
     if not full:
         return wish
     kept = _kept(wish, before, after)
@@ -68,6 +69,14 @@ def _kept(wish: Wish, before: Mapping[str, int], after: Mapping[str, int]) -> di
         kept[name] += back
         spare -= back
     return kept
+
+
+def _brings_nodes(wish: Wish, topology: Topology) -> bool:
+    """Tell whether nodes come for the processors of *wish*, with cores of their own."""
+    cores = topology.cores
+    if not isinstance(cores, NodeCores):
+        return False
+    return len(cores.holding(sum(wish.allocation.values()))) > len(cores.nodes)
 
 
 def _full(knowledge: Knowledge, topology: Topology) -> str:

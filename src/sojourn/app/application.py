@@ -8,7 +8,7 @@ from sojourn.app.codec import codec_of
 from sojourn.app.format import Avro
 from sojourn.app.function import check_function, check_samples, check_set_up
 from sojourn.app.graph import check_graph
-from sojourn.app.names import check_name
+from sojourn.app.names import check_name, check_window
 from sojourn.app.native import native_operator, with_durable
 from sojourn.app.operator import AppOperator, Function, Hints, NativeOperator, PythonOperator
 from sojourn.app.schema import Schema
@@ -54,18 +54,25 @@ class App:
     """
 
     def __init__(
-        self, name: str, *, streams: Literal["in_memory", "durable"] = "in_memory"
+        self,
+        name: str,
+        *,
+        streams: Literal["in_memory", "durable"] = "in_memory",
+        id_window: int = 100_000,
     ) -> None:
         """Begin an application.
 
         Records pass from function to function in memory, unless *streams* are "durable":
         then all go through Kafka, where others can read them, and operators recover apart.
+        In states, a record counts once whose id, given by its producer, is among the last
+        *id_window* of its partition.
         """
         check_name("name", name)
         if streams not in ("in_memory", "durable"):
             problem = f"{shown(streams)} is not known"
             raise BadApplication("streams", problem, 'write "in_memory" or "durable"')
         self.name, self.durable_streams = name, streams == "durable"
+        self.id_window = check_window("id_window", id_window)
         self._streams = Streams(name)
         self._operators: dict[str, AppOperator] = {}
         self._sinks: dict[str, Sink] = {}
@@ -171,7 +178,8 @@ class App:
 
         After a failure a record may be written twice. With *deduplicate* the topic
         `application.name` gets each record once; the *name* must then not be that of a stream.
-        Records that do not come of one function are compared with the last *window* records.
+        Of records that producers have named, those with one of the last *window* ids are
+        dropped.
         """
         stream = self._streams.known("sinks", reads).plain
         name = stream.name if name is None else name
@@ -183,9 +191,7 @@ class App:
             problem = f"the topic of stream {name} keeps the duplicates"
             way_out = "give the deduplicated sink another name with name="
             raise BadApplication(place, problem, way_out)
-        if window < 1:
-            problem = f"{shown(window)} is below 1"
-            raise BadApplication(f"{place}.window", problem, "write 1 or more")
+        check_window(f"{place}.window", window)
         self._sinks[name] = Sink(
             name=name, stream=stream, deduplicate=deduplicate, window=window
         )
@@ -215,6 +221,8 @@ class App:
         in DDL: a dictionary, which is passed before the record and can be changed. What a
         function changes counts together with what it yields, or not at all if it raises.
         `state.remind` calls it again for the key; `ttl_s` removes states that do not change.
+        With `nulls=True` it gets messages whose value is null, as compacted topics have them:
+        of the columns only those of the key have a value.
         """
 
         def add(function: Function) -> PythonOperator:
@@ -222,7 +230,8 @@ class App:
             called, place = self._new_operator(called)
             several = isinstance(reads, list | tuple)
             read = self._streams.read(f"{place}.reads", reads)
-            arguments = ("stream", "record") if several else read[0].columns
+            columns = () if several else read[0].columns
+            arguments = columns or ("stream", "record")
             if settings.get("record_id") is True:
                 arguments = ("record_id", *arguments)
             if settings.get("state") is not None:
@@ -231,7 +240,7 @@ class App:
             if set_up is not None:
                 check_set_up(f"{place}.set_up", set_up)
                 arguments = ("set_up", *arguments)
-            check_function(place, function, arguments, emits=emits is not None)
+            check_function(place, function, arguments, columns=columns, emits=emits is not None)
             written = self._streams.written(
                 f"{place}.emits", called, emits, format, durable=durable
             )

@@ -16,8 +16,8 @@ class Avro:
 
     With a *file* alone messages are Avro's binary encoding and nothing else. With a *registry*
     of Confluent they begin with the id of their schema; new ones get the latest schema of the
-    *subject*, or that of the *file*, which is registered. A relative *file* is in the working
-    directory.
+    *subject*, or that of the *file*, which is registered. Records wait for a registry that does
+    not answer, up to *patience_s*. A relative *file* is in the working directory.
 
     >>> Avro(registry="http://localhost:8081", subject="clicks-value").subject
     'clicks-value'
@@ -26,6 +26,7 @@ class Avro:
     file: str | PathLike[str] = ""
     registry: str = field(default="", kw_only=True, repr=False)  # may have a password
     subject: str = field(default="", kw_only=True)
+    patience_s: float = field(default=900.0, kw_only=True)
 
     def __post_init__(self) -> None:
         if not self.file and not self.registry:
@@ -39,5 +40,8 @@ class Avro:
         if self.registry and not self.registry.startswith(("http://", "https://")):
             problem = f"{shown(self.registry)} is not the address of a registry"
             raise BadApplication("format", problem, "write http://host:8081")
+        if not self.patience_s >= 0:
+            problem = f"a patience of {shown(self.patience_s)} s is negative"
+            raise BadApplication("format", problem, "write patience_s=0 or more")
         if self.file:  # other processes may have another working directory
             object.__setattr__(self, "file", str(Path(self.file).absolute()))

@@ -8,13 +8,23 @@ from sojourn.topology.check import shown
 
 __all__ = ["check_function", "check_samples", "check_set_up"]
 
+# Of arguments that can only be passed by position, the name is nobody's business.
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
 
 def check_function(
-    place: str, function: object, arguments: Sequence[str], *, emits: bool
+    place: str,
+    function: object,
+    arguments: Sequence[str],
+    *,
+    columns: Sequence[str] = (),
+    emits: bool,
 ) -> None:
     """Raise `BadApplication` unless *function* takes *arguments*, and yields if it *emits*.
 
-    A function that emits nothing need not be a generator.
+    The last arguments are *columns*, and are called so: they are passed by position, and one
+    that is called otherwise would have the values of another column. A function that emits
+    nothing need not be a generator.
     """
     _check_plain(place, function, "put @app.operator(…) before a def")
     yields = inspect.isgeneratorfunction(function)
@@ -28,6 +38,7 @@ def check_function(
         way_out = "give the columns of its records in emits="
         raise BadApplication(place, "the function yields, but emits= is not given", way_out)
     _check_arguments(place, function, arguments)
+    _check_names(place, function, columns, before=len(arguments) - len(columns))
 
 
 def check_set_up(place: str, set_up: object) -> None:
@@ -48,6 +59,37 @@ def _check_plain(place: str, function: object, way_out: str) -> None:
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         problem = "it is async, which is not supported"
         raise BadApplication(place, problem, "write def instead of async def")
+
+
+def _check_names(place: str, function: object, columns: Sequence[str], *, before: int) -> None:
+    """Raise `BadApplication` if an argument is not called as the column that it gets."""
+    try:
+        parameters = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return
+    taken = [each for each in parameters if each.kind in _BY_POSITION]
+    for argument, column in zip(taken[before:], columns, strict=False):
+        name = argument.name
+        if argument.kind == argument.POSITIONAL_OR_KEYWORD and not _is_called(name, column):
+            raise BadApplication(
+                place,
+                f"its argument {shown(name)} gets the column {shown(column)}: arguments are "
+                f"passed in the order of the columns, {', '.join(columns)}",
+                f"call it {column}, or _{column} if the function does not use it",
+            )
+
+
+def _is_called(name: str, column: str) -> bool:
+    """Tell whether an argument is for a column.
+
+    >>> [_is_called(name, "class") for name in ("class_", "Class", "_", "_unused", "word")]
+    [True, True, True, True, False]
+    >>> _is_called("order_id", "order id")
+    True
+    """
+    if name.startswith("_") or not column.isidentifier():
+        return True
+    return name.rstrip("_").casefold() == column.rstrip("_").casefold()
 
 
 def _check_arguments(place: str, function: object, arguments: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from sojourn.app.operator import Function, PythonOperator
 from sojourn.errors import BadApplication, SojournError
 from sojourn.topology.check import shown
 
-__all__ = ["check_loadable", "import_path", "is_address", "load"]
+__all__ = ["check_loadable", "import_path", "is_address", "load", "topology_file"]
 
 _ADDRESS = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
 _FILES = (".yaml", ".yml", ".json")
@@ -25,7 +25,16 @@ _FILES = (".yaml", ".yml", ".json")
 
 def is_address(text: str) -> bool:
     """Tell whether *text* is the address of an application, not of a file."""
-    return not text.lower().endswith(_FILES) and _ADDRESS.fullmatch(text) is not None
+    return topology_file(text) is None and _ADDRESS.fullmatch(text) is not None
+
+
+def topology_file(address: str) -> Path | None:
+    """Return the path of the topology file at *address*; None of an application in Python.
+
+    >>> topology_file("examples/vld.yaml").name, topology_file("shop.orders:app")
+    ('vld.yaml', None)
+    """
+    return Path(address) if address.lower().endswith(_FILES) else None
 
 
 def load(address: str) -> App:
@@ -34,12 +43,12 @@ def load(address: str) -> App:
     For the path of a topology file it is a stand-in. Raise a `BadInput` if there is none, or
     hosts could not load it.
     """
-    if address.lower().endswith(_FILES):
+    if (file := topology_file(address)) is not None:
         # they import numpy and yaml, which a host of an application in Python does not need
         from sojourn.app.stand_in import stand_in  # noqa: PLC0415
         from sojourn.topology.file import read_topology  # noqa: PLC0415
 
-        return stand_in(read_topology(Path(address)))
+        return stand_in(read_topology(file))
     found = _ADDRESS.fullmatch(address)
     if found is None:
         way_out = "write package.module:app, or the path of a topology file"

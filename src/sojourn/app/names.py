@@ -1,11 +1,11 @@
-"""Valid names of applications, streams and operators."""
+"""Valid names of applications, streams and operators, and lengths of windows of ids."""
 
 import re
 
 from sojourn.errors import BadApplication
 from sojourn.topology.check import shown
 
-__all__ = ["check_name"]
+__all__ = ["check_name", "check_window"]
 
 # The name of a Kafka topic is that of the application and that of the stream; Kafka allows
 # these characters, and a limited length.
@@ -21,3 +21,12 @@ def check_name(section: str, name: object) -> str:
             "use at most 100 letters A to Z, digits and . _ - (it names Kafka topics)",
         )
     return f"{section}.{name}"
+
+
+def check_window(place: str, window: object) -> int:
+    """Return a number of ids after checking that it is one."""
+    if not isinstance(window, int) or isinstance(window, bool) or window < 1:
+        raise BadApplication(
+            place, f"{shown(window)} is not a number of ids", "write 1 or more"
+        )
+    return window

@@ -82,9 +82,9 @@ class AppOperator:
             )
         return self.emits[0]
 
-    def by(self, *columns: str) -> Stream:
+    def by(self, *columns: str, nulls: bool = False) -> Stream:
         """Return its only stream, read by key."""
-        return self.stream.by(*columns)
+        return self.stream.by(*columns, nulls=nulls)
 
     def broadcast(self, *, latest_by: str | Sequence[str] = ()) -> Stream:
         """Return its only stream, read by every processor."""
@@ -104,7 +104,7 @@ class PythonOperator(AppOperator):
     and its result comes first; with *record_id* the id of the record comes before its columns.
     It yields records, or if *names_output* pairs of stream and record. If it keeps a *state*,
     that of the record's key comes before the record; it is removed *ttl_s* after its last
-    change.
+    change. With *nulls* it is called for messages without a value too.
     """
 
     native = False
@@ -117,6 +117,7 @@ class PythonOperator(AppOperator):
     time_limit_s: float = TIME_LIMIT_S
     records_per_transfer: int | None = None
     record_id: bool = False
+    nulls: bool = False
     state: StateFields | None = None
     ttl_s: float | None = None
 

@@ -33,6 +33,7 @@ class PythonSettings(Settings, total=False):
     time_limit_s: float
     records_per_transfer: int | None
     record_id: bool
+    nulls: bool
     state: DeclaredState | None
     ttl_s: float | None
 
@@ -117,9 +118,10 @@ def _check_limits(place: str, given: dict[str, Any]) -> None:
             raise BadApplication(f"{place}.time_limit_s", "the limit is 0", way_out)
     if given.get("records_per_transfer") is not None:
         check.count(f"{place}.records_per_transfer", given["records_per_transfer"])
-    if not isinstance(given.get("record_id", False), bool):
-        problem = f"{shown(given['record_id'])} is neither True nor False"
-        raise BadApplication(f"{place}.record_id", problem, "write True or leave it out")
+    for name in ("record_id", "nulls"):
+        if not isinstance(given.get(name, False), bool):
+            problem = f"{shown(given[name])} is neither True nor False"
+            raise BadApplication(f"{place}.{name}", problem, "write True or leave it out")
     if given.get("state") is not None:
         given["state"] = state_fields(f"{place}.state", given["state"])
     if given.get("ttl_s") is not None:

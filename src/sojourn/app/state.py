@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from sojourn.app.datatype import Atom, Field
 from sojourn.app.ddl import parse_fields
 from sojourn.app.fit import check_of, within
+from sojourn.app.key import key_of_json
 from sojourn.app.reading import reader
 from sojourn.app.schema import Schema
 from sojourn.app.stream import Stream
@@ -20,6 +21,7 @@ __all__ = [
     "StateFields",
     "check_keys",
     "key_fields",
+    "key_of_message",
     "key_values",
     "state_fields",
 ]
@@ -134,6 +136,44 @@ def key_values(fields: Sequence[Field], key: str) -> tuple[Any, ...]:
         None if value is None else within(f"key.{field.name}", reader(field.type), value)
         for field, value in zip(fields, values, strict=True)
     )
+
+
+def key_of_message(fields: Sequence[Field], key: bytes | None) -> str | None:
+    """Return the values of the columns of a key that the key of a message has, as JSON.
+
+    That is a JSON object with these columns; or, of one column, its value in JSON, or as it is
+    if it is text. Return None if it is neither.
+
+    >>> fields = parse_fields("user string", "key")
+    >>> [key_of_message(fields, key) for key in (b'{"user":"ada"}', b'"ada"', b"ada", None)]
+    ['["ada"]', '["ada"]', '["ada"]', None]
+    >>> key_of_message(parse_fields("user string, day date", "key"), b"ada")
+    """
+    if key is None:
+        return None
+    try:
+        text = key.decode()
+        return json.dumps(_key_parts(fields, text))
+    except (BadRecord, ArithmeticError, ValueError, RecursionError):
+        return None
+
+
+def _key_parts(fields: Sequence[Field], text: str) -> list[object]:
+    """Return the parts of a key. Raise `ValueError` or `BadRecord` if *text* has them not."""
+    alone = len(fields) == 1
+    try:
+        value = json.loads(text, parse_float=decimal.Decimal)
+    except ValueError:
+        value = text  # as most producers write it
+    if isinstance(value, dict) and all(field.name in value for field in fields):
+        values = [value[field.name] for field in fields]
+    elif alone and fields[0].type == Atom("string"):
+        values = [value if isinstance(value, str) else text]
+    elif alone:
+        values = [value]
+    else:
+        raise ValueError("it is not an object with these columns")
+    return [key_of_json(field)(part) for field, part in zip(fields, values, strict=True)]
 
 
 def _key_types(stream: Stream) -> tuple[str, ...]:

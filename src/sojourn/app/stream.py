@@ -21,7 +21,8 @@ class Stream:
 
     *schema* is None if only Spark knows the types: a Spark SQL operator writes the stream, and
     its `emits` were not given. Without a *format* records are JSON. A *durable* one is written
-    to Kafka between operators, too. *grouping* belongs to the reader: each reader has its own.
+    to Kafka between operators, too. *grouping* belongs to the reader: each reader has its own,
+    and whether a *key* may be null.
 
     >>> from sojourn.app.schema import parse_schema
     >>> words = Stream(name="words", columns=("word",), schema=parse_schema("word string"))
@@ -36,10 +37,15 @@ class Stream:
     durable: bool = False
     grouping: Grouping = "shuffle"
     key: tuple[str, ...] = ()
+    null_key: bool = False
 
-    def by(self, *columns: str) -> "Stream":
-        """Return the stream, read by key: one record of each key is served at a time."""
-        return replace(self, grouping="key", key=self._checked("by", columns))
+    def by(self, *columns: str, nulls: bool = False) -> "Stream":
+        """Return the stream, read by key: one record of each key is served at a time.
+
+        A record in which one of the *columns* is null is an error, unless *nulls* are keys too.
+        """
+        key = self._checked("by", columns)
+        return replace(self, grouping="key", key=key, null_key=nulls)
 
     def broadcast(self, *, latest_by: str | Sequence[str] = ()) -> "Stream":
         """Return the stream, read by broadcast: every processor gets every record.
@@ -71,15 +77,15 @@ class Stream:
     @property
     def plain(self) -> "Stream":
         """The stream as it is written, without the grouping of a reader."""
-        return replace(self, grouping="shuffle", key=())
+        return replace(self, grouping="shuffle", key=(), null_key=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
     """An output stream of the application, and the name of the output.
 
-    With *deduplicate* each record is written once. Those that do not come of one function are
-    compared with the last *window* records.
+    With *deduplicate* each record is written once. Ids that producers gave are compared with
+    the last *window*.
     """
 
     name: str

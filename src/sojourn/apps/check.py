@@ -17,6 +17,7 @@ from sojourn.apps.topic_records import TopicRecord, topic_records
 from sojourn.engine import Progress
 from sojourn.errors import BadInput
 from sojourn.plan import Plan
+from sojourn.private_files import make_folder
 from sojourn.service.first_plan import first_topology
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
@@ -81,7 +82,7 @@ def check(
     )
     topology = first_topology(app, dict.fromkeys(app.sources, rate))
     allocation = {operator.name: operator.min_processors for operator in topology.operators}
-    state.mkdir(parents=True, exist_ok=True)
+    make_folder(state)
     database = database or str(state / "database.sqlite")
     if entry.stored is not None and any(entry.stored(database).values()):
         raise BadInput("the database has rows of the application; name one that is empty")

@@ -1,6 +1,8 @@
 """The command line. Exit status: 0 success, 2 bad input, 3 not possible."""
 
+import sys
 from collections.abc import Callable
+from traceback import format_exc
 from typing import Annotated
 
 import typer
@@ -28,6 +30,7 @@ from sojourn.cli.steer import pause, resume, scale, set_goal
 from sojourn.cli.top import ps, top
 from sojourn.cli.topology import topology
 from sojourn.errors import BadInput, SojournError
+from sojourn.escaped import escaped_lines
 
 __all__ = ["app", "main"]
 
@@ -42,7 +45,7 @@ class _Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except SojournError as error:
-            typer.echo(f"sojourn: {error}", err=True)
+            typer.echo(escaped_lines(f"sojourn: {error}"), err=True)
             raise typer.Exit(
                 BAD_INPUT if isinstance(error, BadInput) else CANNOT_BE_DONE
             ) from error
@@ -100,5 +103,9 @@ for _panel, _commands in _PANELS.items():
 
 
 def main() -> None:
-    """Run the command line."""
-    app(prog_name="sojourn")
+    """Run the command line; a defect is printed with its traceback."""
+    try:
+        app(prog_name="sojourn")
+    except Exception:  # noqa: BLE001 - its text may be that of a record
+        typer.echo(escaped_lines(format_exc().rstrip()), err=True)
+        sys.exit(1)

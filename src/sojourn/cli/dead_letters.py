@@ -8,6 +8,7 @@ from typer import Argument, Option
 from sojourn.cli.options.letters import LettersOptions
 from sojourn.cli.options.output import JsonOption
 from sojourn.errors import BadInput
+from sojourn.escaped import escaped_lines
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.dead_letters import letter_json, print_letter, print_letters
 
@@ -86,7 +87,8 @@ def retry(
     for letter, why_not in retry_letters(letters, chosen):
         if why_not:
             failed += 1
-            typer.echo(f"{letter.position} was not retried: {why_not}", err=True)
+            said = f"{letter.position} was not retried: {why_not}"
+            typer.echo(escaped_lines(said), err=True)
     typer.echo(f"{len(chosen) - failed} of {len(chosen)} dead letters were retried")
     if failed:
         raise typer.Exit(NOT_ALL)

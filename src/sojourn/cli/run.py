@@ -70,7 +70,8 @@ def run(
         str | None,
         Option(
             metavar="DIR",
-            help="Folder for checkpoints and logs (default: one per application).",
+            help="Folder for checkpoints and logs, on a disk of this machine (default: one per "
+            "application).",
         ),
     ] = None,
     fresh: Annotated[
@@ -143,7 +144,8 @@ def run(
             f"--trace needs the engine spark or simulator, not {engine}; leave it out"
         )
     begin = read_allocation(",".join(start)) if start else {}
-    most, notes = bounded(what.topology, begin, max_processors)
+    cores = spark.expected_cores if engine == "spark" else None
+    most, notes = bounded(what.topology, begin, max_processors, cores)
     first_plan(what.topology, begin, most)  # checked before anything starts
     notes += [*what.guesses, floor_warning(what.topology, target, what.known)]
     now = datetime.now().astimezone()

@@ -48,7 +48,18 @@ def state(
     *,
     export: Annotated[
         Path | None,
-        Option(metavar="OUT.parquet", help="Write the states of an operator, a row per key."),
+        Option(
+            metavar="FILE",
+            help="Write all states to a backup; with OPERATOR, those of one to Parquet.",
+        ),
+    ] = None,
+    import_: Annotated[
+        Path | None,
+        Option(
+            "--import",
+            metavar="FILE",
+            help="Replace the states of an application that is stopped by those of a backup.",
+        ),
     ] = None,
     state: Annotated[
         str | None,
@@ -62,10 +73,10 @@ def state(
     committed. Bytes are those of keys and states.
 
     Examples: sojourn state wordcount · sojourn state wordcount count the ·
-    sojourn state wordcount count --export counts.parquet
+    sojourn state wordcount count --export counts.parquet ·
+    sojourn state wordcount --export wordcount.states
     """
-    if export is not None and (operator is None or key is not None):
-        raise BadInput("--export writes all states of one operator; name an operator alone")
+    _check(operator, key, export, import_)
     with optional("states need", "spark"):
         from sojourn.spark.state.key_states import KeyStates  # noqa: PLC0415 - optional
     folder = find_state(name) if state is None else read_folder(state)
@@ -74,7 +85,11 @@ def state(
         raise BadInput(
             f"{folder} is the state folder of {states.application}, not of {shown(name)}"
         )
-    if operator is None:
+    if import_ is not None:
+        _import(name, folder, import_, json=json)
+    elif operator is None and export is not None:
+        _back_up(name, folder, export, json=json)
+    elif operator is None:
         _show_all(states, folder, json=json)
     elif key is not None:
         _show_key(states, operator, key, json=json)
@@ -82,6 +97,47 @@ def state(
         _export(states, operator, export, json=json)
     else:
         _show_operator(states, operator, json=json)
+
+
+def _check(
+    operator: str | None, key: str | None, export: Path | None, import_: Path | None
+) -> None:
+    if export is not None and import_ is not None:
+        raise BadInput("--export and --import are two commands; leave out one of them")
+    if export is not None and key is not None:
+        raise BadInput("--export writes all states of an operator; leave out the key")
+    if export is not None and operator is None and export.suffix == ".parquet":
+        raise BadInput(
+            f"--export {export} writes a backup of all operators, which is not Parquet; name "
+            "an operator, or a file with another ending"
+        )
+    if import_ is not None and operator is not None:
+        raise BadInput("--import replaces the states of all operators; leave out the operator")
+
+
+def _back_up(name: str, folder: Path, path: Path, *, json: bool) -> None:
+    from sojourn.spark.state.state_transfer import export_states  # noqa: PLC0415 - optional
+
+    with working(f"writing {path}"):
+        done = export_states(folder, path)
+    if json:
+        found = {"operators": done.operators, "entries": done.entries}
+        print_json({"name": name, "file": str(path), **found})
+    else:
+        typer.echo(f"{done.entries} states of {', '.join(done.operators)} in {path}")
+
+
+def _import(name: str, folder: Path, path: Path, *, json: bool) -> None:
+    from sojourn.spark.state.state_transfer import import_states  # noqa: PLC0415 - optional
+
+    with working(f"reading {path}"):
+        done = import_states(folder, path)
+    if json:
+        found = {"operators": done.operators, "entries": done.entries}
+        print_json({"name": name, "file": str(path), **found})
+    else:
+        told = f"{', '.join(done.operators)} of {name} have the {done.entries} states of {path}"
+        typer.echo(told)
 
 
 def _show_all(states: "KeyStates", folder: Path, *, json: bool) -> None:

@@ -11,6 +11,7 @@ from sojourn.cli.options.application import AppOption
 from sojourn.cli.options.completion import operators_to_scale
 from sojourn.cli.options.target import TargetOptions
 from sojourn.errors import BadInput
+from sojourn.escaped import escaped_lines
 from sojourn.service.client import ask
 from sojourn.service.entry import find
 
@@ -73,4 +74,5 @@ def _tell(app: str | None, request: dict[str, Any]) -> None:
     folder, entry = find(app)
     # under sudo, the user who called it
     by = os.environ.get("SUDO_USER") or os.environ.get("LOGNAME") or os.environ.get("USER", "")
-    typer.echo(f"{entry.name}: {ask(folder, entry, request | {'by': by})['said']}")
+    said = ask(folder, entry, request | {"by": by})["said"]
+    typer.echo(escaped_lines(f"{entry.name}: {said}"))

@@ -17,7 +17,7 @@ import numpy as np
 from sojourn.decide.effort import THOROUGH, Effort
 from sojourn.decide.gains import Gains, least_allocation
 from sojourn.decide.target import MOST_PROCESSORS, Target
-from sojourn.errors import TargetBelowFloor, TargetOutOfReach, TargetTooStrict
+from sojourn.errors import CannotBeDone, TargetBelowFloor, TargetOutOfReach, TargetTooStrict
 from sojourn.model.completion import Completion
 from sojourn.model.lattice import Lattice
 from sojourn.model.network import (
@@ -134,12 +134,13 @@ class _Search:
         if counts not in self._meets:
             late = self.late(counts)
             self._meets[counts] = late.sooner <= self._allowed or (
-                late.later <= self._allowed and self._reached_s(counts) <= self._target.seconds
+                late.later <= self._allowed
+                and self._reached_s(self.named(counts)) <= self._target.seconds
             )
         return self._meets[counts]
 
-    def _reached_s(self, counts: _Counts) -> float:
-        predicted = predict(self._topology, self.named(counts), model=self._model)
+    def _reached_s(self, allocation: Mapping[str, int]) -> float:
+        predicted = predict(self._topology, allocation, model=self._model)
         return predicted.percentiles_s[self._target.statistic]
 
     def by_gain(self, effort: Effort) -> _Counts:
@@ -150,14 +151,9 @@ class _Search:
         start, given = tuple(gains.allocation.values()), list[int]()
         ahead, most = 1, effort.most_processors(gains.processors)
         while not self.meets(tuple(gains.allocation.values())):
-            more = gains.hand_out(min(ahead, most - gains.processors), until_wait_s=0.0)
+            more = self._handed_out(gains, min(ahead, most - gains.processors))
             if not more:
-                reached_s = self._reached_s(tuple(gains.allocation.values()))
-                if gains.wait_s <= self._keys_s:  # the floor, on the finer lattice
-                    raise TargetBelowFloor(str(self._target), reached_s, self._hot())
-                if gains.processors >= most:
-                    raise TargetTooStrict(str(self._target), reached_s, gains.processors)
-                raise TargetOutOfReach(str(self._target), reached_s, gains.processors)
+                raise self._refusal(gains, most)
             given += more
             ahead *= 2
 
@@ -172,6 +168,33 @@ class _Search:
             middle = (low + high) // 2
             low, high = (low, middle) if self.meets(after(middle)) else (middle, high)
         return after(high)
+
+    def _handed_out(self, gains: Gains, number: int) -> list[int]:
+        """Add processors where they shorten waits, or in turn where only siblings wait."""
+        more = gains.hand_out(number, until_wait_s=0.0)
+        bounds = {o.name: o.most_processors for o in self._topology.operators}
+        if more or gains.wait_s > self._keys_s or self._is_as_soon_with(gains, bounds):
+            return more
+        return gains.hand_out(number)
+
+    def _refusal(self, gains: Gains, most: int) -> CannotBeDone:
+        """Return why no more processors are handed out although the target is missed."""
+        target, held = str(self._target), gains.allocation
+        waits = gains.wait_s > self._keys_s
+        if not waits and self._is_as_soon_with(gains, dict.fromkeys(self._names)):
+            # the floor, on the finer lattice
+            return TargetBelowFloor(target, self._reached_s(held), self._hot())
+        if gains.processors >= most:
+            return TargetTooStrict(target, self._reached_s(held), gains.processors)
+        if not waits:  # only siblings wait, and bounds keep them from being served at once
+            operators = self._topology.operators
+            held = {o.name: o.most_processors or held[o.name] for o in operators}
+        return TargetOutOfReach(target, self._reached_s(held), sum(held.values()))
+
+    def _is_as_soon_with(self, gains: Gains, most: Mapping[str, int | None]) -> bool:
+        """Tell whether *most* processors would make no roots sooner."""
+        counts = tuple(gains.allocation.values())
+        return self.late(counts).later <= self._measure(most).later + _ROUNDING
 
     def _check_floor(self) -> None:
         """Raise `TargetBelowFloor` if the target is missed even when nothing ever waits."""

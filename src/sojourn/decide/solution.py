@@ -53,13 +53,14 @@ def settled(topology: Topology, solve: Callable[[Topology], Solution]) -> Soluti
     without_limit = stretched(topology)
     if without_limit is topology:
         return solve(topology)
-    longer = 1.0
+    longer: dict[str, float] = {}
     for _ in range(_ROUNDS):
         made = solve(at_stretch(topology, longer))
         found = computing(topology, made.allocation)
-        if found is None or found.stretch <= longer * (1 + _SAME):
+        now = {} if found is None else found.operators
+        if all(times <= longer.get(name, 1.0) * (1 + _SAME) for name, times in now.items()):
             break
-        longer = found.stretch
+        longer = {name: max(times, longer.get(name, 1.0)) for name, times in now.items()}
     else:
         made = solve(without_limit)
     return with_its_own(topology, made, made.allocation)

@@ -6,7 +6,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from sojourn.errors import BadFile
+from sojourn.errors import BadFile, DiskFull
+from sojourn.private_files import append_to
 
 __all__ = ["FORMAT", "opened", "refusals", "transaction"]
 
@@ -69,7 +70,7 @@ def opened(path: Path, *, to: Literal["read", "append"]) -> sqlite3.Connection:
         if to == "append":
             path.parent.mkdir(parents=True, exist_ok=True)
         # unlike SQLite, the operating system says why a file cannot be opened
-        path.open("ab" if to == "append" else "rb").close()
+        (append_to(path) if to == "append" else path.open("rb")).close()
         # a path with an invalid byte fails only here
         uri = f"{path.absolute().as_uri()}?mode={'rw' if to == 'append' else 'ro'}"
     except (OSError, ValueError) as error:
@@ -109,12 +110,14 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def refusals(path: Path, *, to: Literal["read", "append"]) -> Iterator[None]:
-    """Turn errors of SQLite into a `BadFile` that says what to do."""
+    """Turn errors of SQLite into a `BadFile` that says what to do, or `DiskFull`."""
     try:
         yield
     except sqlite3.Error as error:
         # the low byte is the kind of error, the rest its details
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+        if code == sqlite3.SQLITE_FULL:
+            raise DiskFull(str(path), str(path.parent)) from error
         problem, way_out = _REFUSALS.get(
             code, (f"cannot be {_DONE[to]}: {error}", "check the disk and its permissions")
         )

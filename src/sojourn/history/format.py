@@ -18,7 +18,12 @@ import numpy as np
 from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.knowledge import Decision, Episode
-from sojourn.measure.observation import Moments, Observation, ObservedOperator
+from sojourn.measure.observation import (
+    Moments,
+    Observation,
+    ObservedNode,
+    ObservedOperator,
+)
 from sojourn.measure.sketch import Sketch
 from sojourn.plan import Expected, Plan, here
 
@@ -44,6 +49,9 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
                 **seen,
                 "notes": tuple(seen["notes"]),
                 "operators": {name: _operator(o) for name, o in seen["operators"].items()},
+                "nodes": {
+                    name: ObservedNode(**node) for name, node in seen.get("nodes", {}).items()
+                },
                 "completions": completions,
                 "sums": sums,
             }

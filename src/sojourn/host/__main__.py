@@ -1,31 +1,31 @@
-"""`python -m sojourn.host SETTINGS`: the host of a part; settings are JSON."""
+"""`python -m sojourn.host PART`: the host of a part; its settings come as JSON on stdin.
+
+The name is for people who look at processes.
+"""
 
 import asyncio
-import gc
 import sys
 from pathlib import Path
 
 import msgspec
 
+from sojourn.host.garbage import collect_seldom
 from sojourn.host.host_settings import HostSettings
 from sojourn.host.server import Host
 
 __all__ = ["main"]
 
-_COLLECT_AFTER = 100_000
 
-
-def main(text: str) -> None:
+def main() -> None:
     """Run a host until its controller is gone."""
     settings = msgspec.json.decode(
-        text,
+        sys.stdin.buffer.read(),
         type=HostSettings,
         dec_hook=lambda kind, value: kind(value) if kind is Path else value,
     )
-    # records are no cycles: looking for those among many open ones only takes time
-    gc.set_threshold(_COLLECT_AFTER)
+    collect_seldom()
     asyncio.run(Host(settings).run())
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

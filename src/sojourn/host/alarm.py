@@ -1,4 +1,4 @@
-"""A call at a time of the wall clock, which may be changed until then."""
+"""A call at a time of some clock, which may be changed until then."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,10 +8,10 @@ __all__ = ["Alarm"]
 
 
 class Alarm:
-    """Calls *due* when it is time."""
+    """Calls *due* when it is time by the *clock*."""
 
-    def __init__(self, due: Callable[[], None]) -> None:
-        self._due = due
+    def __init__(self, due: Callable[[], None], clock: Callable[[], float] = time) -> None:
+        self._due, self._clock = due, clock
         self._set: tuple[float, asyncio.TimerHandle] | None = None
 
     def set(self, due_s: float | None) -> None:
@@ -23,7 +23,7 @@ class Alarm:
             self._set = None
         if due_s is not None:
             loop = asyncio.get_running_loop()
-            self._set = due_s, loop.call_later(max(0.0, due_s - time()), self._rings)
+            self._set = due_s, loop.call_later(max(0.0, due_s - self._clock()), self._rings)
 
     def _rings(self) -> None:
         self._set = None

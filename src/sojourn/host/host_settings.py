@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sojourn.host.batch.repetitions import ID_WINDOW
 from sojourn.host.station import OperatorSettings
 
 __all__ = ["SECRET", "SOCKET", "TOKEN", "HostSettings"]
@@ -20,7 +21,8 @@ SOCKET = "relay.sock"
 class HostSettings:
     """What the host of a part runs, and where it is reached.
 
-    *readers*, *emits*, *leaving*, *everyone*, *inner*, *behind* and *stateful* are its graph's;
+    *readers*, *emits*, *leaving*, *everyone*, *inner*, *behind*, *stateful* and *nulls* are its
+    graph's;
     *projected* are inner streams that projections make of what is read from Kafka. Roots of
     reminders are called as *reminded* says, and states expire after *ttl_s*, by operator.
     Relays connect to a socket in *folder*, which only the owner may enter; the controller
@@ -28,6 +30,10 @@ class HostSettings:
     operators print in *logs*. The folder *temporary* is removed by hosts if the process that
     started them was killed. The file descriptor *listens* is a socket for other machines; what
     is said there is encrypted if there is a file *identity*, with a key and its certificate.
+    Ids that producers gave are compared with the last *id_window* of their partition.
+    A host waits *disk_patience_s* for room on a full disk. A relay without a heartbeat for
+    *relay_timeout_s* is lost, and its batch runs again. A start may resume from any of the last
+    *kept_batches* before the one that was committed last.
     """
 
     name: str
@@ -40,6 +46,7 @@ class HostSettings:
     projected: tuple[str, ...] = ()
     behind: Mapping[str, str] = field(default_factory=dict)
     stateful: tuple[str, ...] = ()
+    nulls: tuple[str, ...] = ()
     reminded: Mapping[str, str] = field(default_factory=dict)
     ttl_s: Mapping[str, float] = field(default_factory=dict)
     folder: Path
@@ -49,6 +56,10 @@ class HostSettings:
     temporary: Path | None = None
     listens: int | None = None
     identity: Path | None = None
+    id_window: int = ID_WINDOW
+    disk_patience_s: float = 900.0
+    kept_batches: int = 3
+    relay_timeout_s: float = 10.0
 
     @property
     def layout(self) -> str:

@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from sojourn.private_files import append_to
+
 __all__ = ["LogRotation"]
 
 
@@ -54,7 +56,8 @@ class LogRotation:
 def _put_aside(log: Path) -> None:
     aside = log.with_name(f"{log.name}.1")
     try:
-        with log.open("rb") as source, aside.open("wb") as copy:
+        aside.unlink(missing_ok=True)
+        with log.open("rb") as source, append_to(aside) as copy:
             shutil.copyfileobj(source, copy)
     except OSError:
         aside.unlink(missing_ok=True)  # a disk that is full needs room more than old lines

@@ -6,8 +6,9 @@ from typing import Protocol
 
 import msgspec
 
-from sojourn.errors import SojournError
+from sojourn.host.background import report
 from sojourn.host.batch.relay_messages import FromRelay, with_rows_together
+from sojourn.host.heartbeats import Heartbeats
 from sojourn.host.process.frame_connection import FrameConnection
 from sojourn.host.process.messages import Frames
 from sojourn.host.relays import Relays
@@ -27,15 +28,17 @@ class RelayWatcher(Protocol):
     def relay_left(self, relay: int) -> None:
         """Take note that a relay is gone."""
 
-    def broken(self, reason: str) -> None:
-        """Take note of what makes it impossible to go on."""
-
 
 class RelayConnections:
-    """Lets *watcher* hear *relays*, and takes note of those that come and go."""
+    """Lets *watcher* hear *relays*, and takes note of those that come and go.
 
-    def __init__(self, relays: Relays, watcher: RelayWatcher) -> None:
-        self._relays, self._watcher = relays, watcher
+    Whatever comes from one is a *heartbeat*.
+    """
+
+    def __init__(
+        self, relays: Relays, watcher: RelayWatcher, heartbeats: Heartbeats[int]
+    ) -> None:
+        self._relays, self._watcher, self._heartbeats = relays, watcher, heartbeats
 
     def near(self) -> FrameConnection:
         """Return the connection of a relay on this machine, which comes now."""
@@ -46,9 +49,10 @@ class RelayConnections:
 
     async def far(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a relay on another machine, until it leaves."""
-        relay, frames = self._relays.came(writer), Frames()
+        relay, frames = self._relays.came(_FarWriter(writer)), Frames()
         try:
             while some := await _read(reader):
+                self._heartbeats.heard(relay)  # a large message may take long to be complete
                 self._heard(relay, frames.fed(some))
         except asyncio.CancelledError:
             pass
@@ -56,16 +60,32 @@ class RelayConnections:
             self._left(relay)
 
     def _heard(self, relay: int, bodies: Iterable[bytes]) -> None:
+        self._heartbeats.heard(relay)
         try:
-            for message in with_rows_together(map(_decode, bodies)):
+            messages = list(with_rows_together(map(_decode, bodies)))
+        except msgspec.MsgspecError:
+            self._relays.left(relay)  # it is no relay of ours
+            return
+        try:
+            for message in messages:
                 self._watcher.relay_said(relay, message)
-        except (SojournError, OSError) as error:  # its files cannot be read, or written
-            self._watcher.broken(str(error))
+        except Exception as error:  # noqa: BLE001 - before it is decided what its end means
+            report(error)
             self._relays.left(relay)
 
     def _left(self, relay: int) -> None:
+        self._heartbeats.end(relay)
         self._relays.left(relay)
         self._watcher.relay_left(relay)
+
+
+class _FarWriter:
+    """Our end of a connection to a relay on another machine."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self.write, self.is_closing, self.close = writer.write, writer.is_closing, writer.close
+        self.abort = writer.transport.abort
+        self.unsent_bytes = writer.transport.get_write_buffer_size
 
 
 async def _read(reader: asyncio.StreamReader) -> bytes:

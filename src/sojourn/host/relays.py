@@ -15,7 +15,7 @@ import msgspec
 
 from sojourn.host.batch.cut import Partition
 from sojourn.host.batch.instructions import HandOver
-from sojourn.host.batch.relay_messages import DeadLetter, Ends, Grant, Results
+from sojourn.host.batch.relay_messages import DeadLetter, Ends, Failed, Grant, Results
 from sojourn.host.process.messages import framed
 
 __all__ = ["GATHER_S", "RelayWriter", "Relays"]
@@ -26,6 +26,8 @@ GATHER_S = 0.004
 _SUCCESSION_S = 3 * GATHER_S
 # If fewer records wait, telling relays of them takes longer than they do.
 _MANY = 50
+# What leaves again from a long log waits there until relays have read the rest of this.
+_MOST_UNSENT = 8 << 20
 
 
 class RelayWriter(Protocol):
@@ -41,6 +43,14 @@ class RelayWriter(Protocol):
 
     def close(self) -> None:
         """End it, once all is sent."""
+        ...
+
+    def abort(self) -> None:
+        """End it now."""
+        ...
+
+    def unsent_bytes(self) -> int:
+        """Return how much the relay has not taken yet."""
         ...
 
 
@@ -67,6 +77,22 @@ class Relays:
         self._credit.pop(relay, None)
         if (writer := self._writers.pop(relay, None)) is not None:
             writer.close()
+
+    @property
+    def are_behind(self) -> bool:
+        """Whether one of them has much to read."""
+        return any(each.unsent_bytes() > _MOST_UNSENT for each in self._writers.values())
+
+    def drop(self, relay: int, reason: str) -> None:
+        """Refuse a relay that is lost, if it hears that; what it was to be told may be much.
+
+        It fails at the end of its connection as well, whenever it notices that.
+        """
+        self._results.pop(relay, None)
+        self._credit.pop(relay, None)
+        self._write(relay, Failed(reason))
+        if (writer := self._writers.pop(relay, None)) is not None:
+            writer.abort()
 
     def hand_over(self, over: HandOver) -> None:
         """Let a result leave, soon after the next `send`."""

@@ -1,19 +1,25 @@
 """The host of a part: its sockets and processes carry out what the desk decides.
 
 One event loop, which nothing may block: writes are buffered, and bounded by the records
-inside; cuts are written by a thread. When the controller is gone the host ends, and with it
-templates and processors.
+inside; one thread writes cuts and states, in order. When the controller is gone the host ends,
+and with it templates and processors.
 """
 
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from time import monotonic
-from typing import ParamSpec
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from time import monotonic, time
+from traceback import format_exception
+from typing import Any, ParamSpec
 
-from sojourn.errors import EngineError, SojournError
+from sojourn.errors import DiskFull, EngineError, SojournError
 from sojourn.host.alarm import Alarm
+from sojourn.host.background import OURS, BackgroundTasks
+from sojourn.host.batch.checkpoint_id import CheckpointId
 from sojourn.host.batch.cut import Cut
 from sojourn.host.batch.cut_store import CutFiles
 from sojourn.host.batch.instructions import (
@@ -31,10 +37,13 @@ from sojourn.host.batch.relay_messages import (
     Finished,
     FromRelay,
     Grant,
+    Heartbeat,
     RelayHello,
     Rows,
 )
+from sojourn.host.batch.room import Room
 from sojourn.host.batch.stage_tasks import StageTasks
+from sojourn.host.batch.write_queue import WriteQueue
 from sojourn.host.desk.admission import GrantRelay
 from sojourn.host.desk.operator_desk import OperatorDesk
 from sojourn.host.desk.part_desk import PartDesk
@@ -46,13 +55,17 @@ from sojourn.host.desk.part_instructions import (
     Sent,
     StopPart,
 )
+from sojourn.host.garbage import collect_if_few
+from sojourn.host.heartbeats import Heartbeats
+from sojourn.host.held_events import HeldEvents
 from sojourn.host.host_settings import SECRET, SOCKET, TOKEN, HostSettings
 from sojourn.host.left_folder import remove_after
+from sojourn.host.log_lines import stamp
 from sojourn.host.node.door import Door
 from sojourn.host.node.encryption import host_context
 from sojourn.host.node.messages import AgentHello
 from sojourn.host.node.nodes import Nodes
-from sojourn.host.process.messages import Result
+from sojourn.host.process.messages import Result, Waits
 from sojourn.host.relay_connections import RelayConnections
 from sojourn.host.relays import Relays
 from sojourn.host.report.controller_connection import ControllerConnection
@@ -61,6 +74,7 @@ from sojourn.host.report.reports import (
     Ask,
     AskTasks,
     Broken,
+    CheckNodes,
     Drain,
     FromController,
     Here,
@@ -83,6 +97,7 @@ __all__ = ["Host"]
 _LOOK_S = 0.25
 # Credit of relays while the application ends in order: whatever Spark has read is taken.
 _ALL = 1 << 30
+_AGENT_SHARE = 0.8
 
 P = ParamSpec("P")
 
@@ -100,7 +115,13 @@ class Host:
             for name, operator in settings.operators.items()
         }
         self._files = CutFiles(settings.cuts, settings.layout)
-        self._ledger = Ledger(self._files, reminded=settings.reminded)
+        self._checkpoint = CheckpointId(settings.cuts)
+        self._ledger = Ledger(
+            self._files,
+            reminded=settings.reminded,
+            id_window=settings.id_window,
+            kept=settings.kept_batches,
+        )
         self._desk = PartDesk(
             PartGraph(
                 readers=settings.readers,
@@ -110,29 +131,41 @@ class Host:
                 inner=frozenset(settings.inner),
                 behind=settings.behind,
                 stateful=frozenset(settings.stateful),
+                nulls=frozenset(settings.nulls),
             ),
             {name: station.desk for name, station in self._stations.items()},
             self._ledger,
             ttl_s=settings.ttl_s,
         )
-        self._alarm = Alarm(lambda: self._decide(self._desk.time_passed, monotonic()))
+        self._alarm = Alarm(self._time_passed, self._ledger.clock.now_s)
         # of what comes from Kafka, offsets tell how much there is
         self._inner = frozenset(settings.inner) - frozenset(settings.projected)
         self._relays = Relays()
-        self._connections = RelayConnections(self._relays, self)
-        self._nodes = Nodes(settings.name, self._stations, self)
+        self._heartbeats = Heartbeats[int](settings.relay_timeout_s)
+        self._connections = RelayConnections(self._relays, self, self._heartbeats)
+        # an agent is lost a little before the tasks on its node: who starts the batch again
+        # should know that the node is not there
+        agent_timeout_s = _AGENT_SHARE * settings.relay_timeout_s
+        self._nodes = Nodes(settings.name, self._stations, self, timeout_s=agent_timeout_s)
         self._tasks = StageTasks()
+        self._waiting: dict[int, str] = {}
         self._draining = False
         self._changes = dict.fromkeys(self._stations, 0)
         self._reached: dict[str, tuple[Mapping[str, int], str]] = {}
         self._forsaken = False
         self._ending = asyncio.Event()
         self._controller = ControllerConnection()
-        self._work: set[asyncio.Task[None]] = set()
+        self._work = BackgroundTasks()
+        # a write in the background may find room where the log does not, or not find it
+        log_room, write_room = (Room(settings.disk_patience_s, monotonic, _log) for _ in "12")
+        self._rooms = log_room, write_room
+        self._held = HeldEvents(self._files.flush, log_room)
+        self._writes = WriteQueue(self.broken, write_room)
 
     async def run(self) -> None:
         """Serve until the controller is gone."""
         started_by = os.getppid()
+        asyncio.get_running_loop().set_exception_handler(self._unhandled)
         try:
             await self._serve()
         finally:
@@ -148,20 +181,23 @@ class Host:
             loop = asyncio.get_running_loop()
             server = await loop.create_unix_server(self._connections.near, path)
             if self._settings.listens is not None:
-                self._spawn(self._door(self._settings.listens).run())
+                self._work.spawn(self._door(self._settings.listens).run())
             self._controller.tell(
                 Here(self._settings.name, os.getpid(), str(path), os.environ.get(TOKEN, ""))
             )
             for name, operator in self._settings.operators.items():
                 on = {HERE: operator.processors} if operator.on is None else operator.on
                 self._decide(self._desk.placed, name, on, monotonic())
-            self._spawn(self._obey())
-            self._spawn(self._watch())
+            self._work.spawn(self._obey())
+            self._work.spawn(self._watch())
             await self._ending.wait()
             server.close()
         except (EngineError, OSError) as error:
             self.broken(str(error))
             raise EngineError(f"{self._settings.name}: {error}") from error
+        except Exception as error:
+            self._failed(error)
+            raise
         finally:
             await self._end()
             path.unlink(missing_ok=True)
@@ -169,10 +205,8 @@ class Host:
     # -- controller -----------------------------------------------------------------------
 
     async def _obey(self) -> None:
-        try:
-            self._forsaken = not await self._controller.obeyed(self._told)
-        finally:
-            self._ending.set()
+        self._forsaken = not await self._controller.obeyed(self._told)
+        self._ending.set()
 
     def _told(self, message: FromController) -> None:
         match message:
@@ -184,10 +218,12 @@ class Host:
                     self._decide(relays_are, arrival.attempt, arrival.batch, number)
             case TopicEnds(ends):
                 self._relays.tell_ends(ends, self._ledger.taken)
+            case CheckNodes():
+                self._nodes.check_kafka()
             case Ask():
                 self._report()
             case Drain():
-                self._drain()
+                self._held.put(self._drain)
             case Measure(on):
                 for station in self._stations.values():
                     station.measures = on
@@ -215,9 +251,13 @@ class Host:
             positions=positions,
             visits=self._desk.visits.of_all(),
             nodes=self._nodes.states,
+            waits=min(self._waiting.values(), default=""),
+            disk_full=next((room.lack for room in self._rooms if room.lack), ""),
         )
         tallies = {
-            name: station.tally(spilled=ledger.spill.waiting(name))
+            name: station.tally(
+                spilled=ledger.spill.waiting(name), nulls=self._desk.nulls[name]
+            )
             for name, station in self._stations.items()
         }
         self._controller.tell(Report(self._settings.name, PartTally(state, tallies)))
@@ -228,10 +268,19 @@ class Host:
         while True:
             await asyncio.sleep(min(_LOOK_S, min(limits_s) / 4))
             now_s = monotonic()
+            self._nodes.watch(now_s)
+            for relay in self._heartbeats.silent(now_s):
+                self._lose(relay)
+            if self._held.waiting:
+                self._held.retry()
+                continue  # who seems to be late, or missing, may be among what waits
             for station in self._stations.values():
                 station.watch(now_s)
-            self._decide(self._desk.time_passed, now_s)
-            if reason := self._tasks.watch(now_s, self._ledger.missing):
+            self._time_passed()
+            if self._ledger.leaves_again and not self._relays.are_behind:
+                self._decide(self._desk.hand_on)
+            ledger, listened_s = self._ledger, self._heartbeats.listened_s
+            if reason := self._tasks.watch(listened_s, ledger.missing, ledger.not_begun):
                 self._relays.say_to_all(Failed(reason))
 
     # -- other machines -----------------------------------------------------------------------
@@ -251,9 +300,9 @@ class Host:
         self._controller.tell(told)
         self._decide(self._desk.node_came, hello.node, monotonic())
 
-    def node_left(self, node: str) -> None:
+    def node_left(self, node: str, *, silent: bool) -> None:
         """Let others do what was under way on a node."""
-        self._controller.tell(NodeIs(self._settings.name, node, None))
+        self._controller.tell(NodeIs(self._settings.name, node, None, silent=silent))
         self._decide(self._desk.node_left, node, monotonic())
 
     # -- relays -----------------------------------------------------------------------------
@@ -261,23 +310,51 @@ class Host:
     def relay_said(self, relay: int, message: FromRelay) -> None:
         """Decide what becomes of what a relay brings, or of its end."""
         match message:
-            case RelayHello(run, batch, stage):
-                self._greeted(
-                    relay, Arrival(attempt=self._files.attempt(run), batch=batch), stage
-                )
+            case RelayHello():
+                self._held.put(partial(self._begin, relay, message))
+            case Waits(reason):
+                self._waiting[relay] = reason
             case Rows(rows):
+                self._waiting.pop(relay, None)
                 self._decide(self._desk.rows_came, relay, rows, monotonic())
             case AllRead():
                 self._decide(self._desk.relay_ended, relay)
+            case Heartbeat():
+                pass  # it was heard
 
     def relay_left(self, relay: int) -> None:
         """Do without a relay."""
+        self._waiting.pop(relay, None)
         self._decide(self._desk.relay_left, relay)
 
-    def _greeted(self, relay: int, arrival: Arrival, stage: int) -> None:
+    def _lose(self, relay: int) -> None:
+        """Do without a relay that is silent."""
+        timeout_s = self._settings.relay_timeout_s
+        batch = self._ledger.batch
+        _log(f"no heartbeat from a task of batch {batch} for {timeout_s:g} s: it runs again")
+        self._heartbeats.end(relay)
+        self._relays.drop(relay, f"its host had no heartbeat for {timeout_s:g} s")
+        self.relay_left(relay)
+
+    def _begin(self, relay: int, hello: RelayHello) -> None:
+        """Let a relay begin. Raise `DiskFull` if files need room before that."""
+        if reason := self._checkpoint.refusal(hello.query):
+            self._relays.say(relay, Failed(reason))
+            return
+        if self._tasks.is_outdated(hello.stage):
+            self._relays.say(relay, Failed("a later run or batch of its query has begun"))
+            return
+        attempt = self._files.attempt(hello.run)
+        if self._settings.stateful:
+            self._files.prepare()
+        arrival = Arrival(attempt=attempt, batch=hello.batch, task=hello.partition)
         self._decide(self._desk.relay_came, relay, arrival, monotonic())
+        self._held.put_next(partial(self._greeted, relay, arrival, hello.stage))
+
+    def _greeted(self, relay: int, arrival: Arrival, stage: int) -> None:
         if not self._ledger.knows(relay):
             return
+        self._heartbeats.begin(relay)
         if self._tasks.begins(arrival, stage):
             self._controller.tell(AskTasks(self._settings.name, stage))
         if self._draining:
@@ -298,29 +375,70 @@ class Host:
         died = self._desk.processor_died
         self._decide(died, operator, number, reason, monotonic(), late=late)
 
+    # -- errors -----------------------------------------------------------------------------
+
     def broken(self, reason: str) -> None:
-        """Say that the host cannot go on, and end it."""
-        self._controller.tell(Broken(self._settings.name, reason, os.environ.get(TOKEN, "")))
+        """Tell the controller why the host cannot continue, and end it."""
+        if not self._ending.is_set():
+            token = os.environ.get(TOKEN, "")
+            self._controller.tell(Broken(self._settings.name, reason, token))
         self._ending.set()
+
+    def _failed(self, error: Exception) -> None:
+        """End the host: nothing may be decided with a memory that is half changed."""
+        if isinstance(error, SojournError):
+            self.broken(str(error))
+            return
+        _log("".join(format_exception(error)).rstrip())
+        self.broken(
+            f"the host of {self._settings.name} failed: {type(error).__name__}: {error}; "
+            "hosts.log has the traceback"
+        )
+
+    def _unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """End the host on what callbacks and tasks raise.
+
+        Where asyncio itself reports an `OSError`, a peer has broken its connection, or nobody
+        can connect for a moment because too many files are open.
+        """
+        error = context.get("exception")
+        ours = not context.keys().isdisjoint((OURS, "handle", "future", "task"))
+        if not isinstance(error, Exception) or (isinstance(error, OSError) and not ours):
+            loop.default_exception_handler(context)
+        else:
+            self._failed(error)
 
     # -- what the desk decided ----------------------------------------------------------------
 
     def _decide(
         self, decide: Callable[P, Iterable[PartInstruction]], *event: P.args, **more: P.kwargs
     ) -> None:
-        """Let an event be decided, and do it; end the host if files cannot be read or written.
+        """Let an event be decided, logged and carried out; end the host on any error.
 
-        A decision that was broken off leaves a memory with which nothing may be decided.
+        A decision that was broken off leaves a memory with which nothing may be decided. One
+        for whose log there is no room is carried out later.
         """
         if self._ending.is_set():
             return
+        if self._held.waiting:
+            self._held.put(partial(self._decide, decide, *event, **more))
+            return
         try:
             instructions = decide(*event, **more)
-            self._files.log.append(self._ledger.unlogged())
-        except SojournError as error:
-            self.broken(str(error))
-        else:
-            self._do(instructions)
+            try:
+                self._files.log.append(self._ledger.unlogged())
+                self._files.flush()
+            except DiskFull as error:
+                self._held.hold(error, partial(self._do, instructions))
+            else:
+                self._do(instructions)
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            self._failed(error)
+
+    def _time_passed(self) -> None:
+        """Decide what is due; not while decisions wait, after which it is asked again."""
+        if not self._held.waiting:
+            self._decide(self._desk.time_passed, monotonic())
 
     def _do(self, instructions: Iterable[PartInstruction]) -> None:
         for instruction in instructions:
@@ -361,9 +479,9 @@ class Host:
         """Do what concerns a batch."""
         match instruction:
             case SaveCut(cut, changed):
-                self._spawn(self._save(cut, changed))
+                self._save(cut, changed)
             case MergeState():
-                self._spawn(self._merge(instruction))
+                self._merge(instruction)
             case FinishRelay(relay):
                 self._relays.say(relay, Finished())
             case RefuseRelay(relay, reason):
@@ -374,40 +492,43 @@ class Host:
         self._controller.tell(Stopped(self._settings.name, stop.operator, place, told))
         self._relays.say_to_all(Failed(f"{stop.operator}: record {place}: {told}"))
 
-    async def _save(self, cut: Cut, changed: Delta) -> None:
-        try:
-            await asyncio.to_thread(self._files.save, cut, changed)
-        except EngineError as error:
-            self.broken(f"the open records of {self._settings.name}: {error}")
-            return
-        self._decide(self._ledger.saved, cut.id)
-        self._files.drop_before(cut.id.batch - 1)
+    def _save(self, cut: Cut, changed: Delta) -> None:
+        def write() -> None:
+            self._files.save(cut, changed)
+            self._files.drop_before(cut.id.batch - 1 - self._settings.kept_batches)
 
-    async def _merge(self, merge: MergeState) -> None:
-        try:
-            await asyncio.to_thread(self._files.merge, merge)
-        except EngineError as error:
-            self.broken(f"the state of {self._settings.name}: {error}")
-        else:
-            self._ledger.state.merged(merge.upto)
+        def then() -> None:
+            self._decide(self._ledger.saved, cut.id)
+            collect_if_few(self._desk.inside)
+
+        self._writes.put(f"the open records of {self._settings.name}", write, then)
+
+    def _merge(self, merge: MergeState) -> None:
+        self._writes.put(
+            f"the state of {self._settings.name}",
+            lambda: self._files.merge(merge),
+            lambda: self._ledger.state.merged(merge.upto),
+        )
 
     # -- the end ------------------------------------------------------------------------------
 
-    def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work)
-        self._work.add(task)
-        task.add_done_callback(self._work.discard)
-
     async def _end(self) -> None:
-        for task in list(self._work):
-            task.cancel()
+        self._work.cancel()
         self._alarm.set(None)
         self._relays.close()
         self._nodes.close()
         for station in self._stations.values():
             await station.close()
+        await self._writes.close()
         self._controller.close()
         self._files.close()
+
+
+def _log(text: str) -> None:
+    """Write to the log of hosts, which is standard error."""
+    with suppress(OSError):  # a full disk does not keep the host from ending
+        sys.stderr.write(stamp(text, time()))
+        sys.stderr.flush()
 
 
 def _why_it_stops(stop: StopPart) -> str:

@@ -13,11 +13,20 @@ from sojourn.host.desk.instructions import Give, KillProcessor, NotKept, StartPr
 from sojourn.host.desk.operator_desk import OperatorDesk
 from sojourn.host.error_log import ErrorLog
 from sojourn.host.log_lines import stamp
-from sojourn.host.process.messages import Done, FromProcessor, NotReady, Ready, Record, Result
+from sojourn.host.process.messages import (
+    Done,
+    FromProcessor,
+    NotReady,
+    Ready,
+    Record,
+    Result,
+    Waits,
+)
 from sojourn.host.process.processes import Processes
 from sojourn.host.report.counting import Counters, OperatorState, OperatorTally
 from sojourn.host.report.tracing import Trace
 from sojourn.plan import HERE
+from sojourn.private_files import append_to, make_folder
 
 __all__ = ["Decider", "OperatorSettings", "ProcessorGroup", "Station", "StationInstruction"]
 
@@ -104,6 +113,7 @@ class Station:
         self._node_of: dict[int, str] = {}
         self._given: dict[int, list[tuple[Record, float | None]]] = {}
         self._late: set[int] = set()
+        self._waiting: dict[int, str] = {}
 
     async def open(self) -> None:
         """Start the template. Raise `EngineError` if it cannot import the job."""
@@ -128,8 +138,11 @@ class Station:
         for line in self._errors.repeated(now_s):
             self._note(line)
 
-    def tally(self, *, spilled: int = 0) -> OperatorTally:
-        """Return what was counted since the last time; so many records wait on disk."""
+    def tally(self, *, spilled: int = 0, nulls: int = 0) -> OperatorTally:
+        """Return what was counted since the last time; so many records wait on disk.
+
+        So many messages without a value, *nulls*, were passed by.
+        """
         desk = self.desk
         used = {node: group.memory() for node, group in self._groups.items()}
         state = OperatorState(
@@ -141,13 +154,17 @@ class Station:
             missing=desk.missing,
             spilled=spilled,
             memory={node: sum(sizes.values()) for node, sizes in used.items() if sizes},
+            at_work=sum(1 for given in self._given.values() if given),
+            waits=min(self._waiting.values(), default=""),
+            nulls=nulls,
         )
         memory = {
             self._called(number): size_bytes
             for sizes in used.values()
             for number, size_bytes in sizes.items()
         }
-        tally = self.counters.taken(monotonic(), state, memory=memory)
+        nodes = {self._called(number): node for number, node in self._node_of.items()}
+        tally = self.counters.taken(monotonic(), state, memory=memory, nodes=nodes)
         if self.counters.untold:
             self._note(f"{self.counters.untold} traces dropped: the driver did not ask in time")
             self.counters.untold = 0
@@ -179,7 +196,12 @@ class Station:
                 self._decider.processor_ready(self._name, number)
             case NotReady(error, traceback):
                 self._note(self._errors.seen(f"set_up raised {error}", traceback, ""))
+            case Waits(reason):
+                self._waiting[number] = reason
+                self._note(self._errors.seen(f"a record waits: {reason}", "", ""))
+                self.desk.waits(number, monotonic())
             case Done(results):
+                self._waiting.pop(number, None)
                 self._count(number, results)
                 self._decider.processor_done(self._name, number, results)
 
@@ -187,9 +209,14 @@ class Station:
         """Give a processor that is gone nothing more."""
         self.desk.processor_lost(number)
 
-    def died(self, number: int, reason: str) -> None:
-        """Let it be decided what to do about a processor that is gone."""
+    def died(self, number: int, reason: str, *, starved: bool = False) -> None:
+        """Let it be decided what to do about a processor that is gone.
+
+        It was not started if it was *starved*.
+        """
         late = number in self._late
+        if starved:
+            self.desk.processor_starved(number)
         given = self._forget(number)
         self._note(
             self._errors.seen(f"a processor {reason}", "", given[0][0].place if given else "")
@@ -239,7 +266,8 @@ class Station:
                 self._note(self._errors.seen(told, "", record.place))
             case StartProcessor(processor, node):
                 self._node_of[processor] = node
-                self._groups[node].start(processor)
+                if (group := self._groups.get(node)) is not None:  # else it left meanwhile
+                    group.start(processor)
             case KillProcessor(processor):
                 group = self._group_of(processor)
                 self._forget(processor)
@@ -257,6 +285,7 @@ class Station:
         """Forget a processor, and return what it was at."""
         self._node_of.pop(number, None)
         self._late.discard(number)
+        self._waiting.pop(number, None)
         return self._given.pop(number, [])
 
     def _give(self, given: Give) -> None:
@@ -316,5 +345,5 @@ def _waited_s(record: Record, now_s: float) -> float:
 def _log_of(path: Path | None) -> BinaryIO | None:
     if path is None:
         return None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path.open("ab")
+    make_folder(path.parent)
+    return append_to(path)

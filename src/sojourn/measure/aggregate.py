@@ -16,7 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.measure.faults import BIN_SLACK, faults
-from sojourn.measure.observation import Moments, Observation, ObservedOperator
+from sojourn.measure.observation import (
+    Moments,
+    Observation,
+    ObservedNode,
+    ObservedOperator,
+)
 from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, one_each
 from sojourn.topology import Topology
 
@@ -53,6 +58,7 @@ def aggregate(
     reports = {report.name: report for report in pull.operators}
     notes = [str(note) for note in pull.notes]
     operators = {name: _operator(reports[name], lasted_s, notes) for name in topology.operator}
+    nodes = _nodes(pull, lasted_s)
     if pull.warming:
         none = Moments()
         operators = {
@@ -69,11 +75,51 @@ def aggregate(
         streams={name: number / lasted_s for name, number in pull.roots.streams.items()},
         completions=pull.roots.completions,
         sums=pull.roots.sums,
-        cores=None if pull.cores is None else float(pull.cores),
-        busy_cores=None if pull.warming or pull.busy_cores is None else float(pull.busy_cores),
+        cores=_sum([node.cores for node in nodes.values()]) if nodes else _float(pull.cores),
+        busy_cores=None
+        if pull.warming
+        else _sum([node.busy_cores for node in nodes.values()])
+        if nodes
+        else _float(pull.busy_cores),
+        nodes=nodes,
+        per_node=int(pull.per_node),
+        most_nodes=int(pull.most_nodes),
         warming=bool(pull.warming),
         commits=int(pull.commits),
     )
+
+
+def _nodes(pull: Pull, lasted_s: float) -> dict[str, ObservedNode]:
+    """Return what was measured at each node; nothing of its use while it is warming up."""
+    found = {}
+    for name, node in pull.nodes.items():
+        here = {
+            report.name: [p for p in one_each(report.processors).values() if p.node == name]
+            for report in pull.operators
+        }
+        found[name] = ObservedNode(
+            cores=float(node.cores),
+            busy_cores=None if pull.warming else _float(node.busy_cores),
+            running={operator: len(some) for operator, some in here.items() if some},
+            computing={}
+            if pull.warming
+            else {
+                operator: sum(float(processor.cpu_s) for processor in some) / lasted_s
+                for operator, some in here.items()
+                if some
+            },
+        )
+    return found
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    """Return the sum; None if one of them is not known."""
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 def dispersion(counts: Sequence[int]) -> tuple[float | None, int]:
@@ -159,6 +205,7 @@ def _operator(report: OperatorReport, lasted_s: float, notes: list[str]) -> Obse
         hottest=float(report.hottest),
         hottest_name=str(report.hottest_name),
         missing=str(report.missing),
+        at_work=None if report.at_work is None else int(report.at_work),
     )
 
 

@@ -90,7 +90,13 @@ def _machine(pull: Pull) -> Iterator[str]:
     if pull.cores == 0:
         yield f"the machine: cores is {shown(pull.cores)}"
     yield from (f"the machine: {fault}" for fault in _off(pull, known))
-    yield from (f"the engine: {fault}" for fault in _off(pull, ("commits",)))
+    engine = _off(pull, ("commits", "per_node", "most_nodes"))
+    yield from (f"the engine: {fault}" for fault in engine)
+    for name, node in pull.nodes.items():
+        if node.cores == 0:
+            yield f"node {name}: cores is {shown(node.cores)}"
+        told = ("cores",) if node.busy_cores is None else ("cores", "busy_cores")
+        yield from (f"node {name}: {fault}" for fault in _off(node, told))
 
 
 def _operator(report: OperatorReport, lasted_s: float, at_s: float) -> Iterator[str]:
@@ -118,7 +124,9 @@ def _operator(report: OperatorReport, lasted_s: float, at_s: float) -> Iterator[
 
 
 def _counters(report: OperatorReport) -> Iterator[str]:
-    counters = ("wanted", "running", "backlog", "transfers", "transfer_s")
+    counters = ["wanted", "running", "backlog", "transfers", "transfer_s"]
+    if report.at_work is not None:
+        counters.append("at_work")
     yield from (f"{report.name}: {fault}" for fault in _off(report, counters))
     ratios = _off(report, ("counted_ratio", "hottest"), most=1)
     yield from (f"{report.name}: {fault}" for fault in ratios)

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from math import nan
 
 from sojourn.measure.sketch import Sketch
+from sojourn.topology.node_cores import NodeCores
 
-__all__ = ["Moments", "Observation", "ObservedOperator"]
+__all__ = ["Moments", "Observation", "ObservedNode", "ObservedOperator"]
 
 # Records can always get this part of the cores, whatever else runs on the machine: schedulers
 # share cores between all processes that are ready.
@@ -62,7 +63,8 @@ class ObservedOperator:
     of all its processors, *bytes_per_s* that of each stream. *transfer* are the waits of
     records that found an idle processor; *wait* includes them. *hottest* is the share of its
     records that have the most frequent key, *hottest_name*, 0 if it reads none by key;
-    *missing* says why processors that are wanted do not start.
+    *missing* says why processors that are wanted do not start. *at_work* processors had
+    records at the end of the interval; None if it is not measured.
     """
 
     name: str
@@ -84,6 +86,7 @@ class ObservedOperator:
     hottest: float = 0.0
     hottest_name: str = ""
     missing: str = ""
+    at_work: int | None = None
 
     @property
     def key_busy(self) -> float | None:
@@ -123,6 +126,25 @@ class ObservedOperator:
         return self.wait_s + self.service_s
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedNode:
+    """What was measured at one node of a cluster.
+
+    *busy_cores* of its *cores* were used by all that runs there; None if it is not known. By
+    operator, *running* are its processors, and *computing* the cores that records used.
+    """
+
+    cores: float
+    busy_cores: float | None = None
+    running: Mapping[str, int] = field(default_factory=dict)
+    computing: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def free_cores(self) -> float:
+        """The cores that records can use."""
+        return _free(self.cores, self.busy_cores, sum(self.computing.values()))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observation:
     """What was measured from *since_s* until *at_s*.
@@ -130,9 +152,11 @@ class Observation:
     If it is not *usable*, *reason* says why, and the loop changes nothing. *notes* say what was
     tolerated: lost reports, processors that were ignored. *arrivals_per_s* are the roots from
     outside, λ₀, *streams* the same for each stream if that is known. *cores* are those of the
-    machine, *busy_cores* those that all processes on it kept busy. While it is *warming* up the
-    application has just started, and there are no service times. *commits* is the number of
-    batches that ended in the interval; records that arrived during a commit had to wait.
+    machine, *busy_cores* those that all processes on it kept busy; of a cluster, those of all
+    *nodes*, of which more come if there are more than *per_node* processors for each, until
+    there are *most_nodes*. While it is *warming* up the application has just started, and there
+    are no service times. *commits* is the number of batches that ended in the interval; records
+    that arrived during a commit had to wait.
 
     >>> Observation.unusable(0, 10, "split: service_s of p1 is nan").usable
     False
@@ -151,6 +175,9 @@ class Observation:
     sums: Sketch = field(default_factory=Sketch.empty)
     cores: float | None = None
     busy_cores: float | None = None
+    nodes: Mapping[str, ObservedNode] = field(default_factory=dict)
+    per_node: int = 0
+    most_nodes: int = 0
     warming: bool = False
     commits: int = 0
 
@@ -170,15 +197,20 @@ class Observation:
         return sum(o.served_per_s * (o.cpu_s or 0.0) for o in self.operators.values())
 
     @property
-    def free_cores(self) -> float | None:
-        """The cores that records can use; None if it is not measured.
+    def free_cores(self) -> float | NodeCores | None:
+        """The cores that records can use, by node on a cluster; None if it is not measured.
 
         The rest is used by other processes: busy cores that do not compute records.
         """
+        if self.nodes:
+            return NodeCores(
+                nodes={name: node.free_cores for name, node in self.nodes.items()},
+                per_node=self.per_node,
+                most=self.most_nodes,
+            )
         if self.cores is None:
             return None
-        others = max(0.0, (self.busy_cores or 0.0) - self.computing_cores)
-        return max(self.cores - others, _LEAST_SHARE * self.cores)
+        return _free(self.cores, self.busy_cores, self.computing_cores)
 
     @property
     def mean_s(self) -> float:
@@ -188,3 +220,8 @@ class Observation:
     def percentile_s(self, ratio: float) -> float:
         """Return the percentile *ratio* of completion; NaN if no root completed."""
         return self.completions.percentile_s(ratio)
+
+
+def _free(cores: float, busy: float | None, computing: float) -> float:
+    others = max(0.0, (busy or 0.0) - computing)
+    return max(cores - others, _LEAST_SHARE * cores)

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from sojourn.errors import BadInput, BadTopology
-from sojourn.measure.observation import Observation, ObservedOperator
+from sojourn.measure.observation import Observation, ObservedNode, ObservedOperator
 from sojourn.sharing import settled_stretch, stretch
 from sojourn.topology import Arrival, Operator, Topology
+from sojourn.topology.node_cores import NodeCores
 
 __all__ = ["LEAST_SAMPLES", "LEAST_SCV_SAMPLES", "MOST_ERROR", "measured", "observed"]
 
@@ -24,6 +25,8 @@ _SMALLEST = 1e-18
 _SURELY = 3.0
 # From this part of the cores on, processors are busy because they wait for a core.
 _FULL = 0.9
+# From this part of its records on that are on full nodes, an operator counts as being there.
+_MOST = 0.5
 # The number of roots assumed for an interval without any.
 _UNSEEN_ROOTS = 0.5
 
@@ -64,7 +67,8 @@ def observed(topology: Topology, observation: Observation) -> Topology:
       cannot keep up does not seem to send less per record.
     - The share of the most frequent key is a lower bound, with confidence.
     - Transfer times are the waits of records that found an idle processor.
-    - `cores` are those of the machine without those that other processes use. Service times
+    - `cores` are those of the machine, or of each node of a cluster, without those that other
+      processes use. Service times
       are those on a core of its own, without the effect of sharing cores, because a plan
       changes how many processors share them.
 
@@ -79,10 +83,10 @@ def observed(topology: Topology, observation: Observation) -> Topology:
     arrivals = tuple(_arrival(topology, arrival, observation) for arrival in topology.arrivals)
     factors = _factors(topology, arrivals, observation.operators)
     cores = topology.cores if observation.free_cores is None else observation.free_cores
-    shared = _Shared() if cores is None else _shared(observation, cores)
+    shared = _shared(observation, cores)
     operators = tuple(
-        _operator(operator, observation.operators[operator.name], factors, shared)
-        for operator in topology.operators
+        _operator(o, observation.operators[o.name], factors, shared.get(o.name, _Shared()))
+        for o in topology.operators
     )
     return replace(topology, arrivals=arrivals, operators=operators, cores=cores)
 
@@ -111,21 +115,54 @@ class _Shared:
         return computes_s + waits_s, computes_s
 
 
-def _shared(observation: Observation, cores: float) -> _Shared:
-    told = [
-        (o.running, o.cpu_s / o.service_s)
-        for o in observation.operators.values()
+def _shared(observation: Observation, cores: float | NodeCores | None) -> dict[str, _Shared]:
+    """Return how operators shared cores; those that are left out did not."""
+    told = {
+        name: o.cpu_s / o.service_s
+        for name, o in observation.operators.items()
         if o.cpu_s is not None and o.service_s
-    ]
-    busy = observation.computing_cores
+    }
+    if cores is None or not told:
+        return {}
+    if not isinstance(cores, NodeCores):
+        running = {name: observation.operators[name].running for name in told}
+        return dict.fromkeys(told, _pool(running, told, observation.computing_cores, cores))
+    pools = {
+        name: _pool(node.running, told, sum(node.computing.values()), cores.nodes[name])
+        for name, node in observation.nodes.items()
+        if name in cores.nodes
+    }
+    return {operator: _mixed(operator, observation.nodes, pools) for operator in told}
+
+
+def _pool(
+    running: Mapping[str, int], parts: Mapping[str, float], busy: float, cores: float
+) -> _Shared:
+    """Return how processors that compute in *parts* of their service share *cores*."""
+    told = [(k, parts[name]) for name, k in running.items() if name in parts]
     if busy >= _FULL * cores:
         # Counted as waits for a core: another processor would not help in either case.
-        return _Shared(stretch(busy, cores, sum(running for running, _ in told)), full=True)
+        return _Shared(stretch(busy, cores, sum(k for k, _ in told)), full=True)
 
     def at_once(longer: float) -> float:
-        return sum(running * min(1.0, part * longer) for running, part in told)
+        return sum(k * min(1.0, part * longer) for k, part in told)
 
     return _Shared(settled_stretch(busy, cores, at_once))
+
+
+def _mixed(
+    operator: str, nodes: Mapping[str, ObservedNode], pools: Mapping[str, _Shared]
+) -> _Shared:
+    """Return how an operator shares cores on all its nodes, by what it computed on each."""
+    used = {name: nodes[name].computing.get(operator, 0.0) for name in pools}
+    total = sum(used.values())
+    if total == 0:
+        return _Shared()
+    parts = {name: each / total for name, each in used.items()}
+    return _Shared(
+        sum(parts[name] * shared.stretch for name, shared in pools.items()),
+        full=sum(parts[name] for name, shared in pools.items() if shared.full) > _MOST,
+    )
 
 
 def _arrival(topology: Topology, arrival: Arrival, observation: Observation) -> Arrival:

@@ -9,7 +9,15 @@ from dataclasses import dataclass, field, replace
 
 from sojourn.measure.sketch import Sketch
 
-__all__ = ["OperatorReport", "ProcessorReport", "Pull", "RootReport", "one_each", "sooner"]
+__all__ = [
+    "NodeReport",
+    "OperatorReport",
+    "ProcessorReport",
+    "Pull",
+    "RootReport",
+    "one_each",
+    "sooner",
+]
 
 # The cumulative counters of a processor; its memory is the current value.
 _COUNTERS = ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss", "cpu_s")
@@ -20,7 +28,8 @@ class ProcessorReport:
     """The counters of one processor: records served, and the times of one record in Nₘ.
 
     *service_ss* and *wait_ss* are the sums of the squares, in s². *cpu_s* is the CPU time of
-    all records served, *memory_bytes* the memory at the end; 0 if they are not measured.
+    all records served, *memory_bytes* the memory at the end; 0 if they are not measured. *node*
+    is where it runs, on a cluster.
     """
 
     processor: str
@@ -32,10 +41,11 @@ class ProcessorReport:
     wait_ss: float = 0.0
     cpu_s: float = 0.0
     memory_bytes: int = 0
+    node: str = ""
 
     def __add__(self, later: "ProcessorReport") -> "ProcessorReport":
         counted = {name: getattr(self, name) + getattr(later, name) for name in _COUNTERS}
-        return replace(later, **counted)
+        return replace(later, **counted, node=later.node or self.node)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +59,7 @@ class OperatorReport:
     processor, and waited *transfer_s* in total: the time of the transfer to the operator.
     *hottest* is the share of the records read by key that have the most frequent key, 0 if
     none are; *hottest_name* is that key, if known. *missing* says why processors that are
-    wanted do not start.
+    wanted do not start. *at_work* processors have records at the end; None if not measured.
     """
 
     name: str
@@ -66,6 +76,7 @@ class OperatorReport:
     hottest: float = 0.0
     hottest_name: str = ""
     missing: str = ""
+    at_work: int | None = None
 
     def __add__(self, later: "OperatorReport") -> "OperatorReport":
         merged = one_each(self.processors)
@@ -115,15 +126,28 @@ class RootReport:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReport:
+    """The cores of a node, and the CPU seconds per second of all that runs on them, if known.
+
+    Nodes that share cores, because they are on one machine, have equal parts of both.
+    """
+
+    cores: float
+    busy_cores: float | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pull:
     """All counters from *since_s* until *at_s*, on the engine's clock.
 
     *cores* are those of the machine, and *busy_cores* the CPU seconds per second of all its
-    processes; None if not measured. While it is *warming* up the application has just started:
-    code is imported and compiled, and times are not representative. *commits* is the number of
-    batches that ended in the interval; records waited for them. *notes* say what the engine
-    corrected.
+    processes; None if not measured. On a cluster they are in *nodes*, by name, in the order in
+    which nodes get processors; if more than *per_node* processors are wanted on each, other
+    nodes come, until there are *most_nodes*. While it is *warming* up the application has just
+    started: code is imported and compiled, and times are not representative. *commits* is the
+    number of batches that ended in the interval; records waited for them. *notes* say what the
+    engine corrected.
     """
 
     since_s: float
@@ -132,6 +156,9 @@ class Pull:
     roots: RootReport
     cores: float | None = None
     busy_cores: float | None = None
+    nodes: Mapping[str, NodeReport] = field(default_factory=dict)
+    per_node: int = 0
+    most_nodes: int = 0
     warming: bool = False
     commits: int = 0
     notes: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ Smoothing takes the history and returns an average; it has no state. Weights of 
   wait for something else
 - wait, utilisation and completions depend on the allocation: only observations with the same
   running processors as the last one are used
-- processors, backlog, memory and the machine's cores are those of the last one
+- processors, backlog, memory and the cores of machines are those of the last one
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,12 @@ from statistics import median_low
 from typing import Protocol
 
 from sojourn.errors import BadInput
-from sojourn.measure.observation import Moments, Observation, ObservedOperator
+from sojourn.measure.observation import (
+    Moments,
+    Observation,
+    ObservedNode,
+    ObservedOperator,
+)
 from sojourn.measure.sketch import Sketch
 
 __all__ = ["Smoother", "Window", "mean_cpu_s"]
@@ -73,7 +78,29 @@ class Window:
             completions=sum((o.completions for o in settled), Sketch.empty()),
             sums=sum((o.sums for o in settled), Sketch.empty()),
             busy_cores=_rate(busy) if busy else None,
+            nodes={name: _node(name, alike) for name in last.nodes},
         )
+
+
+def _node(name: str, alike: Sequence[Observation]) -> ObservedNode:
+    """Return a node with the averages of what was used there."""
+    last = alike[-1].nodes[name]
+    told = [
+        (node, node.busy_cores, o)
+        for o in alike
+        if (node := o.nodes.get(name)) is not None and node.busy_cores is not None
+    ]
+    if not told:
+        return last
+    operators = {operator for node, _, _ in told for operator in node.computing}
+    return replace(
+        last,
+        busy_cores=_rate((busy, o) for _, busy, o in told),
+        computing={
+            operator: _rate((node.computing.get(operator, 0.0), o) for node, _, o in told)
+            for operator in sorted(operators)
+        },
+    )
 
 
 def _since_the_allocation_changed(observations: Sequence[Observation]) -> list[Observation]:

@@ -3,18 +3,24 @@
 A processor that computes needs a core, one that waits does not. `service_s` is the time of a
 record on a core of its own; here it becomes the time while others compute too. The result has
 no `cores`, so that this is applied only once.
+
+On a cluster processors compete for the cores of their own node. They are placed in turn
+(`sojourn.decide.place.round_robin`), and all processors of an operator have one queue: those
+on a busy node take longer, and so they get fewer of the records.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from sojourn.errors import BadNumber, TooFewCores
 from sojourn.sharing import settled_stretch, stretch
 from sojourn.topology import Operator, Topology
+from sojourn.topology.node_cores import NodeCores, in_turn
 
 __all__ = [
     "Computing",
+    "all_cores",
     "at_stretch",
     "computing",
     "cores_headroom",
@@ -25,11 +31,16 @@ __all__ = [
 
 # Closer to full cores, computing would take a million times as long.
 _ALL = 1 - 1e-6
+# The parts of records on nodes are settled if a round changes none by more than this.
+_SETTLED, _ROUNDS = 1e-3, 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Computing:
     """The cores that records keep busy, all cores, and the factor on computing times.
+
+    *operators* has the factor of each operator that computes: they differ if some nodes are
+    busier than others. *stretch* is the mean of all computing.
 
     >>> print(Computing(demand=1.4, cores=2, stretch=1.96))
     computing uses 1.4 of 2 cores and takes 1.96 times as long as on idle cores
@@ -38,10 +49,13 @@ class Computing:
     demand: float
     cores: float
     stretch: float
+    operators: Mapping[str, float] = field(default_factory=dict)
+    nodes: int = 1
 
     def __str__(self) -> str:
+        on = f" on {self.nodes} nodes" if self.nodes > 1 else ""
         return (
-            f"computing uses {self.demand:.3g} of {self.cores:.3g} cores and takes "
+            f"computing uses {self.demand:.3g} of {self.cores:.3g} cores{on} and takes "
             f"{self.stretch:.3g} times as long as on idle cores"
         )
 
@@ -52,26 +66,115 @@ def demand(topology: Topology, rates: Mapping[str, float] | None = None) -> floa
     return sum(per_s[o.name] * _cpu_s(o) / o.speed for o in topology.operators)
 
 
+def all_cores(topology: Topology) -> float | None:
+    """Return the cores of all nodes that there may be; None if they are no limit."""
+    cores = topology.cores
+    return cores.total if isinstance(cores, NodeCores) else cores
+
+
 def computing(
     topology: Topology, allocation: Mapping[str, int] | None = None
 ) -> Computing | None:
     """Return how the processors of *allocation* share the cores; None if not known.
 
     It is not known if the topology has no `cores`, or no operator has a `cpu_s`. Without an
-    allocation any number of records may compute at once.
+    allocation any number of records may compute at once, on all nodes that there may be.
     """
-    if topology.cores is None or all(_cpu_s(o) == 0 for o in topology.operators):
+    operators = [o for o in topology.operators if _cpu_s(o) > 0]
+    if topology.cores is None or not operators:
         return None
-    busy, cores = demand(topology), topology.cores
+    pools: tuple[float, ...]
+    if isinstance(topology.cores, NodeCores):
+        pools = topology.cores.holding(inf if allocation is None else sum(allocation.values()))
+    else:
+        pools = (topology.cores,)
     if allocation is None:
-        return Computing(demand=busy, cores=cores, stretch=stretch(busy, cores))
-    operators = [(o, allocation[o.name]) for o in topology.operators if _cpu_s(o) > 0]
+        stretches = dict.fromkeys((o.name for o in operators), _balanced(topology, pools))
+    elif len(pools) == 1:
+        counts = {o.name: [allocation[o.name]] for o in operators}
+        whole = {o.name: [1.0] for o in operators}
+        (longer,) = _node_stretches(topology, operators, pools, counts, whole)
+        stretches = dict.fromkeys(whole, longer)
+    else:
+        stretches = _on_nodes(topology, operators, pools, allocation)
+    busy = demand(topology)
+    weights = {o.name: topology.rates[o.name] * _cpu_s(o) / o.speed for o in operators}
+    same = len(set(stretches.values())) == 1 or busy == 0
+    return Computing(
+        demand=busy,
+        cores=sum(pools),
+        stretch=next(iter(stretches.values()))
+        if same
+        else sum(weights[name] * longer for name, longer in stretches.items()) / busy,
+        operators=stretches,
+        nodes=len(pools),
+    )
 
-    def at_once(longer: float) -> float:
-        """Return the processors that compute while all are busy; the others wait."""
-        return sum(k * _cpu_s(o) * longer / _service_s(o, longer) for o, k in operators)
 
-    return Computing(demand=busy, cores=cores, stretch=settled_stretch(busy, cores, at_once))
+def _balanced(topology: Topology, pools: Sequence[float]) -> float:
+    """Return the stretch where each node has the part of the records that it has of the cores.
+
+    So it is with very many processors: a busier node would serve fewer.
+    """
+    busy, cores = demand(topology), sum(pools)
+    return sum(part / cores * stretch(busy * part / cores, part) for part in pools)
+
+
+def _on_nodes(
+    topology: Topology,
+    operators: Sequence[Operator],
+    pools: Sequence[float],
+    allocation: Mapping[str, int],
+) -> dict[str, float]:
+    """Return the stretch of each operator whose processors are on nodes in turn."""
+    first = {name: place for place, name in enumerate(allocation)}
+    counts = {o.name: in_turn(allocation[o.name], first[o.name], len(pools)) for o in operators}
+    parts = {name: [k / allocation[name] for k in on] for name, on in counts.items()}
+    for _ in range(_ROUNDS):
+        longer = _node_stretches(topology, operators, pools, counts, parts)
+        moved = 0.0
+        for o in operators:
+            speeds = [
+                k / _service_s(o, times)
+                for k, times in zip(counts[o.name], longer, strict=True)
+            ]
+            now = [speed / sum(speeds) for speed in speeds]
+            moved = max(moved, *(abs(a - b) for a, b in zip(now, parts[o.name], strict=True)))
+            # half of the way: those that get fewer records become faster
+            parts[o.name] = [(a + b) / 2 for a, b in zip(now, parts[o.name], strict=True)]
+        if moved <= _SETTLED:
+            break
+    return {
+        name: sum(part * times for part, times in zip(each, longer, strict=True))
+        for name, each in parts.items()
+    }
+
+
+def _node_stretches(
+    topology: Topology,
+    operators: Sequence[Operator],
+    pools: Sequence[float],
+    counts: Mapping[str, Sequence[int]],
+    parts: Mapping[str, Sequence[float]],
+) -> list[float]:
+    """Return the stretch on each node, with so many processors and such *parts* of records."""
+
+    def on_node(node: int) -> float:
+        busy = sum(
+            topology.rates[o.name] * _cpu_s(o) / o.speed * parts[o.name][node]
+            for o in operators
+        )
+
+        def at_once(longer: float) -> float:
+            """Return the processors that compute while all are busy; the others wait."""
+            return sum(
+                counts[o.name][node] * _cpu_s(o) * longer / _service_s(o, longer)
+                for o in operators
+            )
+
+        return settled_stretch(busy, pools[node], at_once)
+
+    return [on_node(node) for node in range(len(pools))]
 
 
 def cores_headroom(topology: Topology) -> float:
@@ -102,7 +205,7 @@ def stretched(topology: Topology, allocation: Mapping[str, int] | None = None) -
         return topology
     if found.demand >= _ALL * found.cores:
         raise TooFewCores(found.demand, found.cores)
-    return at_stretch(topology, found.stretch)
+    return at_stretch(topology, found.operators)
 
 
 def slowed(topology: Topology, allocation: Mapping[str, int]) -> Topology:
@@ -111,15 +214,19 @@ def slowed(topology: Topology, allocation: Mapping[str, int]) -> Topology:
     if found is None:
         return topology
     try:
-        return at_stretch(topology, found.stretch)
+        return at_stretch(topology, found.operators)
     except BadNumber:  # out of range, and it could not keep up before either
-        return at_stretch(topology, 1.0)
+        return at_stretch(topology, {})
 
 
-def at_stretch(topology: Topology, longer: float) -> Topology:
-    """Return *topology* with computing *longer* times as long, and without cores."""
+def at_stretch(topology: Topology, longer: Mapping[str, float]) -> Topology:
+    """Return *topology* with computing *longer* times as long, and without cores.
+
+    Operators that are left out compute as long as on idle cores.
+    """
     operators = tuple(
-        replace(o, service_s=_service_s(o, longer), cpu_s=None) for o in topology.operators
+        replace(o, service_s=_service_s(o, longer.get(o.name, 1.0)), cpu_s=None)
+        for o in topology.operators
     )
     return replace(topology, operators=operators, cores=None)
 

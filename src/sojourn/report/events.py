@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from sojourn.engine import KafkaAccess, health
+from sojourn.escaped import escaped_lines
 from sojourn.knowledge import Episode
 from sojourn.report.bill_text import bill_text
 from sojourn.report.json.output import print_event
@@ -54,7 +55,9 @@ class ForPeople:
         say(f"{entry.name} · {supervisor.orders.said}", "bold")
         passive = "" if supervisor.mode.active else f"; {supervisor.mode.why}"
         at = f"on {supervisor.engine.name}" if kafka is None else f"Kafka at {kafka.servers}"
-        say(f"running, pid {entry.pid}; {at}; state in {entry.state}{passive}")
+        waits_for = health(supervisor.engine).waits_for
+        runs = f"starting ({waits_for})" if waits_for else "running"
+        say(f"{runs}, pid {entry.pid}; {at}; state in {entry.state}{passive}")
         if kafka is not None and kafka.client_properties is not None:
             say(f"client properties for Kafka's tools: {kafka.client_properties}")
         for note in notes:
@@ -96,7 +99,7 @@ class ForPeople:
 
     def error(self, text: str) -> None:
         """Print a failure."""
-        typer.echo(text, err=True)
+        typer.echo(escaped_lines(text), err=True)
 
     def _watch(self, supervisor: Supervisor) -> Watch:
         if not self._live:
@@ -112,7 +115,9 @@ class ForPeople:
             self._view.aim_at(supervisor.orders.target)
             mode = supervisor.mode
             idle = [] if mode.active else [f"{mode.name}: {mode.why}"]
-            self._view.note = "; ".join([*health(supervisor.engine).notices, *idle])
+            told = supervisor.health()
+            waits = [f"starting: {told.waits_for}"] if told.waits_for else []
+            self._view.note = "; ".join([*waits, *told.notices, *idle])
 
 
 class AsJson:
@@ -148,6 +153,7 @@ class AsJson:
                 "max_processors": supervisor.orders.most,
                 "notes": list(notes),
                 "begins_with": self._begins_with,
+                "waits_for": health(supervisor.engine).waits_for,
             },
         )
 
@@ -198,4 +204,4 @@ class AsJson:
 
     def error(self, text: str) -> None:
         """Print a failure on standard error."""
-        typer.echo(text, err=True)
+        typer.echo(escaped_lines(text), err=True)

@@ -113,6 +113,8 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, Values]]:
     for name, help_text, value in (
         ("roots_per_second", "Root records that arrive per second.", measured.arrivals_per_s),
         ("deciding", "1 while the loop applies its decisions.", status.deciding == "active"),
+        ("reading", "0 while records that wait in Kafka have not been read since the start.",
+         not health.waits_for),
         ("processors_most", "Maximum number of processors in all.", status.max_processors),
         ("target_reachable", "0 if no number of processors meets the target.",
          not status.warning),
@@ -122,6 +124,7 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, Values]]:
          health.held_records),
         ("inner_topics_bytes", "Size of the topics between operators.", health.held_bytes),
         ("dead_letters_total", "Records in the dead-letter topic.", health.dead_letters),
+        ("nulls_total", "Messages without a value that were skipped.", health.nulls),
         ("replayed_total", "Records that were replayed.", health.replayed),
         ("retried_total", "Records that were retried.", health.retried),
         ("node_adding_seconds", "Time from asking for a node until its processors run.",
@@ -143,7 +146,9 @@ def _of_nodes(
     each = [({**app, "node": node.name}, node) for node in nodes]
     for name, help_text, value in (
         ("node_usable", "1 if processors can run on the node.", lambda node: not node.reason),
-        ("node_cores", "Cores of the node.", lambda node: node.cores),
+        ("node_cores", "Cores that the node may use.", lambda node: node.cores),
+        ("node_busy_cores", "Cores of the node that are busy, with whatever runs on them.",
+         lambda node: node.busy_cores),
         ("node_memory_bytes", "Memory of the processors on the node.",
          lambda node: node.memory_bytes),
         ("node_memory_used_bytes", "Memory of the node that is in use.",

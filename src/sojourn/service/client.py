@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sojourn.errors import BadInput, EngineError
+from sojourn.errors import ApplicationStarting, BadInput, EngineError
 from sojourn.service.entry import TOKEN, Entry
 from sojourn.service.folders import refuse_others
-from sojourn.service.protocol import ANSWER_BYTES, peer_uid, read_line, send_line
+from sojourn.service.protocol import ANSWER_BYTES, STARTING, peer_uid, read_line, send_line
 from sojourn.service.status import Status, from_json
 
 __all__ = ["ask", "ask_status"]
@@ -21,7 +21,8 @@ _PATIENCE_S = 120.0
 def ask(folder: Path, entry: Entry, request: Mapping[str, object]) -> dict[str, Any]:
     """Return the answer of the application to *request*.
 
-    Raise `BadInput` if it refuses the request, `EngineError` if it fails or does not answer.
+    Raise `BadInput` if it refuses the request, `ApplicationStarting` if it has not started yet,
+    `EngineError` if it fails or does not answer.
     """
     token = folder / TOKEN
     if not token.exists():
@@ -43,6 +44,8 @@ def ask(folder: Path, entry: Entry, request: Mapping[str, object]) -> dict[str, 
         raise EngineError(f"{entry.name} (pid {entry.pid}) {why}") from error
     if "answer" in answer and isinstance(answer["answer"], dict):
         return answer["answer"]
+    if answer.get("kind") == STARTING:
+        raise ApplicationStarting(str(answer.get("error")))
     kind = BadInput if answer.get("kind") == "bad input" else EngineError
     raise kind(f"{entry.name}: {answer.get('error', 'no answer')}")
 

@@ -35,7 +35,7 @@ class Entry:
 
     def write(self, folder: Path) -> None:
         """Write it atomically."""
-        write_durably(folder / ENTRY, json.dumps(asdict(self)).encode(), mode=0o600)
+        write_durably(folder / ENTRY, json.dumps(asdict(self)).encode())
 
     @classmethod
     def read(cls, folder: Path) -> Self:

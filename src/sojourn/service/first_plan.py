@@ -61,23 +61,24 @@ def guesses(app: App, rates: Mapping[str, float]) -> list[str]:
 
 
 def bounded(
-    topology: Topology, asked: Mapping[str, int], most: int | None
+    topology: Topology, asked: Mapping[str, int], most: int | None, cores: float | None = None
 ) -> tuple[int, list[str]]:
     """Return the maximum number of processors, and a note if it is the default.
 
-    The default depends on the cores: operators that wait for a database or another service
-    use many processors per core, operators that compute gain nothing beyond the cores. Without
-    a bound, a target that cannot be met would fill the memory.
+    The default depends on the *cores*, those of this machine if not given: operators that wait
+    for a database or another service use many processors per core, operators that compute gain
+    nothing beyond the cores. Without a bound, a target that cannot be met would fill the
+    memory.
     """
     if most is not None:
         return most, []
-    cores = len(os.sched_getaffinity(0))
+    cores = cores or len(os.sched_getaffinity(0))
     begins = sum(asked.get(o.name, o.min_processors) for o in topology.operators)
-    most = max(_LEAST_MOST, _PER_CORE * cores, begins)
+    most = max(_LEAST_MOST, int(_PER_CORE * cores), begins)
     each = (
         f"{_PER_CORE} per core"
-        if most == _PER_CORE * cores
-        else f"for {cores} core{'s' * (cores > 1)}"
+        if most == int(_PER_CORE * cores)
+        else f"for {cores:g} core{'s' * (cores > 1)}"
     )
     return most, [f"at most {most} processors ({each}; --max-processors changes it)"]
 

@@ -1,10 +1,11 @@
 """Whether a target can be met at all: the latency without any waiting for a processor."""
 
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from math import inf
 
+from sojourn.act.evidence import lowest_s, not_reached
 from sojourn.act.outlook import floor_s
 from sojourn.decide.target import Target
 from sojourn.errors import TargetBelowFloor
@@ -19,11 +20,16 @@ __all__ = ["Floor", "floor_warning"]
 _EVERY_TURNS = 10
 
 
-def floor_warning(topology: Topology, target: Target, known: Container[str]) -> str:
+def floor_warning(
+    topology: Topology,
+    target: Target,
+    known: Container[str],
+    seen: Sequence[Observation] = (),
+) -> str:
     """Return why no number of processors meets *target*; "" if some may.
 
     Operators that are not *known* count as 0 seconds, and cores as unlimited, so the warning
-    is true whatever the others take.
+    is true whatever the others take. What was *seen* to be reached is never called impossible.
     """
     unknown = [operator for operator in topology.operators if operator.name not in known]
     least = replace(topology, cores=None).with_operators(
@@ -33,6 +39,9 @@ def floor_warning(topology: Topology, target: Target, known: Container[str]) -> 
     # inf: percentiles of this topology cannot be computed
     if not target.seconds < seconds < inf:
         return ""
+    lowest = lowest_s(seen, target.statistic)
+    if lowest < seconds:  # measured with waiting, so the model is wrong
+        return "" if lowest <= target.seconds else not_reached(target, lowest)
     keyless = least.with_operators(*(replace(o, hottest_key=0.0) for o in least.operators))
     alone_s = floor_s(keyless, model="gigk", statistic=target.statistic)
     hot = hot_key(least) if alone_s <= target.seconds else None
@@ -52,19 +61,20 @@ class Floor:
         self._warned: set[Target] = set()
         self._turns = 0
 
-    def saw(self, observation: Observation, topology: Topology, target: Target) -> bool:
-        """Add the observation of a turn; *topology* has what was measured so far."""
+    def saw(self, seen: Sequence[Observation], topology: Topology, target: Target) -> bool:
+        """Add the last of the observations; *topology* has what was measured so far."""
+        observation = seen[-1]
         for name, operator in observation.operators.items():
             self._samples[name] += int(operator.samples)
         self._turns += 1
         if self._judged == (target, self._known) and self._turns % _EVERY_TURNS:
             return False
-        return self.judge(topology, target)
+        return self.judge(seen, topology, target)
 
-    def judge(self, topology: Topology, target: Target) -> bool:
+    def judge(self, seen: Sequence[Observation], topology: Topology, target: Target) -> bool:
         """Compare now."""
         self._judged = target, self._known
-        self.warning = floor_warning(topology, target, self._known) if self._known else ""
+        self.warning = floor_warning(topology, target, self._known, seen) if self._known else ""
         news = bool(self.warning) and target not in self._warned
         if news:
             self._warned.add(target)

@@ -9,10 +9,13 @@ from typing import Any
 
 from sojourn.errors import EngineError
 
-__all__ = ["ANSWER_BYTES", "REQUEST_BYTES", "peer_uid", "read_line", "send_line"]
+__all__ = ["ANSWER_BYTES", "REQUEST_BYTES", "STARTING", "peer_uid", "read_line", "send_line"]
 
 REQUEST_BYTES, ANSWER_BYTES = 1 << 16, 1 << 24
 """The maximum length of a line."""
+
+STARTING = "starting"
+"""The kind of an answer that says what the start of the application is at."""
 
 _CREDENTIALS = struct.Struct("3i")
 

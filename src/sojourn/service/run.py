@@ -1,16 +1,24 @@
 """One run of an application, from start to stop, and what it reports."""
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from sojourn import engine as capability
-from sojourn.engine import Engine, HasKafka, KafkaAccess, LeavesProcesses, Progress
-from sojourn.errors import EngineError, SojournError
+from sojourn.engine import (
+    Engine,
+    HasKafka,
+    KafkaAccess,
+    KeepsStateElsewhere,
+    LeavesProcesses,
+    Progress,
+)
+from sojourn.errors import ApplicationStarting, DiskFull, EngineError, SojournError
 from sojourn.history import HistoryFile, Run
 from sojourn.knowledge import Episode
 from sojourn.last_allocation import last_allocation
@@ -32,6 +40,8 @@ __all__ = ["INTERRUPTED", "STOPPED", "Output", "RunSettings", "run_application"]
 STOPPED, INTERRUPTED = 1, 130
 """Exit status if the application failed, and after a second Ctrl-C."""
 
+# Turns that wait for room on a full disk; of more, the oldest are dropped.
+_MOST_UNWRITTEN = 2000
 # The limit of the default history: more than a day of turns of 1 s, about 300 MB.
 _MOST_TURNS = 100_000
 
@@ -104,12 +114,7 @@ def run_application(settings: RunSettings, output: Output) -> int:
     name = settings.name
     state = StateFolder(settings.state, name, settings.engine)
     path = state.history if settings.history is None else settings.history
-    supervisor: Supervisor | None = None
-    decisions, again = LatestDecisions(), 0
-
-    def now(running: Supervisor) -> Status:
-        return status(running, decisions.told(), str(path.absolute()))
-
+    answers, again = _Answers(output, path), 0
     try:
         with (
             Claim(name, address=settings.address, state=state.path, logs=state.logs) as claim,
@@ -119,15 +124,15 @@ def run_application(settings: RunSettings, output: Output) -> int:
         ):
             # a port or file that is not available is refused before the engine starts
             if settings.metrics is not None:
-                opened.enter_context(
-                    settings.metrics(lambda: None if supervisor is None else now(supervisor))
-                )
+                opened.enter_context(settings.metrics(answers.status))
             most_turns = _MOST_TURNS if settings.history is None else None
             history = opened.enter_context(HistoryFile(path, most_turns=most_turns))
-            engine = settings.launch(state.path, output.progress)
+            engine = settings.launch(state.path, answers.progress)
             if settings.fresh:
                 if isinstance(engine, LeavesProcesses):
                     engine.await_unused()
+                if isinstance(engine, KeepsStateElsewhere):
+                    engine.forget()
                 state.forget()
             first = first_plan(
                 settings.topology,
@@ -135,34 +140,63 @@ def run_application(settings: RunSettings, output: Output) -> int:
                 settings.loop.most,
                 last_allocation(state.path),
             )
-            with engine, interrupts.deaf_afterwards():
+            with (
+                engine,
+                interrupts.deaf_afterwards(),
+                Server(claim.socket, claim.token, answers),
+            ):
                 output.starting(name, engine.name, first.reason)
                 engine.start(settings.topology, first)
                 history.begin(_begun(settings, first))
                 supervisor = Supervisor(engine, settings.topology, settings.make, settings.loop)
-                watch = _Watch(supervisor, output, history, decisions)
+                answers.supervisor = supervisor
+                watch = _Watch(supervisor, output, history, answers.decisions)
                 interrupts.breaks = watch.asked_to_end
                 interrupts.listen()  # an engine may have installed handlers of its own
-                with Server(
-                    claim.socket,
-                    claim.token,
-                    partial(answer, supervisor, partial(now, supervisor)),
-                ):
-                    output.ready(
-                        Entry.read(claim.folder),
-                        supervisor,
-                        engine.kafka() if isinstance(engine, HasKafka) else None,
-                        settings.notes,
-                    )
-                    try:
-                        return watch.until(settings.until_s, interrupts) or watch.drained()
-                    except KeyboardInterrupt:
-                        again = capability.uncommitted(engine)
-                        raise
+                output.ready(
+                    Entry.read(claim.folder),
+                    supervisor,
+                    engine.kafka() if isinstance(engine, HasKafka) else None,
+                    settings.notes,
+                )
+                try:
+                    return watch.until(settings.until_s, interrupts) or watch.drained()
+                except KeyboardInterrupt:
+                    again = capability.uncommitted(engine)
+                    raise
     except KeyboardInterrupt:
         repeated = f"; {again} records are repeated at the next start" * (again > 0)
         output.error(f"{name} was interrupted{repeated}")
         return INTERRUPTED
+
+
+class _Answers:
+    """Answers requests of commands; before there is a supervisor, with its stage."""
+
+    def __init__(self, output: Output, history: Path) -> None:
+        self._output, self._history = output, str(history.absolute())
+        self._stage = "its engine starts"
+        self.decisions = LatestDecisions()
+        self.supervisor: Supervisor | None = None
+
+    def progress(self, text: str) -> None:
+        """Report the progress of the start or the stop."""
+        self._stage = text
+        self._output.progress(text)
+
+    def status(self) -> Status | None:
+        """Return the status; None until the application has started."""
+        running = self.supervisor
+        return None if running is None else self._status_of(running)
+
+    def __call__(self, request: Mapping[str, Any]) -> Mapping[str, object]:
+        """Return the answer to a request."""
+        if self.supervisor is None:
+            raise ApplicationStarting(self._stage)
+        return answer(self.supervisor, partial(self._status_of, self.supervisor), request)
+
+    def _status_of(self, running: Supervisor) -> Status:
+        return status(running, self.decisions.told(), self._history)
 
 
 class _Watch:
@@ -177,8 +211,10 @@ class _Watch:
     ) -> None:
         self._supervisor, self._output, self._decisions = supervisor, output, decisions
         self._history: HistoryFile | None = history
+        self._unwritten: deque[Episode] = deque()
         self._watching = False
         self._noticed: set[str] = set()
+        self._waits_for = capability.health(supervisor.engine).waits_for
         self._unkept = ""
 
     def asked_to_end(self) -> bool:
@@ -223,8 +259,15 @@ class _Watch:
         return 0
 
     def _tell_health(self) -> None:
-        """Report new notices, once each."""
-        health = capability.health(self._supervisor.engine)
+        """Report new notices, once each, and whether records are read."""
+        health = self._supervisor.health()
+        if health.waits_for != self._waits_for:
+            self._output.notice(
+                f"starting: {health.waits_for}"
+                if health.waits_for
+                else "running: records are read from all partitions"
+            )
+            self._waits_for = health.waits_for
         now = set(health.notices)
         for notice in sorted(now - self._noticed):
             self._output.notice(notice)
@@ -235,14 +278,27 @@ class _Watch:
         self._unkept = health.unkept
 
     def _write(self, episode: Episode) -> None:
+        """Write a turn to the history; while the disk is full it waits with those after it."""
         if self._history is None:
             return
+        waited = bool(self._unwritten)
+        self._unwritten.append(episode)
         try:
-            self._history.append(episode)
+            while self._unwritten:
+                self._history.append(self._unwritten[0])
+                self._unwritten.popleft()
+        except DiskFull as error:
+            if not waited:
+                self._output.error(f"sojourn: the history waits for room: {error}")
+            if len(self._unwritten) > _MOST_UNWRITTEN:
+                self._unwritten.popleft()
         except SojournError as error:
-            # the application continues, for example on a full disk
+            # the application continues
             self._history = None
             self._output.error(f"sojourn: the history ends here: {error}")
+        else:
+            if waited:
+                self._output.error("sojourn: the history continues, there is room again")
 
 
 def _begun(settings: RunSettings, plan: Plan) -> Run:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
-from sojourn.errors import BadInput, EngineError, SojournError
-from sojourn.service.protocol import REQUEST_BYTES, peer_uid, read_line, send_line
+from sojourn.errors import ApplicationStarting, BadInput, EngineError, SojournError
+from sojourn.service.protocol import REQUEST_BYTES, STARTING, peer_uid, read_line, send_line
 
 __all__ = ["Server"]
 
@@ -67,6 +67,8 @@ class _Connection(socketserver.BaseRequestHandler):
             told: Mapping[str, object] = {"answer": self._answered()}
         except BadInput as error:
             told = {"kind": "bad input", "error": str(error)}
+        except ApplicationStarting as error:
+            told = {"kind": STARTING, "error": error.stage}
         except SojournError as error:
             told = {"kind": "failed", "error": str(error)}
         send_line(self.request, told)

@@ -8,6 +8,8 @@ from typing import Self
 from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, EngineError
 from sojourn.file_lock import FileLock
+from sojourn.file_system import require_local_disk
+from sojourn.private_files import claim_folder
 from sojourn.service.entry import running
 from sojourn.service.folders import state_folder
 
@@ -21,8 +23,8 @@ _MARK_OF_ENGINE, _LOCK_OF_ENGINE = "application.json", "engine.lock"
 class StateFolder:
     """The state folder of the application *name* on *engine*, for one run at a time.
 
-    Raise on entering: `BadFile` if the folder has other content, `EngineError` if another run
-    uses it.
+    Raise on entering: `BadFile` if the folder has other content, other users have access to it
+    or it is on a network file system; `EngineError` if another run uses it.
     """
 
     def __init__(self, path: Path, name: str, engine: str = "spark") -> None:
@@ -31,8 +33,9 @@ class StateFolder:
         self._lock = FileLock(path / _LOCK)
 
     def __enter__(self) -> Self:
+        require_local_disk(self.path)
+        claim_folder(self.path)
         try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._check_ours()
         except OSError as error:
             problem = f"cannot be used: {error.strerror}"
@@ -42,7 +45,7 @@ class StateFolder:
             "stop that one first, or choose another folder with --state",
         )
         mark = {"application": self._name, "engine": self._engine}
-        write_durably(self.path / _MARK, json.dumps(mark).encode(), mode=0o600)
+        write_durably(self.path / _MARK, json.dumps(mark).encode())
         return self
 
     def __exit__(self, *_exception: object) -> None:

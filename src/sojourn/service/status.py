@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any, TypeVar
 
 from sojourn.decide.target import Target
-from sojourn.engine import Health, NodeHealth, PartHealth, health
+from sojourn.engine import Health, NodeHealth, PartHealth
 from sojourn.knowledge import Episode, News, measured_s
 from sojourn.measure.bill import Bill
 from sojourn.measure.node_costs import NodeCosts
@@ -35,7 +35,8 @@ _MEASURED = (
 )  # fmt: skip
 # The fields of `Health` in the JSON.
 _HEALTH = (
-    "restarts", "replayed", "retried", "dead_letters", "failure", "no_broker_s", "notices"
+    "restarts", "replayed", "retried", "dead_letters", "nulls", "failure", "no_broker_s",
+    "notices", "waits_for",
 )  # fmt: skip
 
 _Record = TypeVar("_Record")
@@ -162,7 +163,7 @@ def status(
     orders, mode, known = supervisor.orders, supervisor.mode, supervisor.knowledge
     usable = (e.observation for e in reversed(known.episodes) if e.observation.usable)
     seen = next(usable, Observation.unusable(0.0, 0.0, "nothing was measured yet"))
-    state = health(supervisor.engine)
+    state = supervisor.health()
     allocation = dict(supervisor.engine.plan.allocation)
     last = known.episodes[-1] if known.episodes else None
     return Status(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import inf
 
 from sojourn.decide.target import Target
-from sojourn.engine import Cost, Engine, Progress, drain, health
+from sojourn.engine import Cost, Engine, Health, Progress, drain, health
 from sojourn.errors import ApplicationStopped, BadInput, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.loop import ACTIVE, PASSIVE, Loop, Mode
@@ -17,6 +17,7 @@ from sojourn.measure.observation import Observation
 from sojourn.plan import Plan
 from sojourn.service.floor import Floor
 from sojourn.service.orders import LoopSettings, MakePolicy, Orders, checked_allocation
+from sojourn.service.stalls import Stalls
 from sojourn.topology import Topology
 
 __all__ = ["RESUMES", "Supervisor"]
@@ -45,7 +46,7 @@ class Supervisor:
         self.orders = Orders.of(make, topology, settings.target, settings.most)
         self.changes = 0
         self.acting = False
-        self._floor = Floor()
+        self._floor, self.stalls = Floor(), Stalls(settings.midnight_s)
         self._lock = threading.Lock()
         self._failures: deque[float] = deque(maxlen=_MOST_FAILURES)
         self._notices: deque[Episode] = deque(maxlen=_MOST_NOTICES)
@@ -84,6 +85,11 @@ class Supervisor:
         if node_s is None:  # they are always the same
             node_s = self.engine.now_s * len(self.engine.nodes)
         return Bill.of(node_s, self._price_per_hour)
+
+    def health(self) -> Health:
+        """Return the health of the engine, with what the loop itself has noticed."""
+        of_engine = health(self.engine)
+        return replace(of_engine, notices=(*of_engine.notices, *self.stalls.notices))
 
     def end(self) -> None:
         """End the loop after the current turn."""
@@ -156,7 +162,8 @@ class Supervisor:
                 now.most if most is None else most,
             )
             self._follow(self.mode)
-            self._floor.judge(self.knowledge.topology, self.orders.target)
+            known = self.knowledge
+            self._floor.judge(known.observations, known.topology, self.orders.target)
             warned = f"; but {self.warning}" if self.warning else ""
             self._told(f"set with `sojourn set`{_by(by)}: {self.orders.said}{warned}")
             idle = "" if self.mode.active else f"; the loop is paused: {RESUMES}"
@@ -194,8 +201,9 @@ class Supervisor:
             try:
                 episode = self._loop.decide(observation)
                 self.changes += episode.cost is not None and bool(episode.cost.changed)
-                target = self.orders.target
-                if self._floor.saw(observation, self.knowledge.topology, target):
+                target, known = self.orders.target, self.knowledge
+                self.stalls.saw(observation, known.topology)
+                if self._floor.saw(known.observations, known.topology, target):
                     self._told(self.warning)
             finally:
                 self.acting = False

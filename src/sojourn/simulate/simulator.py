@@ -12,6 +12,7 @@ from sojourn.errors import EngineError
 from sojourn.measure.aggregate import LEAST_BINS
 from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
 from sojourn.measure.sketch import Sketch
+from sojourn.model.cores import all_cores
 from sojourn.plan import HERE, Node, Plan
 from sojourn.simulate.draws import ABSENT
 from sojourn.simulate.simulation import COUNTERS, Simulation
@@ -65,7 +66,7 @@ class Simulator:
     @property
     def nodes(self) -> Sequence[Node]:
         """The one machine that is simulated, with the cores of the topology."""
-        return (Node(HERE, None if self._run is None else self._run.topology.cores),)
+        return (Node(HERE, None if self._run is None else all_cores(self._run.topology)),)
 
     @property
     def plan(self) -> Plan:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
@@ -19,7 +19,15 @@ from sojourn.spark.pulls import Pulls
 from sojourn.spark.query.headers import FOR
 from sojourn.spark.state.checkpoints import Checkpoints, Positions
 
-__all__ = ["Batches", "end_early", "end_in_time", "patience_s", "waits_for", "wake_readers"]
+__all__ = [
+    "Batches",
+    "WakeUp",
+    "end_early",
+    "end_in_time",
+    "patience_s",
+    "waits_for",
+    "wake_readers",
+]
 
 # What a machine that is very busy needs beside the records themselves.
 _SLACK_S = 120.0
@@ -27,6 +35,15 @@ _ANSWER_S, _LOOK_S = 5.0, 0.02
 # How often it is told what a drain waits for.
 _TELL_S = 5.0
 _LAST_MS = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class WakeUp:
+    """Where the record is that `wake_readers` has written."""
+
+    topic: str
+    partition: int
+    offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +57,24 @@ class Batches:
     since_s: float
     batch_s: float
 
-    def uncommitted(self) -> int:
-        """Return how many records hosts have taken that Spark has not committed."""
-        return sum(map(self._uncommitted, self.layout.parts))
+    def uncommitted(self, wake_up: WakeUp | None = None) -> int:
+        """Return how many records hosts have taken that Spark has not committed.
 
-    def drain(self, progress: Callable[[str], None], check: Callable[[], None]) -> None:
+        That of *wake_up* is for nobody, and does not count.
+        """
+        return sum(self._uncommitted(part, wake_up) for part in self.layout.parts)
+
+    def drain(
+        self,
+        progress: Callable[[str], None],
+        check: Callable[[], None],
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
         """Return when all that was begun is committed.
 
-        *progress* is told what is waited for; *check* raises where that is of no use.
+        *progress* is told what is waited for; *check* raises where that is of no use. Readers
+        *wake* only if something was begun: the batch of an idle part would take the record
+        that wakes it, and have to be waited for.
         """
         self.controller.drain()
         commits = {name: self.state.commits(name) for name in self._of_spark}
@@ -55,6 +82,8 @@ class Batches:
         told: set[str] = set()
         again_s = 0.0
         while left := self._left(commits):
+            if not told:
+                wake()
             check()
             now_s = time.monotonic()
             if now_s > until_s:
@@ -116,8 +145,12 @@ class Batches:
         clean = None if state is None else state.clean
         return clean is not None and self.state.commits(part) > clean
 
-    def _uncommitted(self, name: str) -> int:
-        return self._beyond(name, self.pulls.positions[name])
+    def _uncommitted(self, name: str, wake_up: WakeUp | None) -> int:
+        at = self.pulls.positions[name]
+        if wake_up is None or not self._beyond(name, _place(wake_up)):
+            return self._beyond(name, at)
+        taken = at.get(wake_up.topic, {}).get(wake_up.partition, 0) > wake_up.offset
+        return self._beyond(name, at) - taken
 
     def _beyond(self, name: str, at: Positions) -> int:
         """Return how far *at* is beyond what the files of the checkpoint say."""
@@ -138,15 +171,23 @@ def end_early(session: SparkSession) -> None:
     _set_clock(session, "ManualClock", _LAST_MS)
 
 
-def wake_readers(clients: Mapping[str, str], topic: str) -> None:
+def wake_readers(clients: Mapping[str, str], topic: str) -> WakeUp | None:
     """Write a record for nobody to *topic*, at which a reader that waits there looks.
 
     Without a broker nothing is written, and batches end in their time.
     """
+    written: list[WakeUp] = []
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        partition, offset = message.partition(), message.offset()
+        if error is None and partition is not None and offset is not None:
+            written.append(WakeUp(topic, partition, offset))
+
     producer = Producer({**clients, "log_level": "0"})
     with suppress(KafkaException, BufferError):
-        producer.produce(topic, headers=[(FOR, b"")])
+        producer.produce(topic, headers=[(FOR, b"")], on_delivery=delivered)
         producer.flush(_ANSWER_S)
+    return next(iter(written), None)
 
 
 def end_in_time(session: SparkSession) -> None:
@@ -180,6 +221,11 @@ def waits_for(names: Collection[str], left_s: float) -> str:
     """
     until = f"at most {math.ceil(left_s)} s" if left_s > 0 else "records are in service"
     return f"waiting for the batch of {_listed(names)} to end ({until})"
+
+
+def _place(wake_up: WakeUp) -> Positions:
+    """Return the position behind the record that wakes readers."""
+    return {wake_up.topic: {wake_up.partition: wake_up.offset + 1}}
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,11 +1,12 @@
 """An application as queries, topics and hosts: worked out before anything starts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sojourn.app.application import App
-from sojourn.app.graph import readers, writers
+from sojourn.app.graph import readers
+from sojourn.app.loading import topology_file
 from sojourn.app.operator import NativeOperator, PythonOperator
 from sojourn.app.parts import Part, parts_of, streams_in_kafka
 from sojourn.app.reminder import reminders_of
@@ -45,6 +46,18 @@ class Layout:
         object.__setattr__(self, "parts", parts)  # worked out once
         object.__setattr__(self, "part_of", part_of)
         object.__setattr__(self, "_kafka", streams_in_kafka(self.app))
+
+    @property
+    def file(self) -> Path | None:
+        """The topology file that is the application; None if it is a module."""
+        return topology_file(self.address)
+
+    def on_nodes(self) -> "Layout":
+        """Return the layout with the address at which nodes find the application.
+
+        Spark puts files that it ships into the working folder of an executor.
+        """
+        return self if self.file is None else replace(self, address=self.file.name)
 
     @property
     def functions(self) -> dict[str, PythonOperator]:
@@ -119,27 +132,6 @@ class Layout:
         """The sinks at which nothing arrives twice."""
         return [sink for sink in self.app.sinks.values() if sink.deduplicate]
 
-    def part_of_sink(self, sink: Sink) -> Part | None:
-        """Return the part that alone writes the stream of a sink; None if there is none.
-
-        Queries of Spark's own operators do not say which record entered. Of two parts each may
-        have read the same topic, up to another offset.
-        """
-        names = writers(sink.stream.name, self.app.operators)
-        parts = {self.part_of[name].name for name in names if name in self.part_of}
-        alone = len(parts) == 1 and all(name in self.part_of for name in names)
-        return self.parts[parts.pop()] if alone else None
-
-    def needs_window(self, sink: Sink) -> bool:
-        """Tell whether what our queries repeat is known by a sink's last records alone.
-
-        What one query repeats enters the next one again, at other offsets.
-        """
-        if not writers(sink.stream.name, self.app.operators):
-            return False
-        part = self.part_of_sink(sink)
-        return part is None or not set(part.reads) <= set(self.app.sources)
-
     @property
     def inner_topics(self) -> list[str]:
         """The topics that nobody outside is meant to write or to read."""
@@ -211,6 +203,7 @@ class Layout:
         most_bytes: int,
         marks: Mapping[str, str],
         partitions: Mapping[str, int],
+        signing_key: bytes = b"",
     ) -> Route:
         """Return where the records of a part come from and go to.
 
@@ -240,30 +233,67 @@ class Layout:
             partitions={
                 topic(name): partitions[topic(name)]
                 for name in here.writes
-                if name in self._without_repetitions and topic(name) in partitions
+                if name in self._deduplicated_streams and topic(name) in partitions
             },
-            stateful=bool(self._stateful(here)),
+            deduplicates=self._deduplicates(here),
+            signing_key=signing_key,
+        )
+
+    def spread(self, native: str, partitions: Mapping[str, int]) -> int:
+        """Return the partitions of what a projection writes, if readers drop duplicates."""
+        operator = self.natives[native]
+        name = operator.stream.name
+        if operator.kind != "project" or name not in self._deduplicated_streams:
+            return 0
+        return partitions[self.app.topic(name)]
+
+    @property
+    def signs_in_spark(self) -> bool:
+        """Whether queries of Spark's own have to sign what they say of offsets."""
+        natives = self.natives.values()
+        return any(
+            each.kind == "project" and each.stream.name in self._deduplicated_streams
+            for each in natives
         )
 
     @property
-    def _without_repetitions(self) -> set[str]:
-        """The streams whose readers leave out repetitions, each partition by itself.
+    def _deduplicated_streams(self) -> set[str]:
+        """The streams whose duplicates are dropped, in each partition by itself.
 
-        Those are deduplicated sinks and parts that keep a state. What leads to such a part
-        through others counts as well: what is repeated in another partition there would come
-        to another here.
+        Those are the streams of deduplicated sinks, what parts with a state read, and all that
+        leads there through other parts and projections: a duplicate that passes one of them
+        has another offset behind it.
         """
         found = {sink.stream.name for sink in self.deduplicated}
-        ahead = [
-            name for part in self.parts.values() if self._stateful(part) for name in part.reads
-        ]
-        for name in ahead:
-            if name not in found:
-                found.add(name)
-                ahead += [
-                    n for part in self.parts.values() if name in part.writes for n in part.reads
-                ]
+        for part in self.parts.values():
+            if self._stateful(part):
+                found.update(part.reads)
+        waiting = list(found)
+        while waiting:
+            name = waiting.pop()
+            read = {
+                *(n for part in self.parts.values() if name in part.writes for n in part.reads),
+                *(
+                    each.reads[0].name
+                    for each in self.natives.values()
+                    if each.kind == "project" and each.stream.name == name
+                ),
+            }
+            waiting += read - found
+            found |= read
         return found
+
+    def _deduplicates(self, part: Part) -> frozenset[str]:
+        """Return the topics of which a part drops duplicates.
+
+        What enters the application comes once, or with ids of producers, which only states and
+        sinks are interested in.
+        """
+        if self._stateful(part):
+            return frozenset(map(self.app.topic, part.reads))
+        if self._deduplicated_streams.isdisjoint(part.writes):
+            return frozenset()
+        return frozenset(self.app.topic(n) for n in part.reads if n not in self.app.sources)
 
     def reminder_marks(self, epoch: str) -> dict[str, str]:
         """Return marks of the streams of reminders, which are in no topic."""
@@ -324,6 +354,7 @@ class Layout:
             ),
             inner=(*here.inner, *reminders),
             stateful=tuple(reminders.values()),
+            nulls=tuple(name for name in here.operators if self.functions[name].nulls),
             reminded={name: marked(stream, epoch) for stream, name in reminders.items()},
             ttl_s={
                 name: ttl_s
@@ -334,6 +365,7 @@ class Layout:
             cuts=state.cuts(part),
             logs=state.logs,
             temporary=folder,
+            id_window=self.app.id_window,
         )
 
     def socket(self, part: str, folder: Path) -> Path:

@@ -33,11 +33,23 @@ _MANY_MACHINES: Mapping[str, str] = {
     # a task that fails is run again by its query, from a cut, and never beside itself
     "spark.task.maxFailures": "1",
     "spark.speculation": "false",
+    # it needs more than one attempt of a task, and would keep tasks from nodes that recovered
+    "spark.excludeOnFailure.enabled": "false",
     # executors that are given back finish what they have begun
     "spark.decommission.enabled": "true",
     # how many executors there are is decided by the loop
     "spark.dynamicAllocation.enabled": "false",
 }
+# An executor whose machine has vanished keeps its slots until Spark notices: by default after
+# minutes, in which a batch that runs again may wait for a task that was sent there.
+_NOTICED: Mapping[str, str] = {
+    "spark.executor.heartbeatInterval": "5s",
+    "spark.storage.blockManagerHeartbeatTimeoutMs": "30s",
+    "spark.network.timeoutInterval": "5s",
+}
+# YARN and Kubernetes end an application that has lost twice as many executors as it has: with
+# machines that may be taken away, that is a question of time.
+_LOST: Mapping[str, str] = {"spark.executor.maxNumFailures": str(2**31 - 1)}
 # Folders of this machine, which executors elsewhere do not have.
 _FOLDERS_HERE = frozenset({"spark.python.unix.domain.socket.dir"})
 
@@ -133,6 +145,8 @@ class Master:
         return {
             **common,
             **ours,
+            **_NOTICED,
+            **_LOST,
             **self.spark,
             **STREAMING,
             **_MANY_MACHINES,

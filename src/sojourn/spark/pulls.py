@@ -25,6 +25,7 @@ from sojourn.measure.trees import Completed, Trees
 from sojourn.spark.cpu_usage import CpuUsage
 from sojourn.spark.kafka.append_times import AppendTimes, place_of
 from sojourn.spark.layout import Layout
+from sojourn.spark.reading import Reading
 
 __all__ = ["Pulls"]
 
@@ -58,6 +59,7 @@ class Pulls:
     passed: dict[str, int] = field(default_factory=dict)
     cpu_usage: CpuUsage = field(default_factory=CpuUsage)
     clocks: ProducerClocks = field(default_factory=ProducerClocks)
+    reading: Reading = field(default_factory=Reading)
     trees: Trees = field(init=False)
     sources: Mapping[str, str] = field(init=False)
 
@@ -110,6 +112,7 @@ class Pulls:
             )
             for name in self.layout.app.operators
         )
+        self._look_at_reading(ends, until_s)
         if any(_waited(each, before, self.untaken) for each in operators):
             operators = tuple(replace(o, transfers=0, transfer_s=0.0) for o in operators)
         pull = Pull(
@@ -126,8 +129,35 @@ class Pulls:
         self.since_s = until_s
         return pull
 
+    def begin(
+        self,
+        early: Mapping[str, Sequence[PartTally]],
+        ends: Mapping[str, Mapping[int, int]],
+    ) -> None:
+        """Note what parts told *early*, before the first interval; topics end at *ends*."""
+        self._look_at_reading(ends, self.since_s)
+        for part, tallies in early.items():
+            self.follow(tallies)
+            self.located(part, tallies)
+        self._look_at_reading(ends, self.since_s)
+
+    def _look_at_reading(self, ends: Mapping[str, Mapping[int, int]], now_s: float) -> None:
+        """Note whether parts read what waits for them in Kafka, up to *ends*."""
+        self.reading.saw(
+            now_s,
+            {name: self.positions[name] for name in self.layout.parts},
+            ends,
+            self.offsets.oldest,
+            [name for name, part in self.parts.items() if part.closed_by],
+        )
+
     def held_up(self) -> Iterator[str]:
-        """Yield who has records on disk, and who waits for them; without numbers that vary."""
+        """Yield who holds up records, and for what reason; without numbers that vary."""
+        waits = [(name, state.waits) for name, state in self.states.items()]
+        waits += [(name, part.waits) for name, part in self.parts.items()]
+        for name, reason in dict.fromkeys(waits):
+            if reason:
+                yield f"{name}: records wait: {reason}"
         for name, state in self.states.items():
             if state.spilled:
                 yield f"{name}: records wait on disk, beyond its share of memory"
@@ -160,6 +190,7 @@ class Pulls:
             hottest=tallies[-1].hottest if tallies else 0.0,
             hottest_name=tallies[-1].hottest_name if tallies else "",
             missing=state.missing,
+            at_work=state.at_work,
         )
 
     def _begun_since(self, batches: Mapping[str, int]) -> int:
@@ -358,6 +389,7 @@ def _report(counts: ProcessorCounts) -> ProcessorReport:
         wait_ss=counts.wait_ss,
         cpu_s=counts.cpu_s,
         memory_bytes=counts.memory_bytes,
+        node=counts.node,
     )
 
 

@@ -24,6 +24,15 @@ class Restarts:
     >>> restarts = Restarts(most_stuck=2)
     >>> [restarts.delay_s(200.0 * n, place) for n, place in enumerate([7, 7, 8, 8, 8])]
     [0.1, 0.1, 0.1, 0.1, None]
+
+    Failures that turn out to be the fault of something else are forgiven.
+
+    >>> restarts = Restarts(most=3)
+    >>> [restarts.delay_s(at_s) for at_s in (0.0, 1.0, 2.0)]
+    [0.1, 0.2, 0.4]
+    >>> restarts.forgive(1.0)
+    >>> restarts.delay_s(3.0)
+    0.2
     """
 
     most: int = 8
@@ -33,7 +42,9 @@ class Restarts:
     _failed_at_s: deque[float] = field(default_factory=deque)
     _excused_at_s: deque[float] = field(default_factory=deque)
     _place: int | None = None
-    _stuck: int = 0
+    _stuck_at_s: list[float] = field(default_factory=list)
+    _excused_place: int | None = None
+    _excused_times: int = 0
 
     def delay_s(self, now_s: float, place: int | None = None) -> float | None:
         """Return how long to wait after a failure now; None if it has failed too often.
@@ -41,18 +52,43 @@ class Restarts:
         *place* is what it was at, the number of a batch, where that is known.
         """
         delay_s = self._delay_s(self._failed_at_s, now_s)
-        same = place is not None and place == self._place
-        self._place, self._stuck = place, self._stuck + 1 if same else 1
+        if place is None or place != self._place:
+            self._stuck_at_s = []
+        self._place = place
+        self._stuck_at_s.append(now_s)
         if len(self._failed_at_s) > self.most or self._stuck > self.most_stuck:
             return None
         return delay_s
 
-    def excused_delay_s(self, now_s: float) -> float:
+    def excused_delay_s(self, now_s: float, place: int | None = None) -> float:
         """Return how long to wait after a failure that something else is to blame for.
 
-        It does not count for what is too often.
+        It does not count for what is too often. At a *place*, it counts as `excused` there.
         """
+        if place is not None:
+            self._excuse(place, 1)
         return self._delay_s(self._excused_at_s, now_s)
+
+    def forgive(self, since_s: float) -> None:
+        """Count the failures from *since_s* on no more: something else is to blame for them."""
+        stuck = [at_s for at_s in self._stuck_at_s if at_s < since_s]
+        if (forgiven := self._stuck - len(stuck)) and self._place is not None:
+            self._excuse(self._place, forgiven)
+        self._stuck_at_s = stuck
+        self._failed_at_s = deque(at_s for at_s in self._failed_at_s if at_s < since_s)
+
+    @property
+    def excused(self) -> tuple[int, int | None]:
+        """How many failures something else was to blame for, at the last such place."""
+        return self._excused_times, self._excused_place
+
+    @property
+    def _stuck(self) -> int:
+        return len(self._stuck_at_s)
+
+    def _excuse(self, place: int, times: int) -> None:
+        before = self._excused_times if place == self._excused_place else 0
+        self._excused_times, self._excused_place = before + times, place
 
     def _delay_s(self, failed_at_s: deque[float], now_s: float) -> float:
         while failed_at_s and now_s - failed_at_s[0] > self.within_s:

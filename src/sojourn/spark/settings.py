@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from sojourn.errors import BadFile, BadInput
+from sojourn.host.node.cores import core_use
 from sojourn.host.sizes import MOST_BYTES
 from sojourn.spark.master import LOCAL, Master
 from sojourn.spark.nodes.node_scaling import NodeBounds
@@ -18,6 +19,8 @@ __all__ = ["SparkSettings", "read_client_options", "read_starting"]
 _FEWEST_BYTES = 20_000
 # Spark's own bound for batches in real-time mode.
 _SHORTEST_BATCH_S = 5.0
+# Several heartbeats, so that one that is late costs no batch.
+_SHORTEST_RELAY_TIMEOUT_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +30,21 @@ class SparkSettings:
     - *servers*: the bootstrap servers of Kafka; None starts Sojourn's own broker
     - *kafka*: options of Kafka's clients, such as those for security
     - *state*: the folder for checkpoints, logs and the records of the own broker; None uses a
-      temporary folder, and the next start begins without them
+      temporary folder, and the next start begins without them. It is on a disk of the driver's
+      machine
+    - *shared_state*: the folder for what Spark's tasks write, which all nodes of a cluster have
+      at the same path; None uses one within *state*
     - *starting*: where sources begin that were never read: earliest, latest, or a time in
       seconds since 1970
+    - *skip_lost*: whether to resume behind records that Kafka has deleted before they were read
     - *batch_s*: the length of a batch, after which Spark commits its offsets
+    - *kept_batches*: how many of its last commits Spark may lose in a power failure: so many
+      batches before the last one can be resumed from
+    - *relay_timeout_s*: how long a task of Spark may send no heartbeat to its host before its
+      batch fails and runs again
     - *partitions*: of topics that are created; existing topics may have any number
     - *patience_s*: how long to wait while no broker answers before the application stops
+    - *disk_patience_s*: how long to wait for room on a full disk before the application stops
     - *broker_port*: the port of the own broker; None chooses a free one
     - *broker_secured*: whether the own broker requires a password
     - *slots*: the tasks that Spark runs at once; None takes as many as needed, and spare ones
@@ -52,10 +64,15 @@ class SparkSettings:
     servers: str | None = None
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
     state: Path | None = None
+    shared_state: Path | None = None
     starting: str | float = "earliest"
+    skip_lost: bool = False
     batch_s: float = 60.0
+    kept_batches: int = 3
+    relay_timeout_s: float = 10.0
     partitions: int = 1
     patience_s: float = 900.0
+    disk_patience_s: float = 900.0
     broker_port: int | None = None
     broker_secured: bool = True
     slots: int | None = None
@@ -76,10 +93,18 @@ class SparkSettings:
                 f"a batch of {shown(self.batch_s)} s is too short; "
                 f"write {_SHORTEST_BATCH_S:g} s or more, as Spark needs"
             )
-        if not self.patience_s >= 0:
+        if not self.relay_timeout_s >= _SHORTEST_RELAY_TIMEOUT_S:
             raise BadInput(
-                f"a patience of {shown(self.patience_s)} s is negative; write 0 or more"
+                f"a relay timeout of {shown(self.relay_timeout_s)} s is too short: tasks send "
+                f"a heartbeat every second; write {_SHORTEST_RELAY_TIMEOUT_S:g} s or more"
             )
+        for what, number in (
+            ("a patience of {} s", self.patience_s),
+            ("a patience of {} s for a full disk", self.disk_patience_s),
+            ("a number of {} kept batches", self.kept_batches),
+        ):
+            if not number >= 0:
+                raise BadInput(f"{what.format(shown(number))} is negative; write 0 or more")
         if self.broker_port is not None and self.servers is not None:
             raise BadInput(
                 f"port {self.broker_port} is for Sojourn's own broker, and servers are "
@@ -91,8 +116,8 @@ class SparkSettings:
                 "write earliest, latest or a time"
             )
         self.most_bytes  # noqa: B018 - that it is a number is checked now
-        if self.state is not None:
-            check_is_path(self.state)
+        for folder in filter(None, (self.state, self.shared_state)):
+            check_is_path(folder)
         master = self.runs_on  # likewise that there can be such a master
         self.bounds(0)
         if self.max_nodes is not None and master.is_local:
@@ -118,6 +143,16 @@ class SparkSettings:
             processors=self.processors_per_node or cores,
             calm_s=self.node_calm_s,
         )
+
+    @property
+    def expected_cores(self) -> float:
+        """The cores that processors will have, as far as that is known before a start."""
+        each = self.runs_on.cores
+        if each is None:
+            return core_use().cores
+        instances = self.spark.get("spark.executor.instances", "")
+        asked = int(instances) if instances.isdecimal() else 1
+        return float(each * (self.max_nodes or max(self.min_nodes, asked)))
 
     @property
     def runs_on(self) -> Master:

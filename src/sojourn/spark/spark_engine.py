@@ -9,17 +9,18 @@ from typing import Self
 
 from sojourn.app.application import App
 from sojourn.engine import Cost, Health, KafkaAccess, Progress, check_plan
-from sojourn.errors import BrokerAway, EngineError
+from sojourn.errors import BrokerAway, DiskFull, EngineError
 from sojourn.last_allocation import keep_allocation
 from sojourn.measure.report import Pull
 from sojourn.plan import Node, Plan
-from sojourn.spark.batches import end_early, wake_readers
+from sojourn.spark.batches import WakeUp, end_early, wake_readers
 from sojourn.spark.layout import Layout
 from sojourn.spark.run.application_run import ApplicationRun
 from sojourn.spark.run.application_start import ApplicationStart
 from sojourn.spark.run.placed_processors import this_machine
 from sojourn.spark.run.run_end import RunEnd
 from sojourn.spark.settings import SparkSettings
+from sojourn.spark.state.shared_state import SharedState
 from sojourn.spark.state.state_lock import StateLock
 from sojourn.topology import Topology
 
@@ -55,6 +56,7 @@ class SparkEngine:
         self._began_s = 0.0
         self._looked_s = 0.0
         self._unkept = ""
+        self._wake_up: WakeUp | None = None
 
     # -- the engine -----------------------------------------------------------------------
 
@@ -101,6 +103,7 @@ class SparkEngine:
         check_plan(plan, topology, self.nodes)
         self._layout.app.check()
         self._topology, self._plan, self._end = topology, plan, RunEnd()
+        self._wake_up = None
         start = ApplicationStart(self._layout, self._settings, plan, self._end, self._progress)
         with ExitStack() as stack:
             self._run = start.start(stack)
@@ -114,7 +117,7 @@ class SparkEngine:
         """Wait until then, and return what was counted.
 
         Raise `ApplicationStopped` if a record, or too many failures, have ended it, and
-        `BrokerAway` if no broker answers, for as long as that is waited for.
+        `BrokerAway` if no broker answers, or `DiskFull`, for as long as that is waited for.
         """
         run = self._running()
         if not until_s > self.now_s:
@@ -135,9 +138,12 @@ class SparkEngine:
             clock_s=(self._looked_s, until_s),
             until_s=time.monotonic(),
         )
+        self._check_disk(run, until_s)
+        if run.pulls.reading.stands_still and run.processes.nodes is not None:
+            run.processes.nodes.check_kafka()
         self._sleep(until_s)
         self._looked_s = until_s
-        return pull
+        return run.with_nodes(pull)
 
     def apply(self, plan: Plan) -> Cost:
         """Tell hosts how many processors they should have; nothing pauses."""
@@ -172,18 +178,16 @@ class SparkEngine:
         run = self._running()
         self._end.draining = True
         end_early(run.processes.session)
-        if self._layout.retries in self._layout.topics:  # where nobody else writes
-            wake_readers(run.cluster.for_clients, self._layout.retries)
-        run.batches.drain(progress, self._end.check)
+        run.batches.drain(progress, self._end.check, self._wake_readers)
         run.supervisor.stop()
         run.batches.locate()
-        if late := run.batches.uncommitted():
+        if late := self.uncommitted():
             progress(f"{late} records are not committed; the next start processes them again")
         progress("drained")
 
     def uncommitted(self) -> int:
         """Return how many records were begun that Spark has not committed: they come again."""
-        return self._running().batches.uncommitted()
+        return self._running().batches.uncommitted(self._wake_up)
 
     def kafka(self) -> KafkaAccess:
         """Return how its Kafka is reached."""
@@ -200,6 +204,11 @@ class SparkEngine:
             with StateLock(self._settings.state, self._progress):
                 pass
 
+    def forget(self) -> None:
+        """Delete what tasks have written to the shared folder of the state."""
+        if self._settings.state is not None:
+            SharedState(self._settings.state, self._settings.shared_state).forget()
+
     def health(self) -> Health:
         """Return what went wrong so far."""
         health = Health() if self._run is None else self._run.health()
@@ -215,11 +224,17 @@ class SparkEngine:
 
     # -- inside ---------------------------------------------------------------------------
 
+    def _wake_readers(self) -> None:
+        if self._layout.retries in self._layout.topics:  # where nobody else writes
+            clients = self._running().cluster.for_clients
+            self._wake_up = wake_readers(clients, self._layout.retries)
+
     def _check_broker(self, run: ApplicationRun, until_s: float) -> None:
         """Wait until then and raise `BrokerAway` while no broker answers, if not for long."""
         away_s = run.pulls.offsets.away_s
         if away_s is None:
             return
+        run.pulls.reading.pause()
         if away_s > self._settings.patience_s:
             self._end.fail(
                 f"no broker has answered at {run.cluster.servers} for {away_s:.0f} s; start "
@@ -227,6 +242,25 @@ class SparkEngine:
             )
         self._sleep(until_s)
         raise BrokerAway(away_s)
+
+    def _check_disk(self, run: ApplicationRun, until_s: float) -> None:
+        """Wait until then and raise `DiskFull` while a disk has no room, if not for long."""
+        if self._unkept:
+            self._keep_allocation(run)
+        run.disk.hosts_lack(
+            next((part.disk_full for part in run.pulls.parts.values() if part.disk_full), "")
+        )
+        full_s, folder = run.disk.full_s, run.state.folder
+        if full_s is None:
+            return
+        if full_s > self._settings.disk_patience_s:
+            self._end.fail(
+                f"no room on the disk of {folder} for {full_s:.0f} s: {run.disk.lack}; make "
+                "room and start the application again: it continues from its last commit"
+            )
+        self._sleep(until_s)
+        self._looked_s = until_s
+        raise DiskFull("the state of the application", str(folder))
 
     def _keep_allocation(self, run: ApplicationRun) -> None:
         if self._settings.state is None:

@@ -21,6 +21,9 @@ from sojourn.spark.native.frame import SESSION
 from sojourn.spark.query.part_query import COLUMNS, Projections, through_host
 from sojourn.spark.query.real_time import OPTIONS
 from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.state.leftovers import remove_leftovers
+from sojourn.spark.state.state_lock import StateLock
+from sojourn.spark.state.state_transfer import finish_import
 from sojourn.spark.streaming import STREAMING
 
 __all__ = ["Stage"]
@@ -39,8 +42,10 @@ class Stage:
     topics that the functions write. The query must run in real-time mode with batches of
     *batch_s*, the writer with the options `Stage.OPTIONS`, and the session with `Stage.CONF`.
     What is open at the end of a batch is kept in the folder *state*, with what functions keep
-    for keys; it belongs to the checkpoint of the query. Entering raises `BadInput` if the
-    application has changed so that it could not continue with it.
+    for keys. One stage at a time uses it, and it belongs to the checkpoint of the query: a
+    query with another one fails before its first record. Entering raises `EngineError` if the
+    folder is in use, `BadFile` if it is on a network file system or other users have access to
+    it, and `BadInput` if the application has changed so that it could not continue with it.
 
     Rows must be those of Kafka's source, one for each offset and in order: their value may be
     changed and rows may be dropped, but nothing may explode, join, group or shuffle them.
@@ -60,7 +65,7 @@ class Stage:
         self._app = _checked(load(address), address)
         self._layout = Layout(self._app, address)
         (self._part,) = self._layout.parts
-        self._state, self._batch_s = Checkpoints(Path(state)), batch_s
+        self._state, self._batch_s = Checkpoints(Path(state).absolute()), batch_s
         self._processors = dict.fromkeys(self._layout.functions, 1) | dict(processors or {})
         self._stack: ExitStack | None = None
 
@@ -68,6 +73,9 @@ class Stage:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sojourn-")))
             self._layout.check_sockets(folder)
+            stack.enter_context(StateLock(self._state.folder))
+            finish_import(self._state)
+            remove_leftovers(self._state, self._layout.parts)
             self._state.check(self._app, _CLUSTER)
             self._controller = stack.enter_context(
                 Controller(folder / "hosts", logs=self._state.logs)

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 from sojourn.errors import BadName, BadNumber, NoArrivals, UnstableLoop, WrongType
 from sojourn.topology import check
 from sojourn.topology.load import StationLoad
+from sojourn.topology.node_cores import NodeCores
 from sojourn.topology.traffic import components, dies_out, is_loop, loop_gain, rates
 from sojourn.topology.variability import FanOut, Flow, arrival_scvs
 
@@ -179,7 +180,8 @@ class Operator:
 class Topology:
     """Operators, the streams between them, and the arrivals from outside.
 
-    *cores* are shared by all operators; None if they are no limit.
+    *cores* are shared by all operators, or by those on the same node of a cluster; None if they
+    are no limit.
 
     Raise a `BadTopology` that names the place if an operator is unknown, nothing arrives,
     or a loop sends back as many records as it receives.
@@ -203,7 +205,7 @@ class Topology:
     name: str
     arrivals: tuple[Arrival, ...]
     operators: tuple[Operator, ...]
-    cores: float | None = None
+    cores: float | NodeCores | None = None
 
     def __post_init__(self) -> None:
         text = self.name if isinstance(self.name, str) else ""
@@ -224,7 +226,7 @@ class Topology:
                 f"the arrival rate is {self.arrivals_per_s:g}",
                 "give at least one stream a rate above 0: frames: {per_s: 13, into: extract}",
             )
-        if self.cores is not None:
+        if self.cores is not None and not isinstance(self.cores, NodeCores):
             check.number("cores", self.cores)
             if self.cores == 0:
                 problem = "there are none"

@@ -6,14 +6,21 @@ import sojourn as sj
 from sojourn.act.aim import Goal, aim
 from sojourn.act.cores import within_cores
 from sojourn.act.policy import policy
+from sojourn.act.policy.drs.backlog import drain_needs
 from sojourn.act.policy.static import Static
 from sojourn.act.recommendation import demand as demanded
 from sojourn.engine import Cost
 from sojourn.knowledge import Knowledge, Wish
 from sojourn.loop import step
-from sojourn.measure.observation import Moments, Observation, ObservedOperator
+from sojourn.measure.observation import (
+    Moments,
+    Observation,
+    ObservedNode,
+    ObservedOperator,
+)
 from sojourn.model.cores import demand, slowed
 from sojourn.plan import Expected, Plan, here
+from sojourn.topology.node_cores import NodeCores
 
 # match computes, fetch waits for something else
 PAIR = sj.Topology(
@@ -204,3 +211,70 @@ def test_policies_that_know_nothing_of_cores_go_by_the_time_records_take():
     service_s = demanded(PAIR, observation).service_s
     for name, operator in observation.operators.items():
         assert service_s[name] == pytest.approx(operator.service_s, rel=1e-6)
+
+
+# -- nodes of a cluster -----------------------------------------------------------------------
+
+
+def seen_on_nodes(running, per_s, nodes, *, at_s=10.0, **more):
+    """Return ten seconds of *per_s* records on nodes of four cores each."""
+    names = [f"executor-{number + 1}" for number in range(nodes)]
+    cluster = NodeCores(nodes=dict.fromkeys(names, 4.0))
+    load = replace(PAIR.scaled(per_s / 20), cores=cluster)
+    once = seen(running, per_s, at_s=at_s, cores=4.0 * nodes)
+    used = {o.name: per_s * o.cpu_s for o in PAIR.operators}
+    took = slowed(load, running).operator
+    operators = {
+        name: replace(
+            o,
+            service=Moments(500, 500 * took[name].service_s, 1000 * took[name].service_s ** 2),
+        )
+        for name, o in once.operators.items()
+    }
+    each = ObservedNode(
+        cores=4.0,
+        busy_cores=sum(used.values()) / nodes,
+        running={name: k // nodes for name, k in running.items()},
+        computing={name: cores / nodes for name, cores in used.items()},
+    )
+    return replace(once, operators=operators, nodes=dict.fromkeys(names, each), **more)
+
+
+def test_three_nodes_with_9_9_of_12_cores_busy_get_more_processors():
+    """A driver with two cores is no reason to hold back."""
+    per_s = 9.9 / 0.07
+    start = {"match": 12, "fetch": 30}
+    knowledge = Knowledge(topology=PAIR, plan=Plan.here(start))
+    observation = seen_on_nodes(start, per_s, 3)
+    assert observation.busy_cores == pytest.approx(9.9)
+    decide = policy("drs", target=sj.Target("mean", 0.35))
+    _, decision = step(knowledge, observation, decide, here)
+    assert decision.kind == "up", decision.reason
+    assert "cores" not in decision.reason
+
+
+def test_nodes_that_are_all_busy_get_no_more():
+    start = {"match": 12, "fetch": 30}
+    knowledge = Knowledge(topology=PAIR, plan=Plan.here(start))
+    known = knowledge.saw(seen_on_nodes(start, 11.6 / 0.07, 3))
+    wish = limited(wished({"match": 20, "fetch": 30}), known)
+    assert wish.allocation == start
+    assert "the 12 cores are busy (11.6 of 12)" in wish.reason
+
+
+def test_where_nodes_come_for_more_processors_they_bring_cores():
+    """Four processors on each node: three more take a fourth node."""
+    start = {"match": 6, "fetch": 6}
+    knowledge = Knowledge(topology=PAIR, plan=Plan.here(start))
+    full = seen_on_nodes(start, 11.6 / 0.07, 3, per_node=4, most_nodes=6)
+    known = knowledge.saw(full)
+    more = wished({"match": 9, "fetch": 6})
+    assert limited(more, known) == more
+    no_more = knowledge.saw(replace(full, most_nodes=3))
+    assert limited(more, no_more).allocation == start
+
+
+def test_a_backlog_is_worked_off_on_all_nodes():
+    load = replace(PAIR, cores=NodeCores(nodes=dict.fromkeys(("a", "b", "c"), 4.0)))
+    needs = drain_needs(load, {"match": 4000.0}, 60.0)
+    assert needs["match"] > drain_needs(PAIR, {"match": 4000.0}, 60.0)["match"]

@@ -14,6 +14,10 @@ def split(line):
         yield (word,)
 
 
+def anything(value, /):
+    yield (value,)
+
+
 def two(user, line):
     yield user, line
 
@@ -129,8 +133,8 @@ def test_an_error_policy_may_be_a_word(app, lines):
 
 def test_streams_are_read_by_key_or_by_all(app, lines):
     words = app.operator(reads=lines.by("line"), emits="word string")(split)
-    again = app.operator(reads=words.by("word"), emits="word string", name="again")(split)
-    every = app.operator(reads=words.broadcast(), emits="word string", name="every")(split)
+    again = app.operator(reads=words.by("word"), emits="word string", name="again")(anything)
+    every = app.operator(reads=words.broadcast(), emits="word string", name="every")(anything)
     assert [(o.reads[0].grouping, o.reads[0].key) for o in (words, again, every)] == [
         ("key", ("line",)),
         ("key", ("word",)),
@@ -221,7 +225,92 @@ def test_a_projection_has_types_where_they_are_given(app, lines):
         "give length emits= with a type for each column"
     )
     app.project("size", reads=lines, columns={"n": "length(line)"}, emits="n int")
-    app.operator(reads=app.operators["size"], name="b")(store)
+    app.operator(reads=app.operators["size"], name="b", emits="n int")(anything)
+
+
+def swapped(page, user):
+    yield page, user
+
+
+def other(user, text):
+    yield user, text
+
+
+def defaulted(user, limit=3):
+    yield user, limit
+
+
+class Scores:
+    """A function that is an object."""
+
+    def __call__(self, user, page):
+        """Emit nothing."""
+
+
+class Misnamed:
+    """One whose arguments are called otherwise."""
+
+    def __call__(self, user, text):
+        """Emit nothing."""
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "column"),
+    [
+        (swapped, "page", "user"),
+        (other, "text", "page"),
+        (defaulted, "limit", "page"),
+        (partial(two), "line", "page"),
+        (lambda user, word: (yield user, word), "word", "page"),
+    ],
+)
+def test_an_argument_that_is_not_the_column_it_gets_is_refused(app, function, argument, column):
+    clicks = app.source("clicks", schema="user string, page string")
+    add = app.operator(reads=clicks, emits="user string, page string", name="a")
+    assert refusal(add, function) == (
+        f"operators.a: its argument {argument!r} gets the column {column!r}: arguments are "
+        f"passed in the order of the columns, user, page; call it {column}, or _{column} if "
+        "the function does not use it"
+    )
+
+
+def test_arguments_of_objects_are_looked_at_too(app):
+    clicks = app.source("clicks", schema="user string, page string")
+    app.operator(reads=clicks, name="a")(Scores())
+    assert "its argument 'text' gets the column 'page'" in refusal(
+        app.operator(reads=clicks, name="b"), Misnamed()
+    )
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        "user, page",
+        "user, _page",
+        "User, page_",
+        "user, *rest",
+        "*record",
+        "user, page, limit=3, **more",
+        "first, second, /",
+    ],
+)
+def test_arguments_may_be_unused_or_taken_together(app, taken):
+    clicks = app.source("clicks", schema="user string, page string")
+    app.operator(reads=clicks, name="a")(eval(f"lambda {taken}: None"))
+
+
+def test_what_comes_before_the_columns_may_have_any_name(app):
+    clicks = app.source("clicks", schema="user string, page string").by("user")
+
+    def scored(model, counts, name, user, page):
+        return model, counts, name, user, page
+
+    def either(source, values):
+        return source, values
+
+    app.operator(reads=clicks, state={"n": 0}, record_id=True, set_up=dict)(scored)
+    more = app.source("more", schema="a int")
+    app.operator(reads=[clicks.plain, more])(either)
 
 
 def test_what_was_refused_leaves_nothing_behind(app, lines):

@@ -12,10 +12,11 @@ import pytest
 import sojourn as sj
 from schema_registry import schema_registry
 from sojourn.app.codec import codec_of
-from sojourn.app.codec.registry import Registry
+from sojourn.app.codec.avro import AvroCodec
+from sojourn.app.codec.registry import Registry, outlast
 from sojourn.app.schema import parse_schema
 from sojourn.app.stream import Stream
-from sojourn.errors import BadApplication, BadRecord, BadSchema, EngineError
+from sojourn.errors import BadApplication, BadRecord, BadSchema, EngineError, RegistryAway
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -270,6 +271,61 @@ def test_messages_without_a_known_schema_are_bad_records(registry, body, said):
     assert made.key(body, ("n",)) is None
 
 
+def test_an_id_that_the_registry_does_not_know_is_asked_for_once_a_minute(registry):
+    """Each record of a stranger would ask it otherwise."""
+    registry.register("clicks-value", record_of(n="int"))
+    columns, now_s = parse_schema("n int"), 100.0
+    form = sj.Avro(registry=registry.url, subject="clicks-value")
+    made = AvroCodec(columns, "clicks", form, clock=lambda: now_s)
+    asked, number = registry.asked, len(registry.schemas) + 1
+    for _ in range(3):
+        with pytest.raises(BadRecord, match=f"has no schema with the id {number}"):
+            made.decode(b"\x00" + number.to_bytes(4, "big") + b"\x02")
+    assert registry.asked == asked + 1
+    assert registry.register("clicks-value", record_of(n="int")) == number
+    now_s += 60.0
+    assert made.decode(b"\x00" + number.to_bytes(4, "big") + b"\x02") == (1,)
+
+
+def test_ids_that_nobody_knows_do_not_fill_the_memory(registry, monkeypatch):
+    registry.register("clicks-value", record_of(n="int"))
+    monkeypatch.setattr("sojourn.app.codec.avro._MOST_UNKNOWN", 3)
+    form = sj.Avro(registry=registry.url, subject="clicks-value")
+    made = AvroCodec(parse_schema("n int"), "clicks", form)
+    asked = registry.asked
+    for number in (1000, 1001, 1002, 1002, 1003, 1000):  # the fourth is one too many
+        with pytest.raises(BadRecord):
+            made.decode(b"\x00" + number.to_bytes(4, "big") + b"\x02")
+    assert registry.asked == asked + 5
+
+
+@pytest.mark.parametrize("status", [408, 429, 503])
+def test_a_registry_that_cannot_answer_now_is_away(registry, status):
+    registry.register("clicks-value", record_of(n="int"))
+    made = in_registry(registry, "n int")
+    registry.status = status
+    try:
+        with pytest.raises(RegistryAway, match=f"does not answer: status {status}"):
+            made.decode(b"\x00\x00\x01\x00\x00\x02")
+    finally:
+        registry.status = None
+
+
+def test_it_is_asked_until_it_answers_or_patience_ends():
+    told, answers = [], iter([RegistryAway("r", "no", 60.0), RegistryAway("r", "still", 60.0)])
+
+    def ask():
+        if (away := next(answers, None)) is not None:
+            raise away
+        return "schema"
+
+    assert outlast(ask, told.append) == "schema"
+    assert [text.partition(": ")[2][:5] for text in told] == ["no; c", "still"]
+    answers = iter([RegistryAway("r", "no", 0.0)])
+    with pytest.raises(RegistryAway):
+        outlast(ask, told.append)
+
+
 def test_a_schema_that_is_not_avro_is_a_bad_record(registry):
     registry.register("clicks-value", record_of(n="int"))
     number = registry.register("other", {"type": "object"})
@@ -391,6 +447,7 @@ def test_a_format_has_to_be_that_of_one_new_stream(tmp_path):
         ({}, "Avro has no schema; write Avro"),
         ({"registry": "http://host"}, "Avro has a registry, but no subject; give both"),
         ({"file": "a", "subject": "a"}, "Avro has a subject, but no registry; give both"),
+        ({"file": "a", "patience_s": -1}, "a patience of -1 s is negative; write patience_s=0"),
         ({"registry": "host:8081", "subject": "a"}, "'host:8081' is not the address of a"),
     ],
 )

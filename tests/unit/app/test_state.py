@@ -3,12 +3,33 @@
 import pytest
 
 import sojourn as sj
-from sojourn.app.state import state_fields
+from sojourn.app.ddl import parse_fields
+from sojourn.app.state import key_of_message, state_fields
 from sojourn.errors import BadApplication, BadInput
 
 
 def fields(declared):
     return state_fields("operators.count.state", declared)
+
+
+@pytest.mark.parametrize(
+    ("ddl", "key", "found"),
+    [
+        (
+            "user string, day date",
+            b'{"user":"ada","day":"2026-01-31","n":1}',
+            '["ada", "2026-01-31"]',
+        ),
+        ("user string, day date", b'{"user":"ada"}', None),
+        ("user string, day date", b'["ada","2026-01-31"]', None),
+        ("rate double", b"1", "[1.0]"),
+        ("rate double", b"[1]", None),
+        ("user string", b"[1]", '["[1]"]'),
+        ("user string", b"[" * 100_000, None),
+    ],
+)
+def test_the_key_of_a_message_is_an_object_or_the_value_of_one_column(ddl, key, found):
+    assert key_of_message(parse_fields(ddl, "key"), key) == found
 
 
 def test_defaults_tell_types():

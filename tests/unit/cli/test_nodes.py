@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("places")
 
 WHY = "its agent did not start: No module named sojourn"
 ELSEWHERE = NodeHealth(
-    name="executor-1", cores=4.0, processors={"extract": 3, "match": 1},
+    name="executor-1", cores=4.0, busy_cores=2.5, processors={"extract": 3, "match": 1},
     memory_bytes=1_200_000_000, machine="far.example", logs="/nodes/1/logs",
     memory_used_bytes=3_000_000_000, memory_limit_bytes=4_000_000_000, round_trip_s=0.0012,
     clock_offset_s=0.3, received_bytes={"frames": 5_000_000}, received_bytes_per_s=80_000.0,
@@ -73,7 +73,7 @@ def test_top_has_a_table_of_nodes_and_says_why_one_cannot_be_used(vld):
     ]
     assert lines == [
         "node cores processors memory operators",
-        "executor-1 4 4 1.2 GB extract 3, match 1",
+        "executor-1 2.5 of 4 4 1.2 GB extract 3, match 1",
         "executor-2 0 cannot be used",
         "node memory in use round trip clock in per s out per s",
         "executor-1 75% of 4.0 GB 1.2 ms +300 ms 80.0 kB 400 bytes",
@@ -129,7 +129,7 @@ def test_ps_shows_nodes_and_bytes_by_stream_if_asked_to(vld):
     assert ["driver", "executor-1", "frames", "5.0", "MB"] in rows
     assert ["executor-1", "driver", "features", "2.0", "kB"] in rows
     assert ["executor-1", "driver", "(no", "record)", "30", "bytes"] in rows
-    assert any(row[:3] == ["executor-1", "4", "4"] for row in rows)
+    assert any(row[:5] == ["executor-1", "2.5", "of", "4", "4"] for row in rows)
     vld.told = made_up()
     assert "vld has no nodes: it runs on this machine" in vld.said("ps", "--nodes")
 

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import processes
 import sojourn as sj
 from live_engine import Launches, LiveSimulator
+from small_disk import SmallDisk, mounted
 from sojourn.app.loading import load
 from sojourn.cli import app
 from sojourn.engine import Health
@@ -89,6 +90,58 @@ def test_it_runs_for_as_long_as_it_is_told_and_is_drained(engines):
     assert "turns       20 in 0:00:20" in done.stdout
     engine = engines.of(0)
     assert (engine.drained, engine.stopped) == (True, True)
+
+
+class Slow(LiveSimulator):
+    """Tells what commands say while it starts, and what is missing afterwards."""
+
+    said: dict[str, str]
+    waits_for = "waiting for the first records of frames[0]"
+
+    def start(self, topology, plan):
+        super().start(topology, plan)
+        said = {each: command(*each.split()) for each in ("ps", "ps --json", "top --once")}
+        type(self).said = {each: done.stdout for each, done in said.items()}
+        type(self).refused = command("top", "--json")
+
+    def health(self):
+        return Health(waits_for=self.waits_for if self.now_s < 3 else "")
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    def launch(_app, _address, _settings, _state, progress):
+        progress("waiting for executors of Spark")
+        return Slow()
+
+    monkeypatch.setattr("live_engine.launch", launch)
+    monkeypatch.setitem(registry._OURS, "spark", ("live_engine", ""))  # noqa: SLF001
+    return Slow
+
+
+def test_while_it_starts_commands_say_what_it_waits_for(slow):
+    assert run("--for", "1s").exit_code == 0
+    assert "waiting for executors of Spark" in slow.said["ps"]
+    (row,) = json.loads(slow.said["ps --json"])["applications"]
+    assert (row["name"], row["status"]) == ("vld", "starting")
+    assert row["waits_for"] == "waiting for executors of Spark"
+    assert slow.said["top --once"].startswith("vld · pid ")
+    assert "· starting: waiting for executors of Spark" in slow.said["top --once"]
+    assert slow.refused.exit_code == 3
+    assert "it is starting: waiting for executors of Spark" in slow.refused.stderr
+
+
+def test_it_is_starting_until_records_are_read(slow):
+    done = run("--for", "6s")
+    assert f"starting ({slow.waits_for}), pid " in done.stdout
+    assert "running" not in done.stdout
+    assert "running: records are read from all partitions\n" in done.stderr
+    events = [json.loads(line) for line in run("--for", "6s", "--json").stdout.splitlines()]
+    (ready,) = [event for event in events if event["event"] == "ready"]
+    assert ready["waits_for"] == slow.waits_for
+    assert [event["text"] for event in events if event["event"] == "notice"] == [
+        "running: records are read from all partitions"
+    ]
 
 
 @pytest.mark.usefixtures("engines")
@@ -199,6 +252,7 @@ def test_options_reach_the_engine_and_secrets_nobody_else(engines, tmp_path):
         "--kafka-option", "security.protocol=SASL_SSL",
         "--bootstrap-servers", "k:9092", "--batch", "30s", "--state", tmp_path / "here",
         "--starting-offsets", "2026-01-31T12:00:00Z", "--kafka-patience", "2m",
+        "--relay-timeout", "20s", "--shared-state", "file:///nfs/orders",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     application, address, options, state = engines.made[0][1]
@@ -206,6 +260,7 @@ def test_options_reach_the_engine_and_secrets_nobody_else(engines, tmp_path):
     assert options.kafka == {"sasl.password": "hunter2=", "security.protocol": "SASL_SSL"}
     assert (options.servers, options.batch_s) == ("k:9092", 30.0)
     assert (options.starting, options.patience_s) == (1769860800.0, 120.0)
+    assert (options.relay_timeout_s, options.shared_state) == (20.0, Path("/nfs/orders"))
     assert "hunter2" not in done.output + repr(options)
     written = [path for path in tmp_path.rglob("*") if path.is_file() and path != secrets]
     assert not any(b"hunter2" in path.read_bytes() for path in written)
@@ -273,6 +328,23 @@ def test_what_somebody_should_know_is_said_once(monkeypatch):
     events = [json.loads(line) for line in run("--for", "8s", "--json").stdout.splitlines()]
     assert [e["text"] for e in events if e["event"] == "notice"] == ["no broker answers"]
     assert events[0]["client_properties"] == "client.properties"
+
+
+@pytest.mark.usefixtures("engines")
+def test_fresh_forgets_first_what_the_engine_keeps_elsewhere(tmp_path, monkeypatch):
+    """If it fails after that, the next start finds that something is missing."""
+    state, there = tmp_path / "state", []
+    run("--for", "1s", "--state", state)
+    (state / "checkpoints").mkdir()
+
+    def forget(_engine):
+        there.append((state / "checkpoints").exists())
+
+    monkeypatch.setattr(LiveSimulator, "forget", forget, raising=False)
+    run("--for", "1s", "--state", state)
+    assert there == []
+    assert run("--for", "1s", "--state", state, "--fresh").exit_code == 0
+    assert there == [True]
 
 
 @pytest.mark.usefixtures("engines")
@@ -385,13 +457,37 @@ def test_a_history_that_cannot_be_written_any_more_does_not_end_what_runs(monkey
 
 
 @pytest.mark.usefixtures("engines")
-def test_a_disk_that_fills_up_ends_the_history_and_not_what_runs(small_disk):
+def test_a_disk_that_fills_up_holds_up_the_history_and_not_what_runs(small_disk):
     done = run("--for", "150s", "--state", small_disk / "state")
     assert done.exit_code == 0, done.output
-    assert done.stderr.count("the history ends here: ") == 1
-    assert "full" in done.stderr
+    assert done.stderr.count("the history waits for room: ") == 1
+    assert f"No space left on device; make room in {small_disk / 'state'}" in done.stderr
     assert "turns       150 in" in done.stdout
     assert list(read_episodes(small_disk / "state" / "history"))
+
+
+class Elsewhere(LiveSimulator):
+    """Beside it somebody fills a disk, and makes room again."""
+
+    disk: SmallDisk
+
+    def observe(self, until_s):
+        if until_s in (20, 60):
+            self.disk.fill() if until_s == 20 else self.disk.free()
+        return super().observe(until_s)
+
+
+@pytest.mark.usefixtures("engines")
+def test_a_history_that_waited_for_room_has_all_turns(tmp_path, monkeypatch):
+    with mounted(tmp_path / "disk", 4 << 20) as disk:
+        monkeypatch.setattr(Elsewhere, "disk", disk, raising=False)
+        monkeypatch.setattr("live_engine.LiveSimulator", Elsewhere)
+        done = run("--for", "90s", "--state", disk.folder / "state")
+        assert done.exit_code == 0, done.output
+        assert done.stderr.count("the history waits for room: ") == 1
+        assert done.stderr.count("the history continues, there is room again") == 1
+        turns = read_episodes(disk.folder / "state" / "history")
+        assert [turn.observation.at_s for turn in turns] == list(range(1, 91))
 
 
 # -- how it ends -------------------------------------------------------------------------------

@@ -95,8 +95,8 @@ def test_states_are_exported(tmp_path):
     ]
     told = json.loads(said("words", "count", "--export", path, "--json"))
     assert told == {"operator": "count", "file": str(path), "keys": 2}
-    assert "name an operator alone" in refused("words", "--export", path)
-    assert "name an operator alone" in refused("words", "count", "the", "--export", path)
+    assert "name an operator" in refused("words", "--export", path)
+    assert "leave out the key" in refused("words", "count", "the", "--export", path)
 
 
 @pytest.mark.usefixtures("words")
@@ -140,3 +140,32 @@ def test_applications_and_operators_are_offered():
         }
         done = CliRunner().invoke(app, [], env=environment, prog_name="sojourn")
         assert done.stdout.split() == [offered]
+
+
+@pytest.mark.usefixtures("words")
+def test_a_backup_is_made_and_imported(tmp_path):
+    backup = tmp_path / "words.states"
+    told = f"3 states of count in {backup}\n"
+    assert said("words", "--export", backup) == told
+    assert said("words", "--import", backup) == (
+        f"count of words have the 3 states of {backup}\n"
+    )
+    assert json.loads(said("words", "--import", backup, "--json")) == {
+        "name": "words", "file": str(backup), "operators": ["count"], "entries": 3,
+    }  # fmt: skip
+    assert json.loads(said("words", "--export", backup, "--json"))["entries"] == 3
+
+
+@pytest.mark.usefixtures("words")
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--export", "a.parquet"), "--export a.parquet writes a backup of all operators"),
+        (("--export", "a", "--import", "b"), "are two commands; leave out one"),
+        (("count", "the", "--export", "a.parquet"), "leave out the key"),
+        (("count", "--import", "a"), "leave out the operator"),
+        (("--import", "nothing"), "nothing: cannot be read: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_exported_or_imported_is_refused(arguments, problem):
+    assert problem in refused("words", *arguments)

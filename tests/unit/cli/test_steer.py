@@ -501,6 +501,17 @@ def test_a_key_that_keeps_a_processor_busy_is_shown(vld):
     assert "\x1b" not in shown
 
 
+def test_an_application_that_reads_nothing_yet_is_starting(vld, monkeypatch):
+    waits = replace(vld.engine.health(), waits_for="waiting for the first records of lines[0]")
+    monkeypatch.setattr(vld.engine, "health", lambda: waits)
+    (row,) = json.loads(said("ps", "--json"))["applications"]
+    assert (row["status"], row["waits_for"]) == ("starting", waits.waits_for)
+    assert "starting" in said("ps")
+    assert said("top", "--once").splitlines()[1].strip() == f"starting: {waits.waits_for}"
+    assert json.loads(said("top", "--json"))["health"]["waits_for"] == waits.waits_for
+    assert 'sojourn_reading{app="vld"} 0.0\n' in scraped(status(vld))
+
+
 def test_what_somebody_should_know_is_listed_and_measured(vld, monkeypatch):
     vld.set_goal(sj.Target("mean", 1.0), None)
     away = replace(vld.engine.health(), no_broker_s=65.0, notices=("clocks are off by 3 s",))

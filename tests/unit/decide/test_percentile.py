@@ -144,6 +144,29 @@ def test_bounds_that_keep_the_target_out_of_reach_are_blamed(statistic):
     assert fewest(bounded, statistic, best_s * 1.001).least <= 22
 
 
+@every_percentile
+@pytest.mark.parametrize("most", [None, 3])
+def test_records_that_wait_for_their_siblings_alone_get_processors_of_their_own(
+    statistic, most
+):
+    """Where arrivals and services never vary, records do not wait for those of other roots."""
+    split = Operator(name="split", service_s=0.0, emits={"count": 4.0})
+    count = Operator(name="count", service_s=1.0, service_scv=0.0, max_processors=most)
+    even = Topology(
+        name="even",
+        arrivals=(Arrival(name="roots", per_s=0.2, into="split", scv=0.0),),
+        operators=(split, count),
+    )
+    assert minimise(even, Target(statistic, 2.1)).allocation["count"] == 2
+    if most is None:
+        assert minimise(even, Target(statistic, 1.1)).allocation["count"] == 4
+    else:
+        with pytest.raises(TargetOutOfReach, match=r"^4 processors .* gives [12]\.\d+ s"):
+            minimise(even, Target(statistic, 1.1))
+    with pytest.raises(TargetBelowFloor):
+        minimise(even, Target(statistic, 0.9))
+
+
 def test_operators_keep_what_they_must_have():
     operators = tuple(replace(o, min_processors=9) for o in UNEVEN.operators)
     found = fewest(replace(UNEVEN, operators=operators), "p95", 1_000.0)

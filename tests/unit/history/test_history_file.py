@@ -24,11 +24,17 @@ from sojourn.errors import BadFile, BadInput
 from sojourn.history import HistoryFile, Run, read, read_episodes, read_run, read_runs
 from sojourn.knowledge import Decision, Episode, Knowledge
 from sojourn.loop import Loop
-from sojourn.measure.observation import Moments, Observation, ObservedOperator
+from sojourn.measure.observation import (
+    Moments,
+    Observation,
+    ObservedNode,
+    ObservedOperator,
+)
 from sojourn.measure.sketch import Sketch
 from sojourn.plan import Expected, Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
+from sojourn.topology.node_cores import NodeCores
 from strategies import topologies
 
 VLD = sj.read_topology(Path(__file__).parents[3] / "examples" / "vld.yaml").scaled(6 / 13)
@@ -60,7 +66,7 @@ operators = st.builds(
     arrival_scv=st.none() | numbers, bins=numbers | whole, utilisation=st.none() | numbers,
     cpu_s=st.none() | numbers, memory_bytes=whole,
     bytes_per_s=st.dictionaries(names, numbers, max_size=3), hottest=numbers,
-    missing=st.text(),
+    missing=st.text(), at_work=st.none() | whole,
 )  # fmt: skip
 
 
@@ -68,13 +74,18 @@ def mappings(values):
     return st.dictionaries(names, values, max_size=3)
 
 
+nodes = st.builds(
+    ObservedNode, cores=numbers, busy_cores=st.none() | numbers, running=mappings(whole),
+    computing=mappings(numbers),
+)  # fmt: skip
 observations = st.builds(
     Observation,
     since_s=numbers, at_s=numbers | whole, usable=st.booleans(), reason=st.text(),
     notes=st.lists(st.text(), max_size=2).map(tuple), operators=mappings(operators),
     arrivals_per_s=numbers, completed_per_s=numbers, streams=mappings(numbers),
     completions=sketches, sums=sketches, cores=st.none() | numbers,
-    busy_cores=st.none() | numbers, warming=st.booleans(), commits=whole,
+    busy_cores=st.none() | numbers, nodes=mappings(nodes), per_node=whole, most_nodes=whole,
+    warming=st.booleans(), commits=whole,
 ) | st.builds(Observation.unusable, numbers, numbers, st.text())  # fmt: skip
 expectations = st.builds(
     Expected,
@@ -147,9 +158,11 @@ def test_a_topology_comes_back_as_it_was_declared(topology):
 
 def test_cores_of_a_topology_come_back(tmp_path):
     extract, *others = VLD.operators
-    computing = replace(VLD, operators=(replace(extract, cpu_s=0.2), *others), cores=3.5)
-    path = written(tmp_path / "h.db", [], replace(RUN, topology=computing))
-    assert read_run(path)[1].topology == computing
+    computing = replace(VLD, operators=(replace(extract, cpu_s=0.2), *others))
+    for cores in (3.5, NodeCores(nodes={"executor-1": 4.0, "executor-2": 2.5})):
+        run = replace(RUN, topology=replace(computing, cores=cores))
+        path = written(tmp_path / f"{type(cores).__name__}.db", [], run)
+        assert read_run(path)[1].topology == run.topology
 
 
 @pytest.fixture
@@ -255,7 +268,7 @@ class Ran(NamedTuple):
     episodes: list[Episode]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ran(tmp_path_factory):
     """Return a loop that wrote its history while the load rose and fell."""
     path = tmp_path_factory.mktemp("history") / "deep" / "vld.history"

@@ -40,6 +40,13 @@ def named(form, record_id, line):
     yield (form.format(record_id), line)
 
 
+@app.operator(reads=lines.by("line"), emits="line string, n int", state={"n": 0}, nulls=True)
+def forgets(state, line):
+    """Count what comes of each line, with messages that have no value."""
+    state["n"] = state["n"] + 1
+    yield (line, state["n"])
+
+
 @app.operator(reads=lines, emits="line string, processor int")
 def who(line):
     yield (line, os.getpid())

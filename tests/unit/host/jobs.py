@@ -45,6 +45,19 @@ def shout(argument):
     return Shout(argument)
 
 
+def starved(argument):
+    """Return the same in a system that has no room for processes until there is a file."""
+    fork = os.fork
+
+    def limited():
+        if not Path(argument).exists():
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        return fork()
+
+    os.fork = limited
+    return Shout("")
+
+
 def few(argument):
     """Return the same in a system that lets *argument* processes be started at a time."""
     fork, wait, running = os.fork, os.waitpid, set()

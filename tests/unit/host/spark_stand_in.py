@@ -5,14 +5,20 @@ apart by a crash.
 """
 
 from collections import Counter, deque
+from contextlib import nullcontext, suppress
+from functools import partial
 from itertools import count
+from math import inf
+from pathlib import Path
+from random import Random
 from zlib import crc32
 
 import msgspec
 
 from sojourn.app.operator import OnError
-from sojourn.errors import EngineError
+from sojourn.errors import DiskFull, EngineError, SojournError
 from sojourn.host.batch.cut import Cut, CutId
+from sojourn.host.batch.cut_store import CutFiles
 from sojourn.host.batch.host_log import HostLog
 from sojourn.host.batch.instructions import (
     Arrival,
@@ -25,17 +31,22 @@ from sojourn.host.batch.ledger import Ledger
 from sojourn.host.batch.log_entries import Did
 from sojourn.host.batch.relay_messages import DeadLetter, Row
 from sojourn.host.batch.repetitions import Input, Provenance
+from sojourn.host.batch.room import Room
 from sojourn.host.batch.spill import Spill
+from sojourn.host.batch.stage_tasks import StageTasks
 from sojourn.host.desk.admission import GrantRelay, Limits
 from sojourn.host.desk.instructions import Give, KillProcessor, StartProcessor
 from sojourn.host.desk.operator_desk import OperatorDesk
 from sojourn.host.desk.part_desk import PartDesk
 from sojourn.host.desk.part_graph import PartGraph
 from sojourn.host.desk.part_instructions import AtOperator
+from sojourn.host.held_events import HeldEvents
 from sojourn.host.process.messages import OutputRecord, Record, Result
 from sojourn.host.state.keyed_state import KeyedState, MergeState
+from sojourn.host.state.part_clock import PartClock
 from sojourn.host.state.reminders import reminder_name
 from sojourn.plan import HERE
+from unit.host.failing_disk import Crash
 
 PARTITIONS = [("lines", 0), ("lines", 1), ("prices", 0)]
 GRAPH = PartGraph(
@@ -53,10 +64,14 @@ GRAPH = PartGraph(
 )
 KEYS = ("a", "b", "c")
 REMINDERS = "score@reminders"
+# What ids begin with that a producer gives to two records.
+TWICE = "twice"
 EXPIRING = "merge"
 TTL_S = 1000.0
 OPERATORS = ("split", "merge", "score", "learn")
 NODES = (HERE, "node-1", "node-2")
+# How many of its last commits Spark may lose in a power failure.
+KEPT = 2
 # So little that operators spill to disk all the time.
 LIMITS = Limits(records=4, spilled=20)
 # So much that many wait for one processor.
@@ -87,7 +102,12 @@ def key_of(parent, place):
 
 
 def reminders(name):
-    """Return what a record asks for when it is scored; a reminder may ask for others."""
+    """Return what a record asks for when it is scored; a reminder may ask for others.
+
+    Those with the same id would ask for reminders with the same id.
+    """
+    if name.startswith(TWICE):
+        return []
     drawn = crc32(f"remind {name}".encode())
     return [(drawn % 700, name)] * (drawn % 5 % 3)
 
@@ -100,21 +120,17 @@ def scored(state, name):
 
 def expected_states(records):
     """Return the state of each key, once *records*, all that were to do, are done."""
-    states = {}
-    keys = {}
+    states, left = {}, []
     for record in records:
         name, _, operator = record.partition(" at ")
         if operator == "score" and not name.startswith(REMINDERS):
             parent, _, place = name.rpartition(".")
-            keys[name] = key_of(parent.removesuffix(".split"), int(place))
-    left = list(keys)
+            left.append((name, key_of(parent.removesuffix(".split"), int(place))))
     while left:
-        name = left.pop()
+        name, key = left.pop()
         if work("score", name) is not None:
-            states[keys[name]] = scored(states.get(keys[name], b""), name)
-            for asked in asked_by(name):
-                keys[asked] = keys[name]
-                left.append(asked)
+            states[key] = scored(states.get(key, b""), name)
+            left += [(asked, key) for asked in asked_by(name)]
     return states
 
 
@@ -151,10 +167,6 @@ def called(leaving):
             return record.name
 
 
-class Died(Exception):
-    """A host was killed in the middle of a step."""
-
-
 class Folder:
     """The files of a log, by number."""
 
@@ -182,11 +194,12 @@ class Folder:
 
 
 _encode, _decode = msgspec.msgpack.encode, msgspec.msgpack.Decoder(Cut).decode
+_NOTHING = Cut(id=CutId(-1, 0), taken={})
 _NOWHERE = object()  # where a connection leads that was cut off
 
 
 class Disk:
-    """What outlives everything: cuts with the state they go with, and Spark's own logs.
+    """Cuts with the states and segments that they name, and logs, in memory.
 
     It can be the store of one ledger, which then finds nothing in its log.
     """
@@ -194,17 +207,22 @@ class Disk:
     log_is_own = True
 
     def __init__(self):
-        nothing = Cut(id=CutId(-1, 0), taken={})
-        self.cuts, self.states = {nothing.id: nothing}, {nothing.id: {}}
-        self.ends = {-1: dict.fromkeys(PARTITIONS, 0)}
-        self.committed, self.attempts, self.final = -1, 0, set()
+        self.cuts, self.runs = {}, []
         self.segments, self.names = {}, count()
         self.deltas, self.store, self.merged_upto = {}, {}, -1
         self.log = Folder()
 
-    def save(self, cut, changed, state):
+    def attempt(self, run):
+        if run not in self.runs:
+            self.runs.append(run)
+        return 1 + self.runs.index(run)
+
+    def save(self, cut, changed):
         self.deltas[cut.id] = changed
-        self.cuts[cut.id], self.states[cut.id] = cut, state
+        self.cuts[cut.id] = cut
+
+    def drop_before(self, batch):
+        self.cuts = {name: cut for name, cut in self.cuts.items() if name.batch >= batch}
 
     def merged(self):
         return self.merged_upto
@@ -239,11 +257,14 @@ class Disk:
         return []
 
     def last(self, batch):
-        return max(cut for cut in self.cuts if cut.batch == batch)
+        return max((cut for cut in self.cuts if cut.batch == batch), default=_NOTHING.id)
+
+    def newest_attempt(self):
+        return max((cut.attempt for cut in self.cuts), default=-1)
 
     def load(self, cut):
         """Return a cut as it is read from a file: what becomes of it is not in the file."""
-        return _decode(_encode(self.cuts[cut]))
+        return _decode(_encode(_NOTHING if cut == _NOTHING.id else self.cuts[cut]))
 
     def write_segment(self, batch, records):
         name = f"{batch}-{next(self.names)}"
@@ -277,32 +298,149 @@ class Store:
     def __getattr__(self, name):
         return getattr(self.disk, name)
 
+    def prepare(self):
+        """There is always room."""
+
+    def flush(self):
+        """All is written."""
+
+    def close(self):
+        """Nothing is open."""
+
+
+class Memory:
+    """A disk in memory: a process dies before it writes to the log, while it does, or after."""
+
+    dead = full = False
+
+    def __init__(self):
+        self.disk, self._kills = Disk(), None
+
+    def open(self):
+        """Return the files as a process has them."""
+        store = Store(self.disk)
+        store.log.append = partial(self._logged, store.log.append)
+        return store
+
+    def use(self, store):
+        """Let a process go on."""
+
+    def kill_in(self, number):
+        """Let the process die that writes next."""
+        self._kills = number % 3
+
+    def revive(self):
+        """Let another process use the disk."""
+        self._kills = None
+
+    def fill(self, _number):
+        """There is always room."""
+
+    def interrupted(self, _meanwhile):
+        """Return a context in which nothing happens: a write is one step."""
+        return nullcontext()
+
+    def _logged(self, append, entries):
+        if self._kills is None:
+            append(entries)
+            return
+        files = self.disk.log.files
+        before = dict(files)
+        if self._kills:
+            append(entries)
+        for number, content in files.items():
+            if self._kills == 1 and len(content) > len(before.get(number, content)):
+                files[number] = content[:-1]
+        raise Crash
+
+
+class Files:
+    """Real files: a process dies before any system call, or in the middle of a write.
+
+    The processes of a history are one process, which can open the store of states only once.
+    """
+
+    def __init__(self, disk):
+        self.disk, self._used = disk, None
+
+    def open(self):
+        """Return the files as a process has them."""
+        return CutFiles(Path(self.disk.root) / "part", "layout")
+
+    def use(self, store):
+        """Let a process go on."""
+        if self._used is not None and self._used is not store:
+            self._used.state.close()
+        self._used = store
+
+    def kill_in(self, number):
+        """Let the process die after a few more system calls."""
+        self.disk.crash_after(number, part=number % 4 / 3)
+
+    def revive(self):
+        """Let another process use the disk."""
+        self.disk.revive()
+
+    def kill(self):
+        """Let the process that is at work do nothing more."""
+        self.disk.kill()
+
+    @property
+    def full(self):
+        """Whether there is no room."""
+        return self.disk.full
+
+    def fill(self, number):
+        """Let the disk have no room for whole writes, or have room again if it is None."""
+        self.disk.full, self.disk.fits = number is not None, (number or 0) % 4 / 4
+
+    def interrupted(self, meanwhile):
+        """Return a context in which other things happen between system calls."""
+        return self.disk.interrupted(meanwhile)
+
+    def power_fails(self, random):
+        """Lose what is not on the disk for certain."""
+        if self._used is not None:
+            self._used.close()
+        self.disk.power_fails(random)
+
 
 class CountingLedger(Ledger):
-    """A ledger that counts how often each record was done at each operator."""
+    """A ledger that counts how often each record was done at each operator.
 
-    def __init__(self, store):
+    *counted* has the numbers as of each cut.
+    """
+
+    def __init__(self, store, counted, clock):
         reminded = {"score": REMINDERS, EXPIRING: f"{EXPIRING}@reminders"}
-        super().__init__(store, Spill(store, most=1), most_handed=4, reminded=reminded)
-        self.counts, self.replayed = {}, 0
+        spill = Spill(store, most=1)
+        super().__init__(
+            store,
+            spill,
+            most_handed=4,
+            reminded=reminded,
+            clock=clock,
+            id_window=2,
+            kept=KEPT,
+        )
+        self.counts, self.counted, self.replayed = {}, counted, 0
 
-    def done(self, place, results):
-        done = self.open[place]
-        self._count(done.operator, done.record.name)
-        return super().done(place, results)
+    def done(self, number, results):
+        self._count(self.open[number])
+        return super().done(number, results)
 
     def _recovered(self, base):
-        self.counts = dict(self._store.states[base])
+        self.counts = dict(self.counted[base])
         return super()._recovered(base)
 
     def _replay(self, entry, *more):
         self.replayed += 1
         if isinstance(entry, Did):
-            self._count(entry.operator, entry.name)
+            self._count(self.open[entry.number])
         super()._replay(entry, *more)
 
-    def _count(self, operator, record):
-        name = f"{record} at {operator}"
+    def _count(self, done):
+        name = f"{done.record.name} at {done.operator}"
         self.counts[name] = self.counts.get(name, 0) + 1
 
     def comes_of(self, cut):
@@ -316,10 +454,10 @@ class Host:
     Where they are *away*, each operator begins with one processor on another node.
     """
 
-    def __init__(self, disk, wall, *, away=False):
-        self.disk, self.store, self.dies = disk, Store(disk), None
+    def __init__(self, store, counted, final, clock, *, away=False):
+        self.store, self.counted, self.final = store, counted, final
         self.drained = False
-        self.ledger = CountingLedger(self.store)
+        self.ledger = CountingLedger(store, counted, clock)
         on_error = OnError(retries=1, then="dead_letter")
         desks = {name: OperatorDesk(on_error=on_error) for name in OPERATORS}
         self.part = PartDesk(
@@ -328,30 +466,54 @@ class Host:
             self.ledger,
             limits=ROOMY if away else LIMITS,
             ttl_s={EXPIRING: TTL_S},
-            clock=wall,
+            clock=clock.now_s,
         )
-        self.relays, self.saving, self.on_disk = {}, deque(), deque()
+        self.relays, self.writing, self.written = {}, deque(), deque()
+        self.thread_is_busy = self.held_back = False
         self.starting, self.busy, self.now_s = [], {}, 0.0
-        self.lent, self.node_of, self.nodes = {}, {}, set()
+        self.lent, self.node_of, self.nodes, self.dead = {}, {}, set(), set()
         self.hit = Counter()
-        self.asking, self.merging, self.merged = deque(), deque(), deque()
+        self.asking, self.tasks = deque(), StageTasks()
+        self.catching_up = False
+        self.held = HeldEvents(store.flush, Room(inf, lambda: 0.0, lambda _line: None))
         if away:
             self.node(0)
         for name in OPERATORS:
-            self.do(self.part.placed(name, {NODES[1]: 1} if away else {HERE: 2}, 0.0))
+            self.decide(self.part.placed, name, {NODES[1]: 1} if away else {HERE: 2}, 0.0)
+
+    def decide(self, decide, *event):
+        """Let an event be decided, logged and done; where there is no room it waits."""
+        if self.held.waiting:
+            self.held_back = True
+            self.held.put(partial(self.decide, decide, *event))
+            return
+        instructions = decide(*event)
+        try:
+            self.store.log.append(self.ledger.unlogged())
+            self.store.flush()
+        except DiskFull as error:
+            self.held.hold(error, partial(self.do, instructions))
+        else:
+            self.do(instructions)
+
+    def catch_up(self):
+        """Try again to write what there was no room for; processors may have gone on since."""
+        self.catching_up = True
+        self.held.retry()
+        self.catching_up = False
 
     def do(self, instructions):
-        self.log(self.ledger.unlogged())
         for instruction in instructions:
             match instruction:
                 case HandOver(relay, leaving, floor):
-                    assert called(leaving) not in self.disk.final
-                    self.relays[relay].handed.append(called(leaving))
+                    assert (called(leaving), leaving.root) not in self.final
+                    self.relays[relay].handed.append((called(leaving), leaving.root))
                     self.relays[relay].inbox.append(("result", leaving, floor))
-                case SaveCut(cut, changed):
-                    self.saving.append((cut, changed, dict(self.ledger.counts)))
+                case SaveCut(cut):
+                    self.counted[cut.id] = dict(self.ledger.counts)
+                    self.writing.append(instruction)
                 case MergeState():
-                    self.merging.append(instruction)
+                    self.writing.append(instruction)
                 case FinishRelay(relay):
                     self.relays[relay].inbox.append(("finish",))
                 case RefuseRelay(relay):
@@ -361,20 +523,10 @@ class Host:
                 case AtOperator(operator, then):
                     self.do_at(operator, then)
 
-    def log(self, entries):
-        """Write to the log; a host that is killed then has written it, or not quite."""
-        if self.dies is None:
-            self.store.log.append(entries)
-            return
-        before = dict(self.disk.log.files)
-        if self.dies:
-            self.store.log.append(entries)
-        for number, content in self.disk.log.files.items():
-            if self.dies == 1 and len(content) > len(before.get(number, content)):
-                self.disk.log.files[number] = content[:-1]
-        raise Died
-
     def do_at(self, operator, instruction):
+        if (operator, getattr(instruction, "processor", None)) in self.dead:
+            assert self.catching_up
+            return
         match instruction:
             case StartProcessor(number, node):
                 assert node == HERE or node in self.nodes
@@ -382,7 +534,9 @@ class Host:
                 self.starting.append((operator, number))
             case Give(number, records, states=states, ahead=ahead):
                 processor = operator, number
-                assert ahead == (processor in self.busy)
+                # what it has answered may wait for room, so that it seems to have records yet
+                waited = self.catching_up or (ahead and self.held_back)
+                assert waited or ahead == (processor in self.busy)
                 self.busy.setdefault(processor, []).extend(records)
                 before = self.lent[processor] if ahead else {}
                 self.lent[processor] = {**before, **(states or {})}
@@ -391,29 +545,51 @@ class Host:
 
     def heard(self, relay, message):
         match message:
-            case ("hello", arrival):
+            case ("hello", run, batch, stage):
                 self.relays[relay.number] = relay
-                self.do(self.part.relay_came(relay.number, arrival, self.now_s))
-                if self.ledger.knows(relay.number):
-                    self.asking.append(arrival)
+                self.held.put(partial(self.begin, relay, run, batch, stage))
             case ("row", offset, (name, provenance)):
                 record = Record(name, b"", relay.partition[0], root=name)
                 keys = {"merge": key_of(name, 0)}
                 row = Row(relay.partition, offset, record, keys, provenance=provenance)
-                self.do(self.part.rows_came(relay.number, [row], self.now_s))
+                self.decide(self.part.rows_came, relay.number, [row], self.now_s)
             case ("end",):
-                self.do(self.part.relay_ended(relay.number))
+                self.decide(self.part.relay_ended, relay.number)
+
+    def begin(self, relay, run, batch, stage):
+        """Let a relay begin, once files have the room that they need for it."""
+        if self.tasks.is_outdated(stage):
+            relay.inbox.append(("refuse",))
+            return
+        task = PARTITIONS.index(relay.partition)
+        arrival = Arrival(attempt=self.store.attempt(run), batch=batch, task=task)
+        self.store.prepare()
+        self.decide(self.part.relay_came, relay.number, arrival, self.now_s)
+        self.held.put_next(partial(self.greeted, relay, arrival, stage))
+
+    def greeted(self, relay, arrival, stage):
+        if self.ledger.knows(relay.number):
+            self.tasks.begins(arrival, stage)
+            self.asking.append(arrival)
 
     def told_tasks(self, _number):
         """Let the host hear how many tasks a batch has."""
         arrival = self.asking.popleft()
         known = arrival.attempt, arrival.batch, len(PARTITIONS)
-        self.do(self.part.relays_are(*known))
+        self.decide(self.part.relays_are, *known)
+
+    def hands_on(self):
+        """Tell whether results wait in the log, for relays that are there."""
+        return self.ledger.leaves_again and self.ledger.relays > 0
+
+    def hand_on(self, _number):
+        """Let the next of what leaves again from the log leave."""
+        self.do(self.part.hand_on())
 
     def ready(self, number):
         """Let a processor be ready."""
         operator, processor = self.starting.pop(number)
-        self.do(self.part.processor_ready(operator, processor, self.now_s))
+        self.decide(self.part.processor_ready, operator, processor, self.now_s)
 
     def work(self, number):
         """Let a processor do the next of what it was given."""
@@ -435,7 +611,7 @@ class Host:
             for at, stream in enumerate(streams or ())
         ]
         result = Result(outputs, error, took_s=SERVICE_S, state=state, reminders=asked)
-        self.do(self.part.processor_done(operator, processor, [result], self.now_s))
+        self.decide(self.part.processor_done, operator, processor, [result], self.now_s)
 
     def kill_processor(self, number):
         if self.busy:
@@ -445,30 +621,34 @@ class Host:
                 return  # a record that is hit a third time is a dead letter
             self.hit.update(records)
             del self.busy[operator, processor]
-            self.do(self.part.processor_died(operator, processor, "was killed", self.now_s))
+            self.dead.add((operator, processor))
+            self.decide(self.part.processor_died, operator, processor, "was killed", self.now_s)
 
     def rescale(self, number):
         """Place an operator on one or two nodes, be they there or not."""
         operator = OPERATORS[number % len(OPERATORS)]
         on = {NODES[number % 3]: 1 + number % 2, NODES[number % 5 % 3]: 1}
-        self.do(self.part.placed(operator, on, self.now_s))
+        self.decide(self.part.placed, operator, on, self.now_s)
 
     def node(self, number):
         """Let a node come, or go with all that is on it."""
         node = NODES[1 + number % 2]
+        if self.held.waiting:
+            return
         if node not in self.nodes:
             self.nodes.add(node)
-            self.do(self.part.node_came(node, self.now_s))
+            self.decide(self.part.node_came, node, self.now_s)
             return
         self.nodes.discard(node)
         there = {processor for processor, on in self.node_of.items() if on == node}
         self.starting = [processor for processor in self.starting if processor not in there]
         self.busy = {name: jobs for name, jobs in self.busy.items() if name not in there}
-        self.do(self.part.node_left(node, self.now_s))
+        self.decide(self.part.node_left, node, self.now_s)
 
     def time_passes(self, _number=0):
         self.now_s += 100.0
-        self.do(self.part.time_passed(self.now_s))
+        if not self.held.waiting:
+            self.decide(self.part.time_passed, self.now_s)
 
 
 def _keys(record, place):
@@ -481,61 +661,124 @@ class Relay:
 
     numbers = count(1)
 
-    def __init__(self, arrival, partition, position):
+    def __init__(self, run, batch, stage, partition, position):
         self.number, self.host, self.position = next(self.numbers), None, position
         self.partition, self.state = partition, "reads"
-        self.outbox, self.inbox = deque([("hello", arrival)]), deque()
+        self.outbox, self.inbox = deque([("hello", run, batch, stage)]), deque()
         self.handed, self.unwritten, self.credit = [], deque(), 0
 
 
-class Upstream:
-    """Another part, which writes what this one reads, and repeats what was not committed."""
+class Writer:
+    """A part or a query of Spark's own: commits, and repeats what it had not committed."""
 
-    def __init__(self):
-        self.written, self.floor = 0, 0
+    def __init__(self, name, topic):
+        self.name, self.topic = name, topic
+        self.read, self.floor = 0, 0
 
-    def writes(self, number):
-        """Return what is written next, after a commit, a crash, or neither."""
-        again = []
+    def inputs(self, end, number):
+        """Return what entered, up to an offset, after a commit, a crash, or neither."""
+        first = self.read
         match number % 4:
             case 1:
-                self.floor = self.written
+                self.floor = self.read
             case 2 | 3:
-                again = [self._row(offset) for offset in range(self.floor, self.written)]
-        self.written += 1
-        return [*again, self._row(self.written - 1)]
+                first = self.floor
+        self.read = end
+        return [
+            Input(
+                writer=self.name, topic=self.topic, partition=0, offset=offset, floor=self.floor
+            )
+            for offset in range(first, end)
+        ]
 
-    def _row(self, offset):
-        entered = Input(topic="orders@m", partition=0, offset=offset, floor=self.floor)
-        provenance = Provenance(
-            identity=f"prices-{offset}", root=entered.place, entered=entered
-        )
-        return f"prices-{offset}", provenance
+
+class Upstream:
+    """What others write to the stream that this part reads; each may repeat what it wrote.
+
+    Two parts read one topic. One writes to the stream, the other to a stream between, from
+    which a query passes all on. A producer sends records again.
+    """
+
+    def __init__(self):
+        self.orders, self.between, self.calls = 0, [], count()
+        self.near, self.far = Writer("near", "orders@m"), Writer("far", "orders@m")
+        self.query = Writer("query", "between@m")
+
+    def writes(self, number):
+        """Return what is written next."""
+        drawn = crc32(f"{number} {next(self.calls)}".encode())
+        how = drawn // 8
+        self.orders += 1
+        match drawn % 8:
+            case 0:
+                name = f"prices-named-{self.orders}"
+                return [(name, Provenance(identity=name, named=True))] * 2
+            case 1 | 2 | 3:
+                return [_price(each) for each in self.near.inputs(self.orders, how)]
+            case _:
+                self.between += [_price(each) for each in self.far.inputs(self.orders, how)]
+                passed = self.query.inputs(len(self.between), how // 4)
+                return [_passed(self.between[each.offset], each) for each in passed]
+
+
+def _price(entered):
+    """Return what a part writes of a record."""
+    name = f"prices-{entered.writer}-{entered.offset}"
+    return name, Provenance(identity=name, inputs=(entered,))
+
+
+def _passed(row, entered):
+    """Return what a query writes of what a part has written."""
+    name, provenance = row
+    inputs = (*provenance.inputs, entered)
+    return name, Provenance(identity=provenance.identity, inputs=inputs)
 
 
 class World:
     """Spark, its relays and a host; `settle` lets all of it run until nothing is left."""
 
-    def __init__(self, *, away=False):
-        self.away = away
-        self.disk, self.topics = Disk(), {partition: [] for partition in PARTITIONS}
+    def __init__(self, disk=None, *, away=False):
+        self.away, self.disk = away, disk or Memory()
+        self.topics = {partition: [] for partition in PARTITIONS}
+        # Spark's own logs: ends of batches, the last that is committed, and its runs
+        self.ended, self.committed, self.runs = {-1: dict.fromkeys(PARTITIONS, 0)}, -1, count(1)
+        # results of batches that are committed, and records done as of each cut
+        self.final, self.counted = set(), {CutId(-1, 0): {}}
+        self.handed_in, self.survived = {}, -1
         self.sink, self.names, self.upstream = [], count(), Upstream()
-        self.host, self.attempt, self.batch, self.relays = None, 0, 0, []
+        self.host, self.current, self.batch, self.relays = None, 0, 0, []
         self.fixed_ends, self.zombies, self.late = None, [], deque()
-        self.cut_off, self.wall_s = None, 1e9
+        self.silent, self.stage = deque(), 0
+        self.cut_off, self.wall_s, self.running_s = None, 1e9, 0.0
+        self.power_failed = False
 
     # -- what happens outside ----------------------------------------------------------------
 
     def produce(self, number):
         partition = PARTITIONS[number % len(PARTITIONS)]
         if partition[0] == "prices":
-            self.topics[partition] += self.upstream.writes(number // len(PARTITIONS))
+            self.topics[partition] += self.upstream.writes(number)
         else:
             self.topics[partition].append((f"{partition[0]}-{next(self.names)}", None))
 
+    def produce_twice(self, number):
+        """Let a producer write two records with one id, one after the other or not."""
+        name = f"{TWICE}-{next(self.names)}"
+        for partition in (PARTITIONS[number % 2], PARTITIONS[number // 2 % 2]):
+            self.topics[partition].append((name, None))
+
     def roots(self):
-        """Return all that has to be done, each once: its stream, and its name."""
-        return sorted({(p[0], name) for p, rows in self.topics.items() for name, _ in rows})
+        """Return all that has to be done: its stream, and its name.
+
+        What a part has written is to be done once, however often it was written.
+        """
+        rows = [
+            (place, name, told) for place, rows in self.topics.items() for name, told in rows
+        ]
+        once = {(place[0], name) for place, name, told in rows if told is not None}
+        return sorted(
+            [*once, *((place[0], name) for place, name, told in rows if told is None)]
+        )
 
     # -- steps of Spark ----------------------------------------------------------------------
 
@@ -543,17 +786,18 @@ class World:
         """Start the query again if it does not run, or its next batch."""
         if self.relays:
             return
-        if self.attempt == 0:
-            self.disk.attempts += 1
-            self.attempt = self.disk.attempts
-        self.batch = self.disk.committed + 1
+        if self.current == 0:
+            self.current = next(self.runs)
+        self.batch = self.committed + 1
         # it may run a batch again to where it once ended, or to anywhere else
-        self.fixed_ends = self.disk.ends.get(self.batch) if number % 2 else None
-        arrival = Arrival(attempt=self.attempt, batch=self.batch)
-        self.relays = [
-            Relay(arrival, partition, self.disk.ends[self.disk.committed][partition])
-            for partition in PARTITIONS
-        ]
+        self.fixed_ends = self.ended.get(self.batch) if number % 2 else None
+        self.stage += 1
+        self.relays = [self.task(partition) for partition in PARTITIONS]
+
+    def task(self, partition):
+        """Return the task of a partition in the batch that runs."""
+        start = self.ended[self.committed][partition]
+        return Relay(f"run {self.current}", self.batch, self.stage, partition, start)
 
     def any_relay(self, number):
         every = [*self.relays, *self.zombies]
@@ -588,11 +832,13 @@ class World:
         relay.outbox.append(("end",))
 
     def commit_ends(self, _number=0):
-        self.disk.ends[self.batch] = {r.partition: r.position for r in self.relays}
+        self.ended[self.batch] = {r.partition: r.position for r in self.relays}
 
     def commit(self, _number=0):
-        self.disk.final |= {result for relay in self.relays for result in relay.handed}
-        self.disk.committed, self.relays = self.batch, []
+        handed = {result for relay in self.relays for result in relay.handed}
+        self.final |= handed
+        self.committed, self.relays = self.batch, []
+        self.handed_in[self.batch] = handed
 
     def write(self, number):
         """Write one of the results that a relay was handed."""
@@ -634,7 +880,7 @@ class World:
 
     def host_loses(self, relay):
         if self.host is not None and relay.host is self.host:
-            self.host.do(self.host.part.relay_left(relay.number))
+            self.host.decide(self.host.part.relay_left, relay.number)
 
     def fail(self, relay):
         """Fail a task: Spark ends the run, and the other tasks a moment later."""
@@ -644,45 +890,95 @@ class World:
             self.zombies.remove(relay)
         elif relay in self.relays:
             self.zombies += [other for other in self.relays if other.state != "dead"]
-            self.relays, self.attempt = [], 0
+            self.relays, self.current = [], 0
+
+    def stop_query(self, _number=0):
+        """Stop the query and start it again; its tasks end some time later."""
+        self.zombies += self.relays
+        self.relays, self.current = [], 0
 
     def lose_executor(self, number):
-        """Lose a task in a way that Spark runs it again in the same batch, from its start."""
+        """Lose a task in a way that Spark runs it again in the same batch, from its start.
+
+        The host is told by the end of the connection, or nobody tells it.
+        """
         if not self.relays:
             return
         place = number % len(self.relays)
         lost = self.relays[place]
-        arrival = Arrival(attempt=self.attempt, batch=self.batch)
-        start = self.disk.ends[self.disk.committed][lost.partition]
-        self.relays[place] = Relay(arrival, lost.partition, start)
+        self.relays[place] = self.task(lost.partition)
         lost.state = "dead"
-        self.host_loses(lost)
+        if number % 2:
+            self.host_loses(lost)
+
+    def vanish(self, number):
+        """Lose a machine without a word: Spark runs its task again, its connection stays."""
+        if self.relays:
+            place = number % len(self.relays)
+            self.silent.append(self.relays[place])
+            self.relays[place] = self.task(self.relays[place].partition)
+
+    def speak_again(self, _number=0):
+        """Let a machine be reached again whose task still runs."""
+        if self.silent:
+            self.zombies.append(self.silent.popleft())
 
     # -- steps of the host -------------------------------------------------------------------
 
     def launch(self, _number=0):
-        self.host = Host(self.disk, lambda: self.wall_s, away=self.away)
+        clock = PartClock(lambda: self.wall_s, lambda: self.running_s)
+        store = self.disk.open()
+        self.host = Host(store, self.counted, self.final, clock, away=self.away)
 
-    def save(self, _number=0):
-        cut, *more = self.host.saving.popleft()
-        self.disk.save(cut, *more)
-        self.host.on_disk.append(cut.id)
+    def write_next(self, number=0):
+        """Let the host's thread write what waits first, while other things happen."""
+        host, write, random = self.host, self.host.writing[0], Random(number)
+        host.thread_is_busy = True
 
-    def merge(self, _number=0):
-        merge = self.host.merging.popleft()
-        self.disk.merge(merge)
-        self.host.merged.append(merge.upto)
+        def meanwhile():
+            for _ in range(random.randrange(3)):
+                if able := self.steps():
+                    self.happens(*random.choice(able))
+            if host not in (self.host, self.cut_off):
+                self.disk.kill()  # its thread ended with it
 
-    def merged(self, _number=0):
-        self.host.ledger.state.merged(self.host.merged.popleft())
+        try:
+            with self.disk.interrupted(meanwhile if isinstance(write, SaveCut) else None):
+                written(host.store, write)
+        except DiskFull:
+            host.thread_is_busy = False  # and it tries again
+            return
+        host.thread_is_busy = False
+        host.written.append(write)
 
-    def saved(self, _number=0):
-        self.host.do(self.host.ledger.saved(self.host.on_disk.popleft()))
+    def tell_written(self, _number=0):
+        """Let the host hear that it is written; only then the next is."""
+        host = self.host
+        host.writing.popleft()
+        match host.written.popleft():
+            case SaveCut(cut):
+                host.decide(host.ledger.saved, cut.id)
+            case MergeState(upto):
+                host.ledger.state.merged(upto)
 
     def host_fails(self):
-        """Let a host end that misses files: another one has gone on, and removed them."""
-        assert not self.host.ledger.comes_of(self.disk.last(self.disk.committed))
+        """Let a host end that misses files: another one has gone on, and removed them.
+
+        Or it finds that the log is another's, when there is room for what it had to write.
+        """
+        if self.host.store.log_is_own:
+            assert not self.host.ledger.comes_of(self.files().last(self.committed))
         self.kill_host()
+
+    def retry(self, _number=0):
+        """Let the host try again to write what there was no room for."""
+        self.host.catch_up()
+
+    def files(self):
+        """Return the files, as a process finds them that starts now."""
+        store = self.disk.open()
+        self.disk.use(store)
+        return store
 
     # -- faults ------------------------------------------------------------------------------
 
@@ -698,7 +994,7 @@ class World:
     def drain(self, _number=0):
         if self.host is not None:
             self.host.drained = True
-            self.host.do(self.host.part.drain())
+            self.host.decide(self.host.part.drain)
 
     def rescale(self, number):
         if self.host is not None:
@@ -711,23 +1007,55 @@ class World:
 
     def time_passes(self, number=0):
         self.wall_s += 100.0
+        self.running_s += 100.0
+        for relay in self.silent:  # there was no heartbeat for too long
+            self.host_loses(relay)
+            relay.host = _NOWHERE
         if self.host is not None:
             self.host.time_passes(number)
 
     def clock_jumps(self, number):
-        self.wall_s += 500.0 * (number - 5)
+        """Let the wall clock be set, by minutes or by years."""
+        self.wall_s += 500.0 * (number - 5) * (1 if number % 2 else 1e5)
 
     def kill_host(self, _number=0):
+        if self.host is not None:
+            self.host.store.close()
         self.host = None
 
     def kill_in_step(self, number):
-        """Let the host die in its next step: before it is logged, while it is, or after."""
+        """Let the host die in one of its next steps, when it writes to the disk."""
         if self.host is not None:
-            self.host.dies = number % 3
+            self.disk.kill_in(number)
+
+    def fill_disk(self, number):
+        """Let writes fail, or be carried out in part, until there is room again."""
+        self.disk.fill(number)
+
+    def make_room(self, _number=0):
+        """Let the disk have room."""
+        self.disk.fill(None)
+
+    def power_fails(self, number):
+        """End everything, and lose what nobody has waited for to be on the disk.
+
+        Spark waits for none of its files, so it may have lost its last commits; not those that
+        were there after the power failure before.
+        """
+        self.kill_driver(0)
+        self.late.clear()
+        self.cut_off, self.power_failed = None, True
+        random = Random(number)
+        self.disk.power_fails(random)
+        for _ in range(random.randrange(KEPT + 1)):
+            if self.committed > self.survived:
+                self.final -= self.handed_in.pop(self.committed)
+                self.committed -= 1
+        self.survived = self.committed
 
     def swap_host(self, _number=0):
         """Cut the host off, and go on with another one; it may come back with an old memory."""
-        for relay in (*self.relays, *self.zombies):
+        for relay in (*self.relays, *self.zombies, *self.silent):
             if relay.host is not None:
                 self.host_loses(relay)
                 relay.host = _NOWHERE
@@ -736,11 +1064,16 @@ class World:
     def kill_driver(self, number):
         """Kill everything; what the host was writing may still get to the disk, much later."""
         if number % 2 and self.host is not None:
-            self.late += self.host.saving
-        self.host, self.relays, self.zombies, self.attempt = None, [], [], 0
+            left = list(self.host.writing)[len(self.host.written) :]
+            self.late += [(self.host.store, write) for write in left]
+        self.kill_host()
+        self.relays, self.zombies, self.silent, self.current = [], [], deque(), 0
 
-    def save_late(self, _number=0):
-        self.disk.save(*self.late.popleft())
+    def write_late(self, _number=0):
+        store, write = self.late.popleft()
+        self.disk.use(store)
+        with suppress(SojournError):
+            written(store, write)
 
     # -- histories ---------------------------------------------------------------------------
 
@@ -756,21 +1089,23 @@ class World:
             able.append((self.launch, 0))
         else:
             able += [(self.host.ready, n) for n in range(len(self.host.starting))]
+            able += [(self.retry, 0)] * self.host.held.waiting
             away = [n for n in range(2) if NODES[1 + n] not in self.host.nodes]
-            able += [(self.host.node, n) for n in away]
+            able += [(self.host.node, n) for n in away if not self.host.held.waiting]
             able += [(self.host.work, n) for n in range(len(self.host.busy))]
             able += [(self.host.told_tasks, 0)] * bool(self.host.asking)
-            able += [(self.save, 0)] * bool(self.host.saving)
-            able += [(self.saved, 0)] * bool(self.host.on_disk)
-            able += [(self.merge, 0)] * bool(self.host.merging)
-            able += [(self.merged, 0)] * bool(self.host.merged)
-        able += [(self.save_late, 0)] * bool(self.late)
+            able += [(self.host.hand_on, 0)] * self.host.hands_on()
+            if self.host.written:
+                able.append((self.tell_written, 0))
+            elif self.host.writing and not self.host.thread_is_busy:
+                able.append((self.write_next, len(self.sink)))
+        able += [(self.write_late, 0)] * bool(self.late)
         if not self.relays:
             able.append((self.start, 0))
         elif all(relay.state == "done" for relay in self.relays):
             ends = {relay.partition: relay.position for relay in self.relays}
-            written = self.disk.ends.get(self.batch) == ends
-            able.append((self.commit if written else self.commit_ends, 0))
+            logged = self.ended.get(self.batch) == ends
+            able.append((self.commit if logged else self.commit_ends, 0))
         return able
 
     def ends(self):
@@ -796,15 +1131,23 @@ class World:
 
     def happens(self, step, argument):
         """Let something happen; a host may end on it."""
+        host = self.host
+        if host is not None:
+            self.disk.use(host.store)
         try:
             step(argument)
-        except EngineError:
-            self.host_fails()
-        except Died:
-            self.kill_host()
+        except (SojournError, OSError):
+            if self.host is host:
+                self.host_fails()
+        except Crash:
+            self.disk.revive()
+            if self.host is host:
+                self.kill_host()
 
     def settle(self, random):
         """Let everything run, without faults, until nothing is left to do."""
+        self.make_room()
+        self.disk.revive()
         for _ in range(100_000):
             if self.is_quiet():
                 return
@@ -826,19 +1169,35 @@ class World:
         return [due for name in beside for due in state.ordered(name, "", last, most=10**6)[0]]
 
     def restored_state(self):
-        state = KeyedState(self.disk)
-        state.restore(self.disk.load(self.disk.last(self.disk.committed)).changed)
+        store = self.files()
+        state = KeyedState(store)
+        state.restore(store.load(store.last(self.committed)).changed)
         return state
+
+    def close(self):
+        """Close all files."""
+        for host in (self.host, self.cut_off):
+            if host is not None:
+                host.store.close()
+        self.disk.use(None)
 
     def is_quiet(self):
         return self.is_done() and not self.pending()
 
     def is_done(self):
-        ends = self.disk.ends[self.disk.committed]
-        cut = self.disk.load(self.disk.last(self.disk.committed))
-        return (
-            all(ends[partition] == len(rows) for partition, rows in self.topics.items())
-            and not self.relays
-            and not cut.open
-            and not cut.spilled
-        )
+        ends = self.ended[self.committed]
+        if self.relays or any(ends[place] != len(rows) for place, rows in self.topics.items()):
+            return False
+        store = self.files()
+        cut = store.load(store.last(self.committed))
+        return not cut.open and not cut.spilled
+
+
+def written(store, write):
+    """Write what a host's thread writes."""
+    match write:
+        case SaveCut(cut, changed):
+            store.save(cut, changed)
+            store.drop_before(cut.id.batch - 1 - KEPT)
+        case MergeState():
+            store.merge(write)

@@ -2,6 +2,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from sojourn.checked_file import write_checked
 from sojourn.errors import BadFile, EngineError
 from sojourn.host.batch.cut import Cut, CutId, OpenRecord, Root
 from sojourn.host.batch.cut_store import CutFiles
@@ -44,9 +45,11 @@ def test_what_is_no_cut_is_passed_over_and_a_broken_one_is_named(tmp_path):
     files.save(cut(4))
     (tmp_path / "cuts" / "4-2.new").write_bytes(b"half")
     assert files.last(4) == CutId(4, 1)
-    (tmp_path / "cuts" / "4-1").write_bytes(b"half")
-    with pytest.raises(BadFile, match="--fresh"):
+    write_checked(tmp_path / "cuts" / "4-1", b"half")
+    with pytest.raises(BadFile, match=r"4-1: cannot be read: .*--fresh"):
         files.load(CutId(4, 1))
+    with pytest.raises(BadFile, match="4-7: is missing"):
+        files.load(CutId(4, 7))
 
 
 def test_every_run_has_a_number_of_its_own_and_keeps_it(tmp_path):

@@ -89,3 +89,22 @@ def test_all_that_was_written_is_sent_before_it_is_closed():
         await connection.closed
 
     play(conversation)
+
+
+def test_an_error_of_who_hears_is_reported_and_not_only_the_end_of_a_connection():
+    """asyncio would close the connection, and say nothing of an `OSError`."""
+
+    async def conversation(ours, theirs):
+        reported, error = [], OSError("no such file")
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: reported.append(context["exception"]))
+
+        def heard(_bodies):
+            raise error
+
+        connection = await connected(ours, heard)
+        theirs.sendall(framed(Ready(1)))
+        await connection.closed
+        assert reported == [error]
+
+    play(conversation)

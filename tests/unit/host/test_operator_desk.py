@@ -180,6 +180,16 @@ def test_a_processor_that_takes_too_long_is_seen():
     assert made.late(311.0, 300.0) == [1]
 
 
+def test_the_time_in_which_a_processor_waits_for_something_outside_is_not_its_own():
+    made = desk(k=1)
+    put(made, [record(0)], at_s=10.0)
+    for now_s in (200.0, 400.0):
+        made.waits(1, now_s)
+    made.waits(7, 400.0)  # of one that is gone
+    assert made.late(700.0, 300.0) == []
+    assert made.late(701.0, 300.0) == [1]
+
+
 # -- records that take no time ---------------------------------------------------------------
 
 

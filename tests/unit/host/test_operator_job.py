@@ -5,12 +5,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import sojourn as sj
 from sojourn.app.codec import codec_of
 from sojourn.app.reminder import reminders_of
 from sojourn.errors import BadInput, BadRecord
 from sojourn.host.process.job import Lent
 from sojourn.host.process.messages import Record
-from sojourn.host.process.operator_job import of_application
+from sojourn.host.process.operator_job import OperatorJob, of_application
 from sojourn.host.state.reminders import Reminded
 from unit.host import application
 
@@ -34,6 +35,60 @@ def test_a_function_that_asks_for_it_gets_the_id_of_the_record():
     job.set_up()
     (sent,) = job(Record("lines/0/7", b'{"line":"a"}', stream="lines"))
     assert json.loads(sent.payload) == {"id": "<lines/0/7>", "line": "a"}
+
+
+@pytest.mark.parametrize("payload", [b'{"page":"/"}', b'{"user":null,"page":"/"}'])
+def test_a_record_without_its_key_is_an_error_unless_null_is_a_key(payload):
+    app = sj.App("shop")
+    clicks = app.source("clicks", schema="user string, page string")
+
+    @app.operator(reads=clicks.by("user"), state={"n": 0})
+    def strict(state, _user, _page):
+        state["n"] += 1
+
+    @app.operator(reads=[clicks.by("user", nulls=True)], state={"n": 0}, emits="user string")
+    def lenient(state, _stream, record):
+        state["n"] += 1
+        yield record[:1]
+
+    record, lent = Record("clicks/0/7", payload, "clicks", key="[null]"), Lent(b"")
+    with pytest.raises(
+        BadRecord, match=r'^clicks\.user: is null or missing, .* \.by\("user", n'
+    ):
+        list(OperatorJob(strict)(record, lent))
+    assert lent.state == b""
+    (sent,) = OperatorJob(lenient)(record, lent)
+    assert json.loads(sent.payload) == {"user": None}
+    assert lent.state != b""
+    fine = Record("clicks/0/8", b'{"user":"ada"}', "clicks", key='["ada"]')
+    assert list(OperatorJob(strict)(fine, Lent(b""))) == []
+
+
+def test_a_function_that_asks_for_nulls_gets_the_columns_of_the_key():
+    app = sj.App("shop")
+    clicks = app.source("clicks", schema="page string, user string, n int")
+
+    @app.operator(reads=clicks.by("user"), emits="of string", nulls=True)
+    def gone(page, user, n):
+        yield (f"{user} {page} {n}",)
+
+    @app.operator(reads=[clicks], emits="of string", nulls=True)
+    def either(stream, record):
+        yield (f"{stream} {record}",)
+
+    @app.operator(reads=clicks, emits="of string")
+    def plain(page, _user, _n):
+        yield (page,)
+
+    null = Record("clicks/0/7", b"", "clicks", key='["ada"]')
+    (sent,) = OperatorJob(gone)(null)
+    assert json.loads(sent.payload) == {"of": "ada None None"}
+    with pytest.raises(BadRecord, match=r"^clicks\.user: is null or missing"):
+        list(OperatorJob(gone)(Record("clicks/0/8", b"", "clicks")))
+    (sent,) = OperatorJob(either)(Record("clicks/0/9", b"", "clicks"))
+    assert json.loads(sent.payload) == {"of": "clicks (None, None, None)"}
+    with pytest.raises(BadRecord, match="is not JSON"):
+        list(OperatorJob(plain)(null))
 
 
 def test_a_set_up_that_yields_cleans_up_at_the_end():

@@ -1,5 +1,8 @@
 """A part by hand: who gets what, what is forgotten, and how much is taken."""
 
+from dataclasses import replace
+
+import msgspec
 import pytest
 
 from sojourn.app.operator import OnError
@@ -33,6 +36,24 @@ def part(store=None, then="stop", **settings):
         for started in of(StartProcessor, made.scaled(name, 1, 0.0)):
             made.processor_ready(name, started.processor, 0.0)
     return made
+
+
+def test_messages_without_a_value_are_for_those_that_ask_and_counted_at_others():
+    graph = replace(GRAPH, nulls=frozenset(["log"]))
+    desks = {name: OperatorDesk() for name in ("split", "log", "count")}
+    ledger = Ledger(Disk())
+    made = PartDesk(graph, desks, ledger)
+    came(made, 1)
+    null = msgspec.structs.replace(line(7), null=True)
+    arrived = of(Arrived, made.rows_came(1, [null, line(8)], 0.0))
+    assert [(each.operator, each.record.name) for each in arrived] == [
+        ("log", "lines/0/7"),
+        ("split", "lines/0/8"),
+        ("log", "lines/0/8"),
+    ]
+    assert made.nulls == {"split": 1}
+    assert ledger.taken == {LINES: 9}
+    assert made.visits.of_all()[LINES[0]]["split"] == 0.5
 
 
 def came(made, relay, batch=0, attempt=1):

@@ -7,6 +7,7 @@ import time
 import msgspec
 import pytest
 
+from sojourn.errors import RegistryAway
 from sojourn.host.process.messages import (
     Assignment,
     Done,
@@ -16,6 +17,7 @@ from sojourn.host.process.messages import (
     OutputRecord,
     Ready,
     Record,
+    Waits,
     framed,
 )
 from sojourn.host.process.processor import run
@@ -43,6 +45,10 @@ class Job:
                 raise ValueError("no")
             case b"exit":
                 raise SystemExit(3)
+            case b"patient" if self.served.count(int(record.name)) < 3:
+                raise RegistryAway("r", "no", 60.0)
+            case b"impatient":
+                raise RegistryAway("r", "no", 0.0)
             case b"slow":
                 time.sleep(0.01)
         yield OutputRecord("out", record.payload)
@@ -108,6 +114,18 @@ def test_a_function_that_ends_its_process_is_one_that_raises():
     assert first.error == "SystemExit: 3"
     assert "raise SystemExit(3)" in first.traceback
     assert not second.error
+
+
+def test_a_record_waits_for_the_schema_registry_and_those_before_it_do_not():
+    heard = said(Job(), [record(0), record(1, b"patient"), record(2)])[1:]
+    assert [type(told) for told in heard[:4]] == [Done, Waits, Waits, Done]
+    assert "does not answer: no" in heard[1].reason
+    assert [bool(result.error) for result in results(heard)] == [False, False, False]
+
+
+def test_one_for_which_nobody_has_patience_fails():
+    (failed,) = results(said(Job(), [record(0, b"impatient")]))
+    assert failed.error.startswith("the schema registry at r does not answer: no")
 
 
 def test_a_set_up_that_raises_is_said():

@@ -17,6 +17,7 @@ from sojourn.host.batch.relay_messages import (
     Results,
     ToRelay,
 )
+from sojourn.host.process.frame_connection import FrameConnection
 from sojourn.host.process.messages import Frames, Record
 from sojourn.host.relays import Relays
 
@@ -124,3 +125,25 @@ def test_all_can_be_told_the_same():
             return await told(first, messages=1) + await told(second, messages=1)
 
     assert asyncio.run(play()) == [Failed("no")] * 2
+
+
+def test_a_relay_that_is_lost_hears_why_and_gets_nothing_more():
+    async def play():
+        relays = Relays()
+        ours, theirs = socket.socketpair()
+        connection = FrameConnection(lambda _: None)
+        relay = relays.came(connection)
+        await asyncio.get_running_loop().create_connection(lambda: connection, sock=ours)
+        reader, writer = await asyncio.open_unix_connection(sock=theirs)
+        relays.hand_over(over(relay, "a"))
+        relays.grant(relay, 1)
+        relays.drop(relay, "it was silent")
+        relays.drop(relay, "it was silent")
+        relays.say(relay, Finished())
+        await asyncio.wait_for(connection.closed, 10.0)
+        found = await told(reader, messages=1)
+        assert await reader.read() == b""
+        writer.close()
+        return found
+
+    assert asyncio.run(play()) == [Failed("it was silent")]

@@ -4,12 +4,10 @@ from collections import defaultdict
 from random import Random
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sojourn.host.batch.repetitions import Input, Memory, Provenance, Repetitions
-from sojourn.spark.query.headers import INPUT, input_header, input_of
 from unit.host.spark_stand_in import REMINDERS, World, called, expected
 from unit.host.test_part_whatever_happens import EVENTS
 
@@ -20,19 +18,22 @@ HISTORIES = st.lists(
 
 
 def told(window=2, memory=None):
-    inputs = {LINES, "prices@m", f"{REMINDERS}@m"}
-    return Repetitions(window, inputs, memory or Memory())
+    return Repetitions(window, memory or Memory(), {LINES, "prices@m", f"{REMINDERS}@m"})
 
 
-def arrived(offset, floor, *, partition=0, topic=LINES, name=None, root=None):
-    """Return what came of a record at *offset*; that has its place as its id, if no *root*."""
-    entered = Input(topic=topic, partition=partition, offset=offset, floor=floor)
-    root = root or entered.place
-    return Provenance(identity=name or f"{root}.split.0", root=root, entered=entered)
+def entered_at(offset, floor, *, partition=0, topic=LINES, writer="split"):
+    return Input(writer=writer, topic=topic, partition=partition, offset=offset, floor=floor)
+
+
+def arrived(offset, floor, *, name=None, root=None, **place):
+    """Return what came of a record at *offset*, named by a producer if it has a *root*."""
+    entered = entered_at(offset, floor, **place)
+    identity = name or f"{root or entered.place}.split.0"
+    return Provenance(identity=identity, inputs=(entered,), named=root is not None)
 
 
 def named(identity):
-    return Provenance(identity=identity)
+    return Provenance(identity=identity, named=True)
 
 
 @settings(max_examples=100)
@@ -77,7 +78,7 @@ def test_ids_are_kept_from_the_floor_on_and_no_others():
     (first, second) = stream.memory.partitions
     assert sorted(first.ids.values()) == list(range(989, 1000))
     assert len(second.ids) == 1000
-    assert not stream.memory.recent.ids
+    assert not stream.memory.named.ids
 
 
 def test_floors_are_those_of_each_partition_and_topic():
@@ -93,16 +94,74 @@ def test_what_nobody_says_the_input_of_is_compared_with_the_last_records():
     assert came == [True, True, False, True, False, True]
 
 
-def test_inputs_of_topics_that_are_not_ours_are_not_believed():
-    """Whoever copies records mixes them up: one that is below a floor may be new."""
+def test_two_writers_of_a_stream_have_floors_of_their_own():
+    """Both read the same topic; the slow one is at an offset that the quick one has left."""
+    stream = told()
+    for offset in range(1000):
+        assert stream.is_new(arrived(offset, offset // 100 * 100, writer="quick"))
+    for offset in range(100):
+        assert stream.is_new(arrived(offset, 0, writer="slow", name=f"{offset}.slow.0"))
+    assert not stream.is_new(arrived(7, 0, writer="slow", name="7.slow.0"))
+    assert not stream.is_new(arrived(7, 0, writer="quick"))
+
+
+def test_what_a_query_repeats_is_known_apart_from_what_the_part_before_it_repeats():
+    """A query of Spark's own passes on all that it reads, at offsets of their own."""
+    stream = told()
+
+    def through(at, offset, floor):
+        inputs = (
+            entered_at(offset, floor, topic="lines@m", writer="split"),
+            entered_at(at, max(0, at - 10), topic="prices@m", writer="query"),
+        )
+        return stream.is_new(Provenance(identity=f"{offset}.split.0.query.0", inputs=inputs))
+
+    assert [through(at, at, 0) for at in range(30)] == [True] * 30
+    assert [through(30 + at, at, 0) for at in range(30)] == [False] * 30, "split repeats"
+    assert [through(at, at, 0) for at in range(10, 30)] == [False] * 20, "so does the query"
+    assert [through(30 + at, at, 0) for at in range(5)] == [False] * 5, "what split repeated"
+    assert [through(60 + at, 30 + at, 30) for at in range(30)] == [True] * 30
+    assert not through(90, 3, 3), "split had written that before it committed"
+
+
+def test_an_id_that_is_written_in_advance_displaces_nothing():
+    """Ids can be guessed: a position, an operator and a number."""
+    stream = told(window=1000)
+    assert stream.is_new(named("lines@m/0/7.split.0"))
+    copied = arrived(3, 0, name="lines@m/0/7.split.0")
+    assert stream.is_new(copied), "a header of another record, on a record with that id"
+    assert stream.is_new(arrived(7, 0))
+    assert not stream.is_new(arrived(7, 0))
+
+
+def test_two_records_with_one_id_from_different_offsets_are_two():
+    stream = told()
+    assert stream.is_new(arrived(3, 0, name="x"))
+    assert stream.is_new(arrived(4, 0, name="x"))
+    assert not stream.is_new(arrived(3, 0, name="x"))
+    assert not stream.is_new(arrived(4, 0, name="x"))
+
+
+def test_what_a_topic_had_that_was_recreated_is_forgotten():
     stream = told(window=2)
-    assert stream.is_new(arrived(9, 9, topic="lines@before"))
-    assert stream.is_new(arrived(3, 3, topic="lines@before"))
-    assert not stream.is_new(arrived(9, 9, topic="lines@before"))
-    assert stream.memory.partitions == []
+    stream.is_new(arrived(9, 9, topic="lines@before"))
+    assert told(memory=stream.memory).memory.partitions == []
 
 
-def test_ids_that_producers_gave_are_compared_with_the_last_records_too():
+def test_a_copy_of_the_memory_stays_as_it_was():
+    """The cut of a batch must not know of records that come after it."""
+    stream = told(window=10)
+    records = [arrived(5, 5), named("a"), arrived(6, 5, root="order-1")]
+    assert all(stream.is_new(record) for record in records)
+    copied = stream.memory.copied()
+    later = [arrived(7, 5), named("b"), arrived(8, 5, root="order-2")]
+    assert all(stream.is_new(record) for record in later)
+    resumed = told(window=10, memory=copied)
+    assert not any(resumed.is_new(record) for record in records)
+    assert all(resumed.is_new(record) for record in later)
+
+
+def test_ids_that_producers_gave_are_compared_with_the_last_of_them():
     """A producer that sends a record again gives it the same id, and another offset."""
     stream = told(window=3)
     assert stream.is_new(arrived(1, 1, root="order-1"))
@@ -110,26 +169,22 @@ def test_ids_that_producers_gave_are_compared_with_the_last_records_too():
     assert not stream.is_new(arrived(3, 3, root="order-1"))
     for offset in range(4, 10):
         assert stream.is_new(arrived(offset, 3))
-    assert not stream.is_new(arrived(3, 3, root="order-1")), "it was no news the first time"
-    assert stream.is_new(arrived(10, 10, root="order-1")), "the window is over"
+    assert not stream.is_new(arrived(10, 3, root="order-1")), "others do not count"
+    for offset in range(11, 14):
+        assert stream.is_new(arrived(offset, 3, root=f"order-{offset}"))
+    assert stream.is_new(arrived(14, 10, root="order-1")), "the window is over"
 
 
-def test_the_window_counts_all_records_and_forgets():
+def test_the_window_forgets_what_is_beyond_it():
     stream = told(window=100)
-    stream.is_new(named("a"))
-    for offset in range(99):
-        assert stream.is_new(arrived(offset, offset))
+    assert all(stream.is_new(named(f"id-{number}")) for number in range(1000))
+    assert len(stream.memory.outside.ids) == 100
+
+
+def test_a_sink_without_a_memory_knows_the_ids_that_it_holds():
+    stream = told(window=3, memory=Memory.of(["a", "order-1.split.0"]))
     assert not stream.is_new(named("a"))
-    for offset in range(99, 200):
-        assert stream.is_new(arrived(offset, offset))
-    assert stream.memory.recent.ids == {}
-    assert stream.is_new(named("a"))
-
-
-def test_a_record_without_an_id_is_new_and_takes_no_room():
-    stream = told()
-    assert all(stream.is_new(Provenance(identity=f"in/0/{n}", unnamed=True)) for n in range(9))
-    assert stream.memory.recent.ids == {}
+    assert not stream.is_new(arrived(4, 0, root="order-1"))
 
 
 def test_a_memory_goes_on_from_where_it_was_saved():
@@ -143,33 +198,3 @@ def test_a_memory_goes_on_from_where_it_was_saved():
     assert not stream.is_new(arrived(4, 4))
     assert not stream.is_new(named("a"))
     assert stream.is_new(arrived(6, 5))
-    assert Repetitions(2, {"lines@anew"}, saved).memory.partitions == []
-
-
-@given(
-    topic=st.from_regex(r"[A-Za-z0-9._-]{1,20}(@[A-Za-z0-9_-]{1,20})?", fullmatch=True),
-    numbers=st.lists(st.integers(0, 2**63 - 1), min_size=3, max_size=3),
-)
-def test_an_input_is_read_as_it_was_written(topic, numbers):
-    partition, floor, offset = sorted(numbers)
-    entered = Input(topic=topic, partition=partition, offset=offset, floor=floor)
-    name, value = input_header(entered)
-    assert input_of([{"key": "other", "value": b"x"}, {"key": name, "value": value}]) == entered
-
-
-@given(st.none() | st.binary(max_size=40) | st.from_regex(rb"[^ ]*/[0-9]+/[0-9]+ [0-9]+"))
-def test_what_a_stranger_wrote_is_an_input_or_none(value):
-    entered = input_of([{"key": INPUT, "value": value}])
-    assert entered is None or entered.floor <= entered.offset
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        *(b"", b"lines@m/0/7", b"lines@m/0/7 ", b"lines@m/0/7 8", b"lines@m/0/07 7", b"/0/7 5"),
-        *(b"lines@m/0/7 5\n", b"lines@m/-1/7 5", b"a/b/0/7 5", "lines@m/0/\u0667 5".encode()),
-        *(b"lines@m/0/" + b"9" * 20 + b" 5", b"\xff\xfe"),
-    ],
-)
-def test_what_cannot_be_is_taken_as_if_it_were_not_there(value):
-    assert input_of([{"key": INPUT, "value": value}]) is None

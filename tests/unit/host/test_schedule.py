@@ -19,6 +19,16 @@ _steps = st.lists(
 )
 
 
+def passed(schedule, state, now_us):
+    """Return the entries that are due, until there are no others."""
+    came = []
+    while schedule.next_us <= now_us:
+        while (found := schedule.due(now_us)) is not None:
+            came.append(found[0])
+            state.change(schedule.name, found[0], b"")
+    return came
+
+
 @given(steps=_steps, most=st.integers(1, 5))
 def test_whatever_is_in_memory(steps, most):
     """In the store, in changes since then, or in neither: all comes, and once."""
@@ -35,9 +45,7 @@ def test_whatever_is_in_memory(steps, most):
                 schedule.added(due, b"x")
             case "pass":
                 now_us += number * S
-                while (found := schedule.due(now_us)) is not None:
-                    came.append(found[0])
-                    state.change(schedule.name, found[0], b"")
+                came += passed(schedule, state, now_us)
                 assert not [due for due in added if due_of(due) <= now_us and due not in came]
             case "cut":
                 cut, cuts = CutId(cuts, 1), cuts + 1
@@ -49,9 +57,7 @@ def test_whatever_is_in_memory(steps, most):
             case "restore":
                 schedule.forget()
     now_us += 100 * S
-    while (found := schedule.due(now_us)) is not None:
-        came.append(found[0])
-        state.change(schedule.name, found[0], b"")
+    came += passed(schedule, state, now_us)
     assert sorted(came) == sorted(added)
     assert state.ordered(schedule.name, "", "9", most=1000)[0] == []
 
@@ -61,9 +67,6 @@ def test_those_that_are_due_together_come_in_order():
     schedule = Schedule(state, "count@reminders", most=2)
     for due_s in (5, 3, 9, 1, 7):
         state.change(schedule.name, entry(due_s * S, "a"), b"x")
-    came = []
-    while (found := schedule.due(8 * S)) is not None:
-        came.append(due_of(found[0]) // S)
-        state.change(schedule.name, found[0], b"")
+    came = [due_of(due) // S for due in passed(schedule, state, 8 * S)]
     assert came == [1, 3, 5, 7]
     assert schedule.next_us == 9 * S

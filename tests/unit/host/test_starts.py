@@ -49,6 +49,36 @@ def test_it_is_hopeless_only_if_none_is_there():
     assert (desk.hopeless, desk.failures) == (True, 8)
 
 
+def test_a_system_without_room_is_given_time():
+    """Memory and processes come back when others end; a function that raises stays as it is."""
+    desk = OperatorDesk()
+    now_s, names = 0.0, starts(desk.scaled(8, 0.0))
+    while now_s < 59.0:
+        for name in names:
+            desk.processor_starved(name)
+            desk.processor_died(name, "no room", now_s)
+        assert not desk.hopeless
+        while not (names := starts(desk.time_passed(now_s))):
+            now_s += 0.5
+    for name in names:
+        desk.processor_starved(name)
+        desk.processor_died(name, "no room", 61.0)
+    assert desk.hopeless
+
+
+def test_room_that_comes_back_begins_the_time_anew():
+    desk = OperatorDesk()
+    (name,) = starts(desk.scaled(1, 0.0))
+    for now_s in (0.0, 40.0, 80.0):
+        desk.processor_starved(name)
+        desk.processor_died(name, "no room", now_s)
+        assert not desk.hopeless
+        (name,) = starts(desk.time_passed(now_s + 20.0))
+        desk.processor_ready(name, now_s + 20.0)
+        (name,) = starts(desk.processor_died(name, "was killed", now_s + 30.0))
+    desk.processor_starved(name + 1)  # of one that is not there
+
+
 def test_processors_that_were_ready_and_died_are_not_starts_that_failed():
     desk = OperatorDesk()
     for name in (names := starts(desk.scaled(6, 0.0))):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sojourn.checked_file import write_checked
 from sojourn.errors import BadFile
 from sojourn.host.batch.cut import CutId
 from sojourn.host.state.keyed_state import KeyedState, MergeState
@@ -109,7 +110,7 @@ def test_it_is_all_there_after_the_store_is_opened_again(files):
 
 def test_a_file_that_cannot_be_read_is_named(files):
     files.write_delta(CutId(0, 1), {"count": {"a": b"1"}})
-    (files.folder / "changed" / "0-1").write_bytes(b"\x93")
+    write_checked(files.folder / "changed" / "0-1", b"\x93")
     with pytest.raises(BadFile, match="0-1: cannot be read"):
         files.read_delta(CutId(0, 1))
 
@@ -153,5 +154,5 @@ def test_a_cut_that_another_host_merges_with_a_later_one_does_not_hide_that(file
 
 
 def test_a_cut_whose_file_is_gone_is_refused(files):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(BadFile, match=r"changed/0-1: is missing; .*--fresh"):
         KeyedState(files).restore([CutId(0, 1)])

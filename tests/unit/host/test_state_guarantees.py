@@ -9,6 +9,7 @@ import pytest
 
 from sojourn.errors import EngineError
 from sojourn.host.batch.cut import CutId
+from sojourn.host.batch.log_entries import Did
 from unit.host.word_count import LINES, WordCountHost
 
 
@@ -119,12 +120,12 @@ def test_a_batch_that_runs_again_to_other_ends_counts_each_record_once(
 
 
 @pytest.mark.parametrize("host_dies", [False, True])
-@pytest.mark.parametrize("most_handed", [2, 1000])
-def test_more_results_than_memory_holds_are_all_handed_over_again(
-    host_in, most_handed, host_dies
-):
+@pytest.mark.parametrize(
+    "most", [{"most_handed": 2}, {"most_handed_bytes": 7}, {}], ids=["number", "bytes", "all"]
+)
+def test_more_results_than_memory_holds_are_all_handed_over_again(host_in, most, host_dies):
     """The relay dies with its worker, and Spark has written none, some or all of them."""
-    host = host_in(most_handed=most_handed)
+    host = host_in(**most)
     host.relay_comes(1, batch=0, attempt=1)
     host.take(1, ["a b", "b a", "a"])
     host.work_off()
@@ -132,7 +133,7 @@ def test_more_results_than_memory_holds_are_all_handed_over_again(
     assert len(first) == 5
     host.desk.relay_left(1)
     if host_dies:
-        host = host_in(most_handed=most_handed)
+        host = host_in(**most)
     host.written = []
     for attempt in (2, 3):
         host.relay_comes(attempt, batch=0, attempt=attempt)
@@ -141,6 +142,65 @@ def test_more_results_than_memory_holds_are_all_handed_over_again(
     host.end_batch(3)
     host.relay_comes(4, batch=1, attempt=3)
     assert host.written == []  # they are committed
+
+
+# -- records with one id -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", range(9))
+@pytest.mark.parametrize("cut_is_made", [False, True])
+def test_open_records_with_one_id_survive_the_host(host_in, steps, cut_is_made):
+    """A producer that retries, or a mirror, writes an id twice; both records are open at once.
+
+    The host is killed after so many of its processors have answered.
+    """
+    lines, same = ["a b", "a b", "c"], ["the same", "the same", "another"]
+    host = host_in()
+    host.relay_comes(1, batch=0, attempt=1)
+    host.take(1, lines, names=same)
+    if cut_is_made:
+        host.end_batch(1)
+        host.relay_comes(1, batch=1, attempt=1)
+    for _ in range(steps):
+        host.work(*min(host.given))
+    batch = int(cut_is_made)
+    for attempt in (2, 3):
+        host = host_in()
+        host.relay_comes(attempt, batch=batch, attempt=attempt)
+        host.take(attempt, lines, names=same)
+    host.work_off()
+    assert host.desk.inside == 0
+    assert host.counts("a", "b", "c") == {"a": 2, "b": 2, "c": 1}
+    assert sorted(payload for _, payload in host.written) == ["a 1", "a 2", "b 1", "b 2", "c 1"]
+    host.end_batch(3)
+    after = host_in()
+    after.relay_comes(4, batch=batch + 1, attempt=4)
+    assert (after.desk.inside, after.ledger.taken) == (0, {LINES: 3})
+
+
+def test_a_log_that_does_not_fit_its_cut_ends_the_start(host_in):
+    host = host_in()
+    host.relay_comes(1, batch=0, attempt=1)
+    host.files.log.append([Did(7)])
+    with pytest.raises(EngineError, match="its log closes record 7, which was not open"):
+        host_in().relay_comes(2, batch=0, attempt=2)
+
+
+def test_states_of_a_batch_that_is_not_committed_are_not_merged(host_in):
+    """The log might be lost with the machine, and the records would count once more."""
+    host = host_in()
+    host.relay_comes(1, batch=0, attempt=1)
+    host.take(1, ["a"])
+    host.work_off()
+    host.end_batch(1)
+    host.relay_comes(2, batch=1, attempt=1)
+    host.merge()
+    host.take(2, ["a"], first=1)
+    host.work_off()
+    host.end_batch(2)
+    host.relay_comes(3, batch=1, attempt=2)  # its cut is on disk, and Spark has failed
+    host.merge()
+    assert (host.stored(), host.counts("a")) == ({"a": 1}, {"a": 2})
 
 
 # -- what is left of attempts and hosts that are over ------------------------------------------

@@ -10,6 +10,8 @@ from sojourn.host.batch.instructions import (
 )
 from sojourn.host.batch.ledger import Ledger
 from sojourn.host.batch.relay_messages import Row
+from sojourn.host.batch.spill import Spill
+from sojourn.host.desk.admission import Limits
 from sojourn.host.desk.instructions import Give, KillProcessor, StartProcessor
 from sojourn.host.desk.operator_desk import OperatorDesk
 from sojourn.host.desk.part_desk import PartDesk
@@ -34,11 +36,12 @@ class WordCountHost:
     cuts that are to be saved (*saving*) and states to be merged (*merging*): those wait.
     """
 
-    def __init__(self, folder, *, processors=2, most_handed=1000, took_s=1.0):
+    def __init__(self, folder, *, processors=2, took_s=1.0, spills=False, **most):
         self.files = CutFiles(folder, "layout")
-        self.ledger = Ledger(self.files, most_handed=most_handed)
+        self.ledger = Ledger(self.files, Spill(self.files, most=1) if spills else None, **most)
+        limits = {"limits": Limits(records=1, spilled=100)} if spills else {}
         self.desk = PartDesk(
-            GRAPH, {"split": OperatorDesk(), "count": OperatorDesk()}, self.ledger
+            GRAPH, {"split": OperatorDesk(), "count": OperatorDesk()}, self.ledger, **limits
         )
         self.took_s, self.given, self.saving, self.merging = took_s, {}, [], []
         self.written, self.finished, self.refused = [], [], {}
@@ -82,12 +85,14 @@ class WordCountHost:
         """Let the only relay of a batch begin."""
         self.decide(self.desk.relay_came, relay, Arrival(attempt=attempt, batch=batch), 0.0)
         self.decide(self.desk.relays_are, attempt, batch, 1)
+        while self.ledger.leaves_again:
+            self.decide(self.desk.hand_on)
 
-    def take(self, relay, lines, first=0):
+    def take(self, relay, lines, first=0, names=None):
         """Let a relay bring lines, the first of which has that offset."""
         rows = []
         for offset, line in enumerate(lines, first):
-            name = f"line {offset}"
+            name = f"line {offset}" if names is None else names[offset]
             rows.append(Row(LINES, offset, Record(name, line.encode(), "lines", root=name)))
         self.decide(self.desk.rows_came, relay, rows, 0.0)
 

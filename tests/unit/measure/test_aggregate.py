@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sojourn.measure.aggregate import LEAST_BINS, LEAST_PER_BIN, aggregate, dispersion
-from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
+from sojourn.measure.observation import ObservedNode
+from sojourn.measure.report import (
+    NodeReport,
+    OperatorReport,
+    ProcessorReport,
+    Pull,
+    RootReport,
+)
 from sojourn.measure.sketch import Sketch
 from sojourn.topology.check import shown
 from unit.measure.pulls import CHAIN, operator, processor, pull, root_report
@@ -332,6 +339,64 @@ def test_what_nobody_counted_computes_nothing_that_is_known(told):
 def test_a_machine_that_is_all_busy_with_others_leaves_a_little():
     assert machine(cores=2, busy_cores=2.5).free_cores == pytest.approx(0.5)
     assert machine(cores=2).free_cores == 2
+
+
+def on_nodes(**fields):
+    """Return what is seen of two nodes, on which three processors compute."""
+    three = (
+        processor("p0", served=50, cpu_s=4.0, node="one"),
+        processor("p1", served=50, cpu_s=2.0, node="two"),
+        processor("p2", served=50, cpu_s=2.0, node="two"),
+    )
+    other = (processor("q0", served=50, cpu_s=1.0, node="two"),)
+    told = pull(operator(processors=three), operator("count", processors=other))
+    nodes = {
+        "one": NodeReport(cores=2.0, busy_cores=1.0),
+        "two": NodeReport(cores=4.0, **fields),
+    }
+    return aggregate(replace(told, nodes=nodes, per_node=4, most_nodes=3), CHAIN, every_s=10)
+
+
+def test_of_each_node_it_is_known_who_computes_there():
+    seen = on_nodes(busy_cores=np.float64(3.5))
+    assert seen.nodes == {
+        "one": ObservedNode(
+            cores=2.0, busy_cores=1.0, running={"split": 1}, computing={"split": 0.4}
+        ),
+        "two": ObservedNode(
+            cores=4.0,
+            busy_cores=3.5,
+            running={"split": 2, "count": 1},
+            computing={"split": 0.4, "count": 0.1},
+        ),
+    }
+    assert (seen.cores, seen.busy_cores) == (6.0, 4.5)
+    # 0.6 and 3 cores are busy with something else
+    assert seen.free_cores.nodes == pytest.approx({"one": 1.4, "two": 1.0})
+    assert (seen.free_cores.per_node, seen.free_cores.most) == (4, 3)
+
+
+def test_of_a_node_that_is_not_known_to_be_busy_all_cores_are_free():
+    seen = on_nodes()
+    assert (seen.cores, seen.busy_cores) == (6.0, None)
+    assert seen.free_cores.nodes["two"] == 4.0
+
+
+def test_the_first_seconds_say_nothing_of_how_busy_nodes_are():
+    nodes = {"one": NodeReport(cores=2.0, busy_cores=2.0)}
+    seen = machine(nodes=nodes, warming=True)
+    assert seen.nodes == {"one": ObservedNode(cores=2.0)}
+    assert seen.busy_cores is None
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), -1, 0, "4"])
+def test_cores_of_nodes_that_cannot_be_are_named(wrong):
+    nodes = {"one": NodeReport(cores=wrong)}
+    assert machine(nodes=nodes).reason == f"node one: cores is {shown(wrong)}"
+    if wrong != 0:
+        busy = {"one": NodeReport(cores=1, busy_cores=wrong)}
+        assert machine(nodes=busy).reason == f"node one: busy_cores is {shown(wrong)}"
+    assert machine(most_nodes=-1).reason == "the engine: most_nodes is -1"
 
 
 # --- who reports ---

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 
 from sojourn.errors import BadInput, NoArrivals, UnstableLoop
 from sojourn.measure.aggregate import aggregate
-from sojourn.measure.observation import Moments, Observation, ObservedOperator
+from sojourn.measure.observation import (
+    Moments,
+    Observation,
+    ObservedNode,
+    ObservedOperator,
+)
 from sojourn.measure.observed import (
     LEAST_SAMPLES,
     LEAST_SCV_SAMPLES,
@@ -17,6 +22,7 @@ from sojourn.measure.observed import (
 from sojourn.model.cores import demand, slowed
 from sojourn.model.network import predict
 from sojourn.topology import Arrival, Operator, Topology
+from sojourn.topology.node_cores import NodeCores, in_turn
 from strategies import topologies
 from unit.measure.pulls import CHAIN, operator, processor, pull
 
@@ -356,6 +362,57 @@ def test_what_sharing_cores_cost_is_taken_out_of_service_times(load, others):
         there = seen.operator[operator_.name]
         assert there.service_s == pytest.approx(operator_.service_s, rel=1e-6)
         assert there.cpu_s == pytest.approx(operator_.cpu_s, rel=1e-6)
+
+
+def sharing_nodes(topology, running, *cores, others=0.0):
+    """Return the same of processors that are on nodes in turn, with *others* on the first."""
+    names = [f"node-{number}" for number in range(len(cores))]
+    free = dict(zip(names, cores, strict=True)) | {names[0]: cores[0] - others}
+    slow = slowed(replace(topology, cores=NodeCores(nodes=free)), running)
+    seen = sharing(topology, running)
+    operators = {
+        name: replace(o, service=times(1000, slow.operator[name].service_s, 1.0))
+        for name, o in seen.operators.items()
+    }
+    counts = {
+        name: in_turn(k, first, len(cores)) for first, (name, k) in enumerate(running.items())
+    }
+    used = {o.name: topology.rates[o.name] * o.cpu_s for o in topology.operators}
+    nodes = {}
+    for place, (name, there) in enumerate(zip(names, cores, strict=True)):
+        computing = {o: used[o] * counts[o][place] / running[o] for o in used}
+        nodes[name] = ObservedNode(
+            cores=there,
+            busy_cores=sum(computing.values()) + others * (place == 0),
+            running={o: counts[o][place] for o in used},
+            computing=computing,
+        )
+    return replace(seen, operators=operators, cores=None, busy_cores=None, nodes=nodes)
+
+
+@pytest.mark.parametrize("load", [0.2, 0.7, 1.0])
+def test_what_sharing_the_cores_of_nodes_cost_is_taken_out_too(load):
+    busy, running = PAIR.scaled(2 * load), {"parse": 8, "fetch": 16}
+    seen = observed(busy, sharing_nodes(busy, running, 2.0, 2.0))
+    assert seen.cores.nodes == pytest.approx({"node-0": 2.0, "node-1": 2.0})
+    for operator_ in busy.operators:
+        there = seen.operator[operator_.name]
+        assert there.service_s == pytest.approx(operator_.service_s, rel=1e-3)
+        assert there.cpu_s == pytest.approx(operator_.cpu_s, rel=1e-3)
+
+
+def test_what_others_use_of_a_node_is_not_free_there():
+    running = {"parse": 8, "fetch": 16}
+    seen = observed(PAIR, sharing_nodes(PAIR, running, 2.0, 2.0, others=0.5))
+    assert seen.cores.nodes == pytest.approx({"node-0": 1.5, "node-1": 2.0})
+
+
+def test_an_operator_on_no_node_shares_no_cores():
+    """One of Spark's own, or one whose processors have done nothing yet."""
+    seen = sharing_nodes(PAIR, {"parse": 8, "fetch": 16}, 2.0, 2.0)
+    nodes = {name: replace(node, computing={}) for name, node in seen.nodes.items()}
+    there = observed(PAIR, replace(seen, nodes=nodes)).operator["parse"]
+    assert there.service_s == pytest.approx(seen.operators["parse"].service_s)
 
 
 def test_where_all_cores_are_busy_computing_is_not_taken_for_waiting():

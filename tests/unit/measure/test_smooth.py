@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sojourn.errors import BadInput
 from sojourn.measure.aggregate import aggregate
-from sojourn.measure.observation import Moments, Observation
+from sojourn.measure.observation import Moments, Observation, ObservedNode
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.smooth import Window
 from unit.measure.pulls import CHAIN, merged, operator, processor, pull, root_report
@@ -291,3 +291,29 @@ def test_a_way_is_as_long_as_it_mostly_was():
     transfer = Window(5)(history).operators["split"].transfer
     assert (transfer.number, transfer.mean_s) == (120, pytest.approx(0.005))
     assert Window(1)(history).operators["split"].transfer == Moments()
+
+
+def test_what_is_used_of_a_node_is_averaged_and_its_cores_are_the_last():
+    def look(at_s, **nodes):
+        return replace(seen(at_s), nodes=nodes)
+
+    history = [
+        look(10, one=ObservedNode(cores=2.0, busy_cores=1.0, computing={"split": 0.5})),
+        look(20, one=ObservedNode(cores=2.0), two=ObservedNode(cores=2.0, busy_cores=0.2)),
+        look(
+            30,
+            one=ObservedNode(
+                cores=4.0, busy_cores=2.0, computing={"split": 1.5}, running={"split": 3}
+            ),
+            two=ObservedNode(cores=2.0),
+        ),
+    ]
+    nodes = Window(5)(history).nodes
+    assert nodes == {
+        "one": ObservedNode(
+            cores=4.0, busy_cores=1.5, computing={"split": 1.0}, running={"split": 3}
+        ),
+        "two": ObservedNode(cores=2.0, busy_cores=0.2),
+    }
+    assert Window(5)(history[:1]).nodes == history[0].nodes
+    assert Window(5)([look(10, one=ObservedNode(cores=2.0))]).nodes["one"].busy_cores is None

@@ -3,9 +3,11 @@ from dataclasses import replace
 import pytest
 
 import sojourn as sj
-from sojourn.errors import TooFewCores
-from sojourn.model.cores import computing, demand, slowed, stretched
+from sojourn.errors import BadNumber, TooFewCores, WrongType
+from sojourn.model.cores import all_cores, computing, demand, slowed, stretched
 from sojourn.model.network import mean_s, predict
+from sojourn.sharing import stretch
+from sojourn.topology.node_cores import NodeCores
 
 # 1.2 cores for parse, 0.4 for fetch, which mostly waits
 PAIR = sj.Topology(
@@ -104,3 +106,101 @@ def test_a_running_application_without_enough_cores_shares_what_there_is():
 def test_a_prediction_says_what_it_took_into_account():
     said = str(predict(PAIR, ALLOCATION).computing)
     assert said.startswith("computing uses 1.6 of 2 cores and takes 1.9")
+
+
+# -- nodes of a cluster -----------------------------------------------------------------------
+
+
+def on_nodes(*cores, topology=PAIR, **more):
+    nodes = {f"node-{number}": each for number, each in enumerate(cores)}
+    return replace(topology, cores=NodeCores(nodes=nodes, **more))
+
+
+def test_one_node_is_one_machine():
+    alone, machine = on_nodes(2), PAIR
+    for allocation in (None, ALLOCATION, {"parse": 1, "fetch": 1}):
+        assert computing(alone, allocation) == computing(machine, allocation)
+    assert (
+        predict(alone, ALLOCATION).percentiles_s == predict(machine, ALLOCATION).percentiles_s
+    )
+
+
+def test_nodes_that_are_alike_share_the_load():
+    """Each has half of the processors, and of the records."""
+    busy = PAIR.scaled(2)
+    found = computing(on_nodes(2, 2, topology=busy), {"parse": 8, "fetch": 16})
+    assert (found.demand, found.cores, found.nodes) == (pytest.approx(3.2), 4, 2)
+    assert found.stretch == pytest.approx(computing(PAIR, ALLOCATION).stretch, rel=1e-3)
+    assert found.operators == pytest.approx(dict.fromkeys(PAIR.operator, found.stretch))
+    assert "of 4 cores on 2 nodes" in str(found)
+
+
+def test_cores_of_other_nodes_are_no_help():
+    """Four cores in two machines are shared by fewer than four in one."""
+    busy = PAIR.scaled(2)
+    allocation = {"parse": 8, "fetch": 16}
+    apart = computing(on_nodes(2, 2, topology=busy), allocation).stretch
+    assert apart > 1.1 * computing(replace(busy, cores=4), allocation).stretch
+    assert computing(on_nodes(2, 2, topology=busy)).stretch == pytest.approx(stretch(1.6, 2))
+
+
+def test_who_is_alone_on_a_node_is_not_slowed_down_by_others():
+    """In turn, the one processor of fetch is on the second node, with few others."""
+    split = replace(
+        PAIR, operators=(PAIR.operators[0], replace(PAIR.operators[1], service_s=0.02))
+    ).scaled(0.8)
+    found = computing(on_nodes(1, 1, topology=split), {"parse": 1, "fetch": 1})
+    assert found.operators == {"parse": 1.0, "fetch": 1.0}
+
+
+def test_processors_on_a_busy_node_get_fewer_of_the_records():
+    """Half of the records on the small node would be more than it can compute."""
+    found = computing(on_nodes(0.5, 4), {"parse": 8, "fetch": 8})
+    half = stretch(0.8, 0.5, 4.4)
+    assert 1 < found.operators["parse"] < (half + 1) / 2
+
+
+def test_twelve_cores_of_three_nodes_carry_what_two_of_the_driver_would_not():
+    load = PAIR.scaled(9.9 / 1.6)
+    with pytest.raises(TooFewCores, match=r"needs 9.9 cores, but there are 2"):
+        stretched(load)
+    assert stretched(on_nodes(4, 4, 4, topology=load)).loads["parse"].service_s < 0.3
+    with pytest.raises(TooFewCores, match=r"needs 9.9 cores, but there are 9"):
+        stretched(on_nodes(3, 3, 3, topology=load))
+
+
+def test_nodes_that_come_bring_their_cores():
+    """With four processors on each node, nine processors are on three."""
+    cluster = on_nodes(2, 2, topology=PAIR.scaled(2), per_node=4, most=3)
+    assert all_cores(cluster) == 6
+    few, many = ({"parse": k, "fetch": 4} for k in (4, 5))
+    assert (computing(cluster, few).cores, computing(cluster, many).cores) == (4, 6)
+    assert computing(cluster).cores == 6
+    plan = sj.minimise(
+        on_nodes(2, 2, topology=PAIR.scaled(2.9), per_node=4, most=9), sj.Target("mean", 0.5)
+    )
+    assert plan.computing.cores >= 6
+
+
+def test_plans_on_nodes_meet_their_target():
+    cluster = on_nodes(2, 2, 2, topology=PAIR.scaled(2.5))
+    found = sj.minimise(cluster, sj.Target("mean", 0.4))
+    assert mean_s(cluster, found.allocation) <= 0.4
+    best = sj.assign(cluster, 30)
+    assert mean_s(cluster, best.allocation) <= mean_s(cluster, found.allocation)
+    assert sj.explain(cluster, best.allocation).headroom.factor > 1
+
+
+@pytest.mark.parametrize(
+    ("nodes", "error", "said"),
+    [
+        ({}, BadNumber, "there are none"),
+        ({"a": 0}, BadNumber, "a node has none"),
+        ({"a": -1}, BadNumber, "negative"),
+        ({"a": "2"}, WrongType, "is not a number"),
+        (7, WrongType, "does not map"),
+    ],
+)
+def test_cores_of_nodes_that_cannot_be_are_refused(nodes, error, said):
+    with pytest.raises(error, match=said):
+        NodeCores(nodes=nodes)

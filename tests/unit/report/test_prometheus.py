@@ -22,7 +22,7 @@ STATUS = Status(
     measured=Measured(at_s=9.0, arrivals_per_s=3.5, mean_s=1.0, percentiles_s={"p95": 2.0}),
     operators={"extract": OPERATOR, 'odd \\ "name"': replace(OPERATOR, wait_s=1e-7)},
     decisions=(),
-    health=Health(dead_letters=3, retried=1, held_records=5, held_bytes=1 << 40),
+    health=Health(dead_letters=3, nulls=2, retried=1, held_records=5, held_bytes=1 << 40),
 )  # fmt: skip
 
 
@@ -61,6 +61,7 @@ def test_names_labels_and_values_are_those_of_the_status():
         ("no_broker_seconds", 0.0),
         ("inner_topics_bytes", 1 << 40),
         ("dead_letters_total", 3),
+        ("nulls_total", 2),
         ("replayed_total", 0),
         ("retried_total", 1),
     ):
@@ -72,7 +73,8 @@ def test_names_labels_and_values_are_those_of_the_status():
 def test_nodes_of_a_cluster_have_metrics_of_their_own():
     nodes = (
         NodeHealth(
-            name="executor-1", cores=4.0, processors={"a": 2}, memory_bytes=1 << 30,
+            name="executor-1", cores=4.0, busy_cores=2.5, processors={"a": 2},
+            memory_bytes=1 << 30,
             memory_used_bytes=3 << 30, memory_limit_bytes=4 << 30, round_trip_s=0.001,
             clock_offset_s=-0.5, received_bytes={"lines": 70}, sent_bytes={"words": 30},
         ),
@@ -83,6 +85,7 @@ def test_nodes_of_a_cluster_have_metrics_of_their_own():
         ("sojourn_node_usable", "vld", "executor-1", 1),
         ("sojourn_node_usable", "vld", "executor-2", 0),
         ("sojourn_node_cores", "vld", "executor-1", 4),
+        ("sojourn_node_busy_cores", "vld", "executor-1", 2.5),
         ("sojourn_node_memory_bytes", "vld", "executor-1", 1 << 30),
         ("sojourn_node_memory_bytes", "vld", "executor-2", 0),
         ("sojourn_node_processors", "vld", "executor-1", "a", 2),
@@ -113,7 +116,7 @@ def test_what_nodes_cost_to_move_has_metrics_once_it_is_known():
 def test_what_is_counted_is_a_counter_and_all_else_a_gauge():
     kinds = {f.name: f.type for f in text_string_to_metric_families(scraped(STATUS))}
     counted = {name.removeprefix("sojourn_") for name, k in kinds.items() if k == "counter"}
-    assert counted == {"changes", "dead_letters", "replayed", "restarts", "retried"}
+    assert counted == {"changes", "dead_letters", "nulls", "replayed", "restarts", "retried"}
     assert set(kinds.values()) == {"counter", "gauge"}
 
 

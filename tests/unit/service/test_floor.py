@@ -7,6 +7,9 @@ import pytest
 import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.act.policy import policy
+from sojourn.knowledge import Knowledge
+from sojourn.measure.observation import Observation
+from sojourn.measure.sketch import Sketch
 from sojourn.plan import Plan
 from sojourn.service.first_plan import bounded
 from sojourn.service.floor import floor_warning
@@ -50,6 +53,35 @@ def test_only_what_is_known_counts():
     assert not floor_warning(CHAIN, sj.Target("p95", 0.001), ())
 
 
+def looks(took_s):
+    """Return observations of a thousand roots each that took this long."""
+    times = Sketch.of([took_s] * 1000)
+    return [
+        Observation(since_s=at_s - 10, at_s=at_s, completions=times, sums=times)
+        for at_s in (10.0, 20.0, 30.0)
+    ]
+
+
+def test_what_was_reached_is_not_called_impossible():
+    """By the model the p95 of services alone is 0.17 s; it was measured at 0.1 s."""
+    low, lower = sj.Target("p95", 0.12), sj.Target("p95", 0.05)
+    assert "no number of processors" in floor_warning(CHAIN, low, CHAIN.operator)
+    assert floor_warning(CHAIN, low, CHAIN.operator, looks(0.1)) == ""
+    assert floor_warning(CHAIN, lower, CHAIN.operator, looks(0.1)) == (
+        "p95 ≤ 0.05 s may be out of reach: the lowest that was measured is 0.1 s"
+    )
+    assert "no number" in floor_warning(CHAIN, low, CHAIN.operator, looks(0.3))
+
+
+def test_a_target_that_is_met_is_accepted_without_a_warning(monkeypatch):
+    running = begun(0.2)
+    list(islice(running.turns(), 40))
+    observations = property(lambda _known: tuple(looks(0.1)))
+    monkeypatch.setattr(Knowledge, "observations", observations)
+    assert running.set_goal(sj.Target("p95", 0.12), None) == "now p95 ≤ 0.12 s, 20"
+    assert running.warning == ""
+
+
 def test_what_was_measured_tells_once_that_the_target_is_too_low():
     running = begun(0.03)
     episodes = list(islice(running.turns(), 40))
@@ -85,3 +117,4 @@ def test_where_nobody_says_it_the_cores_bound_the_processors(
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: set(range(cores)))
     assert bounded(CHAIN, asked, None) == (most, [said])
     assert bounded(CHAIN, asked, 7) == (7, [])
+    assert bounded(CHAIN, {}, None, cores=12.0)[0] == 192  # of a cluster

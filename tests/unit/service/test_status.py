@@ -98,21 +98,24 @@ def test_parts_are_told_and_read():
 def test_nodes_are_told_and_read(monkeypatch):
     nodes = (
         NodeHealth(
-            name="executor-1", cores=4.0, processors={"a": 2}, memory_bytes=7, logs="/l",
+            name="executor-1", cores=4.0, busy_cores=2.5, processors={"a": 2}, memory_bytes=7,
+            logs="/l",
             memory_used_bytes=8, memory_limit_bytes=9, round_trip_s=0.1, clock_offset_s=0.2,
             received_bytes={"a": 1}, sent_bytes={"b": 2}, received_bytes_per_s=0.3,
-            sent_bytes_per_s=0.4, warnings=("full",),
+            sent_bytes_per_s=0.4, warnings=("full",), kafka="no connection",
         ),
         NodeHealth(name="executor-2", reason="its agent did not start: no"),
     )  # fmt: skip
     monkeypatch.setattr(LiveSimulator, "health", lambda _engine: Health(nodes=nodes))
     told = json.loads(json.dumps(to_json(status(begun(Static())))))
     assert told["nodes"][0] == {
-        "name": "executor-1", "cores": 4.0, "processors": {"a": 2}, "memory_bytes": 7,
+        "name": "executor-1", "cores": 4.0, "busy_cores": 2.5, "processors": {"a": 2},
+        "memory_bytes": 7,
         "machine": "", "logs": "/l", "reason": "", "memory_used_bytes": 8,
         "memory_limit_bytes": 9, "round_trip_s": 0.1, "clock_offset_s": 0.2,
         "received_bytes": {"a": 1}, "sent_bytes": {"b": 2}, "received_bytes_per_s": 0.3,
         "sent_bytes_per_s": 0.4, "warnings": ["full"],
+        "kafka": "no connection",
     }  # fmt: skip
     assert from_json(told).health.nodes == nodes
 

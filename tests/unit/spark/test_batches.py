@@ -10,7 +10,7 @@ import pytest
 import sojourn as sj
 from sojourn.errors import ApplicationStopped, EngineError
 from sojourn.host.report.counting import PartState
-from sojourn.spark.batches import Batches, patience_s
+from sojourn.spark.batches import Batches, WakeUp, patience_s
 from sojourn.spark.layout import Layout
 from sojourn.spark.state.checkpoints import Checkpoints
 
@@ -119,6 +119,35 @@ def test_what_was_taken_is_waited_for_until_it_is_done_and_committed(run):
     assert len(run.said) == 1
     assert run.said[0].startswith("waiting for the batch of split to end (at most ")
     assert run.batches.uncommitted() == 0
+
+
+def test_readers_are_woken_once_and_only_if_something_was_begun(run):
+    """An idle part would take the record that wakes it, and its batch would have to end."""
+    woken = []
+    run.batches.drain(run.said.append, lambda: None, lambda: woken.append(True))
+    assert not woken
+    run.taken["shop.lines"][0], run.clean = 7, None
+    steps = iter([lambda: None, lambda: run.commit("split", "shop.lines", 7)])
+
+    def wake():
+        woken.append(True)
+        run.commit("split", "shop.lines", 7)
+        run.clean = 0
+
+    run.batches.drain(lambda _line: next(steps)(), lambda: None, wake)
+    assert woken == [True]
+
+
+@pytest.mark.parametrize(("taken", "counted"), [(0, 3), (7, 3), (8, 3), (9, 4)])
+def test_the_record_that_wakes_readers_is_not_repeated_work(run, taken, counted):
+    """What was written to its topic before and after it is."""
+    run.commit("split", "shop.lines", 4)
+    run.taken |= {"shop.lines": {0: 7}, "shop.retries": {0: taken}}
+    first = {"shop.lines": {0: 0}, "shop.retries": {0: 7}}
+    run.state.begin("split", first, anew=True)
+    assert run.batches.uncommitted(WakeUp("shop.retries", 0, 7)) == counted
+    run.commit("split", "shop.retries", 8, batch=1)
+    assert run.batches.uncommitted(WakeUp("shop.retries", 0, 7)) == max(0, taken - 8) + 7
 
 
 def test_it_is_told_when_the_batch_that_runs_will_have_ended(run):

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 import sojourn as sj
 from sojourn.errors import BadFile, BadInput, EngineError
+from sojourn.host.batch.checkpoint_id import CheckpointId
 from sojourn.host.batch.cut import Cut, CutId, OpenRecord, Root
 from sojourn.host.batch.cut_store import CutFiles
 from sojourn.host.batch.spill import Spill
@@ -411,3 +412,28 @@ def test_a_projection_that_leaves_the_query_of_a_part_goes_on_where_nothing_is_l
         BadInput, match=r"split and what follows it read shop\.lines, and do not"
     ):
         kept.check(projecting("before", durable=True), "c")
+
+
+@pytest.mark.parametrize("left", [None, "", "{}", '{"id":"another"}'])
+def test_a_checkpoint_that_was_removed_or_replaced_under_its_state_is_refused(tmp_path, left):
+    """The batches of another one begin with 0 again, and would be taken for committed ones."""
+    kept = Checkpoints(tmp_path)
+    metadata = kept.checkpoint("split") / "metadata"
+    kept.check_queries(["split"])  # it has not begun
+    assert CheckpointId(kept.cuts("split")).refusal("first") == ""
+    metadata.write_text('{"id":"first"}')
+    kept.check_queries(["split"])
+    metadata.unlink() if left is None else metadata.write_text(left)
+    problem = "has the id another" if left and "another" in left else "is gone"
+    with pytest.raises(BadFile) as raised:
+        kept.check_queries(["split"])
+    assert str(raised.value) == (
+        f"{kept.checkpoint('split')}: the checkpoint of split {problem}, and the state belongs "
+        "to first; restore it, or start without this state (--fresh)"
+    )
+
+
+def test_a_query_whose_checkpoint_is_not_known_is_not_refused(tmp_path):
+    assert CheckpointId(tmp_path).refusal("") == ""
+    assert CheckpointId(tmp_path).refusal("first") == ""
+    assert CheckpointId(tmp_path).refusal("") == ""

@@ -78,12 +78,13 @@ def test_a_host_gives_away_what_projections_read(tmp_path):
     assert host.readers["clean"] == ("check",)
 
 
-def test_a_sink_of_a_projection_knows_what_entered_the_part():
+def test_what_projections_of_spark_write_for_a_deduplicated_sink_is_signed_and_spread():
     layout = Layout(shop(), "shop:app")
-    (sink,) = layout.deduplicated
-    assert not layout.needs_window(sink)
+    assert not layout.signs_in_spark
     durable = Layout(shop(streams="durable"), "shop:app")
-    assert durable.needs_window(*durable.deduplicated)
+    assert durable.signs_in_spark
+    assert durable.spread("public", {"shop.public": 3}) == 3
+    assert durable.spread("clean", {"shop.clean": 2}) == 2
 
 
 def chain(*, state):
@@ -120,3 +121,14 @@ def test_what_leads_to_a_state_is_repeated_in_the_partition_where_it_was(state, 
         route = layout.route(part, trace_per_s=1, most_bytes=9, marks={}, partitions=numbers)
         assert route.partitions.get(f"chain.{part}") == kept.get(part)
         assert len(route.partitions) <= 1
+
+
+@pytest.mark.parametrize(
+    ("address", "there"),
+    [("examples/vld.yaml", "vld.yaml"), ("/far/away/vld.yaml", "vld.yaml"), ("a:app", "a:app")],
+)
+def test_nodes_find_a_topology_file_by_its_name(tmp_path, address, there):
+    """Spark ships it into the folder in which agents and processors work."""
+    layout = Layout(shop(), address).on_nodes()
+    host = layout.host("check", tmp_path, Checkpoints(tmp_path), {"check": 1})
+    assert host.operators["check"].argument == f"{there} check"

@@ -39,6 +39,7 @@ def test_a_cluster_fails_a_task_once_and_lets_executors_leave(url):
     assert made["spark.decommission.enabled"] == "true"
     assert made["spark.dynamicAllocation.enabled"] == "false"
     assert made["spark.executor.memory"] == "2g"
+    assert made["spark.storage.blockManagerHeartbeatTimeoutMs"] == "30s"
     assert made.items() >= STREAMING.items()
     assert master.cores == 4
 
@@ -47,6 +48,8 @@ def test_on_a_cluster_addresses_and_authentication_are_the_users():
     master = Master(url="yarn", spark={**CORES, "spark.driver.host": "left"})
     made = master.options(14, {"spark.python.unix.domain.socket.dir": "/tmp/x"})
     assert made["spark.driver.host"] == "left"
+    patient = Master(url="yarn", spark={**CORES, "spark.executor.heartbeatInterval": "20s"})
+    assert patient.options(14, {})["spark.executor.heartbeatInterval"] == "20s"
     assert not made.keys() & {
         "spark.driver.bindAddress",
         "spark.authenticate",

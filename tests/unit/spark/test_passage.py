@@ -2,6 +2,7 @@
 
 import tempfile
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -9,13 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sojourn.errors import BadFile
+from sojourn.checked_file import write_checked
+from sojourn.errors import BadFile, EngineError
 from sojourn.host.batch.repetitions import Input
-from sojourn.spark.query.headers import input_header
+from sojourn.spark.query.signed_inputs import SignedInputs
 from sojourn.spark.sink.passage import Passage, Rules
 from sojourn.spark.sink.sink_memory import SinkMemory
 
-RULES = Rules(window=2, inputs=frozenset(["lines@m"]), roots="stream@m")
+SIGNED = SignedInputs(b"key", frozenset(["lines@m"]))
+RULES = Rules(window=2, inputs=SIGNED, roots="stream@m")
 
 
 class Sink:
@@ -38,8 +41,7 @@ def row(partition, offset, identity=None, *, entered=None, root=None, **others):
     told = {"sojourn-id": identity, "sojourn-root": root, **others}
     headers = [{"key": k, "value": v.encode()} for k, v in told.items() if v is not None]
     if entered is not None:
-        name, value = input_header(entered)
-        headers.append({"key": name, "value": value})
+        headers += [{"key": name, "value": v} for name, v in SIGNED.header(entered)]
     return {"partition": partition, "offset": offset, "headers": headers}
 
 
@@ -79,7 +81,11 @@ class Part:
     def write(self, source, offset, identity):
         partition = source % len(self.stream)
         entered = Input(
-            topic="lines@m", partition=source, offset=offset, floor=self.floors[source]
+            writer="split",
+            topic="lines@m",
+            partition=source,
+            offset=offset,
+            floor=self.floors[source],
         )
         log = self.stream[partition]
         log.append(row(partition, len(log), identity, entered=entered, root=entered.place))
@@ -106,6 +112,7 @@ class Query:
     def __init__(self, stream, folder, random):
         self.stream, self.random, self.sink = stream, random, Sink()
         self.files, self.committed = SinkMemory(folder), dict.fromkeys(stream, 0)
+        self.cut_off = []
 
     def read(self, number, *, fails=False):
         """Run a batch of up to so many records."""
@@ -127,13 +134,38 @@ class Query:
     def read_and_fail(self, number):
         self.read(number, fails=True)
 
+    def cut(self, number):
+        """Cut off the task of a batch: what it has passed on does not reach the sink yet."""
+        partition = number % len(self.stream)
+        first = self.committed[partition]
+        if rows := self.stream[partition][first : first + 1 + number]:
+            passage = Passage(RULES, self.sink, self.files, rows[0])
+            on_its_way = [identity_of(passed) for passed in passage.new(rows)]
+            self.cut_off.append((partition, passage, on_its_way))
+
+    def connect(self, _number):
+        """Connect all tasks again that were cut off: they go on where they were.
+
+        If another has taken over, that was after brokers began to refuse what they had sent.
+        """
+        for partition, passage, on_its_way in self.cut_off:
+            with suppress(EngineError):
+                passage.save()
+                self.sink.ids[partition] += on_its_way
+        self.cut_off = []
+
 
 EVENTS = ["enter"] * 3 + ["result"] * 4 + ["commit", "fail", "read", "read", "read_and_fail"]
+EVENTS += ["cut", "connect"]
 
 
-@settings(max_examples=500)
+# Of a list without a least size five events are drawn on average, in which nothing happens.
+LONG = {"min_size": 50, "max_size": 200}
+
+
+@settings(max_examples=50)
 @given(
-    history=st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 11)), max_size=200),
+    history=st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 11)), **LONG),
     partitions=st.integers(1, 4),
     seed=st.integers(0, 2**32),
 )
@@ -198,9 +230,9 @@ def test_files_are_kept_until_the_batch_that_follows_is_committed(files):
         passage = Passage(RULES, sink, files, rows[0])
         sink.ids[2] += new(passage, rows)
         passage.save()
-    assert names(files) == ["2-12", "2-8", "2-8.end"]
+    assert names(files) == ["2-12", "2-8", "2-8.end", "2.claim"]
     files.load(22, 100)
-    assert names(files) == ["2-12", "2-8", "2-8.end"]
+    assert names(files) == ["2-12", "2-8", "2-8.end", "2.claim"]
 
 
 def test_a_file_that_a_failed_batch_left_is_not_taken(files):
@@ -217,7 +249,44 @@ def test_a_file_that_a_failed_batch_left_is_not_taken(files):
 
 
 def test_a_file_that_cannot_be_read_is_named(files):
-    files.folder.mkdir()
-    (files.folder / "0-7").write_bytes(b"hal")
+    write_checked(files.folder / "0-7", b"hal")
     with pytest.raises(BadFile, match=r"0-7: cannot be read: .*--fresh"):
         Passage(RULES, Sink(), files, row(0, 7, "a"))
+
+
+def test_a_memory_that_is_damaged_is_refused(files):
+    rows = [row(0, 0, "id 0")]
+    begun = Passage(RULES, Sink(), files, rows[0])
+    new(begun, rows)
+    begun.save()
+    path = files.folder / "0-1"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(BadFile, match=r"0-1: is truncated: .*--fresh"):
+        Passage(RULES, Sink(), files, row(0, 1, "id 1"))
+
+
+def test_batches_that_spark_has_lost_are_written_once_all_the_same(tmp_path):
+    """After a power failure it reads again what is at the sink already."""
+    files, sink = SinkMemory(tmp_path / "memory", kept=3), Sink()
+    rows = [row(0, offset, f"id {offset}") for offset in range(9)]
+
+    def batch(first, end):
+        passage = Passage(RULES, sink, files, rows[first])
+        sink.ids[0] += new(passage, rows[first:end])
+        passage.save()
+
+    for first in range(0, 8, 2):
+        batch(first, first + 2)
+    batch(2, 5)  # from there on its commits are lost, and it ends elsewhere
+    batch(5, 9)
+    assert sink.ids[0] == [f"id {offset}" for offset in range(9)]
+
+
+def test_memories_of_batches_that_spark_cannot_go_back_to_are_removed(tmp_path):
+    files, sink = SinkMemory(tmp_path / "memory", kept=2), Sink()
+    for offset in range(6):
+        passage = Passage(RULES, sink, files, row(0, offset, f"id {offset}"))
+        new(passage, [row(0, offset, f"id {offset}")])
+        passage.save()
+    left = {path.name for path in files.folder.glob("0-*") if path.suffix != ".end"}
+    assert left == {"0-3", "0-4", "0-5", "0-6"}

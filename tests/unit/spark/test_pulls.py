@@ -261,6 +261,13 @@ def test_the_hottest_key_and_what_is_missing_are_passed_on():
     assert (upper.hottest, upper.missing) == (0.0, "")
 
 
+def test_how_many_processors_are_at_work_is_passed_on_where_hosts_know():
+    """A query of Spark's own has no host that could tell."""
+    told = tally(state=OperatorState(wanted=4, running=4, at_work=1))
+    (split, upper) = taken(pulls(), {"split": [told]}).operators
+    assert (split.at_work, upper.at_work) == (1, None)
+
+
 def test_records_on_disk_and_a_closed_entry_are_told():
     part = PartState(positions={"all-lines": {0: 125}}, closed_by=("split",))
     some = tally(part=part, state=OperatorState(waiting=9, spilled=4))
@@ -268,6 +275,14 @@ def test_records_on_disk_and_a_closed_entry_are_told():
         "split: records wait on disk, beyond its share of memory",
         "split takes no records from Kafka: too many wait for split",
     )
+
+
+def test_what_records_wait_for_is_told_once_for_an_operator_and_its_part():
+    waits = "the schema registry at r does not answer"
+    for part, state in ((waits, ""), ("", waits), (waits, waits)):
+        some = tally(part=PartState(waits=part), state=OperatorState(waits=state))
+        notes = taken(pulls(), {"split": [some]}).notes
+        assert notes == (f"split: records wait: {waits}",)
 
 
 def test_a_machine_is_never_busier_than_it_has_cores():
@@ -379,3 +394,15 @@ def test_what_waits_less_than_nothing_waits_nothing():
     )
     assert sooner(report, 5.0).wait_s == sooner(report, 5.0).wait_ss == 0
     assert sooner(report, 0.0) is report
+
+
+def test_an_application_is_starting_until_its_part_reads_what_waits():
+    made = pulls()
+    ends = {"all-lines": {0: 130}, "shop.split": {0: 80}}
+    made.begin({}, ends)
+    assert made.reading.waits_for == "waiting for the first records of all-lines[0]"
+    made.begin({"split": [tally(position=96)]}, ends)
+    assert made.reading.waits_for == ""
+    made.offsets.look()["all-lines"][0] = 400
+    taken(made, {"split": [tally(position=400)]})
+    assert not made.reading.stands_still

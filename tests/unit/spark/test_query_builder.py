@@ -54,7 +54,10 @@ def test_all_that_read_a_topic_tell_where_they_go_on(tmp_path):
     checkpoint = state.checkpoint("sold")
     for log in ("offsets", "commits"):
         (checkpoint / log).mkdir(parents=True)
-    (checkpoint / "offsets" / "0").write_text('v1\n{}\n{"shop.check":{"0":9}}')
-    (checkpoint / "commits" / "0").write_text("v1")
-    told = [each for each in builder.committed(["shop.check"]) if each]
-    assert sorted(each["shop.check"][0] for each in told) == [6, 7, 9]
+    for batch in range(4):  # three of which Spark may lose
+        ends = f'v1\n{{}}\n{{"shop.check":{{"0":{9 + batch}}}}}'
+        (checkpoint / "offsets" / str(batch)).write_text(ends)
+        (checkpoint / "commits" / str(batch)).write_text("v1\n{}")
+        told = [each for each in builder.committed(["shop.check"]) if each]
+        least = 9 if batch == 3 else 5
+        assert sorted(each["shop.check"][0] for each in told) == sorted([6, 7, least])

@@ -2,13 +2,17 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
+from sojourn.app.schema import parse_schema
+from sojourn.app.stream import Stream
 from sojourn.host.batch.cut import Root
 from sojourn.host.batch.relay_messages import Results
-from sojourn.host.batch.repetitions import Input
+from sojourn.host.batch.repetitions import Input, Provenance
 from sojourn.host.process.messages import Record
 from sojourn.spark.query.rows import Route, Rows
+from sojourn.spark.query.signed_inputs import SignedInputs
 from sojourn.spark.streaming import STREAMING, TRANSFER_BYTES
 
 
@@ -72,19 +76,74 @@ def test_what_is_put_back_in_is_for_one_operator(topic, operator, only):
     assert came.only == only
 
 
-@pytest.mark.parametrize(
-    ("topic", "known"), [("lines@mark", True), ("lines@another", False), ("", False)]
+CLICKS = Stream(
+    name="tips",
+    columns=("user", "n"),
+    schema=parse_schema("user string, n int"),
 )
-def test_a_part_with_states_is_told_what_a_record_came_of_if_its_input_is_known(topic, known):
-    route = replace(ROUTE, stateful=True, marks={"lines": "mark"})
-    headers = [{"key": "sojourn-id", "value": b"order-1"}]
-    if topic:
-        headers.append({"key": "sojourn-input", "value": f"{topic}/0/7 5".encode()})
-    came = Rows(route).came(row(headers=headers)).provenance
-    assert (came.identity, came.unnamed) == ("order-1", False)
-    entered = Input(topic="lines@mark", partition=0, offset=7, floor=5)
-    assert came.entered == (entered if known else None)
-    assert Rows(ROUTE).came(row(headers=headers)).provenance is None
+
+
+@pytest.mark.parametrize(
+    ("key", "by", "found"),
+    [
+        (b"ada", "user", '["ada"]'),
+        (b'"ada"', "user", '["ada"]'),
+        (b'{"user": "ada"}', "user", '["ada"]'),
+        (b"17", "user", '["17"]'),
+        (b"17", "n", "[17]"),
+        (b"seven", "n", None),
+        (b"\xff", "user", None),
+        (None, "user", None),
+    ],
+)
+@pytest.mark.parametrize("value", [None, b""])
+def test_a_message_without_a_value_has_the_key_of_the_message(value, key, by, found):
+    route = replace(ROUTE, keyed={"tips": (("check", CLICKS.by(by)),)})
+    came = Rows(route).came(row("tips-topic", value=value, key=key))
+    assert (came.null, came.keys, came.record.payload) == (True, {"check": found}, b"")
+    other = Rows(route).came(row("tips-topic", value=b'{"user":"ben","n":3}', key=key))
+    assert (other.null, other.keys) == (False, {"check": '["ben"]' if by == "user" else "[3]"})
+
+
+MARKED = replace(
+    ROUTE,
+    deduplicates=frozenset(["orders-topic"]),
+    marks={"lines": "mark"},
+    signing_key=b"key",
+)
+ENTERED = Input(writer="split", topic="lines@mark", partition=0, offset=7, floor=5)
+
+
+def told(*inputs, key=b"key"):
+    """Return the headers of a record with an id of a producer and *inputs*."""
+    signed = SignedInputs(key, frozenset())
+    named = [header for entered in inputs for header in signed.header(entered)]
+    return [{"key": "sojourn-id", "value": b"order-1"}] + [
+        {"key": name, "value": value} for name, value in named
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entered", "key", "known"),
+    [
+        (ENTERED, b"key", True),
+        (ENTERED, b"another", False),
+        (msgspec.structs.replace(ENTERED, topic="lines@another"), b"key", False),
+    ],
+)
+def test_a_part_that_drops_duplicates_learns_what_a_record_came_of(entered, key, known):
+    came = Rows(MARKED).came(row(headers=told(entered, key=key))).provenance
+    assert came == Provenance(
+        identity="order-1", inputs=(entered,) if known else (), named=True
+    )
+    assert Rows(ROUTE).came(row(headers=told(entered))).provenance is None
+
+
+def test_a_record_without_an_id_and_one_that_is_retried_are_no_duplicates():
+    assert Rows(MARKED).came(row()).provenance is None
+    retried = [*told(ENTERED), {"key": "sojourn-for", "value": b"dead/clean"}]
+    came = Rows(MARKED).came(row(headers=retried))
+    assert (came.only, came.provenance) == (None, None)
 
 
 def test_a_reminder_that_is_put_back_in_has_its_key():
@@ -110,8 +169,9 @@ def test_what_comes_of_a_reminder_goes_where_that_of_the_record_goes_that_asked(
     """All reminders of an operator are one partition, and would fill one of the stream."""
     record = Record("x", b"{}", "public", root="x", place=f"orders-topic/{asked}/7")
     root = Root(("check@reminders", 0), 1_700_000_000_000_000)
-    (left,) = Rows(ROUTE).left(Results([(record, root, 5)]))
+    (left,) = Rows(MARKED).left(Results([(record, root, 5)]))
     assert left["partition"] == asked % 3
-    assert ("sojourn-input", b"check@reminders/0/1700000000000000 5") in [
-        (header["key"], header["value"]) for header in left["headers"]
+    (value,) = [
+        header["value"] for header in left["headers"] if header["key"] == "sojourn-input"
     ]
+    assert value.startswith(b"check check@reminders/0/1700000000000000 5 ")

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from sojourn.errors import BadInput
+from sojourn.host.node.cores import core_use
 from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.nodes.node_scaling import NodeBounds
 from sojourn.spark.settings import SparkSettings
@@ -23,6 +24,12 @@ def test_a_size_that_no_message_can_have_is_refused(size):
         SparkSettings(kafka={"max.request.size": size})
 
 
+def test_tasks_have_several_heartbeats_before_they_are_lost():
+    assert SparkSettings(relay_timeout_s=3).relay_timeout_s == 3
+    with pytest.raises(BadInput, match=r"a relay timeout of 2\.5 s .*write 3 s or more"):
+        SparkSettings(relay_timeout_s=2.5)
+
+
 def test_only_what_goes_between_machines_can_be_encrypted():
     assert SparkSettings(master="local-cluster[1,2,1024]", encrypt=True).encrypt
     with pytest.raises(BadInput, match="with master local there are none; leave it out, or"):
@@ -40,3 +47,19 @@ def test_nodes_have_room_for_the_tasks_that_queries_hold():
         SparkSettings(max_nodes=3)
     with pytest.raises(BadInput, match="at most 1 nodes are fewer than 2, the least"):
         SparkSettings(master="local-cluster[1,4,1024]", min_nodes=2, max_nodes=1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "cores"),
+    [
+        ({"max_nodes": 8}, 32.0),
+        ({"min_nodes": 2}, 8.0),
+        ({"spark": {"spark.executor.instances": "3", "spark.executor.cores": "2"}}, 6.0),
+        ({}, 4.0),
+    ],
+)
+def test_on_a_cluster_the_cores_of_its_executors_are_expected(fields, cores):
+    """The default of --max-processors follows from them, and not from those of the driver."""
+    settings = SparkSettings(master="local-cluster[1,4,1024]", **fields)
+    assert settings.expected_cores == cores
+    assert SparkSettings().expected_cores == core_use().cores

@@ -22,7 +22,8 @@ from sojourn.errors import (
     WrongType,
 )
 from sojourn.topology import Arrival, Operator, Topology
-from sojourn.topology.file import FORMAT, parse_topology, read_topology
+from sojourn.topology.file import FORMAT, parse_topology, read_topology, topology_text
+from sojourn.topology.node_cores import NodeCores
 from strategies import topologies
 
 GOOD = """\
@@ -429,7 +430,7 @@ def test_half_a_surrogate_pair_is_no_name():
 
 def test_a_deep_value_that_json_still_reads_is_refused():
     """Python reads what it then could not write into a message."""
-    for depth in range(100, 1000, 10):
+    for depth in range(100, 1000, 30):
         deep = "[" * depth + "]" * depth
         text = json.dumps(document(VLD)).replace('"vld"', deep)
         refusal(text)
@@ -611,6 +612,14 @@ def test_cores_and_what_computes_are_read():
     assert topology.operators[0].cpu_s == 0.005
     assert parse_topology(json.dumps(document(topology))) == topology
     assert parse_topology(small() + "cores: null\n").cores is None
+
+
+def test_cores_of_nodes_are_read_and_written():
+    topology = parse_topology(small(cpu_s=0.005) + "cores: {left: 4, right: 2.5}\n")
+    assert topology.cores == NodeCores(nodes={"left": 4, "right": 2.5})
+    assert parse_topology(topology_text(topology)) == topology
+    error = refusal(small() + "cores: {left: 0}\n", BadNumber, source="a.yaml")
+    assert "a node has none; write more than 0" in str(error)
 
 
 def test_a_slip_in_cores_names_its_line():

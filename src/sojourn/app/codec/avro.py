@@ -5,9 +5,10 @@ and the id of the schema it was written with, in four bytes: Confluent's wire fo
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from io import BytesIO
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from fastavro import parse_schema, schemaless_reader, schemaless_writer
@@ -27,14 +28,23 @@ from sojourn.topology.check import shown
 __all__ = ["AvroCodec"]
 
 _MAGIC, _HEAD_BYTES = 0, 5
+# The registry is asked again for an id that it did not know, but not for each record with it.
+_UNKNOWN_FOR_S, _MOST_UNKNOWN = 60.0, 10_000
 
 
 class AvroCodec:
-    """The codec of a stream in Avro. Raise `BadSchema` if the columns do not fit."""
+    """The codec of a stream in Avro. Raise `BadSchema` if the columns do not fit.
 
-    def __init__(self, schema: Schema, stream: str, form: Avro) -> None:
+    Whoever decodes a record may have to wait for a registry that does not answer
+    (`sojourn.app.codec.registry.outlast`).
+    """
+
+    def __init__(
+        self, schema: Schema, stream: str, form: Avro, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._clock, self._unknown = clock, dict[int, float]()
         self._stream, self._names, self._check = stream, schema.names, check_record(schema)
-        self._registry = Registry(form.registry) if form.registry else None
+        self._registry = Registry(form.registry, form.patience_s) if form.registry else None
         place = f"streams.{stream}"
         number, text = self._found(place, form)
         named: dict[str, Any] = {}
@@ -138,8 +148,7 @@ class AvroCodec:
             raise self._bad("", problem)
         number = int.from_bytes(body[1:_HEAD_BYTES], "big")
         if number not in self._written:
-            assert self._registry is not None  # noqa: S101 - the caller has looked
-            text = self._registry.schema(number)
+            text = self._asked(number)
             if text is None:
                 raise self._bad("", f"the schema registry has no schema with the id {number}")
             try:
@@ -148,6 +157,18 @@ class AvroCodec:
                 problem = f"the schema with the id {number} is not Avro's: {error}"
                 raise self._bad("", problem) from error
         return self._written[number]
+
+    def _asked(self, number: int) -> str | None:
+        """Return the schema with an id; None if the registry does not know it."""
+        assert self._registry is not None  # noqa: S101 - the caller has looked
+        if self._unknown.get(number, 0.0) > self._clock():
+            return None
+        text = self._registry.schema(number)
+        if text is None:
+            if len(self._unknown) >= _MOST_UNKNOWN:
+                self._unknown.clear()
+            self._unknown[number] = self._clock() + _UNKNOWN_FOR_S
+        return text
 
     def _bad(self, place: str, problem: str) -> BadRecord:
         return BadRecord(f"{self._stream}{place}", problem)

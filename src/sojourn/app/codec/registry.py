@@ -1,9 +1,10 @@
 """A Confluent schema registry: Avro schemas by id and by subject."""
 
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from sojourn.errors import EngineError
+from sojourn.errors import EngineError, RegistryAway
 from sojourn.optional import optional
 
 if TYPE_CHECKING:  # Kafka's client is optional
@@ -11,22 +12,39 @@ if TYPE_CHECKING:  # Kafka's client is optional
 
     from confluent_kafka.schema_registry import SchemaRegistryClient
 
-__all__ = ["Registry"]
+__all__ = ["Registry", "outlast"]
 
-_ANSWER_S, _RETRIES = 10, 2
-_NOT_FOUND = 404
+_ANSWER_S, _RETRIES, _AGAIN_S = 10, 2, 0.5
+_NOT_FOUND, _TIMEOUT, _TOO_MANY, _ITS_FAULT = 404, 408, 429, 500
 
 Answer = TypeVar("Answer")
 
 
+def outlast(ask: "Callable[[], Answer]", tell: "Callable[[str], None]") -> Answer:
+    """Return what *ask* returns, once the schema registry answers it.
+
+    Meanwhile *tell* is called with the reason, about every second. Raise `RegistryAway` when
+    its patience has ended.
+    """
+    began_s = monotonic()
+    while True:
+        try:
+            return ask()
+        except RegistryAway as away:
+            if monotonic() - began_s >= away.patience_s:
+                raise
+            tell(str(away))
+        sleep(_AGAIN_S)
+
+
 class Registry:
-    """Asks the registry at *url*.
+    """Asks the registry at *url*. Raise `RegistryAway` if it does not answer.
 
     A connection lasts for one question: processors are forked, and must not share one.
     """
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, url: str, patience_s: float = 0.0) -> None:
+        self._url, self._patience_s = url, patience_s
 
     def latest(self, subject: str) -> tuple[int, str] | None:
         """Return id and text of the latest schema of *subject*; None if there is none."""
@@ -39,7 +57,10 @@ class Registry:
 
     def schema(self, number: int) -> str | None:
         """Return the text of the schema with the id *number*; None if there is none."""
-        return self._asked(lambda client: _known(client.get_schema(number).schema_str))
+        # whoever decodes a record asks again, and tells others meanwhile
+        return self._asked(
+            lambda client: _known(client.get_schema(number).schema_str), retries=0
+        )
 
     def register(self, subject: str, text: str) -> int:
         """Return the id of the schema *text*, which *subject* has from now on."""
@@ -52,26 +73,32 @@ class Registry:
 
         return _known(self._asked(ask))
 
-    def _asked(self, ask: "Callable[[SchemaRegistryClient], Answer]") -> Answer | None:
+    def _asked(
+        self, ask: "Callable[[SchemaRegistryClient], Answer]", retries: int = _RETRIES
+    ) -> Answer | None:
         with optional("a schema registry needs", "avro"):
             from confluent_kafka.schema_registry import (  # noqa: PLC0415
                 SchemaRegistryClient,
                 SchemaRegistryError,
             )
-        settings = {"url": self._url, "timeout": _ANSWER_S, "max.retries": _RETRIES}
+        settings = {"url": self._url, "timeout": _ANSWER_S, "max.retries": retries}
         # without a user and a password
-        host = f"the schema registry at {urlsplit(self._url).netloc.rpartition('@')[2]}"
+        host = urlsplit(self._url).netloc.rpartition("@")[2]
         try:
             with SchemaRegistryClient(settings) as client:
                 return ask(client)
         except SchemaRegistryError as error:
-            if error.http_status_code == _NOT_FOUND:
+            status = error.http_status_code
+            if status == _NOT_FOUND:
                 return None
-            raise EngineError(f"{host} refused: {error.error_message}") from error
-        except Exception as error:  # of the HTTP client, which is not ours to name
+            if status in (_TIMEOUT, _TOO_MANY) or status >= _ITS_FAULT:
+                said = f"status {status}, {error.error_message}"
+                raise RegistryAway(host, said, self._patience_s) from error
             raise EngineError(
-                f"{host} does not answer: {error}; check registry=, and that it runs"
+                f"the schema registry at {host} refused: {error.error_message}"
             ) from error
+        except Exception as error:  # of the HTTP client, which is not ours to name
+            raise RegistryAway(host, str(error), self._patience_s) from error
 
 
 def _known(value: Answer | None) -> Answer:

@@ -55,7 +55,7 @@ source = app.source(
     service_s=4e-6,
     on_error="dead_letter",
 )
-def parse(tweet: str) -> Iterator[Tweet]:
+def parse(tweet: str, /) -> Iterator[Tweet]:
     """Yield what is needed of a tweet; notices of deleted tweets have no text."""
     read = json.loads(tweet)
     if "text" in read:

@@ -41,7 +41,7 @@ source = app.source(
     service_s=2e-6,
     on_error="dead_letter",
 )
-def parse(tweet: str) -> Iterator[tuple[int, str]]:
+def parse(tweet: str, /) -> Iterator[tuple[int, str]]:
     """Yield the text of a tweet; notices of deleted tweets have none."""
     read = json.loads(tweet)
     if "text" in read:

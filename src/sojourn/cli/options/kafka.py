@@ -11,6 +11,7 @@ from sojourn.errors import BadInput
 from sojourn.measure.duration import read_duration_s
 from sojourn.spark.master import LOCAL, Master, read_conf
 from sojourn.spark.settings import SparkSettings, read_client_options, read_starting
+from sojourn.spark.state.folder_address import read_folder
 
 __all__ = ["KafkaOptions", "SparkEngineOptions"]
 
@@ -113,6 +114,10 @@ def _read_spark(
         str,
         Option(metavar="TIME", help="Time to wait while no broker answers, before it stops."),
     ] = "15m",
+    disk_patience: Annotated[
+        str,
+        Option(metavar="TIME", help="Time to wait for room on a full disk, before it stops."),
+    ] = "15m",
     broker_port: Annotated[
         int | None,
         Option(min=1, max=65535, help="Port of its own broker (default: a free one)."),
@@ -124,7 +129,38 @@ def _read_spark(
             help="Where sources begin at the first start: earliest, latest, or a time.",
         ),
     ] = "earliest",
+    skip_lost: Annotated[
+        bool,
+        Option(
+            "--skip-lost",
+            help="Resume behind records that Kafka deleted before they were read.",
+        ),
+    ] = False,
     batch: Annotated[str, Option(metavar="TIME", help="Time between two commits.")] = "60s",
+    keep_batches: Annotated[
+        int,
+        Option(
+            min=0,
+            metavar="NUMBER",
+            help="Batches before the last commit that a start can resume from, if Spark lost "
+            "commits in a power failure.",
+        ),
+    ] = 3,
+    shared_state: Annotated[
+        str | None,
+        Option(
+            metavar="DIR",
+            help="Cluster: folder for what Spark's tasks write, which all nodes have at the "
+            "same path, such as one of NFS (default: inside the state folder).",
+        ),
+    ] = None,
+    relay_timeout: Annotated[
+        str,
+        Option(
+            metavar="TIME",
+            help="Time without a heartbeat of a Spark task after which its batch runs again.",
+        ),
+    ] = "10s",
     master: MasterOptions,
     nodes: NodeOptions,
     encrypt: Annotated[
@@ -150,10 +186,15 @@ def _read_spark(
         )
     return SparkSettings(
         servers=bootstrap_servers,
+        shared_state=None if shared_state is None else read_folder(shared_state),
         kafka=kafka,
         batch_s=read_duration_s(batch),
+        skip_lost=skip_lost,
+        kept_batches=keep_batches,
+        relay_timeout_s=read_duration_s(relay_timeout),
         starting=read_starting(starting_offsets),
         patience_s=read_duration_s(kafka_patience),
+        disk_patience_s=read_duration_s(disk_patience),
         broker_port=broker_port,
         master=master.url,
         spark=master.spark,

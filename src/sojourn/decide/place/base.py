@@ -14,6 +14,8 @@ class Placer(Protocol):
     - Every processor is placed exactly once, on one of the nodes that are given.
     - Operators are in the order of the allocation.
     - The same input has the same answer: it remembers nothing, and draws nothing.
+    - The model of shared cores (`sojourn.model.cores`) assumes that processors are placed in
+      turn; where another placer puts them, it only knows of them approximately.
     - It raises `BadAllocation` where there is no node, and says so.
     """
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sojourn.errors import BadAllocation
 from sojourn.plan import Node, Placement
+from sojourn.topology.node_cores import in_turn
 
 __all__ = ["place"]
 
@@ -21,10 +22,11 @@ def place(allocation: Mapping[str, int], nodes: Sequence[Node], /) -> Placement:
         raise BadAllocation(
             f"there is no node for {sum(allocation.values())} processors; start one first"
         )
-    placement: dict[str, dict[str, int]] = {}
-    for first, (operator, k) in enumerate(allocation.items()):
-        on = placement[operator] = {}
-        for number in range(k):
-            node = nodes[(first + number) % len(nodes)].name
-            on[node] = on.get(node, 0) + 1
-    return placement
+    return {
+        operator: {
+            node.name: number
+            for node, number in zip(nodes, in_turn(k, first, len(nodes)), strict=True)
+            if number
+        }
+        for first, (operator, k) in enumerate(allocation.items())
+    }

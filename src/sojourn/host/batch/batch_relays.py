@@ -17,20 +17,20 @@ class BatchRelays:
     """
 
     def __init__(self) -> None:
-        self._relays: dict[int, None] = {}  # in order of arrival
+        self._tasks: dict[int, int] = {}  # by relay, in order of arrival
         self._of: dict[Partition, int] = {}
-        self._ended: set[int] = set()
+        self._ended: set[int] = set()  # tasks
         self._expected: int | None = None
         self.lost = self.finished = False
 
     def __len__(self) -> int:
-        return len(self._relays)
+        return len(self._tasks)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._relays)
+        return iter(self._tasks)
 
     def __contains__(self, relay: int) -> bool:
-        return relay in self._relays
+        return relay in self._tasks
 
     @property
     def missing(self) -> str:
@@ -39,18 +39,27 @@ class BatchRelays:
             return ""
         if self._expected is None:
             return "the number of tasks of the batch is not known"
-        if len(self._relays) < self._expected:
-            return f"{len(self._relays)} of {self._expected} tasks of the batch have begun"
-        return ""
+        return self.not_begun
+
+    @property
+    def not_begun(self) -> str:
+        """How many tasks have begun, if that is known and not all."""
+        if self._expected is None or not 0 < len(self._tasks) < self._expected:
+            return ""
+        return f"{len(self._tasks)} of {self._expected} tasks of the batch have begun"
 
     @property
     def all_ended(self) -> bool:
         """Whether all have handed over what Spark has read."""
         return len(self._ended) == self._expected
 
-    def came(self, relay: int) -> None:
-        """Take note of a relay that begins."""
-        self._relays[relay] = None
+    def has(self, task: int) -> bool:
+        """Tell whether a task has begun."""
+        return task in self._tasks.values()
+
+    def came(self, relay: int, task: int) -> None:
+        """Take note of the relay of a task, which begins."""
+        self._tasks[relay] = task
 
     def expect(self, number: int) -> None:
         """Take note how many there are."""
@@ -63,22 +72,23 @@ class BatchRelays:
     def of(self, partition: Partition) -> int:
         """Return the relay that reads a partition, or any."""
         relay = self._of.get(partition)
-        return next(iter(self._relays)) if relay is None else relay
+        return next(iter(self._tasks)) if relay is None else relay
 
     def ended(self, relay: int) -> None:
         """Take note that a relay has handed over all that Spark has read."""
-        if relay in self._relays:
-            self._ended.add(relay)
+        if relay in self._tasks:
+            self._ended.add(self._tasks[relay])
 
     def left(self, relay: int) -> list[int]:
         """Do without a relay; return whom to refuse if the batch has lost it."""
-        known = relay in self._relays
-        self._relays.pop(relay, None)
-        self._ended.discard(relay)
-        self._of = {p: other for p, other in self._of.items() if other != relay}
-        if not known or self.finished:
+        task = self._tasks.pop(relay, None)
+        if task is None or self.finished:
             return []
+        return self.lose()
+
+    def lose(self) -> list[int]:
+        """Take note that a task is lost; return whom to refuse."""
         self.lost = True
-        refused = list(self._relays)
-        self._relays, self._of, self._ended = {}, {}, set()
+        refused = list(self._tasks)
+        self._tasks, self._of, self._ended = {}, {}, set()
         return refused

@@ -6,6 +6,7 @@ import msgspec
 
 from sojourn.host.batch.repetitions import Memory
 from sojourn.host.process.messages import Record
+from sojourn.host.state.part_clock import ClockReading
 
 __all__ = [
     "Cut",
@@ -37,11 +38,15 @@ class Root(NamedTuple):
 
 
 class OpenRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A record that *operator* has to do, or is at."""
+    """A record that *operator* has to do, or is at.
+
+    Its *number* is unique in the part; ids come from producers, and two records may have one.
+    """
 
     root: Root
     operator: str
     record: Record
+    number: int = 0
 
 
 class Segment(msgspec.Struct, array_like=True, frozen=True):
@@ -63,6 +68,12 @@ class Leaving(msgspec.Struct, array_like=True, frozen=True, gc=False):
     root: Root
     result: Any
 
+    @property
+    def size_bytes(self) -> int:
+        """What it takes in memory, about."""
+        size_bytes: int = self.result.size_bytes
+        return size_bytes
+
 
 class Cut(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     """The records that are open, in order of arrival, and the next offsets to take.
@@ -70,8 +81,10 @@ class Cut(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     *latest* are the records that operators tell to processors that start later. *spilled*
     records are open as well, and came to their operator after those. The state of keys is that
     of the store, with what had *changed* by these cuts, one after the other. What is *known* of
-    partitions tells which of their records come again. What reminders were due before the times
-    in *reminded*, by partition, are done or open.
+    partitions tells which of their records come again. *reminded* has the number of the next
+    reminder, by partition: those before it are done or open. *numbered* is the last number of a
+    record. *clock* is when the cut was made. By then the store had all states up to batch
+    *merged*, and so many bytes: it never has less again.
 
     Results need no place in it: what was given to a relay by then is written before Spark
     commits the batch, and what comes later is of records that are open here.
@@ -85,6 +98,10 @@ class Cut(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     changed: tuple[CutId, ...] = ()
     known: dict[Partition, Memory] = {}
     reminded: dict[Partition, int] = {}
+    numbered: int = 0
+    clock: ClockReading | None = None
+    merged: int = -1
+    store_bytes: int = 0
 
 
 def floors(cut: Cut) -> dict[Partition, int]:

@@ -1,38 +1,31 @@
-"""Cuts and attempts on disk, in a folder of their part.
+"""Cuts on disk, in a folder of their part, with all that belongs to them."""
 
-An attempt is a run of the part's query. Its number is taken by creating a file that nobody
-else has created, so a later run has a higher one, whatever died in between.
-"""
-
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from uuid import uuid4
 
 import msgspec
 
-from sojourn.durable_file import sync_folder, write_durably
+from sojourn.checked_file import RESTORE, read_checked, write_checked
 from sojourn.errors import BadFile, EngineError
+from sojourn.host.batch.attempts import Attempts
 from sojourn.host.batch.cut import Cut, CutId, OpenRecord
 from sojourn.host.batch.host_log import HostLog
 from sojourn.host.batch.log_entries import Entry
 from sojourn.host.batch.log_files import LogFiles
 from sojourn.host.batch.segment_files import SegmentFiles
 from sojourn.host.state.keyed_state import Delta, MergeState
-from sojourn.host.state.state_files import StateFiles
+from sojourn.host.state.state_files import Replaced, StateFiles
 
 __all__ = ["CutFiles"]
 
 _NOTHING = Cut(id=CutId(-1, 0), taken={})
-_WAY_OUT = "restore it, or start without this state (--fresh)"
 _decode = msgspec.msgpack.Decoder(Cut).decode
 
 
 @dataclass(frozen=True, slots=True)
 class CutFiles:
-    """The files in *folder*: `cuts/BATCH-ATTEMPT`, and `attempts/NUMBER` with the run's id.
+    """The files in *folder*: `cuts/BATCH-ATTEMPT`, and those of `Attempts`.
 
     What is spilled to disk is in `segments`, and what functions keep for keys in *state*, which
     another process may be writing if it is opened *readonly*. What has happened since the last
@@ -44,10 +37,12 @@ class CutFiles:
     readonly: bool = False
     state: StateFiles = field(init=False, repr=False)
     log: HostLog = field(init=False, repr=False)
+    _attempts: Attempts = field(init=False, repr=False)
     _log_files: LogFiles = field(init=False, repr=False)
     _segments: SegmentFiles = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_attempts", Attempts(self.folder / "attempts"))
         object.__setattr__(self, "_log_files", LogFiles(self.folder / "log"))
         object.__setattr__(self, "log", HostLog(self._log_files, self.layout))
         object.__setattr__(self, "_segments", SegmentFiles(self.folder / "segments"))
@@ -55,44 +50,38 @@ class CutFiles:
 
     def attempt(self, run: str) -> int:
         """Return the number of a run, a new one if it has none."""
-        folder = self.folder / "attempts"
-        folder.mkdir(parents=True, exist_ok=True)
-        while True:
-            numbers = sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())
-            for number in numbers:
-                # the lowest, where two have taken one for the same run at the same moment
-                if (folder / str(number)).read_text() == run:
-                    return number
-            # linked when it is complete: whoever sees the number sees whose it is
-            new = folder / f"{uuid4().hex}.new"
-            write_durably(new, run.encode())
-            with suppress(FileExistsError):  # another run has it
-                os.link(new, folder / str((numbers or [0])[-1] + 1))
-            new.unlink()
-            sync_folder(folder)
+        return self._attempts.number(run)
 
     def last(self, batch: int) -> CutId:
         """Return the cut of a batch that is committed: that of the last attempt at it."""
         if batch < 0:
             return _NOTHING.id
-        cuts = [cut for cut in self._all() if cut.batch == batch]
+        cuts = [cut for cut in self.cuts() if cut.batch == batch]
         if not cuts:
+            oldest = min((cut.batch for cut in self.cuts()), default=-1)
+            kept = f", the oldest is of batch {oldest}" if oldest > batch else ""
             raise EngineError(
-                f"{self.folder} has no cut of batch {batch}, which Spark has committed; "
-                f"{_WAY_OUT}"
+                f"{self.folder} has no cut of batch {batch}, the last that Spark has "
+                f"committed{kept}; {RESTORE}"
             )
         return max(cuts)
+
+    def newest_attempt(self) -> int:
+        """Return the last attempt that has made a cut; -1 if none has."""
+        return max((cut.attempt for cut in self.cuts()), default=-1)
 
     def committed(self) -> int:
         """Return the last batch that is committed for sure; -1 if none is.
 
-        A batch begins, and then ends with a cut, once the one before it is committed.
+        A batch begins, and then ends with a cut, once the one before it is committed. After a
+        power failure there may be cuts of later batches, by earlier attempts.
         """
-        return max([self.merged(), *(cut.batch - 1 for cut in self._all())])
+        last = max(((cut.attempt, cut.batch) for cut in self.cuts()), default=(0, 0))
+        return max(self.merged(), last[1] - 1)
 
     def has(self, batch: int) -> bool:
         """Tell whether there is a cut of a batch."""
-        return any(cut.batch == batch for cut in self._all())
+        return any(cut.batch == batch for cut in self.cuts())
 
     def load(self, cut: CutId) -> Cut:
         """Return a cut; that of the batch before the first has nothing in it."""
@@ -100,9 +89,13 @@ class CutFiles:
             return _NOTHING
         path = self._path(cut)
         try:
-            return _decode(path.read_bytes())
-        except (OSError, msgspec.MsgspecError) as error:
-            raise BadFile(str(path), f"cannot be read: {error}", _WAY_OUT) from error
+            found = _decode(read_checked(path))
+        except FileNotFoundError as error:
+            raise BadFile(str(path), "is missing", RESTORE) from error
+        except msgspec.MsgspecError as error:
+            raise BadFile(str(path), f"cannot be read: {error}", RESTORE) from error
+        self.state.expect(merged=found.merged, store_bytes=found.store_bytes)
+        return found
 
     def all_open(self, cut: Cut) -> Iterator[OpenRecord]:
         """Yield the records that are open in a cut, with those that were spilled."""
@@ -115,13 +108,27 @@ class CutFiles:
         self._segments.sync([segment.name for segment in cut.spilled])
         if changed:
             self.state.write_delta(cut.id, changed)
-        write_durably(self._path(cut.id), msgspec.msgpack.encode(cut))
+        merged, store_bytes = self.state.extent()
+        cut = msgspec.structs.replace(cut, merged=merged, store_bytes=store_bytes)
+        write_checked(self._path(cut.id), msgspec.msgpack.encode(cut))
+        for other in self.cuts():  # Spark has lost these batches, and has come here again
+            if other.batch > cut.id.batch and other.attempt < cut.id.attempt:
+                self._path(other).unlink(missing_ok=True)
 
     def drop_before(self, batch: int) -> None:
         """Remove what nothing goes on from any more, once *batch* is committed."""
-        for cut in self._all():
+        for cut in self.cuts():
             if cut.batch < batch:
                 self._path(cut).unlink(missing_ok=True)
+
+    def prepare(self) -> None:
+        """Open the store of states, which may take room. Raise `DiskFull` if there is none."""
+        self.state.prepare()
+
+    def flush(self) -> None:
+        """Write what could not be written yet. Raise `DiskFull` if there is still no room."""
+        self._segments.flush()
+        self.log.flush()
 
     def write_segment(self, batch: int, records: Sequence[OpenRecord]) -> str:
         """Keep records that were spilled in a batch, and return their name.
@@ -177,12 +184,24 @@ class CutFiles:
         """Put states that have changed into the store."""
         self.state.merge(merge)
 
+    def replace_states(self, cut: Cut, states: Replaced) -> None:
+        """Let operators have these *states*, and no others, as of a committed cut.
+
+        What was logged since then is worked out again.
+        """
+        merged = self.merged()
+        changed = [(c, self.read_delta(c)) for c in cut.changed if c.batch > merged]
+        self.state.merge(MergeState(cut.id.batch, changed), states)
+        for number in self._log_files.numbers():
+            self._log_files.remove(number)
+
     def close(self) -> None:
         """Close what is open: the log, and the store of states."""
         self._log_files.close()
         self.state.close()
 
-    def _all(self) -> list[CutId]:
+    def cuts(self) -> list[CutId]:
+        """Return the cuts on disk, in no order."""
         found = []
         for path in (self.folder / "cuts").glob("*-*"):
             batch, _, attempt = path.name.partition("-")

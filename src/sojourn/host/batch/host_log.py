@@ -17,13 +17,14 @@ from zlib import crc32
 
 import msgspec
 
-from sojourn.errors import EngineError
+from sojourn.errors import DiskFull, EngineError
 from sojourn.host.batch.cut import CutId
 from sojourn.host.batch.log_entries import Committed, Entry, Mark
 
 __all__ = ["HostLog", "LogFolder"]
 
 _FRAME = Layout("!II")
+_is_cut = frozenset([Mark, Committed]).__contains__
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Entry]).decode
 
@@ -55,11 +56,12 @@ class LogFolder(Protocol):
 class _Header(msgspec.Struct, array_like=True, frozen=True):
     """The first of a file: the *cut* that it begins with, or None if it only continues.
 
-    Of the file before it so many groups, which is *after* them, count. *layout* tells what
-    wrote it: another one cannot continue with it.
+    Of the file that it *follows* so many groups, which is *after* them, count. *layout* tells
+    what wrote it: another one cannot continue with it.
     """
 
     cut: CutId | None
+    follows: int
     after: int
     layout: str
 
@@ -86,6 +88,8 @@ class HostLog:
         self._folder, self._layout = folder, layout
         self._number, self._groups = 0, 0
         self._begins: dict[CutId, int] = {}  # the files that begin with a cut
+        self._begun: bytes | None = None  # the header of a file for which there was no room
+        self._unwritten: list[Entry] = []
 
     @property
     def is_own(self) -> bool:
@@ -97,36 +101,67 @@ class HostLog:
         while True:
             there = self._folder.numbers()
             files = self._since(base, there)
+            # what is before them is of cuts that a start may go back to
             for number in there:
-                if number not in files:
+                if files and number > min(files) and number not in files:
                     self._folder.remove(number)
             # never a number again that another host, if it lives, may write to
             number = max([0, *there]) + 1
-            after = files[max(files)].groups if files else 0
-            header = _Header(None if files else base, after, self._layout)
-            if self._folder.create(number, _framed(_encode(header))):
+            follows = max(files, default=0)
+            after = files[follows].groups if files else 0
+            header = _Header(None if files else base, follows, after, self._layout)
+            if self._create(number, _framed(_encode(header))):
                 self._number, self._groups = number, 0
                 self._begins = {base: min(files, default=number)}
                 return _groups(files.values())
+
+    def _create(self, number: int, header: bytes) -> bool:
+        """Make a file, as soon as there is room; False if there is one already."""
+        self._begun = None
+        try:
+            return self._folder.create(number, header)
+        except DiskFull:  # whoever recovers is in the middle of a decision
+            self._begun = header
+            return True
 
     def since(self, base: CutId) -> Iterator[list[Entry]]:
         """Return what was logged since a cut, by groups."""
         return _groups(self._since(base, self._folder.numbers()).values())
 
     def append(self, entries: Iterable[Entry]) -> None:
-        """Log a group. Raise `EngineError` if another host has continued the log."""
-        group: list[Entry] = []
-        for entry in entries:
-            match entry:
-                case Mark(cut):
-                    self._write(group)
-                    group = []
-                    self._begin(cut)
-                case Committed(cut):
-                    self._shorten(cut)
-                case _:
-                    group.append(entry)
-        self._write(group)
+        """Log a group. Raise `EngineError` if another host has continued the log.
+
+        Raise `DiskFull` if there is no room: then `flush` writes what is left of it.
+        """
+        group = list(entries)
+        if self._unwritten or self._begun is not None or any(map(_is_cut, map(type, group))):
+            self._unwritten.extend(group)
+            self.flush()
+            return
+        try:  # most often: this is called for every decision
+            self._write(group)
+        except DiskFull:
+            self._unwritten = group
+            raise
+
+    def flush(self) -> None:
+        """Log what could not be logged yet. Raise `DiskFull` if there is still no room."""
+        if self._begun is not None:
+            self._own(self._folder.create(self._number, self._begun))
+            self._begun = None
+        while self._unwritten:
+            if isinstance(first := self._unwritten[0], Mark):
+                self._begin(first.cut)
+                del self._unwritten[0]
+                continue
+            marks = (n for n, entry in enumerate(self._unwritten) if isinstance(entry, Mark))
+            end = next(marks, len(self._unwritten))
+            together = self._unwritten[:end]
+            self._write([entry for entry in together if not isinstance(entry, Committed)])
+            del self._unwritten[:end]
+            for entry in together:
+                if isinstance(entry, Committed):
+                    self._shorten(entry.cut)
 
     def _write(self, group: list[Entry]) -> None:
         if group and self._number:
@@ -134,11 +169,15 @@ class HostLog:
             self._groups += 1
 
     def _begin(self, cut: CutId) -> None:
-        header = _Header(cut, self._groups, self._layout)
-        if not self._folder.create(self._number + 1, _framed(_encode(header))):
-            raise EngineError("another host has continued its log; this one ends")
+        header = _Header(cut, self._number, self._groups, self._layout)
+        self._own(self._folder.create(self._number + 1, _framed(_encode(header))))
         self._number, self._groups = self._number + 1, 0
         self._begins[cut] = self._number
+
+    @staticmethod
+    def _own(created: bool) -> None:  # noqa: FBT001 - whether it is a new file
+        if not created:
+            raise EngineError("another host has continued its log; this one ends")
 
     def _shorten(self, cut: CutId) -> None:
         """Remove the files before a cut."""
@@ -154,13 +193,17 @@ class HostLog:
         for number in numbers:
             content = self._folder.read(number)
             header = _header(content)
-            if header is None or header.layout != self._layout:
+            if header is None:
+                continue  # lost with the machine, or written by a host that was thought dead
+            if header.layout != self._layout:
                 found = {}
             elif header.cut == base:
                 found = _counted(number, content)
             elif found:
-                before = found[max(found)]
-                if header.after > before.groups:
+                last = max(found)
+                before = found[last]
+                # one between them, or the end of the last, may be lost with the machine
+                if header.follows != last or header.after > before.groups:
                     break
                 before.groups = header.after
                 file = _counted(number, content)

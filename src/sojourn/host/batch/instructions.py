@@ -1,6 +1,6 @@
 """What the ledger of a part hears of relays, and tells the host to do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sojourn.host.batch.cut import Cut, Leaving
 from sojourn.host.state.keyed_state import Delta, MergeState
@@ -18,10 +18,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """A relay begins, in a batch and an attempt at it."""
+    """A relay begins, in a batch and an attempt at it, as *task* number so many of these."""
 
     attempt: int
     batch: int
+    task: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,15 @@ written, so it is given back again, whether or not its root comes again. A ledge
 does not come of the committed cut is restored from it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
 import msgspec
 
+from sojourn.errors import EngineError
 from sojourn.host.batch.batch_relays import LOST, BatchRelays
 from sojourn.host.batch.cut import (
     Cut,
@@ -47,21 +49,21 @@ from sojourn.host.batch.log_entries import (
     Kept,
     Left,
     Mark,
+    Started,
     Took,
 )
-from sojourn.host.batch.repetitions import Memory, Provenance, Repetitions
+from sojourn.host.batch.repetitions import ID_WINDOW, Memory, Provenance, Repetitions
 from sojourn.host.batch.spill import SegmentStore, Spill
 from sojourn.host.process.messages import Record
 from sojourn.host.state.keyed_state import KeyedState, StateStore
+from sojourn.host.state.part_clock import PartClock
 from sojourn.host.state.reminders import Reminders
 
 __all__ = ["CutStore", "Ledger"]
 
 
 # Of results that were handed over so many are kept; if there are more, all are in the log.
-_MOST_HANDED = 50_000
-# Records that a producer has named itself are compared with so many before them.
-_WINDOW = 100_000
+_MOST_HANDED, _MOST_HANDED_BYTES = 50_000, 64 << 20
 
 
 class CutStore(SegmentStore, StateStore, Protocol):
@@ -69,6 +71,10 @@ class CutStore(SegmentStore, StateStore, Protocol):
 
     def last(self, batch: int) -> CutId:
         """Return the cut of a batch that is committed: that of the last attempt at it."""
+        ...
+
+    def newest_attempt(self) -> int:
+        """Return the last attempt that has made a cut; -1 if none has."""
         ...
 
     def load(self, cut: CutId) -> Cut:
@@ -102,32 +108,43 @@ class Ledger:
 
     So many were *repeated*: Spark brought them again. If nothing is open, and nothing was when
     the last cut was made or has come since, that is *clean*: the first batch that ended so.
-    *reminded* are the partitions of operators that may ask for reminders.
+    *reminded* are the partitions of operators that may ask for reminders, by the *clock*. Ids
+    that producers gave are compared with the last *id_window* of their partition. Of *kept*
+    committed batches before the last, all that a start from them needs stays on disk: Spark
+    does not sync its files, so after a power failure it may have lost its last commits.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - most by name
         self,
         store: CutStore,
         spill: Spill | None = None,
         *,
         most_handed: int = _MOST_HANDED,
+        most_handed_bytes: int = _MOST_HANDED_BYTES,
         reminded: Mapping[str, str] | None = None,
+        id_window: int = ID_WINDOW,
+        clock: PartClock | None = None,
+        kept: int = 0,
     ) -> None:
         self._store, self._spill = store, Spill(store) if spill is None else spill
         self._state = KeyedState(store)
-        self.reminders = Reminders(self._state, reminded or {})
+        self.clock = clock or PartClock()
+        self.reminders = Reminders(self._state, reminded or {}, self.clock)
         self._attempt, self._batch = -1, -1
         self._memory: dict[CutId, _Known] = {}  # the cuts that all of this comes of
+        self._kept, self._committed = kept, deque[tuple[CutId, tuple[Segment, ...]]]()
         self._relays = BatchRelays()
         self._cutting: Cut | None = None
         self._draining = False
         self._taken: dict[Partition, int] = {}
-        self._place = 0
+        self._number = 0
         self._open: dict[int, OpenRecord] = {}
-        self._leaving = LeavingResults(most_handed)
+        self._leaving = LeavingResults(most_handed, most_handed_bytes)
         self._floors: dict[Partition, int] = {}
         self._unlogged: list[Entry] = []
+        self._unlogged_start = False
         self._known: dict[Partition, Repetitions] = {}
+        self._id_window = id_window
         self.repeated = 0
         self.clean: int | None = None
 
@@ -157,8 +174,13 @@ class Ledger:
         return "" if self._cutting is not None else self._relays.missing
 
     @property
+    def not_begun(self) -> str:
+        """How many tasks of the batch have begun, if not all have."""
+        return "" if self._cutting is not None else self._relays.not_begun
+
+    @property
     def open(self) -> dict[int, OpenRecord]:
-        """Records in memory that are not done, by their place in the order of arrival."""
+        """Records in memory that are not done, by number, in order of arrival."""
         return self._open
 
     @property
@@ -187,18 +209,26 @@ class Ledger:
         return relay in self._relays
 
     def relay_came(self, relay: int, arrival: Arrival) -> list[CutInstruction]:
-        """Return what to do when a relay begins; the first of a batch ends those before."""
+        """Return what to do when a relay begins; the first of a batch ends those before.
+
+        A second one for a task means that Spark believes the first to be lost, with all that
+        it was handed and has not written.
+        """
         now = arrival.attempt, arrival.batch
         if now != (self._attempt, self._batch):
-            if arrival.attempt < self._attempt or arrival.batch < self._batch:
+            newest = max(self._attempt, self._store.newest_attempt())
+            if arrival.attempt < newest or arrival.batch < self._batch:
                 return [RefuseRelay(relay, f"a later attempt or batch than {now} has begun")]
             begun = self._begun(arrival)
         elif self._relays.lost or self._cutting is not None:
             return [RefuseRelay(relay, LOST)]
+        elif self._relays.has(arrival.task):
+            lost = self._relays.lose()
+            return [RefuseRelay(each, LOST) for each in (*lost, relay)]
         else:
             begun = []
-        self._relays.came(relay)
-        return [*begun, *self._handed()]
+        self._relays.came(relay, arrival.task)
+        return [*begun, *self._handed_over()]
 
     def relays_are(self, attempt: int, batch: int, number: int) -> list[CutInstruction]:
         """Return what to do when it is known how many relays a batch has."""
@@ -215,15 +245,30 @@ class Ledger:
         restored: list[CutInstruction] = []
         if base not in self._memory or not self._store.log_is_own:
             restored = [Restore(self._recovered(base))]
+            self._committed.clear()
         elif arrival.batch == self._batch:
             self._leaving.again(lambda: self._store.logged(base))
         self._leaving.committed()
         known = self._memory[base]
         self._memory, self._floors = {base: known}, known.floors
-        self._spill.committed(base.batch, known.spilled)
-        self._unlogged.append(Committed(base))
+        self._drop_before(base, known.spilled)
         self._attempt, self._batch = arrival.attempt, arrival.batch
-        return [*over, *restored, *self._state.committed(base.batch)]
+        return [*over, *restored, *self._state.committed(base.batch - self._kept)]
+
+    def _drop_before(self, base: CutId, spilled: tuple[Segment, ...]) -> None:
+        """Remove what no start needs any more, now that the cut *base* is committed.
+
+        The oldest cut that a start may resume from is known once so many were committed here.
+        """
+        committed, oldest = self._committed, base.batch - self._kept
+        if not committed or committed[-1][0] != base:
+            committed.append((base, spilled))
+        while len(committed) > 1 and committed[1][0].batch <= oldest:
+            committed.popleft()
+        cut, segments = committed[0]
+        if cut.batch <= oldest:
+            self._spill.committed(cut.batch, segments)
+            self._unlogged.append(Committed(cut))
 
     def _recovered(self, base: CutId) -> Cut:
         """Go on from a cut, and from what was logged since; return what operators keep then."""
@@ -234,22 +279,15 @@ class Ledger:
         if (first := next(logged, None)) is not None:
             for segment in cut.spilled:  # what was spilled then may be done by now
                 self.fetched(segment.operator)
-            places = {
-                (record.operator, record.record.name): place
-                for place, record in self._open.items()
-            }
             for entry in chain([first], logged):
-                self._replay(entry, places, latest)
+                self._replay(entry, latest)
+        self._leaving.again(lambda: self._store.logged(base))
+        self._unlogged_start = cut.clock is None or self.clock.in_doubt
         return msgspec.structs.replace(
             cut, latest={name: tuple(records) for name, records in latest.items()}
         )
 
-    def _replay(
-        self,
-        entry: Entry,
-        places: dict[tuple[str, str], int],
-        latest: dict[str, list[Record]],
-    ) -> None:
+    def _replay(self, entry: Entry, latest: dict[str, list[Record]]) -> None:
         match entry:
             case Took(root, provenance):
                 self._is_new(root, provenance)
@@ -257,26 +295,34 @@ class Ledger:
                 self.clean = None
             case Entered(record):
                 self.clean = None
-                places[record.operator, record.record.name] = self._placed(record)
-            case Did(operator, name):
-                del self._open[places.pop((operator, name))]
+                self.reminders.entered(record.root)
+                self._number = max(self._number, record.number)
+                self._open[record.number] = record
+            case Did(number):
+                if self._open.pop(number, None) is None:
+                    raise EngineError(
+                        f"its log closes record {number}, which was not open; restore its "
+                        "folder, or start without this state (--fresh)"
+                    )
             case Left():
-                self._leaving.add(as_leaving(entry))
+                self._leaving.handed([as_leaving(entry)])
             case Changed(operator, key, state):
                 self._state.change(operator, key, state)
+            case Started(clock):
+                self.clock.restore(clock)
             case Kept(operator, record):
                 latest.setdefault(operator, []).append(record)
 
     def _restore(self, cut: Cut) -> None:
         self._taken = dict(cut.taken)
-        self._open = {}
-        for record in cut.open:
-            self._placed(record)
+        self._open = {record.number: record for record in cut.open}
+        self._number = max(self._number, cut.numbered)
         self._spill.restore(cut.spilled)
-        self._state.restore(cut.changed)
+        self._state.restore(cut.changed, batch=cut.id.batch)
+        self.clock.restore(cut.clock)
         self.reminders.restore(cut.reminded)
         self._known = {
-            partition: Repetitions(_WINDOW, None, memory)
+            partition: Repetitions(self._id_window, memory)
             for partition, memory in cut.known.items()
         }
         self._leaving.clear()
@@ -302,7 +348,8 @@ class Ledger:
             return True
         known = self._known.get(root.partition)
         if known is None:
-            known = self._known[root.partition] = Repetitions(_WINDOW, None, Memory())
+            known = Repetitions(self._id_window, Memory())
+            self._known[root.partition] = known
         if known.is_new(provenance):
             return True
         self.repeated += 1
@@ -331,8 +378,12 @@ class Ledger:
     def _cut(self) -> list[CutInstruction]:
         if self._cutting is not None or not self._relays.all_ended:
             return []
+        if self._leaving.in_log:  # after a commit nobody would read it there
+            return []
         if self._draining and not self._empty:
             return []
+        # what was behind results in the log is before this cut, so it leaves with its batch
+        handed = self._handed()
         now = CutId(self._batch, self._attempt)
         cuts, changed = self._state.cut(now)
         self._unlogged.append(Mark(now))
@@ -342,14 +393,16 @@ class Ledger:
             open=tuple(self._open.values()),
             spilled=self._spill.segments(self._batch),
             changed=cuts,
-            known={partition: known.copied() for partition, known in self._known.items()},
-            reminded=self.reminders.floors(),
+            known={place: known.memory.copied() for place, known in self._known.items()},
+            reminded=self.reminders.numbers(),
+            numbered=self._number,
+            clock=self.clock.reading(),
         )
         if not self._empty:
             self.clean = None
         elif self.clean is None:
             self.clean = self._batch  # and stays, while batches come and go without a record
-        return [SaveCut(self._cutting, changed)]
+        return [*handed, SaveCut(self._cutting, changed)]
 
     def saved(self, cut: CutId) -> list[CutInstruction]:
         """Return what to do when a cut is on disk."""
@@ -363,19 +416,25 @@ class Ledger:
 
     def unlogged(self) -> list[Entry]:
         """Return what has happened since it was last asked, to be logged before any effect."""
+        if self._unlogged_start and not self.clock.in_doubt:
+            self._unlogged_start = False
+            self._unlogged.append(Started(self.clock.reading()))
         entries, self._unlogged = self._unlogged, []
         return entries
 
     def entered(self, record: OpenRecord) -> int:
-        """Return the place of a record that is open from now on."""
-        self._unlogged.append(Entered(record))
-        self.clean = None
-        return self._placed(record)
+        """Return the number of a record that is open from now on."""
+        entered = self._numbered(record)
+        self._open[entered.number] = entered
+        return entered.number
 
-    def _placed(self, record: OpenRecord) -> int:
-        self._place += 1
-        self._open[self._place] = record
-        return self._place
+    def _numbered(self, record: OpenRecord) -> OpenRecord:
+        """Return a record that is open from now on, with a number of its own."""
+        self._number += 1
+        numbered = OpenRecord(record.root, record.operator, record.record, self._number)
+        self._unlogged.append(Entered(numbered))
+        self.clean = None
+        return numbered
 
     def leaves(self, leaving: Leaving) -> list[CutInstruction]:
         """Return what to do with a result of a root that was just taken, and is done."""
@@ -384,17 +443,17 @@ class Ledger:
 
     def spilled(self, record: OpenRecord) -> None:
         """Let a record that is open from now on wait on disk."""
-        self._unlogged.append(Entered(record))
-        self.clean = None
-        self._spill.put(self._batch, record)
+        self._spill.put(self._batch, self._numbered(record))
 
-    def put_back(self, place: int) -> None:
+    def put_back(self, number: int) -> None:
         """Let a record that was restored wait on disk again."""
-        self._spill.put(self._batch, self._open.pop(place))
+        self._spill.put(self._batch, self._open.pop(number))
 
-    def fetched(self, operator: str) -> dict[int, OpenRecord]:
-        """Return records of an operator that were on disk, by their places in memory."""
-        return {self._placed(record): record for record in self._spill.take(operator)}
+    def fetched(self, operator: str) -> Sequence[OpenRecord]:
+        """Return records of an operator that were on disk, and are in memory from now on."""
+        fetched = self._spill.take(operator)
+        self._open.update((record.number, record) for record in fetched)
+        return fetched
 
     def changed(self, operator: str, key: str, state: bytes) -> None:
         """Let a key have another state, or none if it is empty."""
@@ -405,13 +464,22 @@ class Ledger:
         """Take note that an operator keeps a record for processors that start later."""
         self._unlogged.append(Kept(operator, record))
 
-    def done(self, place: int, results: Iterable[Leaving]) -> list[CutInstruction]:
+    def done(self, number: int, results: Iterable[Leaving]) -> list[CutInstruction]:
         """Return what to do with the results of a record, once what it sends on is open."""
-        done = self._open.pop(place)
-        self._unlogged.append(Did(done.operator, done.record.name))
+        del self._open[number]
+        self._unlogged.append(Did(number))
         self._left(results)
         handed = self._handed()
         return [*handed, *self._cut()] if self._draining else handed
+
+    @property
+    def leaves_again(self) -> bool:
+        """Whether results wait in the log, for relays that can take more of them."""
+        return self._leaving.in_log
+
+    def hand_on(self) -> list[CutInstruction]:
+        """Return what to do when relays can take more of what leaves again from the log."""
+        return [*self._handed_over(), *self._handed(), *self._cut()]
 
     def _left(self, results: Iterable[Leaving]) -> None:
         for leaving in results:
@@ -419,7 +487,13 @@ class Ledger:
             self._unlogged.append(as_entry(leaving))
 
     def _handed(self) -> list[CutInstruction]:
-        """Give results to relays, unless what leaves now is in the cut already."""
+        """Give results to relays, unless what leaves now is in the cut already.
+
+        What leaves again from the log comes before, as fast as relays take it.
+        """
+        return [] if self._leaving.in_log else self._handed_over()
+
+    def _handed_over(self) -> list[CutInstruction]:
         if self._cutting is not None or not self._leaving or not self._relays:
             return []
         return [

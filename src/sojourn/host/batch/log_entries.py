@@ -6,8 +6,12 @@ from sojourn.host.batch.cut import CutId, OpenRecord, Root
 from sojourn.host.batch.relay_messages import DeadLetter
 from sojourn.host.batch.repetitions import Provenance
 from sojourn.host.process.messages import Record
+from sojourn.host.state.part_clock import ClockReading
 
-__all__ = ["Changed", "Committed", "Did", "Entered", "Entry", "Kept", "Left", "Mark", "Took"]
+__all__ = [
+    "Changed", "Committed", "Did", "Entered", "Entry", "Kept", "Left", "Mark", "Started",
+    "Took",
+]  # fmt: skip
 
 
 class Took(msgspec.Struct, tag="t", array_like=True, frozen=True):
@@ -24,10 +28,9 @@ class Entered(msgspec.Struct, tag="e", array_like=True, frozen=True):
 
 
 class Did(msgspec.Struct, tag="d", array_like=True, frozen=True):
-    """A record is done at an operator."""
+    """The open record of that *number* is done."""
 
-    operator: str
-    name: str
+    number: int
 
 
 class Left(msgspec.Struct, tag="l", array_like=True, frozen=True):
@@ -65,4 +68,10 @@ class Committed(msgspec.Struct, tag="c", array_like=True, frozen=True):
     cut: CutId
 
 
-Entry = Took | Entered | Did | Left | Changed | Kept | Mark | Committed
+class Started(msgspec.Struct, tag="b", array_like=True, frozen=True):
+    """A host continues from this time: there is no cut with it, or the clock was in doubt."""
+
+    clock: ClockReading
+
+
+Entry = Took | Entered | Did | Left | Changed | Kept | Mark | Committed | Started

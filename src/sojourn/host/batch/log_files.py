@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+from sojourn.durable_file import unwritable
 from sojourn.errors import EngineError
+from sojourn.private_files import append_to, make_folder, write_new
 
 __all__ = ["LogFiles"]
 
@@ -34,8 +36,8 @@ class LogFiles:
         """Make a file that is complete when others see it; False if there is one already."""
         new = self.folder / f"{uuid4().hex}.new"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            new.write_bytes(content)
+            make_folder(self.folder)
+            write_new(new, content)
             return self._linked(new, number)
         except OSError as error:
             raise self._failed(error) from error
@@ -51,12 +53,16 @@ class LogFiles:
         return True
 
     def append(self, number: int, content: bytes) -> None:
-        """Write at the end of a file."""
+        """Write at the end of a file, all of it or nothing."""
         try:
             if self._file is None or self._number != number:
                 self.close()
-                self._file, self._number = self._path(number).open("ab", buffering=0), number
+                self._file, self._number = append_to(self._path(number), buffering=0), number
             written = self._file.write(content)
+            if written < len(content):
+                # else what is written next would follow an entry that was torn off
+                number = self._file.fileno()
+                os.ftruncate(number, os.fstat(number).st_size - written)
         except OSError as error:
             raise self._failed(error) from error
         if written < len(content):
@@ -86,6 +92,4 @@ class LogFiles:
         return self.folder / str(number)
 
     def _failed(self, error: OSError) -> EngineError:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        way_out = f"{'make room in' if full else 'check'} {self.folder}"
-        return EngineError(f"the log in {self.folder} cannot be written: {error}; {way_out}")
+        return unwritable(f"the log in {self.folder}", self.folder, error)

@@ -6,7 +6,7 @@ import msgspec
 
 from sojourn.host.batch.cut import Partition, Root
 from sojourn.host.batch.repetitions import Provenance
-from sojourn.host.process.messages import Record
+from sojourn.host.process.messages import Record, Waits
 
 __all__ = [
     "AllRead",
@@ -16,6 +16,7 @@ __all__ = [
     "Finished",
     "FromRelay",
     "Grant",
+    "Heartbeat",
     "RelayHello",
     "Results",
     "Row",
@@ -26,11 +27,18 @@ __all__ = [
 
 
 class RelayHello(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A relay begins, in a batch of one run of the query, as a task of a *stage* of Spark."""
+    """A relay begins, in a batch of one run of the query, as a task of a *stage* of Spark.
+
+    Spark numbers the tasks of a stage by *partition*. It runs one again with the same number if
+    it believes the first to be lost. *query* is the id of the checkpoint of the query, if it is
+    known.
+    """
 
     run: str
     batch: int
     stage: int
+    partition: int = 0
+    query: str = ""
 
 
 class Row(msgspec.Struct, array_like=True, frozen=True):
@@ -39,6 +47,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     It is for *only* one operator if it was put back in for that; for none if that is of
     another part or application. One that a projection before the part could not read was
     *refused*: by which, and why. Where records may come twice, *provenance* tells them apart.
+    The value of a message may be *null*.
     """
 
     partition: Partition
@@ -48,6 +57,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     only: str | None = None
     refused: tuple[str, str] | None = None
     provenance: Provenance | None = None
+    null: bool = False
 
 
 class Rows(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -58,6 +68,10 @@ class Rows(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 class AllRead(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """Spark reads no more in this batch."""
+
+
+class Heartbeat(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The relay lives, whatever it waits for; it says so every second."""
 
 
 class Grant(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -82,6 +96,11 @@ class DeadLetter(msgspec.Struct, array_like=True, frozen=True):
     tries: int
     inner: bool = False
 
+    @property
+    def size_bytes(self) -> int:
+        """What it takes in memory, about."""
+        return self.record.size_bytes + len(self.error) + len(self.traceback)
+
 
 class Results(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """Records and dead letters that leave: each with the root that it came of, and its floor.
@@ -103,7 +122,7 @@ class Failed(msgspec.Struct, tag=True, array_like=True, frozen=True):
     reason: str
 
 
-FromRelay = RelayHello | Rows | AllRead
+FromRelay = RelayHello | Rows | AllRead | Heartbeat | Waits
 ToRelay = Grant | Ends | Results | Finished | Failed
 
 

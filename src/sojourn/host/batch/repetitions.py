@@ -1,16 +1,21 @@
-"""Which records of a stream are repetitions: told by their ids, from one partition of it.
+"""Which records of a stream are duplicates, judged for one partition of it.
 
-A part repeats a batch that was not committed. A record that left it says which record had
-entered, and the *floor* of that one's partition (`Input`): whatever comes of records below was
-written before. So ids are kept from the highest floor that was seen on, and what comes of a
-record below it is a repetition. Floors rise between batches, and a batch is written before the
-next begins: no order within one is relied on.
+A query repeats the records of a batch that it has not committed. Each record that it writes
+carries an `Input`: who wrote it, which offset it comes from, and a *floor*, the offset below
+which this writer had written everything before its last commit. So a reader keeps the ids from
+the highest floor it has seen; a record from below the floor is a duplicate. Floors rise only
+between batches, and a batch is written before the next one begins, so no order within a batch
+is assumed.
 
-What has no such header is compared with the last ids. So are records whose ids do not come of
-what entered the part: those that a producer has named, or another part, or that were put back
-in may enter twice.
+Each writer has floors of its own: two parts that read the same topic are at different offsets.
+A query of Spark's own passes on the inputs of the record it reads and appends its own; each of
+them is judged, the nearest first.
 
-All of this follows from the records up to some offset, whoever reads them, and how often.
+A producer that names its records may send one again at another offset. Those are compared with
+the last ids of such records. Ids without a valid input are remembered apart: somebody who
+writes the id of a record in advance cannot displace it.
+
+The result depends only on the records up to some offset, whoever reads them and how often.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,17 +24,28 @@ from typing import Self
 
 import msgspec
 
-__all__ = ["FromPartition", "Input", "Memory", "Provenance", "RecentIds", "Repetitions"]
+__all__ = [
+    "ID_WINDOW",
+    "FromPartition",
+    "Input",
+    "Memory",
+    "Provenance",
+    "RecentIds",
+    "Repetitions",
+]
+
+ID_WINDOW = 100_000
+"""With so many earlier ids, by default, one that a producer gave is compared."""
 
 
 class Input(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
-    """The record that entered a part, of which a record that leaves it comes.
+    """The record that entered *writer*, a part or a query, from which another record comes.
 
-    *topic* is as ids of its roots begin. *floor* is the lowest offset of the partition that
-    was open in the last committed cut: what comes of records below it was written before that
-    cut was committed.
+    *topic* is written as in the ids of its roots. Everything that comes of records below
+    *floor* was written before the writer's last commit.
     """
 
+    writer: str
     topic: str
     partition: int
     offset: int
@@ -37,57 +53,62 @@ class Input(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """Where it was, as the id of a root that has no other.
+        """Its position, as the id of a root that no producer has named.
 
-        >>> Input(topic="lines@Xk3f9a2B-5f0c9e1a", partition=0, offset=7, floor=5).place
-        'lines@Xk3f9a2B-5f0c9e1a/0/7'
+        >>> Input(writer="split", topic="lines@m", partition=0, offset=7, floor=5).place
+        'lines@m/0/7'
         """
         return f"{self.topic}/{self.partition}/{self.offset}"
 
 
 class Provenance(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
-    """Of a record of the stream: its id, that of its *root*, and what it comes of.
+    """Where a record comes from: its id and the verified *inputs*, the nearest writer last.
 
-    It is *unnamed* if its id is its place in the stream, where nothing comes twice.
+    It is *named* if a producer chose its id, or that of its root.
     """
 
     identity: str
-    root: str | None = None
-    entered: Input | None = None
-    unnamed: bool = False
+    inputs: tuple[Input, ...] = ()
+    named: bool = False
 
 
 class FromPartition(msgspec.Struct, array_like=True):
-    """What came of the records of one partition: *ids*, with the offset, from *floor* on."""
+    """The records that a writer has made of one partition, from offset *floor* on.
 
+    *ids* are offset and id of each, with the offset as the value.
+    """
+
+    writer: str
     topic: str
     partition: int
     floor: int = 0
     ids: dict[str, int] = {}
 
     def adds(self, identity: str, entered: Input) -> bool:
-        """Return whether an id was not seen before, and remember it."""
+        """Return whether a record is new, and remember it."""
         if entered.offset < self.floor:
             return False
         if entered.floor > self.floor:
             self.floor = entered.floor
             self.ids = {name: at for name, at in self.ids.items() if at >= self.floor}
-        if identity in self.ids:
+        # with the offset, so that an id copied to another record displaces none
+        name = f"{entered.offset} {identity}"
+        if name in self.ids:
             return False
-        self.ids[identity] = entered.offset
+        self.ids[name] = entered.offset
         return True
+
+    def copied(self) -> "FromPartition":
+        """Return a copy that later records do not change."""
+        return msgspec.structs.replace(self, ids=dict(self.ids))
 
 
 class RecentIds(msgspec.Struct, array_like=True):
-    """The ids of the last records, by their place among all, of which *passed* have come.
+    """The last ids that producers gave, by their order; so many *passed* in all.
 
-    >>> recent, seen = RecentIds.of(["x", "a"]), []
-    >>> for identity in ("b", "a", "c", "b", "a"):
-    ...     seen.append(recent.knows(identity, 2))
-    ...     if not seen[-1]:
-    ...         recent.passes(identity, 2)
-    >>> seen
-    [False, True, False, True, False]
+    >>> recent = RecentIds.of(["x", "a"])
+    >>> [recent.adds(identity, window=2) for identity in ("b", "a", "c", "b", "a")]
+    [True, False, True, False, True]
     """
 
     passed: int = 0
@@ -95,71 +116,82 @@ class RecentIds(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, ids: Sequence[str]) -> Self:
-        """Return records that have come, the last one last."""
+        """Return ids that have passed, the latest last."""
         return cls(len(ids), dict(zip(ids, count(1), strict=False)))
 
-    def knows(self, identity: str, window: int) -> bool:
-        """Tell whether an id is among those of the last *window* records."""
+    def adds(self, identity: str, window: int) -> bool:
+        """Return whether an id is not among the last *window*, and remember it then."""
         place = self.ids.get(identity)
-        return place is not None and place > self.passed - window
-
-    def passes(self, identity: str | None, window: int) -> None:
-        """Count a record, and remember its id if it is given."""
+        if place is not None and place > self.passed - window:
+            return False
         self.passed += 1
-        if identity is not None:
-            self.ids[identity] = self.passed
-        if self.passed % window == 0:  # seldom: all are looked at
+        self.ids[identity] = self.passed
+        if self.passed % window == 0:  # seldom, because it looks at all of them
             self.ids = {name: n for name, n in self.ids.items() if n > self.passed - window}
+        return True
+
+    def copied(self) -> "RecentIds":
+        """Return a copy that later records do not change."""
+        return RecentIds(self.passed, dict(self.ids))
 
 
 class Memory(msgspec.Struct, array_like=True):
-    """What is kept of a stream that was read up to some offset."""
+    """The memory of a partition that was read up to some offset.
+
+    *named* are ids of producers on records with inputs, *outside* on records without any.
+    """
 
     partitions: list[FromPartition] = []
-    recent: RecentIds = msgspec.field(default_factory=RecentIds)
+    named: RecentIds = msgspec.field(default_factory=RecentIds)
+    outside: RecentIds = msgspec.field(default_factory=RecentIds)
+
+    @classmethod
+    def of(cls, ids: Sequence[str]) -> Self:
+        """Return the memory of records with these ids, of which nothing else is known."""
+        return cls([], RecentIds.of(ids), RecentIds.of(ids))
+
+    def copied(self) -> "Memory":
+        """Return a copy that later records do not change."""
+        partitions = [known.copied() for known in self.partitions]
+        return Memory(partitions, self.named.copied(), self.outside.copied())
 
 
 class Repetitions:
-    """Tells what is new among the records of one partition of a stream.
+    """Tells new records of one partition of a stream from duplicates.
 
-    What parts say is believed of the topics in *inputs* alone, if they are given: somebody who
-    copies records from elsewhere may mix them up, and then what is new would be taken for a
-    repetition.
+    Ids that producers gave are compared with the last *window*. What is remembered of topics
+    that are not among *topics*, if those are given, is dropped: they were recreated.
     """
 
-    def __init__(self, window: int, inputs: Collection[str] | None, memory: Memory) -> None:
-        self._window, self._inputs = window, inputs
-        self._recent = memory.recent
+    def __init__(
+        self, window: int, memory: Memory, topics: Collection[str] | None = None
+    ) -> None:
+        self._window = window
+        self._named, self._outside = memory.named, memory.outside
         self._partitions = {
-            (known.topic, known.partition): known
+            (known.writer, known.topic, known.partition): known
             for known in memory.partitions
-            if inputs is None or known.topic in inputs  # others were made anew
+            if topics is None or known.topic in topics
         }
 
     @property
     def memory(self) -> Memory:
-        """What to go on from."""
-        return Memory(list(self._partitions.values()), self._recent)
-
-    def copied(self) -> Memory:
-        """Return what to go on from, as it is now."""
-        return Memory(
-            [
-                FromPartition(known.topic, known.partition, known.floor, dict(known.ids))
-                for known in self._partitions.values()
-            ],
-            RecentIds(self._recent.passed, dict(self._recent.ids)),
-        )
+        """What to resume from."""
+        return Memory(list(self._partitions.values()), self._named, self._outside)
 
     def is_new(self, arrived: Provenance) -> bool:
         """Return whether a record comes for the first time, and remember it."""
-        new = not self._recent.knows(arrived.identity, self._window)
-        named, entered = not arrived.unnamed, arrived.entered
-        if entered is not None and (self._inputs is None or entered.topic in self._inputs):
-            place = entered.topic, entered.partition
-            known = self._partitions.setdefault(place, FromPartition(*place))
-            new = known.adds(arrived.identity, entered) and new
-            named = arrived.root != entered.place
-        if new:
-            self._recent.passes(arrived.identity if named else None, self._window)
-        return new
+        for entered in reversed(arrived.inputs):
+            if not self._of(entered).adds(arrived.identity, entered):
+                return False
+        if not arrived.named:
+            return True
+        recent = self._named if arrived.inputs else self._outside
+        return recent.adds(arrived.identity, self._window)
+
+    def _of(self, entered: Input) -> FromPartition:
+        place = entered.writer, entered.topic, entered.partition
+        known = self._partitions.get(place)
+        if known is None:
+            known = self._partitions[place] = FromPartition(*place)
+        return known

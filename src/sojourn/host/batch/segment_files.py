@@ -1,6 +1,5 @@
 """Segments on disk: records that were spilled, in files that are written once."""
 
-import errno
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -10,50 +9,67 @@ from uuid import uuid4
 
 import msgspec
 
-from sojourn.durable_file import sync_folder
-from sojourn.errors import BadFile, EngineError
+from sojourn.checked_file import RESTORE, read_checked, sealed, unsealed
+from sojourn.durable_file import unwritable
+from sojourn.errors import BadFile, DiskFull, EngineError
 from sojourn.host.batch.cut import OpenRecord
+from sojourn.private_files import make_folder, sync_folder, write_new
 
 __all__ = ["SegmentFiles"]
 
 _decode = msgspec.msgpack.Decoder(list[OpenRecord]).decode
 _encode = msgspec.msgpack.Encoder().encode
-_WAY_OUT = "restore it, or start without this state (--fresh)"
 
 
 @dataclass(slots=True)
 class SegmentFiles:
-    """The files in *folder*, `BATCH-ID`; what is *unsynced* may be lost with the machine."""
+    """The files in *folder*, `BATCH-ID`; what is *unsynced* may be lost with the machine.
+
+    Segments are written in the middle of a decision, which nothing may break off: those for
+    which there is no room stay in memory, until `flush` writes them.
+    """
 
     folder: Path
     _unsynced: set[str] = field(default_factory=set)
+    _unwritten: dict[str, bytes] = field(default_factory=dict)
 
     def write(self, batch: int, records: Sequence[OpenRecord]) -> str:
-        """Write a segment, and return its name."""
-        name = f"{batch}-{uuid4().hex}"
+        """Write a segment, as soon as there is room, and return its name."""
+        name, content = f"{batch}-{uuid4().hex}", sealed(_encode(records))
+        try:
+            self._write(name, content)
+        except DiskFull:
+            self._unwritten[name] = content
+        return name
+
+    def flush(self) -> None:
+        """Write the segments that are in memory. Raise `DiskFull` if there is no room yet."""
+        for name, content in list(self._unwritten.items()):
+            self._write(name, content)
+            del self._unwritten[name]
+
+    def _write(self, name: str, content: bytes) -> None:
         path = self.folder / name
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(_encode(records))
+            make_folder(self.folder)
+            write_new(path, content)
         except OSError as error:
             with suppress(OSError):
                 path.unlink()
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            way_out = f"{'make room in' if full else 'check'} {self.folder}"
-            raise EngineError(
-                f"records that wait for {records[0].operator} cannot be written to {path}: "
-                f"{error.strerror}; {way_out}"
-            ) from error
+            raise unwritable(f"spilled records ({path})", self.folder, error) from error
         self._unsynced.add(name)
-        return name
 
     def read(self, name: str) -> list[OpenRecord]:
         """Return the records of a segment."""
         path = self.folder / name
         try:
-            return _decode(path.read_bytes())
-        except (OSError, msgspec.MsgspecError) as error:
-            raise BadFile(str(path), f"cannot be read: {error}", _WAY_OUT) from error
+            if name in self._unwritten:
+                return _decode(unsealed(self._unwritten[name]))
+            return _decode(read_checked(path))
+        except FileNotFoundError as error:
+            raise BadFile(str(path), "is missing", RESTORE) from error
+        except msgspec.MsgspecError as error:
+            raise BadFile(str(path), f"cannot be read: {error}", RESTORE) from error
 
     def sync(self, names: Iterable[str]) -> None:
         """Wait until segments are on disk."""
@@ -64,7 +80,6 @@ class SegmentFiles:
                     os.fsync(file.fileno())
             if waiting:
                 sync_folder(self.folder)
-                sync_folder(self.folder.parent)
         except OSError as error:
             raise EngineError(
                 f"{self.folder} cannot be written: {error.strerror}; check the disk"
@@ -79,3 +94,6 @@ class SegmentFiles:
             if path.name not in kept and written.isdigit() and int(written) < batch:
                 path.unlink(missing_ok=True)
                 self._unsynced.discard(path.name)
+        for name in [name for name in self._unwritten if name not in kept]:
+            if int(name.partition("-")[0]) < batch:
+                del self._unwritten[name]

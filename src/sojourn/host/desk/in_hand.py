@@ -51,6 +51,8 @@ class Round:
 class Processor:
     """One on a *node* that starts (not *ready*), idles, works, or goes when it is done.
 
+    A *starved* one could not be started because its system had no room for it.
+
     What is for everyone waits for it in its *lane*, the first of which it has *tried*. A lost
     one is gone, and nobody knows yet why. Before its first record it is told what it has *to
     know*, and is *learning* the first of that. It *waits_for_first* from when it was given
@@ -60,6 +62,7 @@ class Processor:
     since_s: float
     node: str = HERE
     ready: bool = False
+    starved: bool = False
     lost: bool = False
     going: bool = False
     waits_for_first: bool = False

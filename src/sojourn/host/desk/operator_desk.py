@@ -115,6 +115,11 @@ class OperatorDesk:
             if (p.jobs or p.learning) and now_s - p.since_s > limit_s
         ]
 
+    def waits(self, name: int, now_s: float) -> None:
+        """Take note that a processor waits for something outside: that is not its own time."""
+        if (processor := self._processors.get(name)) is not None:
+            processor.since_s = now_s
+
     def unready(self, now_s: float, limit_s: float) -> list[int]:
         """Return the processors that have been starting for longer than *limit_s*."""
         return [
@@ -250,6 +255,11 @@ class OperatorDesk:
             self._processors.idles(name)
         return [*done, *self.turn(now_s)]
 
+    def processor_starved(self, name: int) -> None:
+        """Take note why a processor is about to be gone: its system has no room for it."""
+        if (processor := self._processors.get(name)) is not None:
+            processor.starved = True
+
     def processor_lost(self, name: int) -> None:
         """Give a processor that is gone nothing more, while it is asked what it died of."""
         if (processor := self._processors.get(name)) is not None:
@@ -269,7 +279,7 @@ class OperatorDesk:
         if processor is None:
             return []
         if not processor.ready:
-            self._processors.not_started(processor.node, reason, now_s)
+            self._processors.not_started(processor, reason, now_s)
         done: list[OperatorInstruction] = [*self._lessons.failed(processor, reason)]
         jobs, processor.jobs = processor.jobs, []
         self._in_service -= len(jobs)

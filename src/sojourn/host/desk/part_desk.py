@@ -4,6 +4,7 @@ Records enter from Spark through relays and leave through them; in between they 
 processor of one operator into the queue of the next. Events go in, instructions come out.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import time
@@ -50,8 +51,9 @@ class PartDesk:
     """The operators of a part by name, and the ledger of what is open in it.
 
     What a root makes is learned (*visits*); with *limits*, that decides how many are taken.
-    States of operators in *ttl_s* are removed that long after they changed. *clock* tells the
-    time of day.
+    Messages without a value that operators do not read are counted (*nulls*).
+    States of operators in *ttl_s* are removed that long after they changed, by the clock of the
+    ledger. *clock* is the wall clock, for times of records.
     """
 
     def __init__(
@@ -68,8 +70,9 @@ class PartDesk:
         self._limits, self._clock = limits or Limits(), clock
         ttl_us = {name: round(each_s * 1e6) for name, each_s in (ttl_s or {}).items()}
         self._expiry = Expiry(ledger.state, ttl_us)
-        self._places: dict[RecordInHand, int] = {}
+        self._numbers: dict[RecordInHand, int] = {}
         self._trees, self.visits = OpenTrees(), Visits()
+        self.nulls: Counter[str] = Counter()
         self.admission = Admission(graph, operators, self.visits, ledger.spill, self._limits)
 
     @property
@@ -79,10 +82,10 @@ class PartDesk:
 
     @property
     def due_s(self) -> float | None:
-        """When time is to pass next, by the clock; None if that is not soon."""
+        """When time is to pass next, by the part's clock; None if that is not soon."""
         if self._ledger.draining or not self._graph.stateful:
             return None
-        if self._expiry.is_behind(self._clock_us()):
+        if self._expiry.is_behind(self._ledger.clock.now_us()):
             return 0.0  # at once
         due_us = self._ledger.reminders.next_us
         return None if due_us is None else due_us / 1e6
@@ -121,7 +124,7 @@ class PartDesk:
             if (passed := passing_through(self._graph, row, record)) is not None:
                 came += self._ledger.leaves(Leaving(root, passed))
                 continue
-            for read in self._read(root, record, row.keys, row.only):
+            for read in self._read(root, record, row.keys, row.only, null=row.null):
                 self._enter(read)
                 into.add(read.operator)
                 came.append(Arrived(read.operator, read.record))
@@ -139,6 +142,10 @@ class PartDesk:
             if isinstance(instruction, RefuseRelay):
                 self.admission.relay_left(instruction.relay)
         return [*refused]
+
+    def hand_on(self) -> list[PartInstruction]:
+        """Return what to do when relays can take more of what leaves again."""
+        return self._with_latest(self._ledger.hand_on())
 
     def drain(self) -> list[PartInstruction]:
         """Return what to do to end in order, with nothing open."""
@@ -192,7 +199,8 @@ class PartDesk:
     def time_passed(self, now_s: float) -> list[PartInstruction]:
         """Return what to do by now: remind, and start what could not be started before."""
         done, into = self._remind()
-        for change in () if self._ledger.draining else self._expiry.due(self._clock_us()):
+        now_us = self._ledger.clock.now_us()
+        for change in () if self._ledger.draining else self._expiry.due(now_us):
             self._ledger.changed(*change)
         done += self._turned(into, now_s)
         for name, desk in self._operators.items():
@@ -225,30 +233,28 @@ class PartDesk:
         self._expiry.restore()
         for name, desk in self._operators.items():
             desk.forget(cut.latest.get(name, ()))
-        self._places, self._trees = {}, OpenTrees()
+        self._numbers, self._trees = {}, OpenTrees()
         self.admission.forget()
         # what is on disk came after what is in memory, so only if nothing is there
         spills = not len(self._ledger.spill)
-        for place, record in list(self._ledger.open.items()):
+        for number, record in list(self._ledger.open.items()):
             everyone = record.record.everyone
             if spills and not everyone and self.admission.spills(record.operator):
-                self._ledger.put_back(place)
+                self._ledger.put_back(number)
             else:
-                self._put(place, record)
-
-    def _clock_us(self) -> int:
-        return round(self._clock() * 1e6)
+                self._put(number, record)
 
     def _remind(self) -> tuple[list[PartInstruction], set[str]]:
         """Let reminders that are due wait behind their keys; return what to note, and whose.
 
-        None while the application ends in order: those that are pending stay so.
+        If many are due together, the rest follows when time passes. None while the application
+        ends in order: those that are pending stay so.
         """
         came: list[PartInstruction] = []
         into: set[str] = set()
         if self._ledger.draining:
             return came, into
-        for change, record in self._ledger.reminders.due(self._clock_us()):
+        for change, record in self._ledger.reminders.due():
             self._ledger.changed(*change)
             topic = record.record.place.rsplit("/", 2)[0]  # of the record that asked for it
             self.visits.visited(topic, record.operator)
@@ -264,16 +270,16 @@ class PartDesk:
         else:
             self._put(self._ledger.entered(record), record)
 
-    def _put(self, place: int, record: OpenRecord) -> None:
+    def _put(self, number: int, record: OpenRecord) -> None:
         self._trees.entered(record.root)
         self.admission.entered(record.operator, record.record)
-        self._places[self._operators[record.operator].put(record.record)] = place
+        self._numbers[self._operators[record.operator].put(record.record)] = number
 
     def _fetch(self, operator: str) -> None:
         """Bring back what an operator has on disk, while there is room for it."""
         while self.admission.fetches(operator):
-            for place, record in self._ledger.fetched(operator).items():
-                self._put(place, record)
+            for record in self._ledger.fetched(operator):
+                self._put(record.number, record)
 
     def _timed(self, record: Record) -> Record:
         """Return a record that was written now if nobody knows when."""
@@ -290,12 +296,26 @@ class PartDesk:
         record: Record,
         keys: Mapping[str, str | None],
         only: str | None = None,
+        *,
+        null: bool = False,
     ) -> list[OpenRecord]:
         """Return a record for each operator that reads its stream, or for *only* one."""
         read = read_by(self._graph, root, record, keys, only)
+        if null:
+            read = self._without_nulls(read)
         for each in read:
             self.visits.visited(root.partition[0], each.operator)
         return read
+
+    def _without_nulls(self, read: Iterable[OpenRecord]) -> list[OpenRecord]:
+        """Leave out, and count, operators that do not read messages without a value."""
+        taken: list[OpenRecord] = []
+        for each in read:
+            if each.operator in self._graph.nulls:
+                taken.append(each)
+            else:
+                self.nulls[each.operator] += 1
+        return taken
 
     def _done(
         self, operator: str, instructions: Iterable[OperatorInstruction], now_s: float
@@ -325,7 +345,7 @@ class PartDesk:
         if operator not in self._graph.stateful:
             return give
         keys = {record.key for record in give.records if record.key is not None}
-        now_us = self._clock_us()
+        now_us = self._ledger.clock.now_us()
         states = {key: self._expiry.of(operator, key, now_us) for key in keys}
         return replace(give, states=states)
 
@@ -333,8 +353,8 @@ class PartDesk:
         self, operator: str, job: RecordInHand, answer: Answer, done: list[PartInstruction]
     ) -> Iterable[str]:
         """Pass on what came of a record, out of the part and into queues; return whose."""
-        place, parent = self._places[job], job.record
-        root = self._ledger.open[place].root
+        number, parent = self._numbers[job], job.record
+        root = self._ledger.open[number].root
         if self._trees.made(root) + len(answer.outputs) > self._limits.of_root:
             error = f"its root makes more than {self._limits.of_root} records; does a loop end?"
             error_policy = self._operators[operator].error_policy
@@ -343,14 +363,14 @@ class PartDesk:
                 return ()
             error_policy.dead += 1
             answer = Answer((), error, "", 1)
-        del self._places[job]
+        del self._numbers[job]
         self.admission.left(operator, parent)
         written_s = self._clock()
         children: list[Record] = []
         records: list[OpenRecord] = []
         results: list[Leaving] = []
-        for number, output in enumerate(answer.outputs):
-            child = as_record(parent, operator, number, output, written_s)
+        for at, output in enumerate(answer.outputs):
+            child = as_record(parent, operator, at, output, written_s)
             children.append(child)
             records += self._read(root, child, output.keys)
             if output.stream in self._graph.leaving:
@@ -366,7 +386,7 @@ class PartDesk:
         self._keep(operator, parent, answer)
         if parent.everyone and self._operators[operator].keeps(parent):
             self._ledger.kept(operator, parent)
-        then = self._ledger.done(place, results)
+        then = self._ledger.done(number, results)
         self._trees.done(root)
         done.append(Sent(operator, parent, tuple(children)))
         done += [Arrived(record.operator, record.record) for record in records]
@@ -378,12 +398,11 @@ class PartDesk:
         """Let a key have the state and the reminders of an answer."""
         if record.key is None or operator not in self._graph.stateful:
             return
-        now_us = self._clock_us()
         if answer.state is not None:
+            now_us = self._ledger.clock.now_us()
             for change in self._expiry.changes(operator, record.key, answer.state, now_us):
                 self._ledger.changed(*change)
-        asked = self._ledger.reminders.asked(operator, record, answer.reminders, now_us)
-        for change in asked:
+        for change in self._ledger.reminders.asked(operator, record, answer.reminders):
             self._ledger.changed(*change)
 
     def _turned(self, operators: Iterable[str], now_s: float) -> list[PartInstruction]:

@@ -14,7 +14,8 @@ class PartGraph:
     to, *leaving* the streams that are given to relays, *everyone* the operators with the
     streams that all their processors get. *inner* streams never were in a topic when they are
     read. Projections *behind* the part read streams that leave it: which, by their names.
-    *stateful* operators keep a state for each key.
+    *stateful* operators keep a state for each key, and those in *nulls* read messages without
+    a value too.
     """
 
     readers: Mapping[str, tuple[str, ...]]
@@ -24,6 +25,7 @@ class PartGraph:
     inner: frozenset[str] = frozenset()
     behind: Mapping[str, str] = field(default_factory=dict)
     stateful: frozenset[str] = frozenset()
+    nulls: frozenset[str] = frozenset()
 
     def leads_out(self, stream: str, without: Collection[str]) -> bool:
         """Tell whether records of a stream come to an end somewhere *without* some operators.

@@ -150,9 +150,10 @@ class Processors:
         self._starts_of(number).succeeded()
         self._all[number].ready = True
 
-    def not_started(self, node: str, reason: str, now_s: float) -> None:
+    def not_started(self, processor: Processor, reason: str, now_s: float) -> None:
         """Take note that a processor could not be started."""
-        self._starts.setdefault(node, Starts()).failed(reason, now_s)
+        starts = self._starts.setdefault(processor.node, Starts())
+        starts.failed(reason, now_s, starved=processor.starved)
         self.changes += 1
 
     def remove(self, number: int) -> Processor | None:

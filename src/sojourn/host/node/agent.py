@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, time
+from traceback import print_exception
 from typing import BinaryIO
 
 import msgspec
@@ -20,13 +21,15 @@ import msgspec
 from sojourn.errors import EngineError
 from sojourn.host.log_rotation import LogRotation
 from sojourn.host.node.authentication import introduce
-from sojourn.host.node.cores import cores_here
+from sojourn.host.node.cores import core_use
 from sojourn.host.node.encryption import HANDSHAKE_S, NAME, peer_context
+from sojourn.host.node.kafka_reach import KafkaBrokers, KafkaChecks
 from sojourn.host.node.memory import memory_here
 from sojourn.host.node.messages import (
     AgentHello,
     AskClock,
     Assign,
+    CheckKafka,
     ClockIs,
     Kill,
     LetGo,
@@ -59,7 +62,8 @@ class AgentSettings:
 
     Hosts know the *secret* of the run, and have its *certificate* if connections are encrypted.
     It ends with the process *watch*. The processors of each operator print to a file in the
-    folder *logs*, and find modules in the folders of *path*, too, if these are there.
+    folder *logs*, and find modules in the folders of *path*, too, if these are there. Spark's
+    tasks on this node read from and write to the brokers of *kafka*.
     """
 
     executor: str
@@ -69,6 +73,7 @@ class AgentSettings:
     watch: int = 0
     logs: str = ""
     path: str = ""
+    kafka: KafkaBrokers = field(default_factory=KafkaBrokers)
 
 
 def node_name(executor: str) -> str:
@@ -87,6 +92,7 @@ class Agent:
         self._settings = settings
         certificate = settings.certificate
         self._context = peer_context(certificate) if certificate else None
+        self._kafka = KafkaChecks(settings.kafka)
         self._ending = asyncio.Event()
 
     async def run(self) -> None:
@@ -95,6 +101,7 @@ class Agent:
             asyncio.create_task(self._serve(*address))
             for address in self._settings.hosts.values()
         ]
+        parts.append(asyncio.create_task(self._kafka.run()))
         self._watch()
         with self._rotation():
             await self._ending.wait()
@@ -121,9 +128,12 @@ class Agent:
                 continue
             try:
                 await introduce(reader, writer, bytes.fromhex(self._settings.secret), "agent")
-                await _Part(self._settings, writer).serve(reader)
+                await _Part(self._settings, writer, self._kafka).serve(reader)
                 sought_s = monotonic()
             except (EngineError, OSError):
+                await asyncio.sleep(_SEEK_EVERY_S)
+            except Exception as error:  # noqa: BLE001 - its node would be lost until the end
+                print_exception(error)
                 await asyncio.sleep(_SEEK_EVERY_S)
             finally:
                 writer.close()
@@ -157,8 +167,10 @@ class Agent:
 class _Part:
     """The processors of one part, while its host is there."""
 
-    def __init__(self, settings: AgentSettings, writer: asyncio.StreamWriter) -> None:
-        self._settings, self._writer = settings, writer
+    def __init__(
+        self, settings: AgentSettings, writer: asyncio.StreamWriter, kafka: KafkaChecks
+    ) -> None:
+        self._settings, self._writer, self._kafka = settings, writer, kafka
         self._jobs: dict[str, tuple[str, str]] = {}
         self._operators: dict[str, _Operator] = {}
 
@@ -193,6 +205,8 @@ class _Part:
                 self._operator(operator).processes.kill(number, reason)
             case AskClock(asked_s):
                 self._tell(ClockIs(asked_s, heard_s, time()))
+            case CheckKafka():
+                self._kafka.asked.set()
 
     def _operator(self, name: str) -> "_Operator":
         if name not in self._operators:
@@ -209,9 +223,19 @@ class _Part:
 
     async def _tell_usage(self) -> None:
         while True:
-            operators, node = self._operators.items(), memory_here()
-            of_processors = {name: each.processes.memory() for name, each in operators}
-            self._tell(Usage(of_processors, node.used_bytes, node.limit_bytes))
+            node, cores = memory_here(), core_use()
+            self._tell(
+                Usage(
+                    {name: each.processes.memory() for name, each in self._operators.items()},
+                    node.used_bytes,
+                    node.limit_bytes,
+                    self._kafka.problem,
+                    cores=cores.cores,
+                    pool=cores.pool,
+                    cpu_s=cores.used_s,
+                    told_s=monotonic(),
+                )
+            )
             await asyncio.sleep(_TELL_S)
 
 
@@ -297,10 +321,10 @@ class _Operator:
         """Pass on that a processor is gone."""
         self._tell(ProcessorLost(self._name, number))
 
-    def died(self, number: int, reason: str) -> None:
+    def died(self, number: int, reason: str, *, starved: bool = False) -> None:
         """Pass on why a processor is gone."""
         self._running.discard(number)
-        self._tell(ProcessorDied(self._name, number, reason))
+        self._tell(ProcessorDied(self._name, number, reason, starved))
 
     def template_ended(self) -> None:
         """Begin anew: processors end with the template that they were forked from."""
@@ -313,7 +337,7 @@ class _Operator:
 def _hello(settings: AgentSettings) -> AgentHello:
     return AgentHello(
         node_name(settings.executor),
-        cores_here(),
+        core_use().cores,
         os.getpid(),
         machine=socket.gethostname(),
         logs=str(Path(settings.logs).absolute()) if settings.logs else "",

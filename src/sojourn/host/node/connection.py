@@ -36,6 +36,10 @@ class Connection:
             self._traffic.gave(message.assignment.records, len(frame))
         self._writer.write(frame)
 
+    def abort(self) -> None:
+        """End the connection now: nobody reads what is still to be sent."""
+        self._writer.transport.abort()
+
     def close(self) -> None:
         """Let the agent know that nobody hears it any more."""
         self._writer.close()
@@ -80,4 +84,9 @@ class Connection:
             back=self._traffic.back,
             to_per_s=to_per_s,
             back_per_s=back_per_s,
+            kafka=usage.kafka,
+            cores=usage.cores,
+            pool=usage.pool,
+            cpu_s=usage.cpu_s,
+            told_s=usage.told_s,
         )

@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
+from sojourn.host.background import report
 from sojourn.host.node.authentication import Purpose, admit
 from sojourn.host.node.encryption import HANDSHAKE_S
 
@@ -69,7 +70,7 @@ class Door:
         try:
             reader, writer = await self._connected(peer)
             purpose = await self._purpose(reader, writer)
-        except (OSError, asyncio.CancelledError):
+        except (Exception, asyncio.CancelledError):  # noqa: BLE001 - of a stranger, anything
             return  # it has no encryption, or was too slow; or the host ends
         finally:
             self._strangers.pop(task, None)
@@ -78,6 +79,8 @@ class Door:
         self._inside.add(task)
         try:
             await self._serve[purpose](reader, writer)
+        except Exception as error:  # noqa: BLE001 - nobody else would see it
+            report(error)
         finally:
             self._inside.discard(task)
 

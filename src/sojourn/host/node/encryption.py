@@ -68,7 +68,7 @@ class RunIdentity:
 
     def write(self, file: Path) -> None:
         """Write both into a *file* that only its owner may read."""
-        write_durably(file, (self.key + self.certificate).encode(), mode=0o600)
+        write_durably(file, (self.key + self.certificate).encode())
 
 
 def host_context(identity: Path) -> ssl.SSLContext:

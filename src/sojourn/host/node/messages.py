@@ -2,12 +2,13 @@
 
 import msgspec
 
-from sojourn.host.process.messages import Assignment, Done, NotReady, Ready
+from sojourn.host.process.messages import Assignment, Done, NotReady, Ready, Waits
 
 __all__ = [
     "AgentHello",
     "AskClock",
     "Assign",
+    "CheckKafka",
     "ClockIs",
     "FromAgent",
     "Kill",
@@ -77,7 +78,7 @@ class Said(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
     operator: str
     number: int
-    message: Ready | NotReady | Done
+    message: Ready | NotReady | Done | Waits
 
 
 class ProcessorLost(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -88,23 +89,31 @@ class ProcessorLost(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class ProcessorDied(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """A processor is gone, or could not be started."""
+    """A processor is gone, or was not started: *starved* if the node has no room for it."""
 
     operator: str
     number: int
     reason: str
+    starved: bool = False
 
 
 class Usage(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """The memory of processors in bytes, by operator and number; and that the node lives.
 
     Of the memory of the node *used_bytes* are in use, by whatever runs there, of at most
-    *limit_bytes*.
+    *limit_bytes*. *kafka* is why clients there do not reach Kafka soon, if so.
+    Its processes may use so many *cores*; all that shares these, the *pool*, has
+    used *cpu_s* seconds of them, at *told_s* of the steady clock of the node.
     """
 
     memory: dict[str, dict[int, int]]
     used_bytes: int | None = None
     limit_bytes: int | None = None
+    kafka: str = ""
+    cores: float | None = None
+    pool: str = ""
+    cpu_s: float | None = None
+    told_s: float = 0.0
 
 
 class AskClock(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -121,5 +130,9 @@ class ClockIs(msgspec.Struct, tag=True, array_like=True, frozen=True):
     told_s: float
 
 
-ToAgent = Welcome | Start | Assign | LetGo | Kill | AskClock
+class CheckKafka(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """Check again whether clients on the node reach Kafka: no records are read."""
+
+
+ToAgent = Welcome | Start | Assign | LetGo | Kill | AskClock | CheckKafka
 FromAgent = AgentHello | Said | ProcessorLost | ProcessorDied | Usage | ClockIs

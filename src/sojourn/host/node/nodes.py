@@ -6,9 +6,12 @@ from typing import Protocol
 
 import msgspec
 
+from sojourn.host.background import report
+from sojourn.host.heartbeats import Heartbeats
 from sojourn.host.node.connection import Connection
 from sojourn.host.node.messages import (
     AgentHello,
+    CheckKafka,
     ClockIs,
     FromAgent,
     ProcessorDied,
@@ -24,8 +27,8 @@ from sojourn.host.station import Station
 __all__ = ["NodeDecider", "Nodes"]
 
 _CHUNK = 1 << 16
-# An agent says every second that it lives.
-_SILENT_S = 10.0
+# An agent introduces itself at once.
+_HELLO_S = 10.0
 _decode = msgspec.msgpack.Decoder(FromAgent).decode
 
 
@@ -35,18 +38,27 @@ class NodeDecider(Protocol):
     def node_came(self, hello: AgentHello) -> None:
         """Start processors on a node, if they are wanted there."""
 
-    def node_left(self, node: str) -> None:
-        """Let others do what was under way on a node."""
+    def node_left(self, node: str, *, silent: bool) -> None:
+        """Let others do what was under way on a node, which may be *silent* and not gone."""
 
 
 class Nodes:
-    """Agents by the name of their node, for the *stations* of a *part*."""
+    """Agents by the name of their node, for the *stations* of a *part*.
+
+    An agent says every second that it lives; one that is silent for *timeout_s* is lost.
+    """
 
     def __init__(
-        self, part: str, stations: Mapping[str, Station], decider: NodeDecider
+        self,
+        part: str,
+        stations: Mapping[str, Station],
+        decider: NodeDecider,
+        *,
+        timeout_s: float,
     ) -> None:
         self._part, self._stations, self._decider = part, stations, decider
         self._connections: dict[str, Connection] = {}
+        self._heartbeats = Heartbeats[str](timeout_s)
 
     @property
     def states(self) -> dict[str, NodeState]:
@@ -54,11 +66,12 @@ class Nodes:
         return {name: connection.state for name, connection in self._connections.items()}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Hear an agent until it is gone, or says nothing for long."""
+        """Hear an agent until it is gone."""
         connection, frames = None, Frames()
         node = ""
         try:
-            while some := await _some(reader):
+            while some := await _some(reader, _HELLO_S if connection is None else None):
+                self._heartbeats.heard(node)
                 for body in frames.fed(some):
                     message = _decode(body)
                     if isinstance(message, AgentHello) and connection is None:
@@ -67,10 +80,23 @@ class Nodes:
                         self._heard(connection, message, PREFIX_BYTES + len(body))
         except (msgspec.MsgspecError, asyncio.CancelledError):
             pass
+        except Exception as error:  # noqa: BLE001 - before it is decided what its end means
+            report(error)
         finally:
             if connection is not None and self._is_heard(node, connection):
                 self._left(node)
             writer.close()
+
+    def watch(self, now_s: float) -> None:
+        """Do without nodes that are silent; to be called several times a second."""
+        for node in self._heartbeats.silent(now_s):
+            self._connections[node].abort()
+            self._left(node, silent=True)
+
+    def check_kafka(self) -> None:
+        """Let all agents check again whether clients there reach Kafka."""
+        for connection in self._connections.values():
+            connection.tell(CheckKafka())
 
     def close(self) -> None:
         """Close all connections, at which agents end their processors."""
@@ -88,16 +114,18 @@ class Nodes:
         jobs = {name: station.job for name, station in self._stations.items()}
         connection.tell(Welcome(self._part, jobs))
         self._connections[hello.node] = connection
+        self._heartbeats.begin(hello.node)
         for name, group in connection.groups.items():
             self._stations[name].node_came(hello.node, group)
         self._decider.node_came(hello)
         return connection
 
-    def _left(self, node: str) -> None:
+    def _left(self, node: str, *, silent: bool = False) -> None:
+        self._heartbeats.end(node)
         self._connections.pop(node).close()
         for station in self._stations.values():
             station.node_left(node)
-        self._decider.node_left(node)
+        self._decider.node_left(node, silent=silent)
 
     def _heard(self, connection: Connection, message: FromAgent, size_bytes: int) -> None:
         match message:
@@ -106,18 +134,18 @@ class Nodes:
                 self._stations[operator].said(number, said)
             case ProcessorLost(operator, number):
                 self._stations[operator].lost(number)
-            case ProcessorDied(operator, number, reason):
-                self._stations[operator].died(number, reason)
+            case ProcessorDied(operator, number, reason, starved):
+                self._stations[operator].died(number, reason, starved=starved)
             case Usage():
                 connection.used(message)
             case ClockIs():
                 connection.clock_is(message)
 
 
-async def _some(reader: asyncio.StreamReader) -> bytes:
+async def _some(reader: asyncio.StreamReader, within_s: float | None) -> bytes:
     """Return what an agent says; nothing if its connection is over, however it broke."""
     try:
-        async with asyncio.timeout(_SILENT_S):
+        async with asyncio.timeout(within_s):
             return await reader.read(_CHUNK)
-    except OSError:  # also if it was silent for too long
+    except OSError:  # also if it does not come in time
         return b""

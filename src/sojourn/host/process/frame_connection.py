@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
+from sojourn.host.background import report
 from sojourn.host.process.messages import Frames
 
 __all__ = ["FrameConnection"]
@@ -38,6 +39,15 @@ class FrameConnection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.close()
 
+    def abort(self) -> None:
+        """End the connection at once, whatever was not sent."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def unsent_bytes(self) -> int:
+        """Return how much the other end has not taken yet."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
     # -- what the event loop calls ----------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -52,7 +62,11 @@ class FrameConnection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Let what is complete be heard."""
         if bodies := list(self._frames.fed(self._buffer[:nbytes])):
-            self._heard(bodies)
+            try:
+                self._heard(bodies)
+            except Exception as error:  # noqa: BLE001 - asyncio would only close the connection
+                report(error)
+                self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Take note of the end, whatever broke."""

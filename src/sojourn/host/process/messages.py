@@ -20,6 +20,7 @@ __all__ = [
     "Ready",
     "Record",
     "Result",
+    "Waits",
     "framed",
 ]
 
@@ -59,9 +60,16 @@ class Record(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def size_bytes(self) -> int:
-        """What it carries."""
-        blobs = self.blobs
-        return len(self.payload) + (sum(map(len, blobs.values())) if blobs else 0)
+        """What it carries: payload, binary columns, keys and headers."""
+        if not (self.blobs or self.key or self.message_key or self.others):
+            return len(self.payload)  # most often: it is asked several times for each record
+        return (
+            len(self.payload)
+            + sum(map(len, self.blobs.values()))
+            + len(self.key or "")
+            + len(self.message_key or b"")
+            + sum(len(name) + len(value) for name, value in self.others)
+        )
 
 
 class OutputRecord(msgspec.Struct, array_like=True, frozen=True):
@@ -141,7 +149,13 @@ class Done(msgspec.Struct, tag=True, array_like=True, frozen=True):
     results: list[Result]
 
 
-FromProcessor = Ready | NotReady | Done
+class Waits(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A processor or a relay cannot go on with a record until something outside answers."""
+
+    reason: str
+
+
+FromProcessor = Ready | NotReady | Done | Waits
 
 
 def framed(message: msgspec.Struct) -> bytes:

@@ -52,6 +52,21 @@ def _keyed(reader: AppOperator, inner: Collection[str]) -> list[tuple[str, Strea
     return [(reader.name, s) for s in reader.reads if s.key and s.name in inner]
 
 
+def _needed(stream: Stream) -> tuple[tuple[str, int], ...]:
+    """Return the columns without which a record has no key, and where they are in it."""
+    if stream.null_key:
+        return ()
+    return tuple((column, stream.columns.index(column)) for column in stream.key)
+
+
+def _no_key(stream: str, column: str) -> BadRecord:
+    return BadRecord(
+        f"{stream}.{column}",
+        "is null or missing, and the operator reads by it; write the column, or read with "
+        f'.by("{column}", nulls=True) if null is a key as any other',
+    )
+
+
 class OperatorJob:
     """Calls the function of *operator* with the columns of each record.
 
@@ -73,6 +88,7 @@ class OperatorJob:
         self._keys: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
         for reader, stream in keyed:
             self._keys.setdefault(stream.name, []).append((reader, stream.key))
+        self._needed = {s.name: _needed(s) for s in operator.reads if s.grouping == "key"}
         self._in_memory = in_memory
         self._reminders = reminders_of(operator.name)
         self._states = None
@@ -102,7 +118,10 @@ class OperatorJob:
         if record.stream == self._reminders:
             reminded, arguments = self._called_again(_decode(record.payload))
         else:
-            arguments = self._read[record.stream].decode(record.payload, record.blobs)
+            arguments = self._columns(record)
+            for column, place in self._needed.get(record.stream, ()):
+                if arguments[place] is None:
+                    raise _no_key(record.stream, column)
             if self._operator.names_input:
                 arguments = (record.stream, arguments)
         if self._operator.record_id:
@@ -127,6 +146,17 @@ class OperatorJob:
         if self._states is not None and lent is not None and state is not None:
             lent.state = self._states.encode(state)
             lent.reminders = state.reminders
+
+    def _columns(self, record: Record) -> tuple[Any, ...]:
+        """Return what the function gets of a record: of a null one, the columns of the key."""
+        if record.payload or not self._operator.nulls:
+            return self._read[record.stream].decode(record.payload, record.blobs)
+        stream = next(each for each in self._operator.reads if each.name == record.stream)
+        named: dict[str, Any] = {}
+        if record.key is not None:
+            key = key_values(key_fields(stream), record.key)
+            named = dict(zip(stream.key, key, strict=True))
+        return tuple(named.get(name) for name in stream.columns)
 
     def _called_again(self, reminded: Reminded) -> tuple[Reminder, tuple[Any, ...]]:
         """Return what the function gets of a reminder: of the columns those of the key."""

@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 from collections import deque
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +17,7 @@ import msgspec
 import psutil
 
 from sojourn.errors import EngineError
+from sojourn.host.background import BackgroundTasks
 from sojourn.host.process.frame_connection import FrameConnection
 from sojourn.host.process.messages import (
     Assignment,
@@ -52,8 +53,11 @@ class Watcher(Protocol):
     def lost(self, number: int) -> None:
         """Take note that a processor is gone, before it is known why."""
 
-    def died(self, number: int, reason: str) -> None:
-        """Take note of why a processor is gone, or could not be started."""
+    def died(self, number: int, reason: str, *, starved: bool = False) -> None:
+        """Take note of why a processor is gone, or could not be started.
+
+        It is *starved* if the system has no room for it: memory, processes, or open files.
+        """
 
     def template_ended(self) -> None:
         """Take note that no processors can be started any more."""
@@ -63,7 +67,8 @@ class Watcher(Protocol):
 class _Process:
     """A processor: *ready* once it said so, *unwanted* once it was let go.
 
-    Our *end* is that of its *connection*, once somebody listens.
+    It is *starved* if it could not be forked. Our *end* is that of its *connection*, once
+    somebody listens.
     """
 
     number: int
@@ -73,6 +78,7 @@ class _Process:
     pid: int | None = None
     ready: bool = False
     unwanted: bool = False
+    starved: bool = False
 
 
 @dataclass(slots=True)
@@ -92,7 +98,7 @@ class Processes:
     _by_pid: dict[int, _Process] = field(default_factory=dict)
     _to_start: deque[_Process] = field(default_factory=deque)
     _asked: dict[int, _Process] = field(default_factory=dict)
-    _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
+    _tasks: BackgroundTasks = field(default_factory=BackgroundTasks)
 
     async def open(self) -> None:
         """Start the template. Raise `EngineError` if it cannot import the job."""
@@ -113,14 +119,13 @@ class Processes:
             )
         reader, writer = await asyncio.open_connection(sock=ours.dup())
         loaded: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._spawn(self._listen_to_template(reader, writer, loaded))
+        self._tasks.spawn(self._listen_to_template(reader, writer, loaded))
         if error := await loaded:
             raise EngineError(error)
 
     async def close(self) -> None:
         """End them all."""
-        for task in list(self._tasks):
-            task.cancel()
+        self._tasks.cancel()
         for process in self._all.values():
             if process.connection is not None:
                 process.connection.close()
@@ -148,9 +153,9 @@ class Processes:
         self, number: int, records: Iterable[Record], states: Mapping[str, bytes] | None = None
     ) -> None:
         """Let a processor work on records, with the *states* of their keys."""
-        connection = self._all[number].connection
-        if connection is not None:
-            connection.write(framed(Assignment(list(records), states)))
+        process = self._all.get(number)  # one that has died meanwhile gives nothing back
+        if process is not None and process.connection is not None:
+            process.connection.write(framed(Assignment(list(records), states)))
 
     def let_go(self, number: int) -> None:
         """End a processor that has nothing to do; one in its set-up would not notice."""
@@ -203,12 +208,12 @@ class Processes:
                     asyncio.get_running_loop().call_soon(self._not_started, process, why)
                     continue
             self._asked[process.number], process.end = process, ours
-            self._spawn(self._listen(process, ours))
+            self._tasks.spawn(self._listen(process, ours))
 
     def _not_started(self, process: _Process, why: str) -> None:
         """Say that a processor could not be started, if it is still wanted."""
         if self._all.pop(process.number, None) is not None:
-            self.watcher.died(process.number, why)
+            self.watcher.died(process.number, why, starved=True)
 
     async def _listen_to_template(
         self,
@@ -242,6 +247,7 @@ class Processes:
                     self._kill(pid)
             case NotForked(number, reason):
                 process = self._asked.pop(number)
+                process.starved = True
                 if not process.reason.done():
                     process.reason.set_result(reason)  # its connection breaks, too
             case Ended(pid, reason):
@@ -267,10 +273,16 @@ class Processes:
         except TimeoutError:
             reason = "died"
         if self._all.pop(process.number, None) is not None:
-            self.watcher.died(process.number, reason)
+            self.watcher.died(process.number, reason, starved=process.starved)
 
     def _said(self, process: _Process, bodies: Iterable[bytes]) -> None:
-        for message in map(_from_processor, bodies):
+        try:
+            messages = [_from_processor(body) for body in bodies]
+        except msgspec.MsgspecError:  # the user's functions may write anywhere
+            if process.connection is not None:
+                process.connection.close()
+            return
+        for message in messages:
             match message:
                 case Ready():
                     process.ready = True
@@ -285,11 +297,6 @@ class Processes:
         if pid in self._by_pid:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-
-    def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _socket_pair() -> tuple[socket.socket, socket.socket]:

@@ -7,6 +7,8 @@ from time import perf_counter, process_time
 
 import msgspec
 
+from sojourn.app.codec.registry import outlast
+from sojourn.errors import RegistryAway
 from sojourn.host.process.error_text import described
 from sojourn.host.process.job import Job, Lent
 from sojourn.host.process.messages import (
@@ -17,6 +19,7 @@ from sojourn.host.process.messages import (
     Ready,
     Record,
     Result,
+    Waits,
     framed,
 )
 
@@ -55,7 +58,14 @@ def _serve(host: socket.socket, job: Job, assigned: Assignment) -> None:
         if record.key is not None and record.key in failed:
             results.append(Result([], skipped=True))
             continue
-        result = _served(job, record, states)
+        try:
+            result = _served(job, record, states)
+        except RegistryAway as away:
+            if results:  # they do not wait for this one
+                host.sendall(framed(Done(results)))
+                results = []
+            host.sendall(framed(Waits(str(away))))
+            result = _outlasted(host, job, record, states)
         results.append(result)
         if result.error and record.key is not None:
             failed.add(record.key)
@@ -65,6 +75,19 @@ def _serve(host: socket.socket, job: Job, assigned: Assignment) -> None:
             results, told_s = [], now_s
     if results:
         host.sendall(framed(Done(results)))
+
+
+def _outlasted(
+    host: socket.socket, job: Job, record: Record, states: dict[str, bytes] | None
+) -> Result:
+    """Serve a record once the schema registry answers, and tell the host that it waits."""
+    try:
+        return outlast(
+            lambda: _served(job, record, states),
+            lambda reason: host.sendall(framed(Waits(reason))),
+        )
+    except RegistryAway as away:
+        return Result([], str(away))
 
 
 def _served(job: Job, record: Record, states: dict[str, bytes] | None) -> Result:
@@ -81,6 +104,8 @@ def _served(job: Job, record: Record, states: dict[str, bytes] | None) -> Result
                 changed = states[record.key] = lent.state
             reminders = lent.reminders
         error, traceback = "", ""
+    except RegistryAway:
+        raise
     except (Exception, SystemExit) as raised:  # noqa: BLE001 - it is the user's: anything
         outputs, (error, traceback) = [], described(raised)
     took_s, cpu_s = perf_counter() - began_s, process_time() - cpu_s

@@ -12,6 +12,7 @@ import sys
 
 import msgspec
 
+from sojourn.app.codec.registry import outlast
 from sojourn.host.log_lines import StampedLines
 from sojourn.host.process.error_text import described
 from sojourn.host.process.job import Job, load
@@ -62,7 +63,7 @@ def main(fd: int, parent: int, spec: str, argument: str) -> None:
     sys.stdout, sys.stderr = StampedLines(1), StampedLines(2)
     host = socket.socket(fileno=fd)
     try:
-        job = load(spec, argument)
+        job = outlast(lambda: load(spec, argument), _note)
     except (Exception, SystemExit) as raised:  # noqa: BLE001 - the user's module: anything
         error, traceback = described(raised)
         sys.stderr.write(f"{traceback}\n")
@@ -77,6 +78,10 @@ def main(fd: int, parent: int, spec: str, argument: str) -> None:
                 return
             host.sendall(framed(_forked(host, int.from_bytes(asked, "big"), fds, job)))
         _reap(host)
+
+
+def _note(why: str) -> None:
+    sys.stderr.write(f"{why}\n")
 
 
 def _forked(host: socket.socket, number: int, fds: list[int], job: Job) -> Forked | NotForked:

@@ -5,6 +5,7 @@ It lives in the application's own process. Hosts end when it is gone, however it
 
 import asyncio
 import hmac
+import signal
 import subprocess
 import threading
 import time
@@ -27,6 +28,7 @@ from sojourn.host.report.reports import (
     AskTasks,
     Broken,
     Bye,
+    CheckNodes,
     Drain,
     FromHost,
     Here,
@@ -101,6 +103,8 @@ class Controller:
         self._hosts: dict[str, _Host] = {}
         self._tallies: dict[str, list[PartTally]] = {}
         self._stopped: dict[str, str] = {}
+        self._lost: Mapping[str, float] = {}
+        self._silent: Mapping[str, float] = {}
         self._server: asyncio.AbstractServer | None = None
         self._draining = False
         self._asked: set[asyncio.Future[None]] = set()
@@ -166,6 +170,10 @@ class Controller:
         """Tell hosts where the partitions of topics end."""
         self._tell_all(framed(TopicEnds(ends)))
 
+    def check_nodes(self) -> None:
+        """Let nodes check again whether they reach Kafka."""
+        self._tell_all(framed(CheckNodes()))
+
     def drain(self) -> None:
         """Let hosts end their batches when nothing is open any more."""
         self._draining = True
@@ -190,7 +198,7 @@ class Controller:
                 raise EngineError(host.broken)
             status = host.process.poll()
             if status is not None:
-                raise EngineError(f"{operator}: its host exited with status {status}")
+                raise EngineError(f"{operator}: {_ended_with(status)}")
             if time.monotonic() > until_s:
                 why = f": {here.missing}" if here.missing else ""
                 raise EngineError(
@@ -225,6 +233,14 @@ class Controller:
             if all(name in other for other in each)
         }
 
+    def lost_nodes(self) -> Mapping[str, float]:
+        """Return when a host last lost the connection to a node, by name; steady clock."""
+        return self._lost
+
+    def silent_nodes(self) -> Mapping[str, float]:
+        """Return when a host lost a node that does not answer any more, by name."""
+        return self._silent
+
     def pid(self, operator: str) -> int:
         """Return the process of the host of an operator."""
         return self._host_of(operator).process.pid
@@ -232,7 +248,7 @@ class Controller:
     def ended(self) -> dict[str, str]:
         """Return the hosts that run no more, and why."""
         return {
-            name: host.broken or f"its host exited with status {status}"
+            name: host.broken or _ended_with(status)
             for name, host in self._hosts.items()
             if (status := host.process.poll()) is not None
         }
@@ -296,6 +312,17 @@ class Controller:
         host = self._hosts[message.name]
         return hmac.compare_digest(message.token.encode(), host.token.encode())
 
+    def _note_node(self, host: _Host, told: NodeIs) -> None:
+        # other mappings: others read them meanwhile
+        left = {name: each for name, each in host.nodes.items() if name != told.node}
+        if told.cores is not None:
+            host.nodes = {**left, told.node: told}
+            return
+        host.nodes = left
+        self._lost = {**self._lost, told.node: time.monotonic()}
+        if told.silent:
+            self._silent = {**self._silent, told.node: time.monotonic()}
+
     def _note(self, message: FromHost, writer: asyncio.StreamWriter) -> None:
         host = self._hosts[message.name]
         match message:
@@ -307,10 +334,8 @@ class Controller:
             case Reached(_, operator, processors, missing, on):
                 here = host.operators[operator]
                 here.running, here.missing, here.on = processors, missing, on
-            case NodeIs(_, node, cores):
-                # another mapping: others read it meanwhile
-                left = {name: each for name, each in host.nodes.items() if name != node}
-                host.nodes = left if cores is None else {**left, node: message}
+            case NodeIs():
+                self._note_node(host, message)
             case AskTasks(_, stage):
                 asked = self._loop.run_in_executor(None, self._told_tasks, stage, writer)
                 self._asked.add(asked)
@@ -347,3 +372,11 @@ class Controller:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _ended_with(status: int) -> str:
+    """Return how the process of a host ended that gave no reason."""
+    told = f"its host exited with status {status}"
+    if status == -signal.SIGBUS:
+        told += " (SIGBUS: its store of states has become shorter; check the disk)"
+    return told

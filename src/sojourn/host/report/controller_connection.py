@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -47,16 +46,23 @@ class ControllerConnection:
         if self._streams is None:
             return False
         reader, frames = self._streams[0], Frames()
-        with suppress(ConnectionError):  # it was killed, and had not read all of it
-            while some := await reader.read(_CHUNK):
-                for body in frames.fed(some):
-                    message = _from_controller(body)
-                    if isinstance(message, Bye):
-                        return True
-                    told(message)
+        while some := await _read(reader):
+            for body in frames.fed(some):
+                message = _from_controller(body)
+                if isinstance(message, Bye):
+                    return True
+                told(message)
         return False
 
     def close(self) -> None:
         """Hang up."""
         if self._streams is not None:
             self._streams[1].close()
+
+
+async def _read(reader: asyncio.StreamReader) -> bytes:
+    """Return what a controller says; nothing if it was killed, and had not read all."""
+    try:
+        return await reader.read(_CHUNK)
+    except ConnectionError:
+        return b""

@@ -1,5 +1,6 @@
 """What a host counts between two reports: service and waiting times, bytes, traces."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -28,7 +29,10 @@ _MOST_TRACES = 20_000
 
 
 class ProcessorCounts(msgspec.Struct, array_like=True, frozen=True):
-    """What one processor did: records, and the sums of times and of their squares."""
+    """What one processor did: records, and the sums of times and of their squares.
+
+    It is on a *node*; empty if it is gone.
+    """
 
     processor: str
     served: int = 0
@@ -38,14 +42,17 @@ class ProcessorCounts(msgspec.Struct, array_like=True, frozen=True):
     wait_ss: float = 0.0
     cpu_s: float = 0.0
     memory_bytes: int = 0
+    node: str = ""
 
 
 class OperatorState(msgspec.Struct, array_like=True, frozen=True):
-    """How an operator is at the moment. What is retried and dead counts from the host's start.
+    """How an operator is at the moment.
+
+    What is retried, dead, and passed by because it is null counts from the host's start.
 
     *missing* says why fewer processors run than are wanted, if some cannot be started. Of those
     that wait, so many are *spilled* to disk. *memory* is that of its processors in bytes, by
-    node.
+    node. *at_work* processors have records; one of them *waits*, for that reason.
     """
 
     wanted: int = 0
@@ -56,6 +63,9 @@ class OperatorState(msgspec.Struct, array_like=True, frozen=True):
     missing: str = ""
     spilled: int = 0
     memory: dict[str, int] = {}
+    at_work: int | None = None
+    waits: str = ""
+    nulls: int = 0
 
 
 class OperatorTally(msgspec.Struct, array_like=True, frozen=True):
@@ -86,8 +96,9 @@ class PartState(msgspec.Struct, array_like=True, frozen=True):
     *batch* is Spark's, of which there are so many *relays*; *clean* the first that ended with
     nothing open, if nothing has come since. *positions* are the offsets that come next, by
     topic and partition, and *visits* the records of a root that come to each operator, by the
-    topic of the root. Nothing is taken while operators that it is *closed_by* have too much.
-    *nodes* are those that its host is connected with.
+    topic of the root. Nothing is taken while operators that it is *closed_by* have too much, or
+    while there is no room on the disk: *disk_full* says for what.
+    *nodes* are those that its host is connected with. Some relay *waits*, for that reason.
     """
 
     batch: int = -1
@@ -100,6 +111,8 @@ class PartState(msgspec.Struct, array_like=True, frozen=True):
     visits: dict[str, dict[str, float]] = {}
     closed_by: tuple[str, ...] = ()
     nodes: dict[str, NodeState] = {}
+    waits: str = ""
+    disk_full: str = ""
 
 
 class PartTally(msgspec.Struct, array_like=True, frozen=True):
@@ -178,16 +191,27 @@ class Counters:
             self.untold += 1
 
     def taken(
-        self, at_s: float, state: OperatorState, *, memory: dict[str, int]
+        self,
+        at_s: float,
+        state: OperatorState,
+        *,
+        memory: dict[str, int],
+        nodes: Mapping[str, str] | None = None,
     ) -> OperatorTally:
-        """Return what was counted, and begin anew; *memory* is that of processors there are."""
+        """Return what was counted, and begin anew.
+
+        *memory* is that of processors there are, *nodes* are those that they are on.
+        """
+        on = nodes or {}
         names = dict.fromkeys((*self._sums, *memory))
         tally = OperatorTally(
             since_s=self.since_s,
             at_s=at_s,
             state=state,
             processors=[
-                _counts(name, self._sums.get(name, _Sums()), memory.get(name, 0))
+                _counts(
+                    name, self._sums.get(name, _Sums()), memory.get(name, 0), on.get(name, "")
+                )
                 for name in names
             ],
             arrivals=self._arrivals,
@@ -203,7 +227,7 @@ class Counters:
         return tally
 
 
-def _counts(name: str, sums: _Sums, memory_bytes: int) -> ProcessorCounts:
+def _counts(name: str, sums: _Sums, memory_bytes: int, node: str) -> ProcessorCounts:
     return ProcessorCounts(
         processor=name,
         served=sums.served,
@@ -213,4 +237,5 @@ def _counts(name: str, sums: _Sums, memory_bytes: int) -> ProcessorCounts:
         wait_ss=sums.wait_ss,
         cpu_s=sums.cpu_s,
         memory_bytes=memory_bytes,
+        node=node,
     )

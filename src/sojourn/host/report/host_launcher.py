@@ -5,7 +5,7 @@ import secrets
 import socket
 import subprocess
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -16,6 +16,7 @@ from sojourn.app.loading import import_path
 from sojourn.errors import EngineError
 from sojourn.host.host_settings import SECRET, TOKEN, HostSettings
 from sojourn.host.node.encryption import RunIdentity
+from sojourn.private_files import append_to, make_folder
 
 __all__ = ["HostLauncher"]
 
@@ -68,14 +69,10 @@ class HostLauncher:
             listens=fds[0] if fds else None,
             identity=self._identity_file(),
         )
-        told.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(told.folder)
         token = secrets.token_hex()
-        command = [
-            sys.executable,
-            "-m",
-            "sojourn.host",
-            msgspec.json.encode(told, enc_hook=str).decode(),
-        ]
+        # of a part with many operators, settings are longer than an argument may be
+        command = [sys.executable, "-m", "sojourn.host", settings.name]
         environment = {
             **os.environ,
             TOKEN: token,
@@ -88,11 +85,16 @@ class HostLauncher:
             process = subprocess.Popen(  # noqa: S603 - our own program
                 command,
                 env=environment,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 pass_fds=fds,
                 start_new_session=True,  # Ctrl-C is for the application to handle
             )
+        if process.stdin is not None:
+            # one that has ended at once is found by whoever awaits it
+            with suppress(BrokenPipeError), process.stdin as settings_in:
+                settings_in.write(msgspec.json.encode(told, enc_hook=str))
         return process, token
 
     def close(self) -> None:
@@ -124,5 +126,5 @@ class HostLauncher:
 
 def _log_in(folder: Path) -> BinaryIO:
     """Return the open file that hosts write to; those of operators are beside it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    return (folder / "hosts.log").open("ab")
+    make_folder(folder)
+    return append_to(folder / "hosts.log")

@@ -11,7 +11,9 @@ class NodeState(msgspec.Struct, array_like=True, frozen=True):
     Its clock is *offset_s* ahead of the host's, which is known to half of *round_trip_s*, the
     shortest time that a question and its answer lately took on their way. Of its memory
     *used_bytes* are in use, of at most *limit_bytes*. *to* it and *back* went so many bytes
-    since it has connected, by stream, and lately so many per second.
+    since it has connected, by stream, and lately so many per second. *kafka* is why clients
+    there do not reach Kafka soon, if so. At *told_s* of its own steady clock *cpu_s* seconds
+    were used of its *cores*, by all that is in the same *pool*.
     """
 
     round_trip_s: float | None = None
@@ -22,3 +24,8 @@ class NodeState(msgspec.Struct, array_like=True, frozen=True):
     back: dict[str, int] = {}
     to_per_s: float = 0.0
     back_per_s: float = 0.0
+    kafka: str = ""
+    cores: float | None = None
+    pool: str = ""
+    cpu_s: float | None = None
+    told_s: float = 0.0

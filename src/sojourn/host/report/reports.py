@@ -11,6 +11,7 @@ __all__ = [
     "AskTasks",
     "Broken",
     "Bye",
+    "CheckNodes",
     "Drain",
     "FromController",
     "FromHost",
@@ -89,7 +90,8 @@ class TasksAre(msgspec.Struct, tag=True, array_like=True, frozen=True):
 class NodeIs(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """A node has so many cores; None of one that is gone.
 
-    Processors there print to files in the folder *logs* of the machine called *machine*.
+    Processors there print to files in the folder *logs* of the machine called *machine*. One
+    that is *silent* has not closed its connection.
     """
 
     name: str
@@ -97,12 +99,17 @@ class NodeIs(msgspec.Struct, tag=True, array_like=True, frozen=True):
     cores: float | None
     machine: str = ""
     logs: str = ""
+    silent: bool = False
 
 
 class TopicEnds(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """Where the partitions of topics end."""
 
     ends: Mapping[str, Mapping[int, int]]
+
+
+class CheckNodes(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """Nodes should check again whether they reach Kafka: no records are read."""
 
 
 class PlaceProcessors(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -131,4 +138,6 @@ class Bye(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 FromHost = Here | NodeIs | Reached | Report | AskTasks | Stopped | Broken
-FromController = PlaceProcessors | TasksAre | TopicEnds | Ask | Drain | Measure | Bye
+FromController = (
+    PlaceProcessors | TasksAre | TopicEnds | CheckNodes | Ask | Drain | Measure | Bye
+)

@@ -12,13 +12,13 @@ from struct import Struct as Layout
 from sojourn.host.state.keyed_state import Change, KeyedState
 from sojourn.host.state.schedule import Schedule, due_of, entry
 
-__all__ = ["Expiry", "unstamped"]
+__all__ = ["Expiry", "expiry_of", "unstamped"]
 
 # MessagePack uses no such byte: a state without a stamp cannot begin with it.
 _STAMPED = b"\xc1"
 _STAMP = Layout("!cqq")
 # Looked at together: a million that expire at once must not hold up the records.
-_AT_ONCE = 1000
+_AT_ONCE = 500
 # Time passes several times in a second: what is due for longer was left.
 _LATE_US = 1_000_000
 
@@ -26,6 +26,15 @@ _LATE_US = 1_000_000
 def unstamped(state: bytes) -> bytes:
     """Return a state without its stamp."""
     return state[_STAMP.size :] if state.startswith(_STAMPED) else state
+
+
+def expiry_of(operator: str) -> str:
+    """Return the name under which it is kept when states of an operator are looked at.
+
+    >>> expiry_of("count")
+    'count@expiry'
+    """
+    return f"{operator}@expiry"
 
 
 class Expiry:
@@ -36,7 +45,7 @@ class Expiry:
 
     def __init__(self, state: KeyedState, ttl_us: Mapping[str, int]) -> None:
         self._state, self._ttl_us = state, ttl_us
-        self._schedules = {op: Schedule(state, f"{op}@expiry") for op in ttl_us}
+        self._schedules = {op: Schedule(state, expiry_of(op)) for op in ttl_us}
         self._known = False
 
     def restore(self) -> None:
@@ -75,9 +84,8 @@ class Expiry:
 
     def is_behind(self, now_us: int) -> bool:
         """Tell whether more than can be looked at together is due."""
-        return any(
-            due_us is not None and due_us <= now_us - _LATE_US
-            for due_us in (schedule.next_us for schedule in self._schedules.values())
+        return self._known and any(
+            schedule.next_us <= now_us - _LATE_US for schedule in self._schedules.values()
         )
 
     def due(self, now_us: int) -> Iterator[Change]:

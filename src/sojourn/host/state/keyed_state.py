@@ -7,10 +7,14 @@ merged into the store: whatever a part goes back to, the store is never ahead of
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Protocol, TypeAlias
 
+from sojourn.checked_file import RESTORE
+from sojourn.errors import BadFile, EngineError
 from sojourn.host.batch.cut import CutId
+from sojourn.host.state.ordered_keys import OrderedKeys
 
 __all__ = ["Change", "Delta", "KeyedState", "MergeState", "StateStore", "is_ordered"]
 
@@ -65,21 +69,53 @@ def is_ordered(operator: str) -> bool:
     return "@" in operator
 
 
+@dataclass(slots=True)
+class _Layer:
+    """What has changed by a cut, or since the last one; some keys have an order."""
+
+    states: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    order: dict[str, OrderedKeys] = field(default_factory=dict)
+
+    def change(self, operator: str, key: str, state: bytes) -> None:
+        states = self.states.get(operator)
+        if states is None:
+            states = self.states[operator] = {}
+        if is_ordered(operator) and key not in states:
+            self.order.setdefault(operator, OrderedKeys()).add(key)
+        states[key] = state
+
+    def of(self, operator: str, key: str) -> bytes | None:
+        states = self.states.get(operator)
+        return None if states is None else states.get(key)
+
+    def between(self, operator: str, start: str, end: str, most: int) -> list[str]:
+        """Return the first of the keys from *start* up to *end*, not more than *most*."""
+        order = self.order.get(operator)
+        return [] if order is None else list(islice(order.between(start, end), most))
+
+
+def _layer(delta: Delta) -> _Layer:
+    return _Layer(
+        {operator: dict(states) for operator, states in delta.items()},
+        {name: OrderedKeys(states) for name, states in delta.items() if is_ordered(name)},
+    )
+
+
 class KeyedState:
     """The state of every key of a part's operators."""
 
     def __init__(self, store: StateStore) -> None:
         self._store = store
-        self._changed: dict[str, dict[str, bytes]] = {}
-        self._layers: list[tuple[CutId, Delta]] = []  # of cuts, the oldest first
+        self._changed = _Layer()
+        self._layers: list[tuple[CutId, _Layer]] = []  # of cuts, the oldest first
         self._merging = False
 
     def of(self, operator: str, key: str) -> bytes:
         """Return the state of a key; empty if it has none."""
-        if (found := self._changed.get(operator, {}).get(key)) is not None:
+        if (found := self._changed.of(operator, key)) is not None:
             return found
-        for _, delta in reversed(self._layers):
-            if (found := delta.get(operator, {}).get(key)) is not None:
+        for _, layer in reversed(self._layers):
+            if (found := layer.of(operator, key)) is not None:
                 return found
         return self._store.look_up(operator, key)
 
@@ -88,47 +124,57 @@ class KeyedState:
     ) -> tuple[list[tuple[str, bytes]], str]:
         """Return states of keys from *start* on, in order, and up to where these are all.
 
-        That is *end*, unless the store has more than *most*.
+        That is *end*, unless there are more than *most*: in the store, or changed since a cut.
         """
         stored = self._store.ordered(operator, start, end, most)
         if len(stored) == most:
             end = f"{stored[-1][0]}\0"
         found = dict(stored)
-        for delta in (*(delta for _, delta in self._layers), self._changed):
-            changed = delta.get(operator, {}).items()
-            found |= {key: state for key, state in changed if start <= key < end}
-        return sorted((key, state) for key, state in found.items() if state), end
+        for layer in (*(layer for _, layer in self._layers), self._changed):
+            keys = layer.between(operator, start, end, most)
+            if len(keys) == most:
+                end = f"{keys[-1]}\0"
+            found |= {key: layer.states[operator][key] for key in keys}
+        return sorted((key, state) for key, state in found.items() if state and key < end), end
 
     def change(self, operator: str, key: str, state: bytes) -> None:
         """Let a key have another state, or none if it is empty."""
-        self._changed.setdefault(operator, {})[key] = state
+        self._changed.change(operator, key, state)
 
     def cut(self, cut: CutId) -> tuple[tuple[CutId, ...], Delta]:
         """Return the cuts whose changes are not in the store, and those of this one."""
-        changed, self._changed = self._changed, {}
-        if changed:
+        changed, self._changed = self._changed, _Layer()
+        if changed.states:
             self._layers.append((cut, changed))
-        return tuple(known for known, _ in self._layers), changed
+        return tuple(known for known, _ in self._layers), changed.states
 
-    def restore(self, cuts: Iterable[CutId]) -> None:
-        """Forget all, and go on with the state of a cut."""
-        self._changed, self._layers = {}, []
+    def restore(self, cuts: Iterable[CutId], *, batch: int | None = None) -> None:
+        """Forget all, and go on with the state of a cut, which is of *batch*.
+
+        Raise `EngineError` if the store has the states of a later batch already.
+        """
+        self._changed, self._layers = _Layer(), []
+        if batch is not None and (merged := self._store.merged()) > batch:
+            raise EngineError(
+                f"the states of its keys are those of batch {merged}, and Spark's checkpoint "
+                f"is at batch {batch}; {RESTORE}"
+            )
         for cut in cuts:
             if cut.batch <= self._store.merged():
                 continue
             try:
-                self._layers.append((cut, self._store.read_delta(cut)))
-            except FileNotFoundError:
+                self._layers.append((cut, _layer(self._store.read_delta(cut))))
+            except FileNotFoundError as error:
                 # another host, which was not heard for a while, has just merged it
                 if cut.batch > self._store.merged():
-                    raise
+                    raise BadFile(str(error.filename), "is missing", RESTORE) from error
         if self._layers:  # so it may have merged a later cut than one that was read
             merged = self._store.merged()
-            self._layers = [(cut, delta) for cut, delta in self._layers if cut.batch > merged]
+            self._layers = [(cut, layer) for cut, layer in self._layers if cut.batch > merged]
 
     def committed(self, batch: int) -> list[MergeState]:
         """Return what to do when the cut of a batch is committed, of which all this comes."""
-        ready = [(cut, delta) for cut, delta in self._layers if cut.batch <= batch]
+        ready = [(cut, layer.states) for cut, layer in self._layers if cut.batch <= batch]
         if self._merging or not ready:
             return []
         self._merging = True
@@ -137,4 +183,4 @@ class KeyedState:
     def merged(self, upto: int) -> None:
         """Take note that the store has what had changed by a batch."""
         self._merging = False
-        self._layers = [(cut, delta) for cut, delta in self._layers if cut.batch > upto]
+        self._layers = [(cut, layer) for cut, layer in self._layers if cut.batch > upto]

@@ -1,9 +1,10 @@
 """Reminders of keys: asked for with an answer, and records of their own once they are due.
 
 A reminder is the root of what comes of it. Roots are told apart by partition and offset
-(`sojourn.host.batch.repetitions`), so each operator has a partition of reminders, with the time
-at which one is due for its offset. Its id does not depend on the time: a record that is worked
-on again asks for the same reminder.
+(`sojourn.host.batch.repetitions`), so each operator has a partition of reminders. The offset is
+the number of the reminder, counted when it is due: numbers rise whatever clocks do, and one
+that is pending has none yet. Its id depends on neither: a record that is processed again asks
+for the same reminder.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from sojourn.app.reminder import reminders_of
 from sojourn.host.batch.cut import OpenRecord, Partition, Root
 from sojourn.host.process.messages import Record
 from sojourn.host.state.keyed_state import Change, KeyedState
+from sojourn.host.state.part_clock import PartClock
 from sojourn.host.state.schedule import Schedule, due_of, entry
 
 __all__ = ["Reminded", "Reminders", "reminder_key", "reminder_name"]
@@ -42,52 +44,64 @@ class _Pending(msgspec.Struct, array_like=True, frozen=True):
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Pending).decode
 
+# Records made in one step: the event loop is busy with so many for a few milliseconds.
+_AT_ONCE = 250
+
 
 class Reminders:
-    """What is to be called for keys of operators, by the clock.
+    """What is to be called for keys of operators, by the *clock* of the part.
 
-    *marked* are the names that the partitions of operators have in ids. The clock never goes
-    back: what all was done by a cut is told by the time of it. Changes are yielded; each is to
-    be made before the next is asked for.
+    *marked* are the names that the partitions of operators have in ids. Changes are yielded;
+    each is to be made before the next is asked for.
     """
 
-    def __init__(self, state: KeyedState, marked: Mapping[str, str]) -> None:
+    def __init__(
+        self, state: KeyedState, marked: Mapping[str, str], clock: PartClock | None = None
+    ) -> None:
         self._partitions: dict[str, Partition] = {
             operator: (topic, 0) for operator, topic in marked.items()
         }
         self._schedules = {
             operator: Schedule(state, reminders_of(operator)) for operator in marked
         }
-        self._now_us: int | None = None
+        self._clock = clock or PartClock()
+        self._known = False
+        self._numbers: dict[Partition, int] = {}
 
     @property
     def next_us(self) -> int | None:
-        """When the next one is due; None if none is soon."""
-        known = (schedule.next_us for schedule in self._schedules.values())
-        return min((due_us for due_us in known if due_us is not None), default=None)
+        """When to look for what is due; None where nobody can ask, or no cut was restored."""
+        if not self._known:
+            return None
+        return min((schedule.next_us for schedule in self._schedules.values()), default=None)
 
-    def restore(self, floors: Mapping[Partition, int]) -> None:
-        """Begin again with what the state has, after a cut with these floors."""
+    def restore(self, numbers: Mapping[Partition, int]) -> None:
+        """Begin again with what the state has, after a cut with these numbers.
+
+        An operator that has none begins with the time. So it is above what it had if it was
+        removed once, and is back.
+        """
         for schedule in self._schedules.values():
             schedule.forget()
-        self._now_us = max(floors.values(), default=0)
+        begun = dict.fromkeys(self._partitions.values(), self._clock.reading().wall_us)
+        self._numbers, self._known = {**begun, **numbers}, True
 
-    def floors(self) -> dict[Partition, int]:
-        """Return the time, by partition, before which nothing is pending.
+    def entered(self, root: Root) -> None:
+        """Take note of a root that has entered after the cut; it may be a reminder."""
+        if (number := self._numbers.get(root.partition)) is not None:
+            self._numbers[root.partition] = max(number, root.offset + 1)
 
-        All that was due by then is done or open, and nothing is asked for before it.
-        """
-        if self._now_us is None:
-            return {}
-        return dict.fromkeys(self._partitions.values(), self._now_us)
+    def numbers(self) -> dict[Partition, int]:
+        """Return the number, by partition, that comes next: all before it are done or open."""
+        return dict(self._numbers)
 
     def asked(
-        self, operator: str, record: Record, reminders: Sequence[tuple[float, str]], now_us: int
+        self, operator: str, record: Record, reminders: Sequence[tuple[float, str]]
     ) -> Iterator[Change]:
         """Yield the changes that keep the reminders that came of a record, from now on."""
-        if record.key is None:
+        if record.key is None or not reminders:
             return
-        began_us = max(now_us, self._now_us or 0)
+        began_us = self._clock.now_us()
         for number, (after_s, note) in enumerate(reminders):
             name = reminder_name(self._partitions[operator][0], record.name, number)
             pending = _Pending(
@@ -98,22 +112,27 @@ class Reminders:
             yield reminders_of(operator), due, content
             self._schedules[operator].added(due, content)
 
-    def due(self, now_us: int) -> Iterator[tuple[Change, OpenRecord]]:
-        """Yield the records of what is due, the earliest first, with the change that it means.
+    def due(self) -> Iterator[tuple[Change, OpenRecord]]:
+        """Yield records of what is due, the earliest first, with the change that it means.
 
-        Nothing before a cut was restored: it is not known what is pending.
+        If many are due these are some of each operator, and *next_us* is over until the rest is
+        asked for. Nothing before a cut was restored: it is not known what is pending.
         """
-        if self._now_us is None:
+        if not self._known:
             return
-        self._now_us = max(self._now_us, now_us)
+        now_us, each = self._clock.now_us(), _AT_ONCE // max(1, len(self._schedules)) or 1
         for operator, schedule in self._schedules.items():
-            while (found := schedule.due(self._now_us)) is not None:
+            for _ in range(each):
+                if (found := schedule.due(now_us)) is None:
+                    break
                 due, content = found
                 yield (schedule.name, due, b""), self._record(operator, due_of(due), content)
 
     def _record(self, operator: str, due_us: int, content: bytes) -> OpenRecord:
-        pending, (topic, number) = _decode(content), self._partitions[operator]
-        due_s = due_us / 1e6
+        pending, partition = _decode(content), self._partitions[operator]
+        number = self._numbers[partition]
+        self._numbers[partition] = number + 1
+        due_s = self._clock.on_wall_s(due_us)
         payload = msgspec.json.encode(Reminded(pending.key, pending.note, due_s))
         record = Record(
             pending.name,
@@ -121,13 +140,13 @@ class Reminders:
             reminders_of(operator),
             key=pending.key,
             written_s=due_s,
-            root=f"{topic}/{number}/{due_us}",
+            root=f"{partition[0]}/{partition[1]}/{number}",
             birth_s=due_s,
             room=pending.room,
             place=pending.place,
             message_key=pending.message_key,
         )
-        return OpenRecord(Root((topic, number), due_us), operator, record)
+        return OpenRecord(Root(partition, number), operator, record)
 
 
 def reminder_key(payload: bytes) -> str | None:

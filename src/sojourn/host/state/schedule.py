@@ -14,7 +14,8 @@ __all__ = ["Schedule", "due_of", "entry"]
 _WINDOW_US = 10_000_000
 # Looked up again so long before the end of what is in memory.
 _AHEAD_US = 1_000_000
-_MOST = 10_000
+# Looked up at a time: the event loop of the host waits for it.
+_MOST = 1000
 _DIGITS = 17
 
 
@@ -45,9 +46,11 @@ class Schedule:
         self._upto = ""  # all before that are in memory
 
     @property
-    def next_us(self) -> int | None:
-        """When the first is due of those that are in memory."""
-        return due_of(self._near[0][0]) if self._near else None
+    def next_us(self) -> int:
+        """When to ask for what is due: for the first in memory, or for what is after it."""
+        if self._near:
+            return due_of(self._near[0][0])
+        return due_of(self._upto) if self._upto else 0
 
     def forget(self) -> None:
         """Begin again with what the state has."""
@@ -59,19 +62,20 @@ class Schedule:
             heappush(self._near, (due, content))
 
     def due(self, now_us: int) -> tuple[str, bytes] | None:
-        """Return an entry that is due, the earliest first; None if there is no other."""
-        self._look_ahead(now_us)
-        if self._near and due_of(self._near[0][0]) <= now_us:
-            return heappop(self._near)
-        return None
+        """Return an entry that is due, the earliest first.
+
+        None if there is no other in memory, and none among those that follow: more may be due,
+        if *next_us* says so.
+        """
+        if not self._is_due(now_us) and self._upto <= entry(now_us + _AHEAD_US, ""):
+            self._look_ahead(now_us)
+        return heappop(self._near) if self._is_due(now_us) else None
+
+    def _is_due(self, now_us: int) -> bool:
+        return bool(self._near) and due_of(self._near[0][0]) <= now_us
 
     def _look_ahead(self, now_us: int) -> None:
-        while self._upto <= entry(now_us + _AHEAD_US, ""):
-            if self._near and due_of(self._near[0][0]) <= now_us:
-                return  # first these: there may be very many
-            wanted = entry(now_us + _WINDOW_US, "")
-            found, self._upto = self._state.ordered(
-                self.name, self._upto, wanted, most=self._most
-            )
-            for near in found:
-                heappush(self._near, near)
+        wanted = entry(now_us + _WINDOW_US, "")
+        found, self._upto = self._state.ordered(self.name, self._upto, wanted, most=self._most)
+        for near in found:
+            heappush(self._near, near)

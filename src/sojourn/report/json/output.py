@@ -8,6 +8,8 @@ from typing import Any
 
 import typer
 
+from sojourn.escaped import escaped_json
+
 __all__ = ["nulled", "picked", "print_event", "print_json"]
 
 
@@ -18,12 +20,13 @@ def picked(record: object, *names: str) -> dict[str, Any]:
 
 def print_json(report: Mapping[str, Any]) -> None:
     """Print *report*; null is unknown or infinite."""
-    typer.echo(json.dumps(nulled(report), indent=2, allow_nan=False, ensure_ascii=False))
+    text = json.dumps(nulled(report), indent=2, allow_nan=False, ensure_ascii=False)
+    typer.echo(escaped_json(text))
 
 
 def print_event(event: str, values: Mapping[str, object]) -> None:
     """Print an event and its values on one line."""
-    typer.echo(json.dumps({"event": event, **nulled(values)}, ensure_ascii=False))
+    typer.echo(escaped_json(json.dumps({"event": event, **nulled(values)}, ensure_ascii=False)))
 
 
 def nulled(value: object) -> Any:  # noqa: ANN401 - whatever JSON takes

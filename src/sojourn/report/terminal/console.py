@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sojourn.escaped import escaped_lines
 from sojourn.report.text import printable
 
 __all__ = [
@@ -30,8 +31,9 @@ def wide_console(width: int = _WIDEST) -> Console:
 
 
 def say(text: str = "", style: str | None = None) -> None:
-    """Print a line without wrapping."""
-    Console().print(text, soft_wrap=True, highlight=False, markup=False, style=style)
+    """Print a line, or several, without wrapping."""
+    said = escaped_lines(text)
+    Console().print(said, soft_wrap=True, highlight=False, markup=False, style=style)
 
 
 def line(text: str, style: str = "") -> Text:

@@ -37,7 +37,7 @@ def _processors(nodes: Sequence[NodeHealth]) -> Table:
         runs = ", ".join(f"{name} {k}" for name, k in node.processors.items())
         made.add_row(
             _name(node),
-            Text("" if node.cores is None else number(node.cores)),
+            Text(_cores(node)),
             Text(str(sum(node.processors.values()))),
             Text(_size(node.memory_bytes)),
             Text("cannot be used" if node.reason else runs),
@@ -83,6 +83,14 @@ def traffic_view(nodes: Sequence[NodeHealth]) -> Table | None:
     for sender, receiver, stream, size_bytes in rows:
         made.add_row(Text(sender), Text(receiver), Text(stream), Text(decimal(size_bytes)))
     return made
+
+
+def _cores(node: NodeHealth) -> str:
+    """Return the cores of a node, and how many of them are busy."""
+    if node.cores is None:
+        return ""
+    busy = "" if node.busy_cores is None else f"{number(node.busy_cores)} of "
+    return f"{busy}{number(node.cores)}"
 
 
 def _size(size_bytes: int) -> str:

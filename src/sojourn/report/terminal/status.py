@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sojourn.engine import Health, NodeHealth, PartHealth
-from sojourn.errors import EngineError
+from sojourn.errors import ApplicationStarting, EngineError
 from sojourn.escaped import escaped
 from sojourn.report.bill_text import bill_text
 from sojourn.report.json.output import picked
@@ -43,13 +43,19 @@ _OPTIONAL = ("nodes", "warnings")
 
 def application_json(folder: Path, entry: Entry) -> dict[str, Any]:
     """Return what `ps --json` prints for an application, which is asked for its status."""
+    status: Status | None = None
+    silent, waits_for = "", ""
     try:
-        status: Status | None = ask_status(folder, entry)
-        silent = ""
+        status = ask_status(folder, entry)
+        waits_for = status.health.waits_for
+    except ApplicationStarting as error:
+        waits_for = error.stage
     except EngineError as error:
-        status, silent = None, f"does not answer: {error}"
+        silent = f"does not answer: {error}"
     return {
         **picked(entry, "name", "pid", "address", "started_at", "state"),
+        "status": "silent" if silent else "starting" if waits_for else "running",
+        "waits_for": waits_for,
         "allocation": {} if status is None else status.allocation,
         "deciding": silent if status is None else status.deciding,
         "policy": "" if status is None else status.policy,
@@ -70,7 +76,7 @@ def applications_view(rows: Sequence[Mapping[str, Any]]) -> Table:
     ]
     made = table(*heads, wrapped=_WRAPPED)
     for each in cells:
-        made.add_row(*(Text(each[head]) for head in heads))
+        made.add_row(*(Text(escaped(each[head])) for head in heads))
     return made
 
 
@@ -91,12 +97,13 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
         "application": row["name"],
         "pid": str(row["pid"]),
         "since": row["started_at"],
+        "status": row["status"],
         "processors": processors_text(row["allocation"]),
         "nodes": str(len(row["nodes"]) or ""),
         "loop": row["deciding"],
         "policy": row["policy"],
         "state": row["state"],
-        "warnings": "; ".join(row["notices"]),
+        "warnings": "; ".join(filter(None, [row["waits_for"], *row["notices"]])),
     }
 
 
@@ -104,7 +111,10 @@ def watch_status(folder: Path, entry: Entry, *, once: bool) -> None:
     """Show a running application every second until Ctrl-C or its end; or *once*."""
 
     def view() -> RenderableType:
-        return status_view(ask_status(folder, entry), entry.pid)
+        try:
+            return status_view(ask_status(folder, entry), entry.pid)
+        except ApplicationStarting as error:
+            return line(f"{entry.name} · pid {entry.pid} · {_runs(error.stage)}", "bold")
 
     console = wide_console(TABLE_WIDTH)
     if once or not console.is_terminal:
@@ -132,6 +142,7 @@ def status_view(status: Status, pid: int) -> RenderableType:
     head = f"{status.name} · pid {pid} · {clock(status.at_s)} · {status.processors} processors"
     lines: list[RenderableType] = [
         line(head, "bold"),
+        *([line(_runs(waits_for), "yellow")] if (waits_for := status.health.waits_for) else []),
         line(f"{status.policy}; {_loop(status)}"),
         _latency(status),
         Text(),
@@ -152,6 +163,11 @@ def status_view(status: Status, pid: int) -> RenderableType:
         lines.append(line(f"bill   {bill_text(status.bill)}"))
     lines += [line(notice, "yellow") for notice in status.health.notices]
     return Group(*lines)
+
+
+def _runs(waits_for: str) -> str:
+    """Return whether an application runs, or what its start waits for."""
+    return f"starting: {waits_for}" if waits_for else "running"
 
 
 def _loop(status: Status) -> str:
@@ -225,6 +241,7 @@ def _health(health: Health) -> Text:
         f"restarts {restarts}, records replayed {health.replayed}, "
         f"retried {health.retried}, dead letters {health.dead_letters}"
     )
+    said += f", nulls skipped {health.nulls}" if health.nulls else ""
     away_s = health.no_broker_s
     failure = "" if away_s is None else f"; no broker has answered for {clock(away_s)}"
     failure += f"; stopped: {health.failure}" if health.failure else ""

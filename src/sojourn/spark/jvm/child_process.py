@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sojourn.app.loading import import_path
+from sojourn.private_files import append_to
 
 __all__ = ["ChildProcess"]
 
@@ -22,8 +23,8 @@ class ChildProcess:
     Between the two stands a watchdog (`watchdog.py`), which ends the command when this process
     ends. Neither is hit by Ctrl-C in the terminal: the command ends when it is told to.
     *temporary* says that the folder is of no use afterwards. The watchdog *inherits* these open
-    files, and has them until the command has ended. Its *environment* is ours where none is
-    given; if it is Python, it can import what we can.
+    files, and has them until the command has ended. Its *environment* and *umask* are ours
+    where none is given; if it is Python, it can import what we can.
     """
 
     def __init__(  # noqa: PLR0913 - all by name
@@ -36,10 +37,11 @@ class ChildProcess:
         temporary: bool = False,
         inherits: Sequence[int] = (),
         environment: Mapping[str, str] | None = None,
+        umask: int = -1,
     ) -> None:
         self._grace_s = grace_s
         asked = (str(os.getpid()), str(grace_s), str(folder) if temporary else "", *command)
-        with log.open("ab") as out:
+        with append_to(log) as out:
             self._watchdog = subprocess.Popen(  # noqa: S603 - no shell, and our own arguments
                 [sys.executable, "-I", "-S", _WATCHDOG, *asked],
                 stdin=subprocess.PIPE,
@@ -49,6 +51,7 @@ class ChildProcess:
                 env={**(environment or os.environ), "PYTHONPATH": import_path()},
                 start_new_session=True,
                 pass_fds=tuple(inherits),
+                umask=umask,
             )
 
     @property

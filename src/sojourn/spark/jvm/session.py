@@ -14,6 +14,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from sojourn.errors import EngineError
+from sojourn.private_files import PRIVATE_UMASK, append_to, make_folder
 from sojourn.spark.jvm.jars import Jars
 from sojourn.spark.master import Master
 
@@ -31,13 +32,14 @@ def new_session(  # noqa: PLR0913 - most are optional
     options: Mapping[str, str] | None = None,
     log: Path | None = None,
     inherits: Sequence[int] = (),
+    environment: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Return a session on this machine with *slots* tasks at once, or on a cluster of *master*.
 
     Every task of a query holds a slot for as long as it runs; a cluster has as many as its
     executors have cores. What Java and its Python workers print goes to the file *log*, if
-    there is one; then Java *inherits* these open files. Raise `EngineError` if this process has
-    a session.
+    there is one; then Java *inherits* these open files. Executors have the variables of
+    *environment*, which may be secret. Raise `EngineError` if this process has a session.
     """
     master = master or Master()
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - nothing else tells
@@ -52,12 +54,20 @@ def new_session(  # noqa: PLR0913 - most are optional
     }
     conf = SparkConf().setAll(list(settings.items()))
     if log is not None and SparkContext._gateway is None:  # noqa: SLF001
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as out:
+        make_folder(log.parent)
+        with append_to(log) as out:
             gateway = launch_gateway(  # type: ignore[no-untyped-call]
-                conf, {"stdout": out, "stderr": out, "pass_fds": tuple(inherits)}
+                conf,
+                {
+                    "stdout": out,
+                    "stderr": out,
+                    "pass_fds": tuple(inherits),
+                    "umask": PRIVATE_UMASK,  # logs and what workers in Python write
+                },
             )
         SparkContext._ensure_initialized(gateway=gateway, conf=conf)  # noqa: SLF001
+    # not before: what Java is started with is on its command line
+    conf.setAll([(f"spark.executorEnv.{k}", v) for k, v in (environment or {}).items()])
     interrupted = signal.getsignal(signal.SIGINT)
     session = SparkSession.builder.config(conf=conf).getOrCreate()
     if threading.current_thread() is threading.main_thread():

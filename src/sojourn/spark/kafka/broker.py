@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from sojourn.errors import BrokerFailed
+from sojourn.private_files import PRIVATE_UMASK
 from sojourn.spark.jvm.child_process import ChildProcess
 from sojourn.spark.jvm.jars import Jars, resolve_jars
 from sojourn.spark.jvm.java import find_java
@@ -184,6 +185,7 @@ class Broker:
                 grace_s=_GRACE_S,
                 temporary=folder.temporary,
                 inherits=self._inherits,
+                umask=PRIVATE_UMASK,
             )
             if self._answers(self._process, cluster):
                 folder.tell_clients(self.cluster.for_tools)
@@ -222,6 +224,7 @@ def _formatted(folder: Folder, command: list[str]) -> str:
             stdout=log,
             stderr=log,
             cwd=folder.path,
+            umask=PRIVATE_UMASK,
             check=False,
         )
     if done.returncode:

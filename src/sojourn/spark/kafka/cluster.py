@@ -6,6 +6,7 @@ Options for Kafka's clients may be secrets: they are handed on and shown nowhere
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
@@ -21,16 +22,24 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from sojourn.errors import BadTopic, BrokerFailed
+from sojourn.host.node.kafka_reach import KafkaBrokers
 from sojourn.spark.kafka.topics import check_topic, partitions_led
 
 __all__ = ["Cluster"]
 
+_PLAIN = "PLAINTEXT"
 _ANSWER_S = 10.0
 _PATIENCE_S = 60.0
 _LOOK_S = 0.02
 # What one operator has committed and the next has not read must not be deleted, however long
 # an application stands still.
 _KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+# A machine that was cut off the network may send, once it is back, what others have written
+# meanwhile. Brokers from 3.6 on refuse what is that late. A record takes milliseconds; the rest
+# is for the clocks of nodes.
+_TIMESTAMPS, _OLDEST_MS = "message.timestamp.type", "message.timestamp.before.max.ms"
+_FENCE = {_TIMESTAMPS: "CreateTime", _OLDEST_MS: "10000"}
+_ANY_AGE_MS = 2**63 - 1
 # What topics between operators were made with once; those that still have it are changed.
 _BOUNDED_ONCE = {"retention.ms": str(24 * 3600 * 1000), "retention.bytes": str(4 << 30)}
 # As librdkafka calls them, and as Java does.
@@ -113,17 +122,31 @@ class Cluster:
             ) from error
         return str(found.cluster_id)
 
+    def brokers(self) -> KafkaBrokers:
+        """Return the addresses that clients on nodes connect to: first these, then brokers'.
+
+        Without an answer of the brokers there are only the first.
+        """
+        told = [each.strip().rpartition("://")[2] for each in self.servers.split(",")]
+        with suppress(KafkaException):
+            found = self.client().list_topics(timeout=_ANSWER_S).brokers.values()
+            told += [f"{each.host}:{each.port}" for each in found]
+        secured = self.options.get("security.protocol", _PLAIN).upper() != _PLAIN
+        return KafkaBrokers(tuple(dict.fromkeys(told)), names=secured)
+
     def ensure(
         self,
         topics: Iterable[str],
         partitions: int,
         *,
         required: Mapping[str, str] | None = None,
+        fenced: bool = False,
     ) -> dict[str, int]:
         """Return how many partitions topics have; those that are not there are made.
 
-        New ones keep all records, for ever. Raise `BadTopic` if one of the *required* is not
-        there; their values say whose they are.
+        New ones keep all records, for ever; if they are *fenced*, brokers refuse what a
+        machine sends that was cut off, and comes back. Raise `BadTopic` if one of the
+        *required* is not there; their values say whose they are.
         """
         names = list(topics)
         for name in names:
@@ -134,13 +157,9 @@ class Cluster:
             for name, whose in (required or {}).items():
                 if name not in there:
                     raise BadTopic(self._missing(name, whose, there))
-            new = [
-                NewTopic(name, partitions, -1, config=_KEPT)
-                for name in names
-                if name not in there
-            ]
-            for made in client.create_topics(new).values() if new else ():
-                _await_made(made)
+            new = [name for name in names if name not in there]
+            if not (fenced and new and _are_made(client, new, partitions, _KEPT | _FENCE)):
+                _are_made(client, new, partitions, _KEPT)
             until_s = time.monotonic() + _PATIENCE_S
             while not all((found := partitions_led(client)).get(name) for name in names):
                 if time.monotonic() > until_s:
@@ -183,6 +202,19 @@ class Cluster:
         except (KafkaException, TimeoutError):
             return []
 
+    def fences(self, topics: Iterable[str]) -> dict[str, float]:
+        """Return how many seconds after it was sent brokers refuse a record, by topic.
+
+        Topics that take records of any age are left out, and all if the brokers do not tell.
+        """
+        found = {}
+        with suppress(KafkaException, TimeoutError):
+            for name, told in _settings(self.client(), topics).items():
+                age_ms = int(told.get(_OLDEST_MS) or _ANY_AGE_MS)
+                if told.get(_TIMESTAMPS) == "CreateTime" and age_ms < _ANY_AGE_MS:
+                    found[name] = 1e-3 * age_ms
+        return found
+
     def _missing(self, topic: str, whose: str, there: Iterable[str]) -> str:
         near = get_close_matches(topic, there, n=3)
         hint = f" (similar: {', '.join(near)})" if near else ""
@@ -190,6 +222,21 @@ class Cluster:
             f"{whose}: there is no topic {topic} at {self.servers}{hint}; "
             "correct topic=, create it, or set create=True"
         )
+
+
+def _are_made(
+    client: AdminClient, topics: Iterable[str], partitions: int, config: Mapping[str, str]
+) -> bool:
+    """Make *topics*; return False if brokers are too old for a setting in *config*."""
+    new = [NewTopic(name, partitions, -1, config=dict(config)) for name in topics]
+    for made in client.create_topics(new).values() if new else ():
+        try:
+            _await_made(made)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.INVALID_CONFIG and config != _KEPT:
+                return False
+            raise
+    return True
 
 
 def _await_made(made: Future[None]) -> None:
@@ -204,14 +251,21 @@ def _with_settings(
     client: AdminClient, topics: Iterable[str], settings: Mapping[str, str]
 ) -> list[str]:
     """Return those of *topics* that have these settings."""
+    return [
+        name
+        for name, told in _settings(client, topics).items()
+        if settings.items() <= told.items()
+    ]
+
+
+def _settings(client: AdminClient, topics: Iterable[str]) -> dict[str, dict[str, str | None]]:
+    """Return the settings of *topics*."""
     places = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in topics]
     asked = client.describe_configs(places) if places else {}
-    return [
-        place.name
+    return {
+        place.name: {name: entry.value for name, entry in told.result(_ANSWER_S).items()}
         for place, told in asked.items()
-        if settings.items()
-        <= {name: entry.value for name, entry in told.result(_ANSWER_S).items()}.items()
-    ]
+    }
 
 
 def _unbound(topic: str) -> ConfigResource:

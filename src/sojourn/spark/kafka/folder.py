@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.errors import BadFile, BrokerFailed
+from sojourn.private_files import FOLDER_MODE, make_folder, write_new
 from sojourn.spark.kafka.credentials import Credentials
 from sojourn.spark.kafka.ports import HOST
 
@@ -49,7 +50,7 @@ class Folder:
         Raise `BadFile` if it holds something else, `BrokerFailed` if a broker runs there.
         """
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path)
             others = {found.name for found in self.path.iterdir()} - _OWN
             if others and self.cluster is None:
                 problem = f"contains {min(others)}, and no data of a broker"
@@ -60,8 +61,8 @@ class Folder:
                 raise BrokerFailed(
                     f"another broker uses {self.path}", "stop it, or name another folder"
                 )
-            self.path.chmod(0o700)  # one of an older version may be open to all
-            self.log.write_bytes(b"")
+            self.path.chmod(FOLDER_MODE)  # one of an older version may be open to all
+            write_new(self.log, b"")
         except OSError as error:
             problem = f"cannot be used: {error.strerror}"
             raise BadFile(str(self.path), problem, "name another folder") from error

@@ -108,6 +108,12 @@ class Offsets:
                 if number > self._at_start[topic]
             }
 
+    @property
+    def oldest(self) -> dict[str, dict[int, int]]:
+        """The offsets of the oldest records, as of some seconds ago, where they are known."""
+        with self._lock:
+            return {topic: dict(parts) for topic, parts in self._first.items()}
+
     def held(self, topics: Iterable[str]) -> int:
         """Return how many records *topics* hold, as it was some seconds ago."""
         with self._lock:

@@ -17,6 +17,7 @@ from sojourn.spark.native.headers import (
     dead_letter_headers,
     input_headers,
     lineage_headers,
+    position_headers,
     written,
 )
 from sojourn.spark.native.payload import at, from_payload, misfit, read, to_payload
@@ -72,6 +73,8 @@ class Address:
 
     No message is larger than *most_bytes*. Ids of roots carry *mark*. What comes of an *inner*
     stream tells, as all that leaves a part does, what entered it; that never was in a topic.
+    If readers drop duplicates, the query has a name as a *writer*, and the topic so many
+    *partitions*: all that comes of one partition is in one of them.
     """
 
     writes: str
@@ -79,6 +82,8 @@ class Address:
     most_bytes: int = MOST_BYTES
     mark: str = ""
     inner: bool = False
+    writer: str = ""
+    partitions: int = 0
 
 
 def read_stream(
@@ -138,7 +143,7 @@ def addressed(
     address: Address,
     beside: Iterable[str] = (),
 ) -> DataFrame:
-    """Return what Kafka's sink takes: topic, key, value and headers.
+    """Return what Kafka's sink takes: topic, key, value, headers, and a partition if needed.
 
     What it would refuse, because it is too large, is a dead letter as well. Columns *beside*,
     which the record has, follow.
@@ -191,10 +196,24 @@ def addressed(
             lineage_headers(source, child, address.mark),
             written(),
             sql.when(sound, blobs).otherwise(letter),
-            *([input_headers(source)] if address.inner else []),
+            *_inputs(source, address),
         ).alias("headers"),
+        *_partition(source, sound, address),
         *(source[name].alias(name) for name in beside),
     )
+
+
+def _inputs(source: Column, address: Address) -> list[Column]:
+    if address.writer:
+        return [position_headers(source, address.writer, address.mark)]
+    return [input_headers(source)] if address.inner else []
+
+
+def _partition(source: Column, sound: Column, address: Address) -> list[Column]:
+    if not address.partitions:
+        return []
+    number = sql.when(sound, source["partition"] % address.partitions)
+    return [number.cast("int").alias("partition")]
 
 
 def _source(operator: NativeOperator, beside: Iterable[str]) -> Column:

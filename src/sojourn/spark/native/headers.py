@@ -6,6 +6,7 @@ from pyspark.sql import functions as sql
 from sojourn.app.schema import Schema
 from sojourn.host.report.tracing import DIGEST, HEAD, LONGEST
 from sojourn.spark.native.payload import at
+from sojourn.spark.native.signature import signed
 from sojourn.spark.query.headers import (
     BIRTH,
     BLOB,
@@ -27,12 +28,14 @@ from sojourn.spark.query.letters import CUT, OPERATOR, POSITION, RECORD, STREAM,
 
 __all__ = [
     "KAFKA",
+    "ORDER_MARGIN",
     "blob",
     "blob_headers",
     "dead_letter_headers",
     "input_headers",
     "is_for",
     "lineage_headers",
+    "position_headers",
     "with_blobs",
     "written",
 ]
@@ -42,6 +45,8 @@ KAFKA = ("value", "headers", "topic", "partition", "offset", "timestamp")
 
 Aggregations keep them in their state: others would not fit what an earlier start has kept.
 """
+ORDER_MARGIN = 10_000
+"""Records may overtake others by so many offsets, where a producer retries out of order."""
 
 
 def blob(source: Column, name: str) -> Column:
@@ -107,9 +112,25 @@ def with_blobs(headers: Column, schema: Schema) -> Column:
 
 
 def input_headers(source: Column) -> Column:
-    """Return what says of which record that entered a part a record comes."""
+    """Return the headers that say from which record that entered a writer a record comes."""
     told = sql.filter(source["headers"], lambda header: header["key"] == INPUT)
     return sql.coalesce(told, _present())
+
+
+def position_headers(source: Column, writer: str, mark: str) -> Column:
+    """Return the input headers of what the query *writer* makes of a record, its own last.
+
+    A projection writes one record at most for each that it reads, in the order of offsets. So
+    all that comes of offsets far below this one is written. Of a record that is retried, the
+    first one may have been written long ago: its input headers are not passed on.
+    """
+    floor = sql.greatest(source["offset"] - ORDER_MARGIN, sql.lit(0))
+    place = _place(source, _marked(source, mark))
+    own = _header(INPUT, signed(sql.concat_ws(" ", sql.lit(writer), place, floor)))
+    retried = _last(source["headers"], FOR).isNotNull()
+    return sql.concat(
+        sql.when(retried, _present()).otherwise(input_headers(source)), _present(own)
+    )
 
 
 def dead_letter_headers(  # noqa: PLR0913 - all that a letter tells
@@ -152,9 +173,12 @@ def _place(source: Column, topic: Column) -> Column:
     return sql.concat_ws("/", topic, source["partition"], source["offset"])
 
 
+def _marked(source: Column, mark: str) -> Column:
+    return sql.concat(source["topic"], sql.lit(marked("", mark)))
+
+
 def _identity(source: Column, mark: str) -> Column:
-    topic = sql.concat(source["topic"], sql.lit(marked("", mark)))
-    return _text(source, ID, _place(source, topic))
+    return _text(source, ID, _place(source, _marked(source, mark)))
 
 
 def _child(identity: Column, root: Column) -> Column:

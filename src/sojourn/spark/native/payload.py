@@ -10,7 +10,7 @@ from sojourn.app.schema import Schema
 from sojourn.spark.native.changes import INSTANT, LOCAL, reading, writing
 from sojourn.spark.native.rules import breaks
 
-__all__ = ["at", "from_payload", "misfit", "read", "to_payload"]
+__all__ = ["at", "from_payload", "has_value", "misfit", "read", "to_payload"]
 
 _READING = {"columnNameOfCorruptRecord": "corrupt", "allowSingleQuotes": "false"}
 _WRITING = {
@@ -25,6 +25,11 @@ _TEXT = Atom("string")
 def at(name: str) -> Column:
     """Return the column of that name, whatever letters it has."""
     return sql.col(f"`{name.replace('`', '``')}`")
+
+
+def has_value(body: Column) -> Column:
+    """Tell whether a message says anything: compacted topics have others for what is gone."""
+    return sql.coalesce(sql.octet_length(body), sql.lit(0)) > 0
 
 
 def from_payload(body: Column, schema: Schema) -> Column:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as sql
 from sojourn.app.operator import NativeOperator
 from sojourn.spark.native.frame import ERROR, SOURCE, Address, addressed, read_stream, worked
 from sojourn.spark.native.headers import KAFKA, is_for, with_blobs
-from sojourn.spark.native.payload import at, to_payload
+from sojourn.spark.native.payload import at, has_value, to_payload
 from sojourn.spark.native.schema import native_schema, schema_read
 
 __all__ = ["REFUSED", "project_read", "project_written"]
@@ -32,12 +32,13 @@ def project_read(
 
     A record stays the one it is: its payload and binary columns are others, all else is the
     same. One that a projection cannot read is left as it is, and says why. So is one that was
-    put back in for another operator.
+    put back in for another operator, and one without a value, which says nothing.
     """
     rows = frame.select("key", *KAFKA, sql.lit(None).cast("string").alias(REFUSED))
     for topic, operator in projections.items():
         mine = is_for(sql.col("headers"), dead_letters, operator.name)
-        rows = _read(rows, operator, (sql.col("topic") == topic) & mine)
+        here = (sql.col("topic") == topic) & mine & has_value(sql.col("value"))
+        rows = _read(rows, operator, here)
     return rows
 
 

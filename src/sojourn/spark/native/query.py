@@ -21,6 +21,7 @@ from sojourn.spark.native.frame import (
     worked,
 )
 from sojourn.spark.native.headers import is_for
+from sojourn.spark.native.payload import has_value
 from sojourn.spark.native.schema import native_schema, schema_read
 from sojourn.spark.query.real_time import start_real_time
 
@@ -34,7 +35,8 @@ class NativeQuery:
     *schema* is that of the topic *reads*, where the operator's stream has none because only
     Spark knows it: what `native_schema` says of the operator before. *partitions* are those
     of an aggregation's state; once a batch is committed they stay as they are. No message is
-    larger than *most_bytes*. Ids of roots carry *mark*.
+    larger than *most_bytes*. Ids of roots carry *mark*. If readers of *writes*, which has so
+    many partitions, drop duplicates, *spread* is that number; otherwise 0.
     """
 
     operator: NativeOperator
@@ -45,6 +47,7 @@ class NativeQuery:
     checkpoint: Path
     schema: Schema | None = None
     partitions: int = 1
+    spread: int = 0
     mark: str = ""
     starting: str = "earliest"
     batch_s: float = 60.0
@@ -91,6 +94,7 @@ def _read(spark: SparkSession, native: NativeQuery, schema: Schema) -> DataFrame
         .option("includeHeaders", "true")
         .load()
         .where(is_for(sql.col("headers"), native.dead_letters, native.operator.name))
+        .where(has_value(sql.col("value")))
     )
     return read_stream(topic, native.operator, schema)
 
@@ -105,6 +109,8 @@ def _addressed(frame: DataFrame, native: NativeQuery, made: Schema) -> DataFrame
             dead_letters=native.dead_letters,
             most_bytes=native.most_bytes,
             mark=native.mark,
+            writer=native.operator.name if native.spread else "",
+            partitions=native.spread,
         ),
     )
 

@@ -3,22 +3,27 @@
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Self
 
+import msgspec
 from pyspark.sql import SparkSession
 
 from sojourn.app.loading import import_path
 from sojourn.engine import NodeHealth, Progress
 from sojourn.errors import EngineError
 from sojourn.host.node.agent import node_name
+from sojourn.host.node.kafka_reach import KafkaBrokers
 from sojourn.host.report.controller import Controller
 from sojourn.host.report.node_state import NodeState
 from sojourn.measure.bill import NodeTime
 from sojourn.measure.node_costs import NodeCosts
+from sojourn.measure.report import NodeReport
 from sojourn.plan import Node, Placement
 from sojourn.spark.nodes.agent_start import AgentCommand, agent_starts
 from sojourn.spark.nodes.agents import Agents, NodeEvents
 from sojourn.spark.nodes.elastic_nodes import ElasticNodes
+from sojourn.spark.nodes.executor_removal import SilentExecutors, remove_executor
 from sojourn.spark.nodes.executors import Executor, executors
 from sojourn.spark.nodes.negotiator import SparkNegotiator
 from sojourn.spark.nodes.node_health import measured, node_health, node_order
@@ -31,6 +36,8 @@ __all__ = ["ClusterNodes"]
 _LOOK_S, _SCALE_S = 0.05, 0.25
 # An agent whose executor lives connects again by itself, unless it has ended.
 _AWAY_S = 3.0
+# How often nodes check whether they reach Kafka, while nothing is read.
+_CHECK_S = 5.0
 
 
 class ClusterNodes:
@@ -39,7 +46,7 @@ class ClusterNodes:
     There is a host for each of *parts*, which have operators. Other machines reach hosts at
     *machine*. When nodes have come or gone, *changed* is called.
     There are as many, within *bounds*, as the *processors* that are wanted need. Each has to
-    reach the *shared* folder, if there is one.
+    reach the brokers of *kafka*, and the *shared* folder, if there is one.
     """
 
     def __init__(  # noqa: PLR0913 - most by name
@@ -52,6 +59,7 @@ class ClusterNodes:
         changed: Callable[[], None],
         processors: Callable[[], int],
         bounds: NodeBounds,
+        kafka: KafkaBrokers,
         shared: SharedFolder | None = None,
     ) -> None:
         self._session, self._controller, self._changed = session, controller, changed
@@ -62,6 +70,7 @@ class ClusterNodes:
             "certificate": controller.launcher.certificate,
             "logs": "logs",
             "path": import_path(),
+            "kafka": msgspec.to_builtins(kafka),
         }
         start = agent_starts(session, AgentCommand(settings=told))
         self._agents = Agents(
@@ -77,6 +86,8 @@ class ClusterNodes:
             else ElasticNodes(SparkNegotiator(session), bounds, self._operators, controller)
         )
         self._scaled_s, self._time = 0.0, NodeTime()
+        self._checked_s = 0.0
+        self._silent = SilentExecutors(partial(remove_executor, session))
         self._failures: dict[str, str] = {}
         self._away_s: dict[str, float] = {}
         self._known: Mapping[str, float] = {}
@@ -103,6 +114,11 @@ class ClusterNodes:
         return tuple(Node(name, there[name]) for name in staying)
 
     @property
+    def bounds(self) -> NodeBounds:
+        """How many nodes there may be, with how many processors on each."""
+        return self._bounds
+
+    @property
     def slots(self) -> int:
         """Tasks that executors can run at once, beside one each that starts agents."""
         return sum(each.cores - 1 for each in executors(self._session))
@@ -118,17 +134,25 @@ class ClusterNodes:
         placed: Placement,
         memory: Mapping[str, Mapping[str, int]],
         hosts: Sequence[Mapping[str, NodeState]] = (),
+        cores: Mapping[str, NodeReport] | None = None,
     ) -> tuple[NodeHealth, ...]:
         """Return how nodes are, where processors are *placed* and use so much *memory*.
 
-        *hosts* tell what each of them has measured of nodes.
+        *hosts* tell what each of them has measured of nodes, *cores* how busy they were.
         """
         there = self._controller.told_nodes()
         names = {node_name(each.id) for each in self._agents.registered} | there.keys()
         seen = self._seen | there
         self._seen = {name: node for name, node in seen.items() if name in names}
         nodes = node_health(there, self._seen, self.failures, placed, memory)
-        return self._warnings.added(measured(nodes, hosts))
+        return self._warnings.added(measured(nodes, hosts, cores or {}))
+
+    def check_kafka(self) -> None:
+        """Let nodes check whether they reach Kafka, unless they were asked just before."""
+        now_s = time.monotonic()
+        if now_s >= self._checked_s + _CHECK_S:
+            self._checked_s = now_s
+            self._controller.check_nodes()
 
     @property
     def node_s(self) -> float:
@@ -186,6 +210,8 @@ class ClusterNodes:
             if there.keys() != self._known.keys():
                 self._known = there
                 self._changed()
+            executor_of = {node_name(each.id): each.id for each in self._agents.registered}
+            self._silent.look(self._controller.silent_nodes(), executor_of)
             self._start_again(there)
             if self._elastic is not None and time.monotonic() > self._scaled_s + _SCALE_S:
                 self._scale(self._elastic)

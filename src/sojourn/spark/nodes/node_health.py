@@ -6,6 +6,7 @@ from dataclasses import replace
 from sojourn.engine import NodeHealth
 from sojourn.host.report.node_state import NodeState
 from sojourn.host.report.reports import NodeIs
+from sojourn.measure.report import NodeReport
 from sojourn.plan import Placement
 
 __all__ = ["measured", "node_health", "node_notices", "node_order", "settled_nodes"]
@@ -54,19 +55,31 @@ def node_health(
 
 
 def measured(
-    nodes: Iterable[NodeHealth], hosts: Sequence[Mapping[str, NodeState]]
+    nodes: Iterable[NodeHealth],
+    hosts: Sequence[Mapping[str, NodeState]],
+    cores: Mapping[str, NodeReport],
 ) -> tuple[NodeHealth, ...]:
     """Return *nodes* with what *hosts* have measured of those that can be used.
 
     Each host has a connection of its own to a node: bytes are added up, and the clock is that
-    of the shortest round trip. What is in use there is the same for all of them.
+    of the shortest round trip. What is in use there is the same for all of them, and *cores*
+    are those of the last look of the loop.
     """
     return tuple(
         node
         if node.reason
-        else _with(node, [host[node.name] for host in hosts if node.name in host])
+        else _with(
+            _with_cores(node, cores.get(node.name)),
+            [host[node.name] for host in hosts if node.name in host],
+        )
         for node in nodes
     )
+
+
+def _with_cores(node: NodeHealth, report: NodeReport | None) -> NodeHealth:
+    if report is None:
+        return node
+    return replace(node, cores=report.cores, busy_cores=report.busy_cores)
 
 
 def _with(node: NodeHealth, states: Sequence[NodeState]) -> NodeHealth:
@@ -86,6 +99,7 @@ def _with(node: NodeHealth, states: Sequence[NodeState]) -> NodeHealth:
         sent_bytes=_added(each.back for each in states),
         received_bytes_per_s=sum(each.to_per_s for each in states),
         sent_bytes_per_s=sum(each.back_per_s for each in states),
+        kafka=next((each.kafka for each in states if each.kafka), ""),
     )
 
 
@@ -123,7 +137,7 @@ def node_notices(nodes: Iterable[NodeHealth], refused: str = "") -> list[str]:
     told = [
         f"node {node.name}: {text}"
         for node in nodes
-        for text in (node.reason, *node.warnings)
+        for text in (node.reason, node.kafka, *node.warnings)
         if text
     ]
     return [*told, f"nodes: {refused}; it is asked again"] if refused else told

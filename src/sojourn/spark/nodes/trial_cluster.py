@@ -135,6 +135,14 @@ class TrialCluster:
         self._record(self.state.without(number))
         self._reap([f"worker-{number}", f"link-{number}"])
 
+    def cut(self, number: int) -> None:
+        """Cut the machine of worker *number* off the network; all on it goes on running."""
+        self._cuttable(number).cut(number)
+
+    def mend(self, number: int) -> None:
+        """Connect a machine again that was cut off."""
+        self._cuttable(number).mend(number)
+
     def stop(self) -> None:
         """End all that was started. Stopping what does not run does nothing."""
         if self._state is not None:
@@ -230,6 +238,14 @@ class TrialCluster:
                 return worker
         known = ", ".join(str(each.number) for each in self.workers) or "none"
         raise BadInput(f"there is no worker {number}; there are: {known}")
+
+    def _cuttable(self, number: int) -> TrialNetwork:
+        self._worker(number)
+        if self._network is None:
+            raise BadInput(
+                f"worker {number} has no network of its own to cut: {self.state.why_plain}"
+            )
+        return self._network
 
     def _reap(self, names: Sequence[str]) -> None:
         for name in names:

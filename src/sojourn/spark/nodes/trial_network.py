@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -95,7 +96,8 @@ class TrialNetwork:
     def connect(self, worker: int, wire: Wire) -> None:
         """Make the namespace of a worker, and connect it to the bridge.
 
-        Where there is a delay, both ends of the wire are there already.
+        It reaches the other workers and the addresses that this machine has now. All others
+        are refused at once. Where there is a delay, both ends of the wire are there already.
         """
         name = self.namespace(worker)
         _ip("netns", "add", name)
@@ -109,7 +111,10 @@ class TrialNetwork:
         for inside in ("lo", "eth0"):
             _ip("-n", name, "link", "set", inside, "up")
         _ip("link", "set", name, "master", self.bridge, "up")
-        _ip("-n", name, "route", "add", "default", "via", self.driver_address)
+        # no default route: nothing would answer there, and a name server that is silent
+        # delays each connection of a Kafka client, which looks up the name of its broker
+        for each in _addresses_here() - {self.driver_address}:
+            _ip("-n", name, "route", "add", each, "via", self.driver_address)
         if wire.rate:
             # a hundredth of a second may go at once: less cannot be metered
             burst = max(65536, int(wire.bits_per_s / 8 / 100))
@@ -126,6 +131,14 @@ class TrialNetwork:
                     with suppress(psutil.Error):
                         found.add(psutil.Process(int(pid)))
         return found
+
+    def cut(self, worker: int) -> None:
+        """Let nothing pass to or from a worker; no connection ends by that."""
+        _ip("link", "set", self.namespace(worker), "down")
+
+    def mend(self, worker: int) -> None:
+        """Let everything pass again after `cut`."""
+        _ip("link", "set", self.namespace(worker), "up")
 
     def disconnect(self, worker: int) -> None:
         """Remove the namespace of a worker and its wire, if they are there."""
@@ -202,6 +215,16 @@ def _in_use(network: str) -> bool:
             if ipaddress.ip_network(destination, strict=False).overlaps(wanted):
                 return True
     return False
+
+
+def _addresses_here() -> set[str]:
+    """Return the addresses at which other machines may reach this one."""
+    return {
+        each.address
+        for interface in psutil.net_if_addrs().values()
+        for each in interface
+        if each.family == socket.AF_INET and not ipaddress.ip_address(each.address).is_loopback
+    }
 
 
 def _ip(*arguments: str) -> str:

@@ -92,7 +92,7 @@ class TrialState:
 
     def write(self, folder: Path) -> None:
         """Write it into *folder*, atomically."""
-        write_durably(folder / STATE, msgspec.json.encode(self), mode=0o600)
+        write_durably(folder / STATE, msgspec.json.encode(self))
 
     @classmethod
     def read(cls, folder: Path) -> Self | None:

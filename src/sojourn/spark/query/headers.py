@@ -8,14 +8,11 @@ children with the same ids, if the function gives the same outputs again.
 Anybody may write to a topic: what cannot be is taken as if it were not there.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
 import msgspec
-
-from sojourn.host.batch.repetitions import Input
 
 __all__ = [
     "BIRTH",
@@ -35,8 +32,6 @@ __all__ = [
     "Lineage",
     "addressee",
     "identity_of",
-    "input_header",
-    "input_of",
     "is_retry",
     "lineage_of",
     "marked",
@@ -48,7 +43,7 @@ ID, ROOT, BIRTH = "sojourn-id", "sojourn-root", "sojourn-birth"
 WRITTEN, TRACE = "sojourn-written", "sojourn-trace"
 """When it was written to its stream, and for how many roots its own stands."""
 INPUT = "sojourn-input"
-"""Which record that entered a part it comes of, and below which offset all have left."""
+"""Which record that entered a writer it comes of (`sojourn.spark.query.signed_inputs`)."""
 ERROR = "sojourn-error"
 """Why it is a dead letter."""
 FOR = "sojourn-for"
@@ -67,10 +62,6 @@ OURS = "sojourn-"
 """What the names of our headers begin with."""
 
 Header = tuple[str, bytes]
-
-# Kafka's offsets have 63 bits. A number has one spelling: inputs are compared as text.
-_NUMBER = "(0|[1-9][0-9]{0,18})"
-_INPUT = re.compile(f"([^/ ]+)/{_NUMBER}/{_NUMBER} {_NUMBER}".encode())
 
 
 class Lineage(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,37 +165,6 @@ def identity_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
 def root_of(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
     """Return the id of the root that headers, as Spark has them, tell; None without one."""
     return _told(headers, ROOT)
-
-
-def input_header(entered: Input) -> Header:
-    """Return the header of what leaves a part, by what entered it.
-
-    >>> input_header(Input(topic="lines@m", partition=0, offset=7, floor=5))
-    ('sojourn-input', b'lines@m/0/7 5')
-    """
-    return INPUT, f"{entered.place} {entered.floor}".encode()
-
-
-def input_of(headers: Iterable[Mapping[str, Any]] | None) -> Input | None:
-    """Return the input that headers, as Spark has them, tell; None where they do not.
-
-    A floor above the record itself cannot be: what comes of a record leaves while it is open.
-
-    >>> input_of([{"key": "sojourn-input", "value": b"lines@m/0/7 5"}])
-    Input(topic='lines@m', partition=0, offset=7, floor=5)
-    >>> input_of([{"key": "sojourn-input", "value": b"lines@m/0/7 8"}])
-    """
-    for header in headers or ():
-        if header["key"] == INPUT and header["value"]:
-            told = _INPUT.fullmatch(bytes(header["value"]))
-            if told is None:
-                return None
-            topic = told[1].decode(errors="replace")
-            partition, offset, floor = (int(told[group]) for group in (2, 3, 4))
-            if floor > offset:
-                return None
-            return Input(topic=topic, partition=partition, offset=offset, floor=floor)
-    return None
 
 
 def _told(headers: Iterable[Mapping[str, Any]] | None, name: str) -> str | None:

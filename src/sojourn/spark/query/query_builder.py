@@ -1,8 +1,8 @@
 """The queries of an application: what each reads, where it begins, and how it is started."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,12 +11,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sojourn.app.stream import Sink
 from sojourn.errors import BadInput
 from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.lost_records import LostRecords, lost_records
 from sojourn.spark.kafka.offsets import Offsets
 from sojourn.spark.layout import Layout
 from sojourn.spark.native import NativeQuery, native_frame, start_misfits, start_native
 from sojourn.spark.query.headers import marked
 from sojourn.spark.query.host_address import HostAddress
 from sojourn.spark.query.part_query import PartQuery, Projections, part_frame, start_part
+from sojourn.spark.query.signed_inputs import SignedInputs
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.sink.deduplicate import Deduplication, start_deduplication
 from sojourn.spark.state.checkpoints import Checkpoints, Positions
@@ -35,7 +37,8 @@ class QueryBuilder:
     """What queries are made of; relays reach the *hosts* of parts where it is told.
 
     Ids of roots carry *marks*, by topic. So many *partitions* topics have, and *ends* is the
-    name under which Java knows where they end.
+    name under which Java knows where they end. What queries say of offsets is signed with
+    *signing_key*. Topics of *fences* refuse what comes so many seconds after it was sent.
     """
 
     layout: Layout
@@ -46,6 +49,8 @@ class QueryBuilder:
     hosts: Mapping[str, HostAddress]
     marks: Mapping[str, str]
     partitions: Mapping[str, int]
+    signing_key: bytes = field(default=b"", repr=False)
+    fences: Mapping[str, float] = field(default_factory=dict)
     ends: str = ""
 
     def begin(self, offsets: Offsets, *, goes_on: bool) -> None:
@@ -58,9 +63,7 @@ class QueryBuilder:
         begun, ends = offsets.partitions(self.settings.starting), offsets.partitions()
         sources = {app.topic(name) for name in app.sources}
         starting = {topic: (begun if topic in sources else ends)[topic] for topic in ends}
-        reads = {name: tuple(self.layout.query_reads(name)) for name in self.layout.queries}
-        for sink in self.layout.deduplicated:
-            reads[_query(sink)] = (app.topic(sink.stream.name),)
+        reads = self._reads
         for query, topics in reads.items():
             begins = {topic: starting[topic] for topic in topics}
             self.state.begin(query, begins, anew=not goes_on)
@@ -68,6 +71,40 @@ class QueryBuilder:
             # in a state from before there was this query, where the operator is
             at = self.state.positions(name, {topic: starting[topic] for topic in reads[name]})
             self.state.begin(query, at, anew=not goes_on)
+
+    @property
+    def _reads(self) -> dict[str, tuple[str, ...]]:
+        """The topics that each query reads, but for those of misfits."""
+        layout = self.layout
+        reads = {name: tuple(layout.query_reads(name)) for name in layout.queries}
+        for sink in layout.deduplicated:
+            reads[_query(sink)] = (layout.app.topic(sink.stream.name),)
+        return reads
+
+    def lost(self, offsets: Offsets) -> list[LostRecords]:
+        """Return the records that Kafka has deleted before queries have read them."""
+        earliest = offsets.partitions("earliest")
+        return lost_records(
+            [
+                self.state.positions(query, {topic: earliest[topic] for topic in topics})
+                for query, topics in self._all_reads.items()
+            ],
+            earliest,
+        )
+
+    def skip(self, lost: Iterable[LostRecords]) -> None:
+        """Let all queries continue behind what is lost."""
+        ends: dict[str, dict[int, int]] = {}
+        for each in lost:
+            ends.setdefault(each.topic, {})[each.partition] = each.end
+        for query in self._all_reads:
+            self.state.skip_to(query, ends)
+
+    @property
+    def _all_reads(self) -> dict[str, tuple[str, ...]]:
+        """The topics that each query reads."""
+        reads = self._reads
+        return reads | {query: reads[name] for query, name in self.layout.misfits.items()}
 
     def positions(self, offsets: Offsets) -> dict[str, dict[str, dict[int, int]]]:
         """Return the offsets at which each query goes on, or begins."""
@@ -80,14 +117,16 @@ class QueryBuilder:
         }
 
     def committed(self, topics: Collection[str]) -> list[dict[str, dict[int, int]]]:
-        """Return where queries go on that read *topics*, as last committed."""
+        """Return from where on queries may read *topics* again: some may lose a few commits."""
         queries = [*self.layout.queries, *self.layout.misfits]
         of_native = self.layout.misfits
         reads = {name: self.layout.query_reads(of_native.get(name, name)) for name in queries}
         nothing = {topic: dict.fromkeys(range(self.partitions[topic]), 0) for topic in topics}
         return [
             self.state.positions(
-                name, {topic: nothing[topic] for topic in read if topic in nothing}
+                name,
+                {topic: nothing[topic] for topic in read if topic in nothing},
+                before=self.settings.kept_batches,
             )
             for name, read in reads.items()
         ]
@@ -114,6 +153,7 @@ class QueryBuilder:
                 most_bytes=settings.most_bytes,
                 marks=self.marks,
                 partitions=self.partitions,
+                signing_key=self.signing_key,
             ),
             kafka=self.cluster.for_spark,
             host=self.hosts[name],
@@ -148,6 +188,7 @@ class QueryBuilder:
             dead_letters=layout.dead_letters,
             checkpoint=self.state.checkpoint(query),
             partitions=STATE_PARTITIONS,
+            spread=layout.spread(name, self.partitions),
             starting=_as_spark(starting),
             batch_s=settings.batch_s,
             most_bytes=settings.most_bytes,
@@ -161,12 +202,6 @@ class QueryBuilder:
     def _sink(self, sink: Sink, earliest: Positions) -> StartQuery:
         layout, query, partitions = self.layout, _query(sink), self.partitions
         topic, writes = layout.app.topic(sink.stream.name), layout.app.topic(sink.name)
-        if partitions[topic] > 1 and layout.needs_window(sink):
-            raise BadInput(
-                f"{query}: {topic} has {partitions[topic]} partitions, and duplicates may be "
-                "in different ones, unless one part alone leads to it from sources; use a "
-                "topic with one partition, or leave out deduplicate="
-            )
         if partitions[writes] < partitions[topic]:
             raise BadInput(
                 f"{query}: {writes} has {partitions[writes]} partitions, and {topic}, which it "
@@ -178,18 +213,20 @@ class QueryBuilder:
             writes=writes,
             window=sink.window,
             mark=self.marks.get(topic, ""),
-            inputs=frozenset() if layout.part_of_sink(sink) is None else self._inputs,
+            inputs=SignedInputs(self.signing_key, self._marked_topics),
+            fence_s=self.fences.get(writes, 0.0),
             checkpoint=self.state.checkpoint(query),
             clients=self.cluster.for_clients,
             spark=self.cluster.for_spark,
             starting=_as_spark(self.state.positions(query, {topic: earliest[topic]})),
             batch_s=self.settings.batch_s,
+            kept_batches=self.settings.kept_batches,
             ends=self.ends,
         )
         return partial(start_deduplication, self.session, deduplication)
 
     @property
-    def _inputs(self) -> frozenset[str]:
+    def _marked_topics(self) -> frozenset[str]:
         """The topics that can be told from others of that name: those with marks."""
         return frozenset(marked(topic, mark) for topic, mark in self.marks.items())
 

@@ -1,9 +1,10 @@
 """What runs in a Spark task: records to the host of a part, and what leaves it to Spark.
 
 One thread reads what Spark brings and passes on what the host gives credit for, while the
-other yields results as they come. The relay ends when the host says so: then all that was
-passed on is done and has left, or is in a cut on disk; only then Spark commits the batch.
-A relay belongs to one life of the host, and fails with it: the batch is run again.
+other yields results as they come. A third sends heartbeats: the other two may wait for Spark
+for any time. The relay ends when the host says so: then all that was passed on is done and has
+left, or is in a cut on disk; only then Spark commits the batch. A relay belongs to one life of
+the host, and fails with it: the batch is run again.
 """
 
 import socket
@@ -16,7 +17,8 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from sojourn.errors import EngineError
+from sojourn.app.codec.registry import outlast
+from sojourn.errors import EngineError, RegistryAway
 from sojourn.host.batch.cut import Partition
 from sojourn.host.batch.relay_messages import (
     AllRead,
@@ -25,13 +27,14 @@ from sojourn.host.batch.relay_messages import (
     Finished,
     FromRelay,
     Grant,
+    Heartbeat,
     RelayHello,
     Results,
     Row,
     ToRelay,
 )
 from sojourn.host.batch.relay_messages import Rows as RowsMessage
-from sojourn.host.process.messages import Frames, framed
+from sojourn.host.process.messages import Frames, Waits, framed
 from sojourn.spark.query.host_address import HostAddress
 from sojourn.spark.query.rows import SCHEMA, Route, Rows, end_row
 
@@ -40,6 +43,7 @@ __all__ = ["relay"]
 _CHUNK = 1 << 16
 _PATIENCE_S = 20.0
 _LOOK_S = 0.02
+_HEARTBEAT_S = 1.0
 _decode = msgspec.msgpack.Decoder(ToRelay).decode
 
 Batches = Iterable[pa.RecordBatch]
@@ -79,21 +83,26 @@ class _Relay:
     """One task of one batch, on its way through a host."""
 
     def __init__(self, host: socket.socket, route: Route, batch_s: float, ends: str) -> None:
-        self._host, self._part, self._rows = host, route.part, Rows(route)
+        self._host, self._part = host, route.part
+        self._made = lambda: Rows(route)
         self._ends_s = time.monotonic() + batch_s
         self._credit, self._changed = 0, threading.Condition()
         self._ended = False
         self._ends, self._told = ends, dict[Partition, int]()
         self._last: dict[Partition, int] = {}
         self._failure: BaseException | None = None
+        self._sending, self._over = threading.Lock(), threading.Event()
 
     def results(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Yield what leaves, until the host lets this task end."""
-        _send(self._host, _hello())
-        threading.Thread(target=self._pass_on, args=(batches,), daemon=True).start()
+        self._send(_hello())
+        threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
         try:
+            self._rows = outlast(self._made, self._waits)
+            threading.Thread(target=self._pass_on, args=(batches,), daemon=True).start()
             yield from self._left()
         finally:
+            self._over.set()
             with self._changed:
                 self._ended = True  # for the other thread too, however it ends
                 self._changed.notify()
@@ -130,6 +139,15 @@ class _Relay:
         self._told |= new
         return list(new.items())
 
+    def _beat(self) -> None:
+        while not self._over.wait(_HEARTBEAT_S):
+            self._send(Heartbeat())
+
+    def _send(self, message: FromRelay) -> None:
+        """Say something to the host; if it is gone, the thread that reads takes note."""
+        with self._sending, suppress(OSError):
+            self._host.sendall(framed(message))
+
     def _pass_on(self, batches: Batches) -> None:
         """Pass records on, as many as there is credit for."""
         try:
@@ -145,7 +163,7 @@ class _Relay:
             with suppress(OSError):  # it is gone already
                 self._host.shutdown(socket.SHUT_RDWR)
         else:
-            _send(self._host, AllRead())
+            self._send(AllRead())
 
     def _passed_on(self, rows: list[dict[str, Any]]) -> int:
         """Return how many were passed on, once it is one or more, or nobody waits for it.
@@ -159,11 +177,25 @@ class _Relay:
                 return 0
             some = min(self._credit, len(rows)) or len(rows)
             self._credit = max(0, self._credit - some)
-        came = [self._rows.came(row) for row in rows[:some]]
+        came = [self._came(row) for row in rows[:some]]
         for row in came:
             self._check_order(row)
-        _send(self._host, RowsMessage(came))
+        self._send(RowsMessage(came))
         return some
+
+    def _came(self, row: dict[str, Any]) -> Row:
+        """Return a row as the host takes it, once that is known."""
+        try:
+            return self._rows.came(row)
+        except RegistryAway:
+            return outlast(lambda: self._rows.came(row), self._waits)
+
+    def _waits(self, reason: str) -> None:
+        """Tell the host why no records come. Raise if nobody waits for them."""
+        if self._ended:
+            raise EngineError(f"{self._part}: its task has ended")
+        with self._sending:
+            self._host.sendall(framed(Waits(reason)))
 
     def _check_order(self, row: Row) -> None:
         """Raise an `EngineError` at what a query of the user's own has made of offsets."""
@@ -184,19 +216,14 @@ def _messages(host: socket.socket) -> Iterator[ToRelay]:
             yield from map(_decode, frames.fed(some))
 
 
-def _send(host: socket.socket, message: FromRelay) -> None:
-    """Say something to a host; of one that is gone, the thread that reads takes note."""
-    with suppress(OSError):
-        host.sendall(framed(message))
-
-
 def _hello() -> RelayHello:
     """Return which batch of which run this task is of, as Spark tells it."""
     from pyspark import TaskContext  # noqa: PLC0415 - only a Spark task has one
 
     task = TaskContext.get()
     if task is None:
-        return RelayHello("", 0, 0)
+        return RelayHello("", 0, 0, 0)
     run = task.getLocalProperty("spark.jobGroup.id") or ""
     batch = int(task.getLocalProperty("streaming.sql.batchId") or 0)
-    return RelayHello(run, batch, task.stageId())
+    query = task.getLocalProperty("sql.streaming.queryId") or ""
+    return RelayHello(run, batch, task.stageId(), task.partitionId(), query)

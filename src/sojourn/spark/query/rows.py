@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from sojourn.app.codec import codec_of
 from sojourn.app.reminder import reminders_of
+from sojourn.app.state import key_fields, key_of_message
 from sojourn.app.stream import Stream
 from sojourn.host.batch.cut import Partition, Root
 from sojourn.host.batch.relay_messages import Results, Row
-from sojourn.host.batch.repetitions import Input, Provenance
+from sojourn.host.batch.repetitions import Input
 from sojourn.host.process.messages import Record
 from sojourn.host.report.tracing import child_identity
 from sojourn.host.sizes import MOST_BYTES, message_bytes
@@ -31,13 +32,12 @@ from sojourn.spark.query.headers import (
     Header,
     Lineage,
     addressee,
-    input_header,
-    input_of,
     lineage_of,
     marked,
 )
 from sojourn.spark.query.letters import STREAM, dead_letter
 from sojourn.spark.query.sampling import Sampling
+from sojourn.spark.query.signed_inputs import LONGEST, SignedInputs
 
 __all__ = ["OUTPUT", "SCHEMA", "Route", "Rows", "end_row"]
 
@@ -57,9 +57,8 @@ SCHEMA = pa.schema(
 )
 """The same, for Arrow."""
 
-# Numbers that are as long as any in the headers of a child, and the longest place of a root.
+# Numbers that are as long as any in the headers of a child.
 _MOST_OUTPUTS, _LONGEST = 10**9, 1 / 3e300
-_LONGEST_INPUT = 330
 
 SparkRow = dict[str, Any]
 """The columns of a message, by name."""
@@ -75,10 +74,10 @@ class Route:
     What *operators* of the part read by key is *keyed*: the operator with the stream, by name.
     Records that were never in a topic are put back in through *retries*. About *trace_per_s*
     roots in a second are followed. No message is larger than *most_bytes*. Ids of roots carry
-    *marks*, by topic. Of topics in *partitions*, with their numbers, somebody tells what is
-    repeated, each partition by itself: all that comes of one partition goes to one of theirs. A
-    *stateful* part is told which records are which: what its writer has repeated must not be
-    counted twice.
+    *marks*, by topic. Readers of the topics in *partitions*, with their numbers, drop
+    duplicates in each partition by itself: all that comes of one partition goes to one of
+    theirs. The part itself drops duplicates of the topics in *deduplicates*. What it says of
+    offsets is signed with *signing_key*; without one it says nothing.
     """
 
     part: str
@@ -94,7 +93,8 @@ class Route:
     most_bytes: int = MOST_BYTES
     marks: Mapping[str, str] = field(default_factory=dict)
     partitions: Mapping[str, int] = field(default_factory=dict)
-    stateful: bool = False
+    deduplicates: frozenset[str] = frozenset()
+    signing_key: bytes = field(default=b"", repr=False)
 
     @property
     def topics(self) -> list[str]:
@@ -108,7 +108,7 @@ class Rows:
     def __init__(self, route: Route) -> None:
         self._route = route
         self._keys = {
-            name: [(reader, codec_of(stream), stream.key) for reader, stream in keyed]
+            name: [(reader, codec_of(stream), stream) for reader, stream in keyed]
             for name, keyed in route.keyed.items()
         }
         self._reminders = {reminders_of(name): name for name in route.operators}
@@ -120,7 +120,10 @@ class Rows:
         self._topics = {name: [topic] for name, topic in route.writes.items()}
         for made, stream in route.behind.items():
             self._topics.setdefault(stream, []).append(route.writes[made])
-        self._inputs = {marked(name, mark) for name, mark in route.marks.items()}
+        self._inputs = SignedInputs(
+            route.signing_key,
+            frozenset(marked(name, mark) for name, mark in route.marks.items()),
+        )
         self._read = frozenset(route.topics)
         self._sampling = Sampling(route.trace_per_s)
         self._room_bytes = route.most_bytes - _beside_bytes(max(route.operators, key=len))
@@ -128,8 +131,9 @@ class Rows:
     def came(self, row: SparkRow) -> Row:
         """Return a row as the host takes it.
 
-        It raises at nothing: a stranger may have written it. What a projection could not read
-        is as it came.
+        It raises at nothing that a record may be: a stranger may have written it. What a
+        projection could not read is as it came. Raise `RegistryAway` if the key is in Avro with
+        a schema that has to be asked for, and nobody answers.
         """
         topic, headers = row["topic"], row["headers"] or ()
         projection, unchanged = self._route.before.get(topic, ("", ""))
@@ -169,37 +173,38 @@ class Rows:
                 message_key=lineage.key,
                 others=lineage.others,
             ),
-            self._keys_of(stream, payload),
+            self._keys_of(stream, payload, lineage.key),
             only,
             refused,
-            self._provenance(lineage, headers) if only is None else None,
+            None
+            if told_for or topic not in self._route.deduplicates
+            else self._inputs.provenance(
+                lineage.identity,
+                lineage.root,
+                headers,
+                given=any(header["key"] == ID for header in headers),
+            ),
+            null=not payload and refused is None,
         )
 
-    def _keys_of(self, stream: str, payload: bytes) -> dict[str, str | None]:
-        """Return the keys of a record, by the operators that read it so."""
+    def _keys_of(
+        self, stream: str, payload: bytes, message_key: bytes | None
+    ) -> dict[str, str | None]:
+        """Return the keys of a record, by the operators that read it so.
+
+        A message without a value has them in its own key.
+        """
         if (operator := self._reminders.get(stream)) is not None:
             return {operator: reminder_key(payload)}
+        if not payload:
+            return {
+                reader: key_of_message(key_fields(read), message_key)
+                for reader, _, read in self._keys.get(stream, ())
+            }
         return {
-            reader: codec.key(payload, columns)
-            for reader, codec, columns in self._keys.get(stream, ())
+            reader: codec.key(payload, read.key)
+            for reader, codec, read in self._keys.get(stream, ())
         }
-
-    def _provenance(self, lineage: Lineage, headers: Iterable[SparkRow]) -> Provenance | None:
-        """Return what tells a record from others, in a part that keeps a state.
-
-        What is put back in for one operator was here before, and needs none.
-        """
-        if not self._route.stateful:
-            return None
-        entered = input_of(headers)
-        if entered is not None and entered.topic not in self._inputs:
-            entered = None  # somebody has copied it from elsewhere
-        return Provenance(
-            identity=lineage.identity,
-            root=lineage.root,
-            entered=entered,
-            unnamed=all(header["key"] != ID for header in headers),
-        )
 
     def _stream(self, topic: str, headers: Iterable[SparkRow]) -> str:
         """Return the stream of a row: that of its topic, or what is put back in tells it."""
@@ -215,21 +220,18 @@ class Rows:
 
     def left(self, results: Results) -> list[SparkRow]:
         """Return the rows of what leaves; those for projections are not changed yet."""
-        rows, route = [], self._route
+        rows, partitions = [], self._route.partitions
         for record, root, floor in results.records:
-            headers = _headers(record, self._input(root, floor))
+            headers = _headers(record)
             for topic in self._topics[record.stream]:
                 row = _row(topic, record.message_key, record.payload, headers)
-                if topic in self._route.partitions:
-                    row["partition"] = self._entered(record, root) % route.partitions[topic]
+                if topic in partitions:  # only there somebody drops duplicates
+                    row["partition"] = self._entered(record, root) % partitions[topic]
+                    row["headers"] += _named(self._input(root, floor))
                 rows.append(row)
-        for letter, root, floor in results.letters:
-            entered = self._input(root, floor)
-            beside = message_bytes(None, b"", [entered]) - message_bytes(None, b"")
-            most_bytes = self._route.most_bytes - beside
-            made = dead_letter(letter, now_s=time.time(), most_bytes=most_bytes)
-            headers = [*made.headers, entered]
-            rows.append(_row(self._route.dead_letters, made.key, made.value, headers))
+        for letter, _, _ in results.letters:
+            made = dead_letter(letter, now_s=time.time(), most_bytes=self._route.most_bytes)
+            rows.append(_row(self._route.dead_letters, made.key, made.value, made.headers))
         return rows
 
     def _entered(self, record: Record, root: Root) -> int:
@@ -242,11 +244,18 @@ class Rows:
             return partition
         return int(record.place.rsplit("/", 2)[1])
 
-    def _input(self, root: Root, floor: int) -> Header:
-        """Return what says where a result entered, and below which offset all is done."""
+    def _input(self, root: Root, floor: int) -> list[Header]:
+        """Return the header that says where a result entered, and where the floor is."""
         (topic, partition), offset = root
-        named = marked(topic, self._route.marks.get(topic, ""))
-        return input_header(Input(topic=named, partition=partition, offset=offset, floor=floor))
+        return self._inputs.header(
+            Input(
+                writer=self._route.part,
+                topic=marked(topic, self._route.marks.get(topic, "")),
+                partition=partition,
+                offset=offset,
+                floor=floor,
+            )
+        )
 
 
 def end_row(name: str, place: Partition, end: int) -> SparkRow:
@@ -256,7 +265,7 @@ def end_row(name: str, place: Partition, end: int) -> SparkRow:
     return {"topic": None, "partition": None, "headers": [], **told}
 
 
-def _headers(record: Record, entered: Header) -> list[Header]:
+def _headers(record: Record) -> list[Header]:
     """Return the headers of a record that leaves."""
     return [
         (ID, record.name.encode()),
@@ -264,7 +273,6 @@ def _headers(record: Record, entered: Header) -> list[Header]:
         (BIRTH, repr(record.birth_s).encode()),
         (WRITTEN, repr(record.written_s).encode()),
         (TRACE, str(record.traced).encode()),
-        entered,
         *((BLOB + name, value) for name, value in record.blobs.items()),
     ]
 
@@ -275,7 +283,7 @@ def _beside_bytes(operator: str) -> int:
     nobody = Record(
         name, b"", birth_s=_LONGEST, written_s=_LONGEST, traced=MOST_TRACED, root=""
     )
-    return message_bytes(None, b"", _headers(nobody, (INPUT, b"x" * _LONGEST_INPUT)))
+    return message_bytes(None, b"", [*_headers(nobody), (INPUT, b"x" * LONGEST)])
 
 
 def _moment_s(timestamp_us: int | None) -> float:
@@ -290,5 +298,9 @@ def _moment_s(timestamp_us: int | None) -> float:
 
 
 def _row(topic: str, key: bytes | None, value: bytes | None, headers: list[Header]) -> SparkRow:
-    named = [{"key": name, "value": content} for name, content in headers]
+    named = _named(headers)
     return {"topic": topic, "partition": None, "key": key, "value": value, "headers": named}
+
+
+def _named(headers: list[Header]) -> list[SparkRow]:
+    return [{"key": name, "value": content} for name, content in headers]

@@ -1,13 +1,16 @@
 """What runs while an application does."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from sojourn.engine import Health, NodeHealth, PartHealth
 from sojourn.measure.node_costs import NodeCosts
+from sojourn.measure.report import Pull
 from sojourn.spark.batches import Batches
+from sojourn.spark.disk_watch import DiskWatch
 from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.layout import Layout
+from sojourn.spark.nodes.node_cpu import NodeCpu
 from sojourn.spark.nodes.node_health import node_notices
 from sojourn.spark.notices import kafka_notices
 from sojourn.spark.pulls import Pulls
@@ -38,6 +41,27 @@ class ApplicationRun:
     supervisor: QuerySupervisor
     pulls: Pulls
     batches: Batches
+    disk: DiskWatch
+    node_cpu: NodeCpu = field(default_factory=NodeCpu)
+
+    def with_nodes(self, pull: Pull) -> Pull:
+        """Return *pull* with the cores of nodes, on a cluster.
+
+        What hosts and the driver compute is on the machine of the driver, whose cores
+        processors do not use then.
+        """
+        if (cluster := self.processes.nodes) is None:
+            return pull
+        hosts = [part.nodes for part in self.pulls.parts.values()]
+        bounds = cluster.bounds
+        return replace(
+            pull,
+            cores=None,
+            busy_cores=None,
+            nodes=self.node_cpu.looked(hosts, self.processes.placed.nodes),
+            per_node=bounds.processors if bounds.most is not None else 0,
+            most_nodes=bounds.most or 0,
+        )
 
     def health(self) -> Health:
         """Return what went wrong so far, and how it is now."""
@@ -50,11 +74,13 @@ class ApplicationRun:
             replayed=sum(state.repeated for state in parts.values()),
             retried=sum(state.retried for state in states.values()),
             dead_letters=sum(state.dead for state in states.values()),
+            nulls=sum(state.nulls for state in states.values()),
             running=self.processes.placed.running(),
             trees_open=len(self.pulls.trees),
             trees_forgotten=self.pulls.trees.forgotten,
             no_broker_s=offsets.away_s,
             notices=(*self._notices(), *node_notices(nodes, refused)),
+            waits_for=self.pulls.reading.waits_for,
             held_records=offsets.held(inner) if inner else None,
             held_bytes=None if own is None or not inner else own.broker.size_bytes(inner),
             parts=tuple(
@@ -82,6 +108,7 @@ class ApplicationRun:
             self.processes.placed.placed(),
             {name: each.memory for name, each in states.items()},
             [part.nodes for part in parts.values()],
+            self.node_cpu.last,
         )
 
     def _notices(self) -> tuple[str, ...]:
@@ -94,4 +121,12 @@ class ApplicationRun:
             slots=self.processes.slots,
             needed=sum(self.layout.slots(offsets.numbers, STATE_PARTITIONS).values()),
         )
-        return (*self.pulls.clocks.texts(), *self.pulls.held_up(), *told)
+        pulls, queries = self.pulls, self.supervisor.notices
+        return (
+            *pulls.clocks.texts(),
+            *pulls.held_up(),
+            *self.disk.notices,
+            *pulls.reading.notices,
+            *queries,
+            *told,
+        )

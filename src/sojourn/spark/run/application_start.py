@@ -4,7 +4,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,17 +13,21 @@ from uuid import uuid4
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.engine import Progress
-from sojourn.errors import EngineError
+from sojourn.errors import BadInput, EngineError
 from sojourn.host.host_settings import HostSettings
+from sojourn.host.log_lines import stamp
 from sojourn.host.log_rotation import LogRotation
 from sojourn.host.node.encryption import RunIdentity
 from sojourn.host.report.controller import Controller
 from sojourn.host.report.counting import PartTally
 from sojourn.plan import Plan
+from sojourn.private_files import append_to
 from sojourn.spark.batches import Batches, end_in_time
+from sojourn.spark.disk_watch import DiskWatch
 from sojourn.spark.jvm.session import tasks_of
 from sojourn.spark.kafka.append_times import AppendTimes
 from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.kafka.lost_records import refuse_lost, told_lost
 from sojourn.spark.kafka.offsets import Offsets
 from sojourn.spark.kafka.root_marks import root_marks, state_epoch
 from sojourn.spark.kafka.trimming import Trimming
@@ -40,7 +44,12 @@ from sojourn.spark.run.processes import Processes, ProcessStart
 from sojourn.spark.run.run_end import RunEnd
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.state.leftovers import remove_leftovers
+from sojourn.spark.state.shared_folder import written_by_tasks
+from sojourn.spark.state.shared_state import SharedState
+from sojourn.spark.state.signing_key import signing_key
 from sojourn.spark.state.state_lock import StateLock
+from sojourn.spark.state.state_transfer import finish_import
 from sojourn.spark.supervisor import QuerySupervisor
 
 __all__ = ["ApplicationStart"]
@@ -73,8 +82,8 @@ class ApplicationStart:
         if (kept := settings.state) is None:
             folder = _temporary(stack)
             kept = folder / "state"
-        state = Checkpoints(kept.absolute())
-        lock = stack.enter_context(StateLock(state.folder, self.progress)).file
+        lock = stack.enter_context(StateLock(kept.absolute(), self.progress)).file
+        state = self._checkpoints(kept.absolute())
         stack.enter_context(LogRotation(state.logs))
         own = self._own_broker(stack, state, lock)
         cluster = (
@@ -83,7 +92,7 @@ class ApplicationStart:
             else own.cluster(settings)
         )
         identified = cluster.identity()
-        goes_on = state.check(layout.app, identified)
+        goes_on = self._resumes(state, identified)
         partitions = self._topics(cluster)
         held = layout.slots(partitions, STATE_PARTITIONS)
         slots = settings.slots or spare_slots(sum(held.values()))
@@ -91,6 +100,7 @@ class ApplicationStart:
             check_slots(held, slots)
         # before it is noted that there is something to go on from
         epoch = state_epoch(state.folder, goes_on=goes_on)
+        key = signing_key(state.folder, resumes=goes_on)
         offsets = AppendTimes(cluster.client(), partitions)
         offsets.settle()
         if settings.state is not None:
@@ -101,12 +111,14 @@ class ApplicationStart:
             settings=settings,
             plan=self.plan,
             state=state,
+            cluster=cluster,
             lock=lock,
             identity=identity,
             held=held,
             slots=slots,
             progress=self.progress,
             patience_s=_PATIENCE_S,
+            signing_key=key,
         ).start(stack, folder, epoch)
         builder = QueryBuilder(
             layout=layout,
@@ -118,6 +130,8 @@ class ApplicationStart:
             marks=root_marks(cluster.client(), layout.topics, epoch)
             | layout.reminder_marks(epoch),
             partitions=partitions,
+            signing_key=key,
+            fences=self._fences(cluster),
             ends=f"sojourn.ends.{uuid4().hex}",
         )
         controller = processes.controller
@@ -126,12 +140,13 @@ class ApplicationStart:
             k = self.plan.allocation[name]
             controller.await_running(name, k, patience_s=_PATIENCE_S)
         controller.tasks = partial(tasks_of, builder.session)
-        builder.begin(offsets, goes_on=goes_on)
+        self._begin(builder, offsets, goes_on=goes_on)
         starting = builder.positions(offsets)
         queries = {
             name: self._beginning(builder, builder.query(name, starting[name]))
             for name in starting
         }
+        disk = DiskWatch(filter(None, (state.folder, state.shared)))
         supervisor = QuerySupervisor(
             controller,
             processes.hosts,
@@ -140,6 +155,8 @@ class ApplicationStart:
             batch=state.commits,
             failed=self.end.fail,
             broker=lambda: offsets.standing,
+            disk=disk,
+            log=partial(_log, state.logs / "queries.log"),
         )
         stack.callback(supervisor.stop)
         state.keep(layout.app, identified)
@@ -155,7 +172,7 @@ class ApplicationStart:
             for name in layout.natives
         }
         pulls = Pulls(layout, offsets, starting, written, began_s)
-        pulls.follow(early)
+        pulls.begin(early, ends)
         self._send(stack, cluster)
         return ApplicationRun(
             layout=layout,
@@ -165,6 +182,7 @@ class ApplicationStart:
             processes=processes,
             supervisor=supervisor,
             pulls=pulls,
+            disk=disk,
             batches=Batches(
                 layout=layout,
                 state=state,
@@ -174,6 +192,41 @@ class ApplicationStart:
                 batch_s=settings.batch_s,
             ),
         )
+
+    def _checkpoints(self, folder: Path) -> Checkpoints:
+        """Return where queries keep their checkpoints, without what killed runs have left."""
+        state = self._divided(folder)
+        remove_leftovers(state, self.layout.parts)
+        if finish_import(state):
+            self.progress("an import of states that was begun is complete now")
+        for query, batches in state.drop_torn_batches().items():
+            self.progress(
+                f"{query}: Spark's files of batch {min(batches)} are not complete, as after a "
+                f"power failure; it continues after batch {min(batches) - 1}"
+            )
+        return state
+
+    def _divided(self, folder: Path) -> Checkpoints:
+        """Return where queries keep their checkpoints; claim the shared folder if need be."""
+        queries = written_by_tasks(self.layout)
+        if not queries:
+            return Checkpoints(folder)
+        if self.settings.shared_state is not None and self.settings.state is None:
+            raise BadInput(
+                f"the shared folder {self.settings.shared_state} needs a state folder that is "
+                "kept as well; give state too"
+            )
+        shared = SharedState(folder, self.settings.shared_state)
+        before = Checkpoints(folder).form() or {}
+        shared.claim(queries, before.get("shared"))
+        return Checkpoints(folder, shared.folder, frozenset(queries))
+
+    def _resumes(self, state: Checkpoints, cluster: str) -> bool:
+        """Return whether there is a state to continue from; it is checked."""
+        if not state.check(self.layout.app, cluster):
+            return False
+        state.check_queries(self.layout.parts)
+        return True
 
     def _own_broker(self, stack: ExitStack, state: Checkpoints, lock: int) -> OwnBroker | None:
         """Start a broker unless others run one."""
@@ -194,9 +247,28 @@ class ApplicationStart:
         )
         for sink in layout.deduplicated:
             read = partitions[layout.app.topic(sink.stream.name)]
-            partitions |= cluster.ensure([layout.app.topic(sink.name)], read)
+            fenced = not self.settings.runs_on.is_local
+            partitions |= cluster.ensure([layout.app.topic(sink.name)], read, fenced=fenced)
         cluster.unbind(layout.inner_topics)
         return partitions
+
+    def _fences(self, cluster: Cluster) -> dict[str, float]:
+        """Return which topics of deduplicated sinks refuse what is late, and by how much.
+
+        On one machine nothing comes back once Java is gone.
+        """
+        if self.settings.runs_on.is_local:
+            return {}
+        sinks = [self.layout.app.topic(sink.name) for sink in self.layout.deduplicated]
+        fences = cluster.fences(sinks)
+        for topic in sinks:
+            if topic not in fences:
+                self.progress(
+                    f"warning: {topic} takes records of any age, so a node that is cut off the "
+                    "network may write some twice when it comes back; set its "
+                    "message.timestamp.before.max.ms to 10000 (Kafka 3.6 or newer)"
+                )
+        return fences
 
     def _beginning(
         self, builder: QueryBuilder, start: StartQuery
@@ -227,6 +299,16 @@ class ApplicationStart:
         known.tell(offsets.partitions())
         offsets.followers.append(known.tell)
 
+    def _begin(self, builder: QueryBuilder, offsets: Offsets, *, goes_on: bool) -> None:
+        """Settle where queries begin; refuse if Kafka has deleted that, or skip it."""
+        lost = builder.lost(offsets) if goes_on else []
+        if not self.settings.skip_lost:
+            refuse_lost(lost)
+        elif lost:
+            builder.skip(lost)
+            self.progress(f"Kafka has deleted {told_lost(lost)}; they are skipped")
+        builder.begin(offsets, goes_on=goes_on)
+
     def _trim(self, stack: ExitStack, builder: QueryBuilder, cluster: Cluster) -> None:
         """Let what was read be removed from topics that nobody else reads."""
         if topics := cluster.kept(self.layout.passing_topics):
@@ -235,13 +317,13 @@ class ApplicationStart:
 
     def _await_relays(
         self, processes: Processes, state: Checkpoints, held: Mapping[str, int]
-    ) -> list[PartTally]:
-        """Return what was reported until every host had all its relays.
+    ) -> dict[str, list[PartTally]]:
+        """Return what was reported, by part, until every host had all its relays.
 
         That is one for each task that its query *held*.
         """
         self.progress("waiting for Spark to read from Kafka")
-        early: list[PartTally] = []
+        early: dict[str, list[PartTally]] = {}
         left, until_s = set(processes.hosts), time.monotonic() + _PATIENCE_S
         while left:
             self.end.check()
@@ -253,7 +335,7 @@ class ApplicationStart:
             processes.controller.ask()
             time.sleep(_LOOK_S)
             for name, tallies in processes.controller.tallies().items():
-                early += tallies
+                early.setdefault(name, []).extend(tallies)
                 if tallies[-1].state.relays >= held[name]:
                     left.discard(name)
         return early
@@ -275,6 +357,12 @@ def _temporary(stack: ExitStack) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY))
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
     return folder
+
+
+def _log(file: Path, text: str) -> None:
+    """Add a line with the time to a log."""
+    with suppress(OSError), append_to(file) as log:  # a full disk ends nothing
+        log.write(stamp(text, time.time()).encode())
 
 
 def _wanted(processes: Processes) -> Callable[[str], HostSettings]:

@@ -41,7 +41,7 @@ class OwnBroker:
             inherits=[lock],
         )
         stack.enter_context(broker)
-        return cls(broker, stack.enter_context(BrokerWatch(broker, failed)))
+        return cls(broker, stack.enter_context(BrokerWatch(broker, failed, data)))
 
     def cluster(self, settings: SparkSettings) -> Cluster:
         """Return how it is reached, with other *settings* of clients."""

@@ -1,6 +1,5 @@
 """The processors of a run: how many, and on which nodes, as hosts were told."""
 
-import os
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -9,6 +8,7 @@ from sojourn.decide.place.round_robin import place
 from sojourn.engine import Cost, check_plan
 from sojourn.errors import EngineError
 from sojourn.host.host_settings import HostSettings
+from sojourn.host.node.cores import core_use
 from sojourn.host.report.controller import Controller
 from sojourn.plan import HERE, Node, Plan
 from sojourn.topology import Topology
@@ -18,7 +18,7 @@ __all__ = ["PlacedProcessors", "this_machine"]
 
 def this_machine() -> tuple[Node, ...]:
     """Return this machine, with the cores that this process may use."""
-    return (Node(HERE, float(len(os.sched_getaffinity(0)))),)
+    return (Node(HERE, core_use().cores),)
 
 
 class PlacedProcessors:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -12,9 +12,12 @@ from sojourn.host.host_settings import HostSettings
 from sojourn.host.node.encryption import RunIdentity
 from sojourn.host.report.controller import Controller
 from sojourn.plan import Plan
+from sojourn.private_files import PRIVATE_UMASK
 from sojourn.spark.jvm.jars import resolve_jars
 from sojourn.spark.jvm.session import end_session, new_session, remove_with_java
+from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.layout import Layout, check_slots
+from sojourn.spark.native.signature import executor_environment, install_key
 from sojourn.spark.nodes.cluster_nodes import ClusterNodes
 from sojourn.spark.nodes.executors import executors
 from sojourn.spark.nodes.memory_need import executor_warning
@@ -52,19 +55,23 @@ class ProcessStart:
 
     Its queries *held* so many slots, and a session on this machine has *slots*. Java keeps the
     *lock* of the state, an open file, until it has ended. With an *identity* connections
-    between machines are encrypted. Nodes that are not there after *patience_s* end the start.
+    between machines are encrypted. Nodes that are not there after *patience_s* end the start;
+    they read from the brokers of *cluster*. What queries say of offsets is signed with
+    *signing_key*.
     """
 
     layout: Layout
     settings: SparkSettings
     plan: Plan
     state: Checkpoints
+    cluster: Cluster
     lock: int
     identity: RunIdentity | None
     held: Mapping[str, int]
     slots: int
     progress: Progress
     patience_s: float
+    signing_key: bytes = field(default=b"", repr=False)
 
     def start(self, stack: ExitStack, folder: Path, epoch: str) -> Processes:
         """Start them, with what they need for this run in *folder*, until *stack* ends."""
@@ -87,6 +94,8 @@ class ProcessStart:
         self, stack: ExitStack, folder: Path, epoch: str, session: SparkSession
     ) -> Processes:
         """Start hosts, agents on executors, and processors there."""
+        if (file := self.layout.file) is not None:
+            session.sparkContext.addFile(str(file.absolute()))
         machine = session.conf.get("spark.driver.host") or ""
         binds = session.conf.get("spark.driver.bindAddress", machine) or machine
         controller, hosts, placed = self._hosts(stack, folder, epoch, binds)
@@ -95,7 +104,7 @@ class ProcessStart:
         conf = dict(session.sparkContext.getConf().getAll())
         if warning := executor_warning(self.layout, bounds, needed, conf):
             self.progress(f"warning: {warning}")
-        shared = shared_folder(session, self.state.folder, self.layout)
+        shared = shared_folder(session, self.state.shared, self.state.written_by_tasks)
         nodes = stack.enter_context(
             ClusterNodes(
                 session,
@@ -105,6 +114,7 @@ class ProcessStart:
                 changed=placed.spread,
                 processors=lambda: placed.wanted,
                 bounds=bounds,
+                kafka=self.cluster.brokers(),
                 shared=shared,
             )
         )
@@ -135,6 +145,7 @@ class ProcessStart:
     def _hosts(
         self, stack: ExitStack, folder: Path, epoch: str, binds: str | None = None
     ) -> tuple[Controller, Mapping[str, HostSettings], PlacedProcessors]:
+        layout = self.layout if binds is None else self.layout.on_nodes()
         controller = stack.enter_context(
             Controller(
                 folder / "hosts",
@@ -144,7 +155,12 @@ class ProcessStart:
             )
         )
         hosts = {
-            part: self.layout.host(part, folder, self.state, self.plan.allocation, epoch)
+            part: replace(
+                layout.host(part, folder, self.state, self.plan.allocation, epoch),
+                relay_timeout_s=self.settings.relay_timeout_s,
+                disk_patience_s=self.settings.disk_patience_s,
+                kept_batches=self.settings.kept_batches,
+            )
             for part in self.layout.parts
         }
         placed = PlacedProcessors(
@@ -157,6 +173,8 @@ class ProcessStart:
         return controller, hosts, placed
 
     def _session(self, stack: ExitStack, folder: Path) -> SparkSession:
+        # only where Spark itself signs: elsewhere Python has the key
+        key = executor_environment(self.signing_key) if self.layout.signs_in_spark else {}
         session = new_session(
             self.layout.app.name,
             jars=resolve_jars(),
@@ -164,6 +182,8 @@ class ProcessStart:
             master=self.settings.runs_on,
             options={
                 "spark.local.dir": str(folder / "spark"),  # others could read it elsewhere
+                # Hadoop sets the modes of checkpoints itself, whatever the umask of Java is
+                "spark.hadoop.fs.permissions.umask-mode": f"{PRIVATE_UMASK:03o}",
                 **(
                     {"spark.python.unix.domain.socket.dir": str(folder)}
                     if len(str(folder)) < _MOST_FOLDER
@@ -172,8 +192,10 @@ class ProcessStart:
             },
             log=self.state.logs / "spark.log",
             inherits=[self.lock],
+            environment=key,
         )
         stack.callback(end_session, session)
+        install_key(session, key)
         # hosts do it as well, but there may be none, or they may be killed together with this
         remove_with_java(session, folder)
         return session

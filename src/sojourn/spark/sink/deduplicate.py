@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sojourn.spark.query.headers import marked
 from sojourn.spark.query.real_time import start_real_time
 from sojourn.spark.query.rows import OUTPUT, SCHEMA
+from sojourn.spark.query.signed_inputs import SignedInputs
 from sojourn.spark.query.transfer import transferred
 from sojourn.spark.sink.passage import Passage, Rules
 from sojourn.spark.sink.sink_memory import SinkMemory
@@ -32,8 +33,9 @@ class Deduplication:
     """What a sink reads and writes; *clients* and *spark* are options for either to Kafka.
 
     What has no id gets that of its place, with *mark*; without one it passes as it is.
-    *inputs* are the topics, with their marks, that the part that writes the stream may read.
-    What comes of none of them is compared with the last *window* records.
+    Duplicates of the application's own writers are recognised by *inputs*; ids that producers
+    gave are compared with the last *window*. Brokers refuse what comes to the sink later than
+    *fence_s* after it was sent; 0 if they do not.
     """
 
     name: str
@@ -44,9 +46,11 @@ class Deduplication:
     clients: Mapping[str, str] = field(repr=False)
     spark: Mapping[str, str] = field(repr=False)
     mark: str = ""
-    inputs: frozenset[str] = frozenset()
+    inputs: SignedInputs = field(default_factory=SignedInputs)
+    fence_s: float = 0.0
     starting: str = "earliest"
     batch_s: float = 60.0
+    kept_batches: int = 3
     ends: str = ""
 
 
@@ -80,9 +84,10 @@ def new_alone(
     rules = Rules(
         window=sink.window,
         inputs=sink.inputs,
+        fence_s=sink.fence_s,
         roots=marked(sink.reads, sink.mark) if sink.mark else None,
     )
-    files = SinkMemory(sink.checkpoint / _MEMORY)
+    files = SinkMemory(sink.checkpoint / _MEMORY, sink.kept_batches)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         passage = None

@@ -7,11 +7,13 @@ what is ahead of it is kept for the batches that follow.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from sojourn.host.batch.repetitions import Memory, Provenance, RecentIds, Repetitions
-from sojourn.spark.query.headers import ID, identity_of, input_of, is_retry, root_of
+from sojourn.host.batch.repetitions import Memory, Repetitions
+from sojourn.spark.query.headers import ID, identity_of, is_retry, root_of
+from sojourn.spark.query.signed_inputs import SignedInputs
+from sojourn.spark.sink.claim import Claim
 from sojourn.spark.sink.sink_memory import SavedMemory, SinkMemory
 from sojourn.spark.sink.sink_topic import SinkTopic
 
@@ -25,12 +27,15 @@ Row = dict[str, Any]
 class Rules:
     """How records are recognised.
 
-    A record without an id gets that of its place, which begins with *roots*. What parts say
-    is believed of the topics in *inputs*; other records are compared with the last *window*.
+    A record without an id gets that of its place, which begins with *roots*. Duplicates of the
+    application's own writers are recognised by *inputs*; ids that producers gave are compared
+    with the last *window*. Brokers refuse what comes to the sink later than *fence_s* after it
+    was sent; 0 if they do not.
     """
 
     window: int
-    inputs: frozenset[str] = frozenset()
+    fence_s: float = 0.0
+    inputs: SignedInputs = field(default_factory=SignedInputs)
     roots: str | None = None
 
 
@@ -40,14 +45,19 @@ class Passage:
     def __init__(self, rules: Rules, sink: SinkTopic, files: SinkMemory, first: Row) -> None:
         self._rules, self._sink, self._files = rules, sink, files
         self._partition, self._next = first["partition"], first["offset"]
+        self._claim = Claim(files.folder, self._partition)
+        claimed_s = self._claim.take()
+        if files.sink_end(self._partition, self._next) is not None:
+            # an attempt failed, and what it has sent may still be on its way to the sink
+            self._claim.outwait(claimed_s, rules.fence_s)
         saved = files.load(self._partition, self._next) or self._begun()
-        self._repetitions = Repetitions(rules.window, rules.inputs, saved.memory)
+        self._repetitions = Repetitions(rules.window, saved.memory, rules.inputs.topics)
         self._ahead = saved.ahead | self._written()
 
     def _begun(self) -> SavedMemory:
         """Return what the sink alone tells, and keep it: this batch may be repeated."""
         last = self._sink.last(self._partition, self._rules.window)
-        begun = SavedMemory(Memory(recent=RecentIds.of(last)))
+        begun = SavedMemory(Memory.of(last))
         self._files.save(self._partition, self._next, begun)
         return begun
 
@@ -61,7 +71,11 @@ class Passage:
         return set()
 
     def new(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield the rows that are not at the sink yet, with their ids."""
+        """Yield the rows that are not at the sink yet, with their ids.
+
+        Raise `EngineError` if another task reads this partition by now.
+        """
+        self._claim.renew()
         for row in rows:
             self._next = row["offset"] + 1
             # what is put back in for one operator was here before
@@ -69,22 +83,18 @@ class Passage:
                 yield from self._new(row)
 
     def _new(self, row: Row) -> Iterator[Row]:
-        identity, unnamed = identity_of(row["headers"]), False
+        identity, given = identity_of(row["headers"]), True
         if identity is None:
-            # as what Spark's own aggregations write, and what comes from outside
+            # as Spark's own aggregations write them, or producers
             if self._rules.roots is None:
                 yield row
                 return
-            identity, unnamed = f"{self._rules.roots}/{row['partition']}/{row['offset']}", True
+            identity, given = f"{self._rules.roots}/{row['partition']}/{row['offset']}", False
             named = {"key": ID, "value": identity.encode()}
             row = {**row, "headers": [*(row["headers"] or ()), named]}
-        arrived = Provenance(
-            identity=identity,
-            root=root_of(row["headers"]),
-            entered=input_of(row["headers"]),
-            unnamed=unnamed,
-        )
-        if self._repetitions.is_new(arrived):
+        root = root_of(row["headers"]) or identity
+        arrived = self._rules.inputs.provenance(identity, root, row["headers"], given=given)
+        if arrived is None or self._repetitions.is_new(arrived):
             if identity in self._ahead:
                 self._ahead.remove(identity)
             else:
@@ -92,5 +102,6 @@ class Passage:
 
     def save(self) -> None:
         """Keep what is known now; Spark commits the batch only after that."""
+        self._claim.check()
         known = SavedMemory(self._repetitions.memory, self._ahead)
         self._files.save(self._partition, self._next, known)

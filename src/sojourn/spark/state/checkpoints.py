@@ -1,7 +1,7 @@
 """The folder that an application goes on from: checkpoints, logs, and whose they are."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +13,19 @@ from sojourn.app.parts import Part, parts_of
 from sojourn.app.reminder import reminders_of
 from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, BadInput
+from sojourn.host.batch.checkpoint_id import CheckpointId
 from sojourn.host.batch.cut import Cut, CutId
 from sojourn.host.batch.cut_store import CutFiles
+from sojourn.spark.state.batch_files import (
+    Positions,
+    batch_numbers,
+    drop_torn_batches,
+    raise_offsets,
+    raised,
+)
 from sojourn.spark.state.state_form import StateForm, state_forms
 
 __all__ = ["Checkpoints", "Positions"]
-
-Positions = Mapping[str, Mapping[int, int]]
-"""The offsets that come next, by topic and partition."""
 
 _APPLICATION = "application.json"
 _NOTHING: Mapping[str, Any] = {}
@@ -28,9 +33,15 @@ _NOTHING: Mapping[str, Any] = {}
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """What is kept in *folder* from one start to the next."""
+    """What is kept in *folder* from one start to the next.
+
+    Queries that are *written_by_tasks* have their checkpoints in the folder *shared*: state
+    stores of Spark, and what sinks remember.
+    """
 
     folder: Path
+    shared: Path | None = None
+    written_by_tasks: frozenset[str] = frozenset()
 
     @property
     def broker(self) -> Path:
@@ -44,7 +55,9 @@ class Checkpoints:
 
     def checkpoint(self, query: str) -> Path:
         """Return where it is kept what a query has done."""
-        return self.folder / "checkpoints" / query
+        tasks = query in self.written_by_tasks
+        folder = self.shared if tasks and self.shared is not None else self.folder
+        return folder / "checkpoints" / query
 
     def cuts(self, part: str) -> Path:
         """Return where it is kept what of a part is open.
@@ -74,6 +87,21 @@ class Checkpoints:
                     self._begin_cuts(part)
                 self._check_open(app, part)
         return before is not None
+
+    def check_queries(self, parts: Iterable[str]) -> None:
+        """Raise `BadFile` if the checkpoint of a part was removed or replaced under its state.
+
+        The host would refuse the query. That is known before anything is started.
+        """
+        for part in parts:
+            kept = CheckpointId(self.cuts(part)).read()
+            if kept and kept != (found := _checkpoint_id(self.checkpoint(part))):
+                problem = f"has the id {found}" if found else "is gone"
+                raise BadFile(
+                    str(self.checkpoint(part)),
+                    f"the checkpoint of {part} {problem}, and the state belongs to {kept}",
+                    "restore it, or start without this state (--fresh)",
+                )
 
     def form(self) -> dict[str, Any] | None:
         """Return the form of the application that was recorded; None if there is none."""
@@ -143,12 +171,14 @@ class Checkpoints:
         Called after `begin` for every query, and before the first query is started: a start
         that fails earlier leaves no state.
         """
-        form = json.dumps(_form(app, cluster, self.form() or {}), indent=1)
-        write_durably(self.folder / _APPLICATION, form.encode())
+        form = _form(app, cluster, self.form() or {})
+        if self.written_by_tasks:
+            form["shared"] = str(self.shared)
+        write_durably(self.folder / _APPLICATION, json.dumps(form, indent=1).encode())
 
     def commits(self, query: str) -> int:
         """Return how many batches of a query are committed."""
-        return max(_numbers(self.checkpoint(query) / "commits"), default=-1) + 1
+        return max(batch_numbers(self.checkpoint(query) / "commits"), default=-1) + 1
 
     def committed(self, part: str) -> int:
         """Return the last batch of a part that is committed for sure; -1 if none is.
@@ -176,11 +206,24 @@ class Checkpoints:
         if anew or not path.exists():
             write_durably(path, json.dumps(positions).encode())
 
-    def positions(self, query: str, new: Positions) -> dict[str, dict[int, int]]:
+    def drop_torn_batches(self) -> dict[str, list[int]]:
+        """Take back commits of which Spark's files are torn; return them, by query."""
+        folders = [self.folder, *filter(None, [self.shared])]
+        found = {
+            path.name: drop_torn_batches(path)
+            for folder in folders
+            for path in sorted((folder / "checkpoints").glob("*"))
+        }
+        return {query: batches for query, batches in found.items() if batches}
+
+    def positions(
+        self, query: str, new: Positions, *, before: int = 0
+    ) -> dict[str, dict[int, int]]:
         """Return the offsets that come next, by topic and partition, as last committed.
 
-        Before the first commit that is where the first start began: what a start that was
-        killed had taken comes again. Partitions that were made since begin at *new*.
+        Or as of so many commits *before* that. Before the first commit that is where the first
+        start began: what a start that was killed had taken comes again. Partitions that were
+        made since begin at *new*.
         """
         path = self._first(query)
         try:
@@ -188,13 +231,20 @@ class Checkpoints:
         except (OSError, ValueError) as error:
             raise _unreadable(path, error) from error
         checkpoint = self.checkpoint(query)
-        committed = _numbers(checkpoint / "commits")
-        if committed:
-            offsets = checkpoint / "offsets" / str(committed[-1])
+        committed = batch_numbers(checkpoint / "commits")
+        if len(committed) > before:
+            offsets = checkpoint / "offsets" / str(committed[-1 - before])
             # a version, what Spark keeps of the batch, and then the offsets of each source
             for line in offsets.read_text(encoding="utf-8").splitlines()[2:]:
                 known |= _parsed(line)
         return {topic: dict(new[topic]) | known.get(topic, {}) for topic in new}
+
+    def skip_to(self, query: str, least: Positions) -> None:
+        """Let a query continue, or begin, at no offset below *least*."""
+        path = self._first(query)
+        if path.exists():
+            write_durably(path, raised(path.read_text(encoding="utf-8"), least).encode())
+        raise_offsets(self.checkpoint(query), least)
 
     def _first(self, query: str) -> Path:
         return self.folder / "first" / f"{query}.json"
@@ -205,17 +255,20 @@ def _unreadable(path: Path, error: Exception) -> BadFile:
     return BadFile(str(path), f"cannot be read: {error}", way_out)
 
 
+def _checkpoint_id(checkpoint: Path) -> str:
+    """Return the id that Spark gave a checkpoint; empty if it has none."""
+    try:
+        told = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))
+        return str(told["id"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
 def _parsed(text: str) -> dict[str, dict[int, int]]:
     return {
         topic: {int(partition): offset for partition, offset in partitions.items()}
         for topic, partitions in json.loads(text).items()
     }
-
-
-def _numbers(folder: Path) -> list[int]:
-    if not folder.is_dir():
-        return []
-    return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())
 
 
 def _form(app: App, cluster: str, before: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:

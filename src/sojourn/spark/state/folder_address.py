@@ -39,8 +39,7 @@ def check_is_path(folder: Path, given: str | None = None) -> None:
     if _SCHEME.match(str(folder)):
         raise BadInput(
             f"{shown(given or str(folder))} is not a folder of a file system, and hosts "
-            "append to files there and lock them; write a path, on a cluster for example one "
-            "of NFS"
+            "append to files there and lock them; write a path"
         )
 
 

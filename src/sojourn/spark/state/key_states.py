@@ -6,7 +6,6 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from heapq import heappush, heapreplace
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from sojourn.host.batch.cut_store import CutFiles
 from sojourn.host.process.state_codec import StateCodec
 from sojourn.host.state.expiry import unstamped
 from sojourn.host.state.keyed_state import KeyedState
+from sojourn.host.state.state_moment import StateMoment
 from sojourn.spark.state.checkpoints import Checkpoints
 from sojourn.spark.state.state_form import StateForm, json_values
 from sojourn.topology.check import shown
@@ -58,8 +58,8 @@ class KeyStates:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._kept = Checkpoints(folder)
-        recorded = self._kept.form()
+        self.checkpoints = Checkpoints(folder)
+        recorded = self.checkpoints.form()
         if recorded is None:
             raise BadInput(
                 f"{folder} is not the state folder of an application that has run; "
@@ -68,7 +68,7 @@ class KeyStates:
         self.application = str(recorded["application"])
         states = recorded.get("states", {})
         self.forms = {name: StateForm.read(written) for name, written in states.items()}
-        self._part_of = {
+        self._part_of: dict[str, str] = {
             operator: part
             for part, form in recorded.get("parts", {}).items()
             for operator in form["operators"]
@@ -88,15 +88,15 @@ class KeyStates:
         """Return how much an operator keeps, and the keys with the largest states."""
         form, keys, size = self.form(operator), 0, 0
         most: list[tuple[int, str]] = []  # a heap, the smallest of them first
-        with self._states(operator) as (batch, states, pending):
-            for key, state in states:
+        with self.moment(self.part_of(operator)) as (batch, moment):
+            for key, state in moment.states(operator):
                 here = _size(key, state)
                 keys, size = keys + 1, size + here
                 if len(most) < largest:
                     heappush(most, (here, key))
                 elif largest and here > most[0][0]:
                     heapreplace(most, (here, key))
-            reminders = sum(1 for _ in pending)
+            reminders = sum(1 for _ in moment.states(reminders_of(operator)))
         return StateSummary(
             form=form,
             keys=keys,
@@ -104,14 +104,14 @@ class KeyStates:
             reminders=reminders,
             largest=tuple((key, here) for here, key in sorted(most, reverse=True)),
             batch=batch,
-            committed_s=self._kept.committed_s(self._part_of[operator], batch),
+            committed_s=self.checkpoints.committed_s(self._part_of[operator], batch),
         )
 
     def every(self, operator: str) -> Iterator[KeyState]:
         """Yield the state of each key, all of one moment."""
         codec = StateCodec(f"operators.{operator}.state", self.form(operator).fields)
-        with self._states(operator) as (_, states, _):
-            for key, state in states:
+        with self.moment(self.part_of(operator)) as (_, moment):
+            for key, state in moment.states(operator):
                 values = codec.decode(unstamped(state))
                 yield KeyState(key=key, values=values, bytes=_size(key, state))
 
@@ -122,7 +122,7 @@ class KeyStates:
         """
         form = self.form(operator)
         texts = _key_texts(form, key)
-        with self._last(operator) as (_, files, cut):
+        with self._last(self.part_of(operator)) as (_, files, cut):
             state = KeyedState(files)
             state.restore(cut.changed)
             for text in texts:
@@ -136,40 +136,43 @@ class KeyStates:
             f"{defaults}; a key is {_example(form)}"
         )
 
-    @contextmanager
-    def _states(
-        self, operator: str
-    ) -> Iterator[tuple[int, Iterator[tuple[str, bytes]], Iterator[tuple[str, bytes]]]]:
-        """Yield the batch that was last committed, and the states that keys had then.
+    @property
+    def parts(self) -> list[str]:
+        """The parts with operators that keep states."""
+        return sorted({self._part_of[operator] for operator in self.forms})
 
-        The reminders that are pending come with them; they may be those of a later batch.
-        """
+    def part_of(self, operator: str) -> str:
+        """Return the part of an operator."""
+        return self._part_of[operator]
+
+    @contextmanager
+    def moment(self, part: str) -> Iterator[tuple[int, StateMoment]]:
+        """Yield the batch of a part that was last committed, and all states as of then."""
         while True:
-            with self._last(operator) as (batch, files, cut):
-                states = files.states(cut, operator)
-                begun = list(islice(states, 1))
-                if files.merged() <= batch:
-                    pending = files.states(cut, reminders_of(operator))
-                    yield batch, chain(begun, states), pending
+            with (
+                self._last(part) as (batch, files, cut),
+                files.state.moment(cut.changed) as moment,
+            ):
+                if moment.merged <= batch:
+                    yield batch, moment
                     return
                 # another batch has been committed and merged since: it is of that one
 
     @contextmanager
-    def _last(self, operator: str) -> Iterator[tuple[int, CutFiles, Cut]]:
+    def _last(self, part: str) -> Iterator[tuple[int, CutFiles, Cut]]:
         """Yield the batch that was last committed, the files of the part, and the cut."""
-        part = self._part_of[operator]
-        files = CutFiles(self._kept.cuts(part), readonly=True)
+        files = CutFiles(self.checkpoints.cuts(part), readonly=True)
         with closing(files.state):
             batch, cut = self._last_cut(part, files)
             yield batch, files, cut
 
     def _last_cut(self, part: str, files: CutFiles) -> tuple[int, Cut]:
         while True:
-            batch = self._kept.committed(part)
+            batch = self.checkpoints.committed(part)
             try:
                 return batch, files.load(files.last(batch))
             except (BadFile, EngineError):
-                if batch == self._kept.committed(part):
+                if batch == self.checkpoints.committed(part):
                     raise
                 # the next batch is committed, and the cut of this one removed
 

@@ -1,4 +1,4 @@
-"""Whether executors reach the state folder, for queries that write there from their tasks."""
+"""Whether executors reach the shared folder, for queries whose tasks write there."""
 
 import threading
 from collections.abc import Collection, Iterable
@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from sojourn.errors import BadFile, EngineError
 from sojourn.host.node.agent import node_name
+from sojourn.private_files import write_new
 from sojourn.spark.layout import Layout
 from sojourn.spark.nodes.agent_start import Start
 from sojourn.spark.nodes.executors import Executor, on_executor
@@ -25,7 +26,7 @@ _ANOTHER = "another folder is there"
 
 
 def written_by_tasks(layout: Layout) -> list[str]:
-    """Return the queries whose tasks write to the state folder, wherever they run.
+    """Return the queries whose tasks write to their checkpoints, wherever they run.
 
     Those are Spark's own aggregations, which have a state store, and sinks that leave out
     repetitions, which keep what they know of a stream. Cuts, logs and the states of keys are
@@ -35,14 +36,15 @@ def written_by_tasks(layout: Layout) -> list[str]:
     return [*aggregations, *(f"sink {sink.name}" for sink in layout.deduplicated)]
 
 
-def shared_folder(session: SparkSession, folder: Path, layout: Layout) -> "SharedFolder | None":
+def shared_folder(
+    session: SparkSession, folder: Path | None, queries: Collection[str]
+) -> "SharedFolder | None":
     """Return what checks that executors share *folder*; None if no task writes there."""
-    queries = written_by_tasks(layout)
-    return SharedFolder(session, folder, queries) if queries else None
+    return SharedFolder(session, folder, sorted(queries)) if queries and folder else None
 
 
 class SharedFolder:
-    """The state *folder*, which the tasks of *queries* need on every executor of *session*."""
+    """The shared *folder*, which the tasks of *queries* need on every executor of *session*."""
 
     def __init__(self, session: SparkSession, folder: Path, queries: Collection[str]) -> None:
         self._session, self._folder, self._queries = session, folder, queries
@@ -77,8 +79,8 @@ class SharedFolder:
     def _way_out(self) -> str:
         which = ", ".join(self._queries)
         return (
-            f"tasks of {which} write there: choose a folder (--state) on storage that all "
-            "nodes have at the same path, such as NFS"
+            f"tasks of {which} write there: choose a folder with --shared-state on storage "
+            "that all nodes have at the same path and this user can write to, such as NFS"
         )
 
     def _problem(self, executor: Executor, stopping: threading.Event) -> str:
@@ -87,7 +89,7 @@ class SharedFolder:
         asked, answered = self._folder / name, self._folder / f"{name}.answer"
         token = token_hex(16)
         try:
-            asked.write_text(token, encoding="ascii")
+            write_new(asked, token.encode())
             visit = _Visit(str(asked), str(answered), token)
             if said := on_executor(self._session, executor, visit, _PATIENCE_S, stopping):
                 return f"{where}: {said}"
@@ -129,7 +131,7 @@ def answer_token(asked: Path, answered: Path, token: str) -> str:
     if found != token:
         return _ANOTHER
     try:
-        answered.write_text(token, encoding="ascii")
+        write_new(answered, token.encode())
     except OSError as error:
         return f"it cannot be written there: {error.strerror}"
     return ""

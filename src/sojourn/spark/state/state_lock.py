@@ -17,6 +17,8 @@ import psutil
 
 from sojourn.errors import EngineError
 from sojourn.file_lock import FileLock
+from sojourn.file_system import require_local_disk
+from sojourn.private_files import claim_folder
 
 __all__ = ["StateLock"]
 
@@ -27,8 +29,9 @@ _LOOK_S = 0.1
 class StateLock:
     """The lock of the state in *folder*, while it is entered.
 
-    Raise `EngineError` on entering if another run uses the state, or if what a run has left
-    that was killed does not end within *patience_s*. *progress* is told what it waits for.
+    Raise `BadFile` on entering if other users have access to the folder or it is on a network
+    file system, and `EngineError` if another run uses the state, or if what a run has left that
+    was killed does not end within *patience_s*. *progress* is told what it waits for.
     """
 
     def __init__(
@@ -48,6 +51,8 @@ class StateLock:
 
     def __enter__(self) -> Self:
         try:
+            require_local_disk(self._folder)
+            claim_folder(self._folder)
             self._take()
         except BaseException:
             self._lock.release()

@@ -17,6 +17,7 @@ import yaml
 from sojourn.errors import BadField, BadFile, BadName, BadTopology, WrongType
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology.check import shown
+from sojourn.topology.node_cores import NodeCores
 
 __all__ = ["FORMAT", "parse_topology", "read_topology"]
 
@@ -111,8 +112,13 @@ def _topology(document: object) -> Topology:
             Operator(name=name, **_record(Operator, f"operators.{name}", value))
             for name, value in operators.items()
         ),
-        **{field: top[field] for field in _MORE if field in top},
+        cores=_cores(top.get("cores")),
     )
+
+
+def _cores(value: Any) -> Any:  # noqa: ANN401 - the topology checks it
+    """Return the cores of one machine, or of each node."""
+    return NodeCores(nodes=value) if isinstance(value, Mapping) else value
 
 
 def _record(kind: type[Arrival | Operator], place: str, value: object) -> Mapping[str, Any]:

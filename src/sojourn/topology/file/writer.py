@@ -10,6 +10,7 @@ from typing import Any
 from sojourn.errors import BadFile
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn.topology.file.reader import FORMAT
+from sojourn.topology.node_cores import NodeCores
 
 __all__ = ["topology_document", "topology_text", "write_topology"]
 
@@ -85,6 +86,8 @@ def _default(field: Field[Any]) -> object:
 
 
 def _value(value: object) -> object:
+    if isinstance(value, NodeCores):  # nodes that may come are known while it runs alone
+        return _value(value.nodes)
     if isinstance(value, Mapping):
         return {name: _number(number) for name, number in value.items()}
     return value if value is None or isinstance(value, str) else _number(value)

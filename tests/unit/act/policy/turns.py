@@ -32,7 +32,8 @@ def seen(topology, running, *, at_s, lasted_s, per_s, **told):
 
     *told*, by operator: *service_s*, *samples*, *backlog*, *busy* and *served_per_s*, where
     they are not what follows from that, *runs* and *missing* where fewer processors run than
-    are wanted. *completed_per_s* and *commits* are what they say.
+    are wanted, *at_work* where it is known who is. *completed_per_s* and *commits* are what
+    they say.
     """
     wanted, running = running, {**running, **told.get("runs", {})}
     reach = arriving(topology, running, per_s, told.get("service_s", {}))
@@ -55,6 +56,7 @@ def seen(topology, running, *, at_s, lasted_s, per_s, **told):
             wait=Moments(),
             utilisation=told.get("busy", {}).get(name, busy),
             missing=told.get("missing", {}).get(name, ""),
+            at_work=told.get("at_work", {}).get(name),
         )
     return Observation(
         since_s=at_s - lasted_s,

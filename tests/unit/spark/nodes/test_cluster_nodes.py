@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from sojourn.errors import EngineError
+from sojourn.host.node.kafka_reach import KafkaBrokers
 from sojourn.host.report.node_state import NodeState
 from sojourn.host.report.reports import NodeIs
 from sojourn.measure.node_costs import NodeCosts
@@ -26,8 +27,7 @@ class Controller:
     launcher = SimpleNamespace(secret=b"hush", certificate="", port=lambda _part: 1)
 
     def __init__(self):
-        self.there = {}
-
+        self.there, self.checks, self.silent = {}, 0, {}
         self.wants, self.runs = {}, {}
 
     def wanted(self, _operator):
@@ -41,6 +41,12 @@ class Controller:
 
     def nodes(self):
         return {name: node.cores for name, node in self.there.items()}
+
+    def silent_nodes(self):
+        return dict(self.silent)
+
+    def check_nodes(self):
+        self.checks += 1
 
     def connect(self, *names):
         self.there = {name: NodeIs("part", name, 4.0, "m", f"/{name}") for name in names}
@@ -77,6 +83,7 @@ class Cluster:
             changed=lambda: None,
             processors=lambda: self.processors,
             bounds=bounds,
+            kafka=KafkaBrokers(),
         )
 
     def start(self, executor, _stopping):
@@ -146,6 +153,33 @@ def test_what_hosts_measure_is_told_and_warned_of_once(cluster):
         (warning,) = told(used=91)[0].warnings
         assert told(used=95)[0].warnings == (warning,)
         assert told(used=80)[0].warnings == ()
+
+
+def test_the_executor_of_a_node_that_falls_silent_is_removed(cluster, monkeypatch):
+    """Spark would send tasks there until it notices by itself."""
+    removed = []
+    monkeypatch.setattr(
+        cluster_nodes, "remove_executor", lambda _session, name: removed.append(name)
+    )
+    cluster.nodes = cluster.new(NodeBounds())
+    cluster.controller.connect("executor-1", "executor-2")
+    with cluster.nodes:
+        cluster.nodes.begin(lambda _text: None, DEADLINE_S)
+        cluster.controller.silent = {"executor-2": 1.0}
+        until_s = time.monotonic() + DEADLINE_S
+        while not removed:
+            assert time.monotonic() < until_s
+            time.sleep(0.01)
+    assert removed == ["2"]
+
+
+def test_nodes_are_not_asked_again_and_again_whether_they_reach_kafka(cluster, monkeypatch):
+    """Each check is a connection that the broker may log."""
+    now_s = 1000.0
+    monkeypatch.setattr(cluster_nodes, "time", SimpleNamespace(monotonic=lambda: now_s))
+    for now_s in (1000.0, 1001.0, 1004.9, 1005.0, 1009.0):  # noqa: B007 - the clock
+        cluster.nodes.check_kafka()
+    assert cluster.controller.checks == 2
 
 
 def test_what_it_takes_for_a_node_to_come_and_to_go_is_learned(cluster, monkeypatch):

@@ -3,6 +3,7 @@
 from sojourn.engine import NodeHealth
 from sojourn.host.report.node_state import NodeState
 from sojourn.host.report.reports import NodeIs
+from sojourn.measure.report import NodeReport
 from sojourn.spark.nodes.node_health import measured, node_health, node_notices
 
 ONE = NodeIs("part", "executor-1", 4.0, "left", "/nodes/1/logs")
@@ -48,6 +49,14 @@ def test_the_reason_of_a_start_that_failed_is_told():
     assert node_notices([two, ten]) == [f"node executor-2: {why}", f"node executor-10: {why}"]
 
 
+def test_a_node_that_does_not_reach_kafka_is_told_with_the_address():
+    """Each host hears of it from the same agent, and users hear of it once."""
+    why = "no connection to Kafka at kafka-1:9092: Connection refused"
+    nodes = node_health({"executor-1": ONE, "executor-10": TEN}, {}, {}, {}, {})
+    hosts = [{"executor-1": NodeState(kafka=why)}, {"executor-1": NodeState(kafka=why)}]
+    assert node_notices(measured(nodes, hosts, {})) == [f"node executor-1: {why}"]
+
+
 def test_an_agent_that_has_come_after_all_is_no_failure():
     (one,) = node_health({"executor-1": ONE}, {}, {"executor-1": "not ready"}, {}, {})
     assert (one.reason, node_notices([one])) == ("", [])
@@ -59,9 +68,11 @@ def test_what_hosts_have_measured_of_a_node_is_put_together():
     far = NodeState(0.004, 0.3, 71, 100, {"a": 10}, {"c": 30}, 1.0, 2.0)
     unheard, away = NodeHealth(name="two"), NodeHealth(name="three", reason="gone")
     hosts = [{"one": far, "three": far}, {"one": near}, {}]
-    one, two, three = measured([NodeHealth(name="one"), unheard, away], hosts)
+    cores = {"one": NodeReport(cores=2.0, busy_cores=1.5), "three": NodeReport(cores=2.0)}
+    one, two, three = measured([NodeHealth(name="one"), unheard, away], hosts, cores)
     assert one == NodeHealth(
-        name="one", memory_used_bytes=71, memory_limit_bytes=100, round_trip_s=0.001,
+        name="one", cores=2.0, busy_cores=1.5, memory_used_bytes=71, memory_limit_bytes=100,
+        round_trip_s=0.001,
         clock_offset_s=0.2, received_bytes={"a": 11, "b": 2}, sent_bytes={"c": 33},
         received_bytes_per_s=11.0, sent_bytes_per_s=22.0,
     )  # fmt: skip
@@ -69,5 +80,5 @@ def test_what_hosts_have_measured_of_a_node_is_put_together():
 
 
 def test_a_node_of_which_little_is_known_yet_is_no_trouble():
-    (one,) = measured([NodeHealth(name="one")], [{"one": NodeState()}])
+    (one,) = measured([NodeHealth(name="one")], [{"one": NodeState()}], {})
     assert one == NodeHealth(name="one")

@@ -5,7 +5,7 @@ from math import floor
 
 from sojourn.decide.target import MOST_PROCESSORS
 from sojourn.measure.observation import Observation
-from sojourn.model.cores import demand
+from sojourn.model.cores import all_cores, demand
 from sojourn.model.network import stations
 from sojourn.topology import Topology
 from sojourn.topology.traffic import rates
@@ -72,6 +72,7 @@ def drain_needs(
 def _runnable(topology: Topology, draining: Mapping[str, float]) -> float:
     """Return the part of the records *draining* that there are cores for, beside the load."""
     computes = demand(topology, draining)
-    if topology.cores is None or computes == 0:
+    cores = all_cores(topology)
+    if cores is None or computes == 0:
         return 1.0
-    return min(1.0, max(0.0, _MOST_OF_CORES * topology.cores - demand(topology)) / computes)
+    return min(1.0, max(0.0, _MOST_OF_CORES * cores - demand(topology)) / computes)

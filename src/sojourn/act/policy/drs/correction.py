@@ -3,6 +3,9 @@
 Models underestimate: they know nothing of networks, of hiccups, of what else runs on the
 machines. So waits are taken for as many times as long as expected as they were measured to
 be, and the target that the model must meet is stricter by that much.
+
+A floor that was undercut is too high. Then the target that the model must meet is later by as
+much as the floor is above the lowest latency measured.
 """
 
 from collections.abc import Sequence
@@ -10,6 +13,7 @@ from dataclasses import dataclass, replace
 from math import inf, sqrt
 from statistics import fmean
 
+from sojourn.act.evidence import lowest_s
 from sojourn.act.policy.drs.situation import Situation
 from sojourn.decide.target import Target
 from sojourn.knowledge import Knowledge
@@ -36,10 +40,14 @@ _SAME, _CHANCE = 0.1, 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
-    """Waits are *times* as long as the model says, so it has to meet a stricter *target*."""
+    """Waits are *times* as long as the model says, so it has to meet a stricter *target*.
+
+    *lowest_s* is the lowest latency measured, where that is below the floor of the model.
+    """
 
     target: Target | None
     times: float = 1.0
+    lowest_s: float = inf
 
 
 def correction(now: Situation, *, surely: float) -> Correction:
@@ -47,6 +55,10 @@ def correction(now: Situation, *, surely: float) -> Correction:
     target = now.goal.target
     if target is None or now.floor_s == inf:
         return Correction(target=target)
+    lowest = lowest_s(now.knowledge.observations, target.statistic)
+    if lowest < now.floor_s:
+        later = replace(target, seconds=target.seconds + now.floor_s - lowest)
+        return Correction(target=later, lowest_s=lowest)
     times = underestimated(now.knowledge, target, now.floor_s, surely=surely)
     return Correction(target=stricter(target, now.floor_s, times), times=times)
 

@@ -59,7 +59,8 @@ def requirement(
     carried = max(1.0, _MOST_OF_CORES * cores_headroom(now.topology))
     topology = now.topology.scaled(min(more, carried))
     goal = replace(now.goal, target=corrected.target)
-    found = aim(topology, goal, now.needs, asked=now.goal.target)
+    asked, lowest_s = now.goal.target, corrected.lowest_s
+    found = aim(topology, goal, now.needs, asked=asked, lowest_s=lowest_s)
     # max_processors of what cannot be started was not set by anybody
     ours = now.startable.running and (
         isinstance(found.error, BoundTooLow)

@@ -1,0 +1,70 @@
+"""Stalled operators: records wait, processors are idle, and none is done.
+
+Something before the operator fails, for example the connection from executors to the brokers.
+A processor more would be idle as well, and the next start would begin with it, so a stalled
+operator keeps the processors that it has until records are done again.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from sojourn.knowledge import Knowledge, Wish, allocation_text
+from sojourn.measure.observation import Observation, ObservedOperator
+from sojourn.topology import Topology
+
+__all__ = ["stalled", "unless_stalled"]
+
+
+def stalled(topology: Topology, seen: Observation) -> tuple[str, ...]:
+    """Return the operators that did nothing with idle processors although records wait.
+
+    An idle operator behind a stalled one counts, too: whatever it needs does not reach it.
+    Where engines do not tell how many processors are at work, no operator counts.
+    """
+    if not seen.usable:
+        return ()
+    idle = {name for name, operator in seen.operators.items() if _idle(operator)}
+    found = {name for name in idle if _has_records(seen.operators[name])}
+    grown = True
+    while grown:
+        behind = {target for name in found for target in topology.gains[name]} & idle
+        grown = not behind <= found
+        found |= behind
+    return tuple(name for name in topology.operator if name in found)
+
+
+def unless_stalled(wish: Wish, knowledge: Knowledge) -> Wish:
+    """Return *wish* with stalled operators as they are; others may change.
+
+    Nothing changes where that would take more processors than there are and were wished for.
+    What was wanted is not remembered: it follows from records that were not served.
+    """
+    before, seen = knowledge.allocation, knowledge.seen
+    stuck = () if seen is None or seen.warming else stalled(knowledge.topology, seen)
+    if not stuck:
+        return wish
+    after = {**wish.allocation, **{name: before[name] for name in stuck}}
+    most = max(sum(wish.allocation.values()), sum(before.values()))
+    reason = _reason(stuck)
+    if after == before or sum(after.values()) > most:
+        after = dict(before)
+    else:  # the reason names the allocation that there will be
+        told = wish.reason.replace(allocation_text(wish.allocation), allocation_text(after))
+        reason = f"{told}; {reason}"
+    return replace(wish, allocation=after, reason=reason, wanted=None, expected=None)
+
+
+def _idle(operator: ObservedOperator) -> bool:
+    return operator.running > 0 and operator.served == 0 and operator.at_work == 0
+
+
+def _has_records(operator: ObservedOperator) -> bool:
+    return operator.arrivals_per_s > 0 or operator.backlog > 0
+
+
+def _reason(stuck: Collection[str]) -> str:
+    whose = "its" if len(stuck) == 1 else "their"
+    return (
+        f"no record was done at {', '.join(stuck)} although records wait, and {whose} "
+        "processors are idle: more of them would be idle, too"
+    )

@@ -1,0 +1,84 @@
+"""The file system that a folder is on: a disk of this machine, or the network."""
+
+import re
+from pathlib import Path
+
+from sojourn.errors import BadFile
+
+__all__ = ["file_system_of", "is_network_file_system", "require_local_disk"]
+
+_MOUNTS = Path("/proc/self/mountinfo")
+# Machines cache what others write, and memory maps and locks need not hold between them. File
+# systems of clusters on a shared disk (gfs2, ocfs2) keep both. A folder of a virtual machine's
+# host (virtiofs, 9p) is not shared with other machines, and where 9p lacks memory maps, opening
+# the store of states fails.
+_NETWORK = frozenset(
+    {
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "coda",
+        "davfs",
+        "glusterfs",
+        "gpfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "orangefs",
+        "panfs",
+        "pvfs2",
+        "smb3",
+        "smbfs",
+        "wekafs",
+    }
+)
+# Most of FUSE is remote (sshfs, s3fs, glusterfs, juicefs), and the names are anybody's choice.
+_LOCAL_FUSE = frozenset({"fuse.bindfs", "fuse.fuse-overlayfs", "fuse.gocryptfs"})
+
+
+def require_local_disk(folder: Path) -> None:
+    """Raise `BadFile` if *folder*, which need not exist yet, is on a network file system."""
+    try:
+        mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:  # another system than Linux does not say
+        return
+    kind = file_system_of(folder.resolve(), mounts)
+    if is_network_file_system(kind):
+        raise BadFile(
+            str(folder),
+            f"is on a network file system ({kind}), where memory maps and locks are not safe",
+            "choose a folder on a disk of this machine with --state; what tasks on other "
+            "machines share may be there (--shared-state)",
+        )
+
+
+def file_system_of(folder: Path, mounts: str) -> str:
+    r"""Return the type of the file system of an absolute path, from Linux's `mountinfo`.
+
+    >>> mounts = '''22 1 8:1 / / rw - ext4 /dev/sda1 rw
+    ... 40 22 0:50 / /shared\\040data rw shared:7 - nfs4 server:/export rw'''
+    >>> file_system_of(Path("/shared data/orders"), mounts), file_system_of(Path("/x"), mounts)
+    ('nfs4', 'ext4')
+    """
+    found, kind = -1, ""
+    for line in mounts.splitlines():
+        mount, _, storage = line.partition(" - ")
+        # a space, a tab, a line feed and a backslash are written as octal numbers
+        written = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), mount.split(" ")[4])
+        point = Path(written)
+        # of several at one place, the last covers the others
+        if folder.is_relative_to(point) and len(point.parts) >= found:
+            found, kind = len(point.parts), storage.split(" ")[0]
+    return kind
+
+
+def is_network_file_system(kind: str) -> bool:
+    """Tell whether files of this type may be on another machine.
+
+    >>> [is_network_file_system(kind) for kind in ("ext4", "nfs4", "fuse.sshfs", "fuseblk")]
+    [False, True, True, False]
+    """
+    fuse = kind == "fuse" or kind.startswith("fuse.")
+    return kind in _NETWORK or (fuse and kind not in _LOCAL_FUSE)

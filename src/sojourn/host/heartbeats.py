@@ -1,0 +1,53 @@
+"""Relays and agents that have gone silent: their machine may have vanished without a word.
+
+Only time in which the host was listening counts. A host that was suspended, or whose event loop
+was blocked, has heard of nobody, and then finds the heartbeats of all in its buffers.
+"""
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+__all__ = ["Heartbeats"]
+
+Sender = TypeVar("Sender", bound=Hashable)
+
+# What one look at the clock may add: looks are a quarter of a second apart.
+_MOST_S = 1.0
+
+
+class Heartbeats(Generic[Sender]):
+    """When each sender was heard last; one that is silent for *timeout_s* is lost.
+
+    >>> heartbeats = Heartbeats[int](timeout_s=2.0)
+    >>> heartbeats.begin(1)
+    >>> [heartbeats.silent(now_s) for now_s in (10.0, 10.5, 600.0, 600.5, 601.0)]
+    [[], [], [], [], [1]]
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._heard_s: dict[Sender, float] = {}
+        self._looked_s: float | None = None
+        self.listened_s = 0.0
+        """For how long the host was listening by the last look."""
+
+    def begin(self, sender: Sender) -> None:
+        """Expect to hear of a sender from now on."""
+        self._heard_s[sender] = self.listened_s
+
+    def heard(self, sender: Sender) -> None:
+        """Take note that anything came from a sender."""
+        if sender in self._heard_s:
+            self._heard_s[sender] = self.listened_s
+
+    def end(self, sender: Sender) -> None:
+        """Expect nothing more of a sender."""
+        self._heard_s.pop(sender, None)
+
+    def silent(self, now_s: float) -> list[Sender]:
+        """Return the senders that are lost by now; to be called several times a second."""
+        if self._looked_s is not None:
+            self.listened_s += min(_MOST_S, now_s - self._looked_s)
+        self._looked_s = now_s
+        since_s = self.listened_s - self._timeout_s
+        return [sender for sender, heard_s in self._heard_s.items() if heard_s < since_s]

@@ -1,0 +1,157 @@
+"""Whether the Kafka clients of a node reach brokers, and how long name look-ups take.
+
+Kafka's client in Java waits for each look-up before it connects, and with TLS or SASL it also
+looks up the name of the address that it has connected to. A name server that does not answer
+delays every connection by ten seconds or more, and the client reports only a timeout.
+"""
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import msgspec
+
+__all__ = ["KafkaBrokers", "KafkaChecks", "kafka_problem"]
+
+_Found = TypeVar("_Found")
+
+# A client that is not connected by then is a problem.
+_PATIENCE_S = 5.0
+# How soon a check that failed is repeated.
+_AGAIN_S = 5.0
+# Far above what a look-up takes over a network, and well below the timeout of a name server.
+_SLOW_S = 1.0
+_WAY_OUT = "correct the name servers of the node (/etc/resolv.conf), or use /etc/hosts"
+
+
+class KafkaBrokers(msgspec.Struct, frozen=True):
+    """The *addresses* (`host:port`) of brokers; *names* if clients look up names of theirs."""
+
+    addresses: tuple[str, ...] = ()
+    names: bool = False
+
+
+def kafka_problem(
+    brokers: KafkaBrokers,
+    *,
+    patience_s: float = _PATIENCE_S,
+    name_of: Callable[[str], object] = socket.gethostbyaddr,
+) -> str:
+    """Return why a client on this node does not reach a broker soon; empty if it does.
+
+    The text contains no measured time, so it stays the same while the cause lasts. *name_of*
+    looks up the name of an address.
+
+    >>> kafka_problem(KafkaBrokers(addresses=("127.0.0.1:1",)))
+    'no connection to Kafka at 127.0.0.1:1: Connection refused'
+    """
+    checks = [
+        _Check(each, patience_s, name_of if brokers.names else None)
+        for each in brokers.addresses
+    ]
+    until_s = time.monotonic() + patience_s
+    return next(filter(None, [check.result(until_s) for check in checks]), "")
+
+
+class KafkaChecks:
+    """Checks whether clients here reach *brokers*: at the start, and again while they do not.
+
+    It also checks when it is *asked* to. Each check is a connection that a broker may log, so
+    there are no others.
+    """
+
+    def __init__(self, brokers: KafkaBrokers) -> None:
+        self._brokers, self.asked = brokers, asyncio.Event()
+        self.problem = ""
+
+    async def run(self) -> None:
+        """Check, until cancelled."""
+        while self._brokers.addresses:
+            self.asked.clear()
+            self.problem = await asyncio.to_thread(kafka_problem, self._brokers)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_AGAIN_S if self.problem else None):
+                    await self.asked.wait()
+
+
+class _Check:
+    """The check of one broker, in a thread of its own: a look-up cannot be cancelled."""
+
+    def __init__(
+        self, address: str, patience_s: float, name_of: Callable[[str], object] | None
+    ) -> None:
+        self._address, self._patience_s, self._name_of = address, patience_s, name_of
+        self._looking_up, self._problem = "", ""
+        self._thread = threading.Thread(target=self._run, name="Kafka check", daemon=True)
+        self._thread.start()
+
+    def result(self, until_s: float) -> str:
+        """Return the problem, if there is one: also if the check is not done *until_s*."""
+        self._thread.join(max(0.0, until_s - time.monotonic()))
+        if not self._thread.is_alive():
+            return self._problem
+        if self._looking_up:
+            return _slow(self._looking_up, self._patience_s)
+        return f"no connection to Kafka at {self._address} within {self._patience_s:g} s"
+
+    def _run(self) -> None:
+        host, _, port = self._address.rpartition(":")
+        host = host.strip("[]")
+        try:
+            places = self._timed(
+                host, lambda: socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+            )
+        except OSError as error:
+            self._problem = f"the name {host} of a Kafka broker is not known: {_why(error)}"
+            return
+        try:
+            reached = _reached(places, self._patience_s)
+        except OSError as error:
+            self._problem = f"no connection to Kafka at {self._address}: {_why(error)}"
+            return
+        if (name_of := self._name_of) is not None:
+            with suppress(OSError):  # without a name clients use the address
+                self._timed(f"the name of {reached}", lambda: name_of(reached))
+
+    def _timed(self, looked_up: str, call: Callable[[], _Found]) -> _Found:
+        """Return what *call* does, and take note if it is slow."""
+        self._looking_up, since_s = looked_up, time.monotonic()
+        try:
+            return call()
+        finally:
+            self._looking_up = ""
+            if time.monotonic() - since_s > _SLOW_S:
+                self._problem = _slow(looked_up, _SLOW_S)
+
+
+def _reached(places: Sequence[tuple[Any, ...]], patience_s: float) -> str:
+    """Return the address of the first of *places* that accepts a connection.
+
+    Raise the `OSError` of the last one if none does.
+    """
+    failure = OSError("it has no address")
+    for family, kind, protocol, _, place in places:
+        with socket.socket(family, kind, protocol) as connection:
+            connection.settimeout(patience_s)
+            try:
+                connection.connect(place)
+            except OSError as error:
+                failure = error
+            else:
+                return str(connection.getpeername()[0])
+    raise failure
+
+
+def _slow(looked_up: str, than_s: float) -> str:
+    return (
+        f"looking up {looked_up} takes more than {than_s:g} s, and a Kafka client waits for it "
+        f"whenever it connects; {_WAY_OUT}"
+    )
+
+
+def _why(error: OSError) -> str:
+    return error.strerror or str(error)

@@ -1,0 +1,80 @@
+"""Folders and files of which other users can see nothing, whatever the umask is."""
+
+import os
+import shlex
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from sojourn.errors import BadFile
+
+__all__ = [
+    "FILE_MODE",
+    "FOLDER_MODE",
+    "PRIVATE_UMASK",
+    "append_to",
+    "claim_folder",
+    "make_folder",
+    "sync_folder",
+    "write_new",
+]
+
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
+PRIVATE_UMASK = 0o077
+"""For processes that write files of their own to a state folder, such as Java."""
+
+
+def make_folder(folder: Path) -> None:
+    """Make *folder* and those above it, if they are missing; they are on disk then."""
+    if folder.is_dir():
+        return
+    try:
+        folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+    except FileNotFoundError:
+        make_folder(folder.parent)
+        folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+    sync_folder(folder.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until changes of names in *folder* are on disk."""
+    found = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(found)
+    finally:
+        os.close(found)
+
+
+def append_to(path: Path, *, buffering: int = -1) -> BinaryIO:
+    """Open a file at its end; it is made if it is missing."""
+    flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, FILE_MODE), "ab", buffering=buffering)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that replaces whatever has its name."""
+    flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, FILE_MODE), "wb") as file:
+        file.write(content)
+
+
+def claim_folder(folder: Path) -> None:
+    """Make the folder of a state private; it is created if it is missing.
+
+    Raise `BadFile` if it cannot be used, or has content that other users can read or enter. One
+    that is empty holds nothing of anybody, so its mode is changed.
+    """
+    try:
+        make_folder(folder)
+        mode = stat.S_IMODE(folder.stat().st_mode)
+        if mode & PRIVATE_UMASK:
+            if any(folder.iterdir()):
+                raise BadFile(
+                    str(folder),
+                    f"is accessible to other users (mode {mode:04o})",
+                    f"run `chmod -R go-rwx {shlex.quote(str(folder))}`, then start again",
+                )
+            folder.chmod(FOLDER_MODE)
+    except OSError as error:
+        problem = f"cannot be used: {error.strerror}"
+        raise BadFile(str(folder), problem, "choose another with --state") from error

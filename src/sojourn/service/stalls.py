@@ -1,0 +1,53 @@
+"""Notices of operators that do nothing although records wait for them."""
+
+from collections.abc import Iterable
+
+from sojourn.act.stall import stalled
+from sojourn.measure.observation import Observation
+from sojourn.topology import Topology
+
+__all__ = ["Stalls"]
+
+_DAY_S = 86_400
+# The end of a batch, or a query that is started again, is over sooner.
+_NOTICED_S = 15.0
+
+
+class Stalls:
+    """The operators that are stalled, and since when; *midnight_s* as in `Knowledge`."""
+
+    def __init__(self, midnight_s: float = 0.0) -> None:
+        self._midnight_s = midnight_s
+        self._since_s: dict[str, float] = {}
+        self._at_s = 0.0
+
+    def saw(self, observation: Observation, topology: Topology) -> None:
+        """Add the observation of a turn; one that is not usable changes nothing."""
+        if not observation.usable:
+            return
+        since_s, before = observation.since_s, self._since_s
+        now = stalled(topology, observation)
+        # another: other threads may read it meanwhile
+        self._since_s = {name: before.get(name, since_s) for name in now}
+        self._at_s = observation.at_s
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """A text for all operators that are stalled since the same time; it stays the same."""
+        since: dict[float, list[str]] = {}
+        for name, since_s in self._since_s.items():
+            if self._at_s - since_s >= _NOTICED_S:
+                since.setdefault(since_s, []).append(name)
+        return tuple(self._text(names, since_s) for since_s, names in sorted(since.items()))
+
+    def _text(self, names: Iterable[str], since_s: float) -> str:
+        return (
+            f"{', '.join(names)}: no record was done since {self._time_of_day(since_s)} "
+            "although records wait, and processors are idle, so none are added; see whether "
+            "Spark reads from Kafka (`sojourn logs` shows what Spark and hosts say) and "
+            "whether executors reach the brokers by the addresses that these advertise"
+        )
+
+    def _time_of_day(self, at_s: float) -> str:
+        of_day_s = int(self._midnight_s + at_s) % _DAY_S
+        return f"{of_day_s // 3600:02}:{of_day_s // 60 % 60:02}:{of_day_s % 60:02}"

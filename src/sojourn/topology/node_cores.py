@@ -1,0 +1,61 @@
+"""The cores of a cluster, node by node: processors compete for those of their own node."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, inf
+
+from sojourn.errors import BadNumber, WrongType
+from sojourn.topology import check
+
+__all__ = ["NodeCores", "in_turn"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCores:
+    """The cores of each of *nodes*, by name, in the order in which they get processors.
+
+    If there are more than *per_node* processors for each of them, other nodes come, until there
+    are *most*. These are assumed to have as many cores as the nodes have on average.
+
+    >>> cluster = NodeCores(nodes={"left": 4, "right": 2}, per_node=4, most=4)
+    >>> cluster.holding(8), cluster.holding(9), cluster.total
+    ((4, 2), (4, 2, 3.0), 12.0)
+    """
+
+    nodes: Mapping[str, float]
+    per_node: int = 0
+    most: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.nodes, Mapping):
+            problem = f"{check.shown(self.nodes)} does not map nodes to their cores"
+            raise WrongType("cores", problem, "write cores: {node-1: 4, node-2: 4}")
+        for name, cores in self.nodes.items():
+            check.number(f"cores.{name}", cores)
+        if not self.nodes or 0 in self.nodes.values():
+            problem = "there are none" if not self.nodes else "a node has none"
+            raise BadNumber("cores", problem, "write more than 0, or leave it out")
+
+    def holding(self, processors: float = inf) -> tuple[float, ...]:
+        """Return the cores of each node once there are as many as *processors* need."""
+        there = tuple(self.nodes.values())
+        if self.per_node < 1 or self.most <= len(there):
+            return there
+        wanted = self.most if processors == inf else ceil(processors / self.per_node)
+        more = min(self.most, wanted) - len(there)
+        return (*there, *[sum(there) / len(there)] * more)
+
+    @property
+    def total(self) -> float:
+        """The cores of all nodes that there may be."""
+        return sum(self.holding())
+
+
+def in_turn(processors: int, first: int, nodes: int) -> list[int]:
+    """Return how many *processors* are on each of *nodes* if placed in turn, from *first* on.
+
+    >>> in_turn(5, 2, 3), in_turn(1, 4, 3)
+    ([2, 1, 2], [0, 1, 0])
+    """
+    each, left = divmod(processors, nodes)
+    return [each + ((node - first) % nodes < left) for node in range(nodes)]
