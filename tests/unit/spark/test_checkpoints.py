@@ -259,42 +259,15 @@ def test_what_is_recorded_of_a_state_describes_it_without_the_application(tmp_pa
     assert [str(field) for field in form.key] == ["word string", "day date"]
 
 
-def before_parts(folder, app, **operators):
-    """Leave a state of the version in which each operator was a query."""
-    kept = Checkpoints(folder)
-    kept.keep(app, "c")
-    form = json.loads((folder / "application.json").read_text())
-    del form["parts"]
-    form["operators"] |= {name: {"reads": [topic]} for name, topic in operators.items()}
-    (folder / "application.json").write_text(json.dumps(form))
-    for name in operators:
-        (kept.checkpoint(name) / "commits").mkdir(parents=True)
-        (kept.checkpoint(name) / "commits" / "4").write_text("v1")
-    return kept
-
-
-def test_a_state_of_before_there_were_parts_goes_on_where_they_are_single_operators(tmp_path):
-    kept = before_parts(tmp_path, shop(), split="shop.lines")
-    assert kept.check(shop(), "c")
-    assert kept.check(shop(), "c")
-    files = CutFiles(kept.cuts("split"))
-    assert files.load(files.last(4)).open == ()
-
-
-def test_a_state_of_before_there_were_parts_with_open_records_is_refused(tmp_path):
-    kept = before_parts(tmp_path, shop(), split="shop.lines")
-    (kept.checkpoint("split") / "carried").mkdir()
-    (kept.checkpoint("split") / "carried" / "0-4").write_bytes(b"")
-    with pytest.raises(BadInput, match="has open records of split in a form that is not read"):
-        kept.check(shop(), "c")
-
-
-def test_a_state_of_before_there_were_parts_is_refused_where_operators_are_joined(tmp_path):
-    kept = before_parts(
-        tmp_path, chain("split", "count"), split="shop.lines", count="shop.split"
-    )
-    with pytest.raises(BadInput, match=r"all streams went through Kafka \(App\(…, streams="):
-        kept.check(chain("split", "count"), "c")
+def test_a_state_of_another_version_is_refused(tmp_path):
+    kept = Checkpoints(tmp_path)
+    kept.keep(shop(), "c")
+    recorded = tmp_path / "application.json"
+    form = json.loads(recorded.read_text())
+    for other in ({**form, "format": 99}, {k: v for k, v in form.items() if k != "format"}):
+        recorded.write_text(json.dumps(other))
+        with pytest.raises(BadFile, match=r"has a state of format (99|1), .* reads 2; use the"):
+            kept.check(shop(), "c")
 
 
 def test_what_cannot_be_read_is_named(tmp_path):

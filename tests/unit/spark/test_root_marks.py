@@ -1,8 +1,11 @@
 """Ids of roots from one start to the next."""
 
+import pytest
+
 import sojourn as sj
+from sojourn.errors import BadFile
 from sojourn.service.state_folder import StateFolder
-from sojourn.spark.kafka.root_marks import root_marks, state_epoch
+from sojourn.spark.kafka.root_marks import state_epoch
 from sojourn.spark.query.headers import lineage_of
 from sojourn.spark.state.checkpoints import Checkpoints
 
@@ -29,11 +32,12 @@ def test_a_start_that_got_no_further_leaves_no_epoch(tmp_path):
     assert started(tmp_path) not in {never, ""}
 
 
-def test_a_state_of_before_there_were_epochs_goes_on_with_its_ids(tmp_path):
-    Checkpoints(tmp_path).keep(sj.App("shop"), "cluster")
-    marks = root_marks(None, ["lines"], started(tmp_path))  # nobody is asked
-    place = {"topic": "lines", "partition": 0, "offset": 7, "timestamp_s": 0.0}
-    assert lineage_of([], **place, mark=marks.get("lines", "")).root == "lines/0/7"
+def test_a_state_whose_epoch_is_gone_is_refused(tmp_path):
+    """Ids of its roots would be others, and what is repeated would count as new."""
+    started(tmp_path)
+    (tmp_path / "epoch").unlink()
+    with pytest.raises(BadFile, match=r"epoch: cannot be read: .*; restore it, or start"):
+        started(tmp_path)
 
 
 def test_a_producer_that_gives_ids_keeps_them():

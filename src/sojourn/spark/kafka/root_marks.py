@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException, TopicCollection, Uuid
 from confluent_kafka.admin import AdminClient
 
 from sojourn.durable_file import write_durably
-from sojourn.errors import BrokerFailed
+from sojourn.errors import BadFile, BrokerFailed
 
 __all__ = ["root_marks", "state_epoch"]
 
@@ -26,20 +26,22 @@ _LETTERS = 8
 def state_epoch(folder: Path, *, goes_on: bool) -> str:
     """Return the epoch of the state in *folder*: a new one unless it *goes_on*.
 
-    It is empty where the state is of a version that knew none, so that ids stay what they were.
+    Raise `BadFile` if a state that is continued has none.
     """
     path = folder / _FILE
     if goes_on:
-        return path.read_text(encoding="ascii") if path.exists() else ""
+        try:
+            return path.read_text(encoding="ascii")
+        except (OSError, ValueError) as error:
+            way_out = "restore it, or start without this state (--fresh)"
+            raise BadFile(str(path), f"cannot be read: {error}", way_out) from error
     epoch = secrets.token_hex(4)
     write_durably(path, epoch.encode())
     return epoch
 
 
 def root_marks(client: AdminClient, topics: Iterable[str], epoch: str) -> dict[str, str]:
-    """Return what ids of roots of each topic carry; nothing without an epoch."""
-    if not epoch:
-        return {}
+    """Return what ids of roots of each topic carry."""
     asked = client.describe_topics(TopicCollection(list(topics)), request_timeout=_ANSWER_S)
     try:
         found = {name: told.result(_ANSWER_S).topic_id for name, told in asked.items()}

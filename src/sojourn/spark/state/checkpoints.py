@@ -14,7 +14,6 @@ from sojourn.app.reminder import reminders_of
 from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, BadInput
 from sojourn.host.batch.checkpoint_id import CheckpointId
-from sojourn.host.batch.cut import Cut, CutId
 from sojourn.host.batch.cut_store import CutFiles
 from sojourn.spark.state.batch_files import (
     Positions,
@@ -28,6 +27,8 @@ from sojourn.spark.state.state_form import StateForm, state_forms
 __all__ = ["Checkpoints", "Positions"]
 
 _APPLICATION = "application.json"
+# Of cuts, logs, stores and what else is in the folder. Raise it with any change to them.
+_FORMAT = 2
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -83,8 +84,6 @@ class Checkpoints:
                     "change, use another state folder (--state), or start without it (--fresh)"
                 )
             for part in parts_of(app):
-                if "parts" not in before:
-                    self._begin_cuts(part)
                 self._check_open(app, part)
         return before is not None
 
@@ -104,7 +103,10 @@ class Checkpoints:
                 )
 
     def form(self) -> dict[str, Any] | None:
-        """Return the form of the application that was recorded; None if there is none."""
+        """Return the form of the application that was recorded; None if there is none.
+
+        Raise `BadFile` if another version of Sojourn has written it.
+        """
         path = self.folder / _APPLICATION
         try:
             form: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -112,6 +114,12 @@ class Checkpoints:
             return None
         except (OSError, ValueError) as error:
             raise _unreadable(path, error) from error
+        if (found := form.get("format", 1)) != _FORMAT:
+            raise BadFile(
+                str(self.folder),
+                f"has a state of format {found}, and this version of Sojourn reads {_FORMAT}",
+                "use the version that wrote it, or start without this state (--fresh)",
+            )
         return form
 
     def _conflicts(self, before: dict[str, Any], app: App) -> Iterator[str]:
@@ -138,19 +146,6 @@ class Checkpoints:
                     kept = (operator, reminders_of(operator))
                     return any(next(files.states(cut, name), None) for name in kept)
         return False
-
-    def _begin_cuts(self, part: Part) -> None:
-        """Let a part go on from the state of a version that had no cuts."""
-        batch = self.commits(part.name) - 1
-        if any((self.checkpoint(part.name) / "carried").glob(f"*-{batch}")):
-            raise BadInput(
-                f"the state in {self.folder} has open records of {part.name} in a form that is "
-                "not read any more; start the version that wrote it once more, and end it in "
-                "order, or start without this state (--fresh)"
-            )
-        files = CutFiles(self.cuts(part.name))
-        if batch >= 0 and not files.has(batch):
-            files.save(Cut(id=CutId(batch, 0), taken={}))
 
     def _check_open(self, app: App, part: Part) -> None:
         """Raise `BadInput` if records are open that no operator reads any more."""
@@ -277,6 +272,7 @@ def _form(app: App, cluster: str, before: Mapping[str, Any] = _NOTHING) -> dict[
     states = before.get("states", {})
     within = {name for part in parts for name in part.projections}
     return {
+        "format": _FORMAT,
         "application": app.name,
         "cluster": cluster,
         "parts": {
@@ -308,20 +304,6 @@ def _form(app: App, cluster: str, before: Mapping[str, Any] = _NOTHING) -> dict[
     }
 
 
-def _as_before_parts(before: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Tell whether each function is a part of its own, and reads what it read."""
-    functions = {
-        name: form["reads"]
-        for name, form in before.get("operators", {}).items()
-        if name not in now["operators"]
-    }
-    parts = {name: part for name, part in now["parts"].items() if name in functions}
-    return set(parts) == set(functions) and all(
-        part["operators"] == [name] and part["reads"] == functions[name]
-        for name, part in parts.items()
-    )
-
-
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     now = json.loads(json.dumps(now))
     found = [
@@ -340,12 +322,7 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
         for name in form.get("projections", ())
         if name in before.get("operators", {})
     ]
-    if "parts" not in before and not _as_before_parts(before, now):
-        found.append(
-            "it was written by a version in which all streams went through Kafka "
-            '(App(…, streams="durable") does that)'
-        )
-    for name, was in before.get("parts", {}).items():
+    for name, was in before["parts"].items():
         is_now = now["parts"].get(name, {"reads": [], "operators": []})
         gone = [topic for topic in was["reads"] if topic not in is_now["reads"]]
         found += [f"{name} and what follows it read {topic}, and do not now" for topic in gone]
