@@ -176,5 +176,5 @@ def test_state_of_an_application_that_read_something_else_is_refused(loaded, tmp
     )
     address = as_file(changed, tmp_path)
     other = Loaded(load(address), address, loaded.servers)
-    with pytest.raises(BadInput, match=r"first and what follows it read .* use another state"):
+    with pytest.raises(BadInput, match=r"first no longer reads topic .* use another state"):
         other.engine(state=state).start(changed, Plan.here(ALLOCATION))

@@ -155,7 +155,7 @@ def _of_nodes(
          lambda node: node.memory_used_bytes),
         ("node_memory_limit_bytes", "Memory that the node may use.",
          lambda node: node.memory_limit_bytes),
-        ("node_round_trip_seconds", "Way of a question to the node and of its answer.",
+        ("node_round_trip_seconds", "Round-trip time between driver and node.",
          lambda node: node.round_trip_s),
         ("node_clock_offset_seconds", "How far its clock is ahead of the driver's.",
          lambda node: node.clock_offset_s),

@@ -76,7 +76,7 @@ def checked_allocation(
         if processors < operator.min_processors:
             raise BadAllocation(
                 f"{name}: {processors} processors is below its min_processors, "
-                f"{operator.min_processors}; ask for as many"
+                f"{operator.min_processors}; ask for at least that many"
             )
         if operator.max_processors is not None and processors > operator.max_processors:
             raise BadAllocation(

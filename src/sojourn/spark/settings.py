@@ -122,8 +122,8 @@ class SparkSettings:
         self.bounds(0)
         if self.max_nodes is not None and master.is_local:
             raise BadInput(
-                f"at most {self.max_nodes} nodes are for a cluster, and master is "
-                f"{self.master}; leave it out, or choose the master of a cluster"
+                f"max_nodes={self.max_nodes} needs a cluster, but master is {self.master}; "
+                "leave it out, or choose the master of a cluster"
             )
         if self.encrypt and master.is_local:
             raise BadInput(

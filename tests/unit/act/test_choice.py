@@ -58,9 +58,9 @@ def test_several_are_named_each_with_its_own_options():
         ("ds2:warm_up=x", BadInput, "'ds2:warm_up=x': 'x' is not a whole number"),
         ("ds2:warm_up=1:warm_up=2", BadInput, "warm_up is given 2 times; write it once"),
         ("ds2:warm_up=-1", BadInput, "ds2: warm_up is -1 observations; write 0 or more"),
-        ("math:pi", BadInput, "math:pi makes no policy; name a function or a class"),
+        ("math:pi", BadInput, "math:pi is not a policy; name a function or a class"),
         ("math", UnknownName, "'math'"),
-        ("os.path", BadInput, "os.path makes no policy"),
+        ("os.path", BadInput, "os.path is not a policy"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(text, error, said):

@@ -101,8 +101,8 @@ def registry(running):
         ),
         ("n struct<a: int>", record_of(n="int"), "it must be record"),
         ("n int", '"int"', "and not a record; make it a record with a field for each column"),
-        ("n int", "{", "is not Avro's: JSONDecodeError"),
-        ("n int", record_of(n="nosuch"), "is not Avro's: UnknownType"),
+        ("n int", "{", "is not a valid Avro schema: JSONDecodeError"),
+        ("n int", record_of(n="nosuch"), "is not a valid Avro schema: UnknownType"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(tmp_path, ddl, schema, said):
@@ -329,7 +329,7 @@ def test_it_is_asked_until_it_answers_or_patience_ends():
 def test_a_schema_that_is_not_avro_is_a_bad_record(registry):
     registry.register("clicks-value", record_of(n="int"))
     number = registry.register("other", {"type": "object"})
-    with pytest.raises(BadRecord, match=f"the schema with the id {number} is not Avro's"):
+    with pytest.raises(BadRecord, match=f"the schema with the id {number} is not valid Avro"):
         in_registry(registry, "n int").decode(b"\x00" + number.to_bytes(4, "big") + b"\x02")
 
 

@@ -300,7 +300,7 @@ def test_spark_runs_where_the_master_is(engines, tmp_path):
         (("--conf", "spark.master=yarn"), "write --master"),
         (("--py-files", "nosuch.zip"), "nosuch.zip: there is no such file"),
         (("--max-nodes", "3"), "--max-nodes 3 is for a cluster, and --master is local; leave"),
-        (("--state", "s3a://bucket/x"), "'s3a://bucket/x' is not a folder of a file system"),
+        (("--state", "s3a://bucket/x"), "'s3a://bucket/x' is not on a file system"),
         (("--encrypt",), "with --master local there are none; leave it out, or write --master"),
     ],
 )

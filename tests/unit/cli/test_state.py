@@ -110,7 +110,7 @@ def test_a_folder_without_state_and_a_wrong_name_say_what_to_do(tmp_path):
     assert "no operator of empty keeps a state" in said("empty", "--state", tmp_path)
     assert json.loads(said("empty", "--state", tmp_path, "--json"))["operators"] == {}
     assert said("empty", "--state", tmp_path.as_uri()) == said("empty", "--state", tmp_path)
-    assert "'s3a://b/empty' is not a folder of a file system" in refused(
+    assert "'s3a://b/empty' is not on a file system" in refused(
         "empty", "--state", "s3a://b/empty"
     )
 

@@ -234,7 +234,10 @@ def test_a_root_that_makes_more_records_than_may_be_follows_on_error(then):
     assert [len(of(StopPart, each) + of(HandOver, each)) for each in done] == [0, 0, 0, 1]
     if then == "stop":
         (stop,) = of(StopPart, done[-1])
-        assert stop.reason == "its root makes more than 5 records; does a loop end?"
+        assert (
+            stop.reason
+            == "its root has produced more than 5 records; check that its loop terminates"
+        )
         assert made.inside == 5
     else:
         assert desk.error_policy.dead == 1

@@ -47,7 +47,7 @@ def test_the_first_start_has_nothing_to_go_on_from_and_the_second_has(tmp_path):
         (
             shop(reads="words"),
             "c",
-            r"split and what follows it read shop\.lines, and do not now; undo that",
+            r"split no longer reads topic shop\.lines; undo that",
         ),
         (shop(expression="max(word)"), "c", r"operator count was .*count\(\*\).*max\(word\)"),
         (shop(), "d", "it belongs to the Kafka cluster c, not d"),
@@ -381,9 +381,7 @@ def test_a_projection_that_leaves_the_query_of_a_part_goes_on_where_nothing_is_l
     assert kept.check(projecting("behind", durable=True), "c")
     kept.keep(projecting("before"), "c")
     assert kept.check(projecting("before"), "c")
-    with pytest.raises(
-        BadInput, match=r"split and what follows it read shop\.lines, and do not"
-    ):
+    with pytest.raises(BadInput, match=r"split no longer reads topic shop\.lines"):
         kept.check(projecting("before", durable=True), "c")
 
 

@@ -41,11 +41,9 @@ def test_nodes_have_room_for_the_tasks_that_queries_hold():
     assert settings.bounds(7) == NodeBounds(least=3, most=8, processors=4)
     assert settings.bounds(1).least == 1
     assert replace(settings, node_calm_s=5.0).bounds(1).calm_s == 5.0
-    with pytest.raises(
-        BadInput, match="at most 3 nodes are for a cluster, and master is local"
-    ):
+    with pytest.raises(BadInput, match="max_nodes=3 needs a cluster, but master is local"):
         SparkSettings(max_nodes=3)
-    with pytest.raises(BadInput, match="at most 1 nodes are fewer than 2, the least"):
+    with pytest.raises(BadInput, match="at most 1 nodes is below the minimum of 2"):
         SparkSettings(master="local-cluster[1,4,1024]", min_nodes=2, max_nodes=1)
 
 

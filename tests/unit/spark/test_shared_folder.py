@@ -58,9 +58,9 @@ def test_a_node_says_why_it_does_not_have_the_folder(tmp_path):
 
 @pytest.mark.parametrize("text", ["hdfs://name/orders", "s3a://bucket/orders", "abfss:/x"])
 def test_storage_that_is_not_a_file_system_is_refused(text):
-    with pytest.raises(BadInput, match="write a path"):
+    with pytest.raises(BadInput, match="write the path of a folder"):
         read_folder(text)
-    with pytest.raises(BadInput, match="is not a folder of a file system"):
+    with pytest.raises(BadInput, match="is not on a file system"):
         SparkSettings(state=Path(text))
 
 

@@ -42,7 +42,7 @@ def policy(
     made = make(context) if callable(make) else None
     if not callable(made):
         raise BadInput(
-            f"{name} makes no policy; name a function or a class that is given a PolicyContext "
-            "and returns what can be asked for decisions"
+            f"{name} is not a policy; name a function or a class that takes a PolicyContext "
+            "and returns a Policy"
         )
     return cast("Policy", made)

@@ -90,7 +90,9 @@ class Flink:
                 raise BadInput(f"flink: {name} is {option.value}; write 0 or more")
         for name in ("utilisation", "most_down"):
             if not 0 < getattr(self, name) <= 1:
-                raise BadInput(f"flink: {name} is {getattr(self, name)}; write a part of 1")
+                raise BadInput(
+                    f"flink: {name} is {getattr(self, name)}; it must be between 0 and 1"
+                )
         if not 1 <= self.fewest <= self.largest:
             raise BadInput(
                 f"flink: from {self.fewest} to {self.largest} processors; write 1 or more, and "

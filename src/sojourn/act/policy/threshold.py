@@ -43,7 +43,7 @@ class Threshold:
     def __post_init__(self) -> None:
         if not 0 < self.utilisation <= 1:
             raise BadInput(
-                f"threshold: utilisation is {self.utilisation}; write a part of 1, such as 0.7"
+                f"threshold: utilisation is {self.utilisation}; it must be between 0 and 1"
             )
         for name in ("tolerance", "down_s", "up_period_s", "up_by"):
             if not 0 <= getattr(self, name) < inf:

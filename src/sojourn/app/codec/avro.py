@@ -52,7 +52,9 @@ class AvroCodec:
             self._avro = _parsed(text, named)
         except ValueError as error:
             way_out = f"correct {form.file or form.subject}"
-            raise BadSchema(place, f"{shown(text)} is not Avro's: {error}", way_out) from error
+            raise BadSchema(
+                place, f"{shown(text)} is not a valid Avro schema: {error}", way_out
+            ) from error
         if not isinstance(self._avro, dict) or self._avro["type"] != "record":
             problem = f"the Avro schema is {shown(text)}, and not a record"
             raise BadSchema(place, problem, "make it a record with a field for each column")
@@ -154,7 +156,7 @@ class AvroCodec:
             try:
                 self._written[number] = _parsed(text, {})
             except ValueError as error:
-                problem = f"the schema with the id {number} is not Avro's: {error}"
+                problem = f"the schema with the id {number} is not valid Avro: {error}"
                 raise self._bad("", problem) from error
         return self._written[number]
 

@@ -356,7 +356,10 @@ class PartDesk:
         number, parent = self._numbers[job], job.record
         root = self._ledger.open[number].root
         if self._trees.made(root) + len(answer.outputs) > self._limits.of_root:
-            error = f"its root makes more than {self._limits.of_root} records; does a loop end?"
+            error = (
+                f"its root has produced more than {self._limits.of_root} records; check that "
+                "its loop terminates"
+            )
             error_policy = self._operators[operator].error_policy
             if error_policy.on_error.then == "stop":
                 done.append(StopPart(operator, parent, error, ""))

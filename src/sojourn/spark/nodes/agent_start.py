@@ -191,4 +191,4 @@ def _running(lock: Path) -> int:
     with suppress(ValueError, psutil.Error):
         if psutil.Process(int(said)).status() != psutil.STATUS_ZOMBIE:
             return int(said)
-    raise EngineError("what its agent before has started is still running")
+    raise EngineError("processes of its previous agent are still running")

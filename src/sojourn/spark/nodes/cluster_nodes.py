@@ -184,8 +184,8 @@ class ClusterNodes:
             if time.monotonic() > until_s:
                 why = "".join(f"; {name}: {said}" for name, said in self.failures.items())
                 raise EngineError(
-                    f"{len(there)} of {number} nodes are there after {patience_s:g} s, of "
-                    f"{len(registered)} executors{why}"
+                    f"only {len(there)} of {number} nodes became ready within "
+                    f"{patience_s:g} s ({len(registered)} executors registered){why}"
                 )
             time.sleep(_LOOK_S)
         self._known = self._controller.nodes()

@@ -11,7 +11,9 @@ from sojourn.plan import Placement
 
 __all__ = ["measured", "node_health", "node_notices", "node_order", "settled_nodes"]
 
-_NOT_THERE = "it is not there; its agent is started again while its executor runs"
+_NOT_THERE = (
+    "the connection to its agent is lost; the agent is restarted while its executor runs"
+)
 
 
 def node_order(name: str) -> tuple[int, str]:

@@ -41,7 +41,7 @@ class NodeBounds:
             raise BadInput(f"a node is given back after {self.calm_s:g} s; write 0 or more")
         if self.most is not None and self.most < self.least:
             raise BadInput(
-                f"at most {self.most} nodes are fewer than {self.least}, the least; write "
+                f"at most {self.most} nodes is below the minimum of {self.least}; write "
                 f"{self.least} or more"
             )
 

@@ -166,7 +166,7 @@ class TrialNetwork:
 def why_not() -> str:
     """Return why there can be no network of its own; empty if there can be."""
     if sys.platform != "linux":
-        return "network namespaces are of Linux alone"
+        return "network namespaces exist only on Linux"
     if os.geteuid() != 0:
         return "network namespaces need root"
     if shutil.which("ip") is None:

@@ -325,7 +325,7 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     for name, was in before["parts"].items():
         is_now = now["parts"].get(name, {"reads": [], "operators": []})
         gone = [topic for topic in was["reads"] if topic not in is_now["reads"]]
-        found += [f"{name} and what follows it read {topic}, and do not now" for topic in gone]
+        found += [f"{name} no longer reads topic {topic}" for topic in gone]
         found += [
             f"operator {operator} was in one part with {name}, and is not now"
             for operator in was["operators"]

@@ -22,7 +22,7 @@ def read_folder(text: str) -> Path:
     >>> read_folder("s3a://bucket/orders")
     Traceback (most recent call last):
     ...
-    sojourn.errors.BadInput: 's3a://bucket/orders' is not a folder of a file system, ...
+    sojourn.errors.BadInput: 's3a://bucket/orders' is not on a file system that supports ...
     """
     if not text.lower().startswith("file:"):
         path = Path(text)
@@ -38,8 +38,8 @@ def check_is_path(folder: Path, given: str | None = None) -> None:
     """Raise `BadInput` if *folder* is an address of other storage, as it was *given*."""
     if _SCHEME.match(str(folder)):
         raise BadInput(
-            f"{shown(given or str(folder))} is not a folder of a file system, and hosts "
-            "append to files there and lock them; write a path"
+            f"{shown(given or str(folder))} is not on a file system that supports appending "
+            "and locks; write the path of a folder on a disk"
         )
 
 

@@ -122,7 +122,7 @@ subprocess.Popen(["sleep", "600"], close_fds=False)
     first = start(child + READY)
     os.kill(first, signal.SIGKILL)
     await_end(first)
-    with pytest.raises(EngineError, match="agent before has started is still running"):
+    with pytest.raises(EngineError, match="processes of its previous agent are still running"):
         start(READY)
 
 

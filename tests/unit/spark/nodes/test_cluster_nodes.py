@@ -120,7 +120,7 @@ def test_a_node_is_shown_from_its_connection_until_its_executor_has_gone(cluster
         cluster.controller.connect("executor-1", "executor-2")
         cluster.becomes(executor_1="", executor_2="")
         cluster.controller.connect("executor-1")
-        cluster.becomes(executor_1="", executor_2="it is not there")
+        cluster.becomes(executor_1="", executor_2="the connection ")
         cluster.there = [ONE]
         cluster.becomes(executor_1="")
         assert cluster.nodes.health({}, {})[0].logs == "/executor-1"

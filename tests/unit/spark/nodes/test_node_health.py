@@ -38,7 +38,7 @@ def test_of_a_node_that_is_away_only_its_logs_are_left():
         notice,
         "nodes: no more cores; it is asked again",
     ]
-    assert notice.startswith("node executor-10: it is not there")
+    assert notice.startswith("node executor-10: the connection to its agent is lost")
 
 
 def test_the_reason_of_a_start_that_failed_is_told():

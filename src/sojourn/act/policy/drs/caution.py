@@ -44,7 +44,9 @@ class Caution:
             if not 0 <= value <= (inf if name == "t_ra_s" else 1e6):
                 raise BadInput(f"caution: {name} is {value}; write 0 or more")
         if not 0 < self.disturbed <= 1:
-            raise BadInput(f"caution: disturbed is {self.disturbed}; write a part of 1")
+            raise BadInput(
+                f"caution: disturbed is {self.disturbed}; it must be between 0 and 1"
+            )
         if self.confirm < 1:
             raise BadInput(f"caution: confirm is {self.confirm}; write 1 or more")
 
