@@ -81,6 +81,10 @@ def with_rates(topology: Topology, rates: Mapping[str, float]) -> Topology:
 
 def _check_known(app: App, address: str, rates: Mapping[str, float]) -> None:
     """Raise a `BadApplication` that names what is missing for a plan, and how to give it."""
+    for name in rates:
+        if name not in app.sources:
+            known = ", ".join(app.sources)
+            raise BadInput(f"--rate {name}: there is no such source; there are {known}")
     unrated = [name for name in app.sources if name not in rates]
     if unrated:
         problem = f"the rate of {' and '.join(unrated)} is unknown"

@@ -11,6 +11,7 @@ import sys
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from sojourn.app.application import App
 from sojourn.app.operator import Function, PythonOperator
@@ -54,10 +55,14 @@ def load(address: str) -> App:
         way_out = "write package.module:app, or the path of a topology file"
         raise BadApplication("application", f"{shown(address)} is not an address", way_out)
     module, name = found.groups()
-    app = getattr(_imported(address, module), name, None)
+    imported = _imported(address, module)
+    app = getattr(imported, name, None)
     if not isinstance(app, App):
         problem = f"{name} is {shown(app)}" if app is not None else f"the module has no {name}"
-        raise BadApplication(address, problem, f"write {name} = sj.App(…) in the module")
+        there = [each for each, found in vars(imported).items() if isinstance(found, App)]
+        use = " or ".join(f"{module}:{each}" for each in there)
+        way_out = f"use {use}" if there else f"write {name} = sj.App(…) in the module"
+        raise BadApplication(address, problem, way_out)
     app.check_graph()
     check_loadable(app)
     return app
@@ -77,7 +82,7 @@ def check_loadable(app: App) -> None:
                 _check_found(f"operators.{name}.set_up", operator.set_up)
 
 
-def _imported(address: str, module: str) -> object:
+def _imported(address: str, module: str) -> ModuleType:
     try:
         return import_module(module)
     except SojournError:

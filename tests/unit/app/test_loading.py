@@ -63,6 +63,8 @@ def test_what_is_not_there_is_named(folder):
     assert "importing nowhere failed: ModuleNotFoundError" in refusal(load, "nowhere:app")
     assert "the module has no app; write app = sj.App(…)" in refusal(load, "json:app")
     assert "dumps is <function dumps" in refusal(load, "json:dumps")
+    (folder / "cards.py").write_text("import sojourn as sj\napp = sj.App('cards')\n")
+    assert "the module has no ap; use cards:app" in refusal(load, "cards:ap")
     (folder / "broken_module.py").write_text("1 / 0")
     assert "failed: ZeroDivisionError: division by zero" in refusal(load, "broken_module:app")
 

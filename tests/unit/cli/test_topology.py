@@ -120,9 +120,10 @@ def test_a_rate_that_nobody_said_is_asked_for(shop):
     assert "the rate of refunds is unknown; add --rate refunds=40" in refused(
         "plan", shop, "--rate", "payments=4", "--processors", 9
     )
-    assert "there is no source 'orders'; write payments or refunds" in refused(
-        "plan", shop, *RATES, "--rate", "orders=3", "--processors", 9
-    )
+    for rates in (RATES, ()):  # also if it was meant for one that is missing
+        assert "--rate order: there is no such source; there are payments, refunds" in refused(
+            "plan", shop, *rates, "--rate", "order=3", "--processors", 9
+        )
 
 
 def test_operators_without_a_hint_are_named_with_the_ways_out(tmp_path, monkeypatch):
