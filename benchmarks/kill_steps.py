@@ -98,7 +98,7 @@ def put_into_driver():
 
 def put_into_host():
     """Wrap the functions of a host at its steps."""
-    part = json.loads(sys.orig_argv[-1])["name"]
+    part = sys.orig_argv[-1]
     steps = Steps(Path(os.environ[FOLDER]) / part)
     _log(steps)
     _answers(steps)
@@ -202,11 +202,11 @@ def _cuts(steps):
     writing = threading.local()  # what this thread writes durably
     for module in (cut_store, state_files):
 
-        @_wrap(module, "write_durably")
-        def write_durably(inner, path, content, **named):
+        @_wrap(module, "write_checked")
+        def write_checked(inner, path, body):
             kinds = {"cuts": "manifest", "changed": "states"}
             writing.kind = kinds.get(path.parent.name)
-            inner(path, content, **named)
+            inner(path, body)
             writing.kind = None
 
     @_wrap(os, "fsync")

@@ -1,7 +1,11 @@
 """What is drawn from a seed, and how what arrived is compared: without Spark."""
 
 import doctest
+import os
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -9,6 +13,7 @@ from hypothesis import strategies as st
 
 import case
 import kill_points
+import kill_steps
 import kills
 import ledger
 import nested_app
@@ -123,3 +128,18 @@ def test_an_order_is_followed_once_and_when_it_says(tmp_path):
     Order("log: after an entry").give(tmp_path, "count")
     assert is_open(tmp_path, "count")
     assert steps.taken("log: after an entry") == "host"
+
+
+def test_every_step_is_put_into_a_host(tmp_path):
+    """A function that was renamed would make the benchmark wait for a step in vain."""
+    benchmarks = Path(kill_steps.__file__).parent
+    path = os.pathsep.join([str(benchmarks / "at_start"), str(benchmarks), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-m", "sojourn.host", "words"],
+        input=b"",  # without settings it ends at once
+        env={**os.environ, kill_steps.FOLDER: str(tmp_path), "PYTHONPATH": path},
+        capture_output=True,
+        check=False,
+    )
+    assert b"Input data was truncated" in done.stderr
+    assert b"sitecustomize" not in done.stderr
