@@ -20,7 +20,7 @@ import numpy as np
 import sojourn as sj
 from sojourn.act.policy import policy
 from sojourn.act.policy.ds2 import Ds2
-from sojourn.act.policy.flink import Flink, FlinkSettings
+from sojourn.act.policy.flink import Flink
 from sojourn.act.policy.static import Static
 from sojourn.act.policy.threshold import Threshold
 from sojourn.measure.interval import Interval
@@ -71,13 +71,13 @@ def built(trial, rates):
     if trial.policy == "ds2":
         return Ds2(scaling_factor=numbers[0]), first
     if trial.policy == "flink":
-        return Flink(settings=_flink(*numbers)), first
+        return _flink(*numbers), first
     return Static(), float(np.quantile([per_s for _, per_s in rates.points], numbers[0]))
 
 
 def _flink(utilisation, faster):
-    """Return the published settings with all their times shortened: loads are sped up too."""
-    published = FlinkSettings()
+    """Return Flink's policy with all its published times shortened: loads are sped up too."""
+    published = Flink()
     times = {
         name: getattr(published, name) / faster
         for name in (
