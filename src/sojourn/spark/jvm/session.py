@@ -6,9 +6,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -94,9 +96,15 @@ def tasks_of(session: SparkSession, stage: int) -> int | None:
 
 
 def end_session(session: SparkSession) -> None:
-    """Stop *session*, and Java with it: the next one may want another log."""
-    session.stop()
+    """Stop *session*, and Java with it: the next one may want another log.
+
+    Java may have ended before. A service manager sends SIGTERM to every process of a service.
+    """
     gateway = SparkContext._gateway  # noqa: SLF001
+    with suppress(Py4JError, OSError):
+        session.stop()
+    # if Java does not answer, PySpark leaves these as they were
+    SparkSession._instantiatedSession = SparkContext._active_spark_context = None  # noqa: SLF001
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     if gateway is None:
         return
