@@ -5,8 +5,9 @@
 Each time the machine is cut off on which most tasks of the queries run. No connection ends by
 that, and nothing on the machine ends: when it is connected again, its tasks, processors and
 Kafka producers go on where they were. Prints for each cut how long no result came at all, how
-long results took longer than a second, and how often queries were started again. Each order has
-to be counted once, in a state by key; at the sink with `deduplicate=True` nothing may be twice.
+long results took longer than three seconds, and how often queries were started again. Each
+order has to be counted once, in a state by key; at the sink with `deduplicate=True` nothing may
+be twice.
 
 It needs network namespaces: Linux and root.
 """
@@ -40,15 +41,16 @@ from spark_node_death import rest
 from trial import say, spark_on
 
 ADDRESS = "node_cut_app:app"
-CALM_S, AFTER_S, LATE_S, PATIENCE_S = 20.0, 60.0, 1.0, 240.0
+# The end of a batch takes about a second, on a busy machine more, so that is not late.
+CALM_S, AFTER_S, LATE_S, PATIENCE_S = 20.0, 60.0, 3.0, 240.0
 
 
 @dataclass(frozen=True)
 class Cut:
     """What one cut did: *tasks* ran on the machine, nothing came for *gap_s* at either sink.
 
-    Results took longer than a second until *late_s* after it. Queries started again as often
-    as *restarts* says.
+    Results took longer than three seconds until *late_s* after it. Queries started again as
+    often as *restarts* says.
     """
 
     tasks: int
