@@ -1,5 +1,8 @@
 """The clock of a part counts time that has passed, whatever becomes of the wall clock."""
 
+import time
+from inspect import signature
+
 import pytest
 
 from sojourn.host.state.part_clock import ClockReading, PartClock
@@ -109,3 +112,10 @@ def test_an_absence_that_was_believed_is_not_taken_back_by_the_host_that_follows
 
 def test_by_default_the_clocks_are_those_of_the_machine():
     assert PartClock().now_us() == pytest.approx(PartClock().reading().wall_us, abs=60 * S)
+
+
+def test_by_default_it_runs_with_the_machine_and_not_with_the_wall_clock():
+    """No test can set the wall clock of a machine, so this one reads which clock it is."""
+    running = signature(PartClock).parameters["running"].default
+    booted_s = time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    assert running() == pytest.approx(booted_s, abs=60.0)

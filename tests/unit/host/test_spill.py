@@ -117,6 +117,21 @@ def test_segments_are_removed_once_the_cut_that_names_them_is_past(tmp_path):
     assert not list((tmp_path / "segments").iterdir())
 
 
+def test_segments_stay_for_as_many_batches_as_their_records_wait(tmp_path):
+    """Each cut names them again; they were written before the oldest batch that is kept."""
+    part = Part(tmp_path, BRANCHES, Limits(records=4))
+    part.take(range(6))
+    part.cut()
+    for batch in (1, 2, 3):
+        part.desk.relay_left(1)
+        part.do(part.desk.relay_came(1, Arrival(attempt=1, batch=batch), 0.0))
+        part.cut()
+    for _ in range(6):
+        part.work("slow")
+        part.work("fast")
+    assert part.given == {"slow": names(range(6)), "fast": names(range(6))}
+
+
 def test_nobody_beside_it_the_entry_is_closed_and_says_by_whom(tmp_path):
     chain = PartGraph(
         readers={"lines": ("split",), "words": ("store",)},
