@@ -31,7 +31,7 @@ class Disk:
     def write(self, name, *, fails=False):
         def write():
             self.begun.append(name)
-            self._through.acquire()
+            self._through.acquire(timeout=60)  # a test that fails lets nothing through
             if fails:
                 raise EngineError("the disk is gone")
             self.done.append(name)
