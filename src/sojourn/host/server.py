@@ -426,8 +426,7 @@ class Host:
         try:
             instructions = decide(*event, **more)
             try:
-                self._files.log.append(self._ledger.unlogged())
-                self._files.flush()
+                self._files.append(self._ledger.unlogged())
             except DiskFull as error:
                 self._held.hold(error, partial(self._do, instructions))
             else:

@@ -125,6 +125,12 @@ class CutFiles:
         """Open the store of states, which may take room. Raise `DiskFull` if there is none."""
         self.state.prepare()
 
+    def append(self, entries: Iterable[Entry]) -> None:
+        """Log a group, with the segments that wait for room. Raise `DiskFull` without any."""
+        self.log.append(entries)
+        if self._segments.wait_for_room:
+            self._segments.flush()
+
     def flush(self) -> None:
         """Write what could not be written yet. Raise `DiskFull` if there is still no room."""
         self._segments.flush()

@@ -42,6 +42,11 @@ class SegmentFiles:
             self._unwritten[name] = content
         return name
 
+    @property
+    def wait_for_room(self) -> bool:
+        """Whether segments are in memory that could not be written."""
+        return bool(self._unwritten)
+
     def flush(self) -> None:
         """Write the segments that are in memory. Raise `DiskFull` if there is no room yet."""
         for name, content in list(self._unwritten.items()):

@@ -6,7 +6,7 @@ it, records wait in Kafka instead: the entry is closed.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from sojourn.host.batch.spill import Spill
@@ -68,6 +68,8 @@ class Admission:
         self._bytes_of: Counter[str] = Counter()
         self._share = max(1, limits.records // len(operators))
         self._share_bytes = max(1, limits.bytes // len(operators))
+        self._entries: set[str] = set()  # the operators that read what relays bring
+        self._settled = False  # whether no relay lacks credit, until one of these changes
         self.closed_by: tuple[str, ...] = ()
 
     # -- what is inside ---------------------------------------------------------------------
@@ -112,33 +114,42 @@ class Admission:
     def relay_came(self, relay: int) -> None:
         """Take note of a relay; what it brings is not known before its first row."""
         self._relays[relay] = _Relay()
+        self._settled = False
 
     def relay_left(self, relay: int) -> None:
         """Do without a relay."""
         self._relays.pop(relay, None)
+        self._settled = False
 
     def row_came(self, relay: int, topic: str, stream: str | None) -> None:
         """Take note of what a relay has brought; of no *stream* if nobody here reads it."""
         if (here := self._relays.get(relay)) is not None:
             here.credit = max(0, here.credit - 1)
+            self._settled = False
             if stream is not None:
-                here.topic, here.stream = topic, stream
+                here.topic = topic
+                if here.stream != stream:
+                    here.stream = stream
+                    self._entries.update(self._graph.readers.get(stream, ()))
 
-    def grants(self) -> list[GrantRelay]:
+    def grants(self, changed: Collection[str]) -> list[GrantRelay]:
         """Return credit for relays: what the operators that read them want, within the bound.
 
-        Each relay has its share, whatever the others have not used: one that has nothing to
-        bring would otherwise keep another waiting.
+        *changed* are the operators that may want more than when this was last called. Each
+        relay has its share, whatever the others have not used: one that has nothing to bring
+        would otherwise keep another waiting.
         """
+        if self._settled and self._entries.isdisjoint(changed):
+            return []  # most often: this is called for every event
         granted: list[GrantRelay] = []
         full = self._full()
         self.closed_by = ()
+        self._settled = not full
         for relay, here in self._relays.items():
             wanted = 1 if here.stream is None else self._wanted(here.stream, full)
             if wanted <= 2 * here.credit and not full:
-                # most often: this is asked at every event, and credit for one record would
-                # wake up its relay once more for each
-                continue
+                continue  # credit for single records would wake up the relay for each of them
+            self._settled = False
             share = min(-(-wanted // self._sharing(here.stream)), self._bound(here, full))
             if (number := share - here.credit) > 0:
                 here.credit += number

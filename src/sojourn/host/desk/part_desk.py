@@ -5,7 +5,7 @@ processor of one operator into the queue of the next. Events go in, instructions
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import time
 
@@ -335,7 +335,7 @@ class PartDesk:
                     done.append(AtOperator(operator, instruction))
         if self._ledger.spill.waiting(operator):
             into.add(operator)
-        return [*done, *self._turned(into, now_s)]
+        return [*done, *self._turned(into, now_s, changed=operator)]
 
     def _lent(self, operator: str, give: Give) -> Give:
         """Return what a processor is given, with the states of the keys.
@@ -408,8 +408,13 @@ class PartDesk:
         for change in self._ledger.reminders.asked(operator, record, answer.reminders):
             self._ledger.changed(*change)
 
-    def _turned(self, operators: Iterable[str], now_s: float) -> list[PartInstruction]:
-        """Give idle processors of *operators* what just came, and relays credit for more."""
+    def _turned(
+        self, operators: Collection[str], now_s: float, *, changed: str | None = None
+    ) -> list[PartInstruction]:
+        """Give idle processors of *operators* what just came, and relays credit for more.
+
+        One operator more has *changed*: it may want more records.
+        """
         given: list[PartInstruction] = []
         for name in sorted(operators):  # histories can be played again
             self._fetch(name)
@@ -418,4 +423,5 @@ class PartDesk:
                 for instruction in self._operators[name].turn(now_s, at_once=True)
                 if isinstance(instruction, Give)
             ]
-        return [*given, *self.admission.grants()]
+        affected = operators if changed is None else {*operators, changed}
+        return [*given, *self.admission.grants(affected)]

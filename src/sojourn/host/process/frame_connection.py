@@ -61,7 +61,7 @@ class FrameConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Let what is complete be heard."""
-        if bodies := list(self._frames.fed(self._buffer[:nbytes])):
+        if bodies := self._frames.fed(self._buffer[:nbytes]):
             try:
                 self._heard(bodies)
             except Exception as error:  # noqa: BLE001 - asyncio would only close the connection

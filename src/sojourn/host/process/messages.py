@@ -3,7 +3,7 @@
 Frames are a length and a message in MessagePack. All of it stays on one machine.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from struct import Struct as Layout
 
 import msgspec
@@ -176,15 +176,22 @@ class Frames:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def fed(self, some: bytes | memoryview) -> Iterator[bytes]:
-        """Yield the frames that *some* more bytes complete."""
-        self._buffer += some
-        start = 0
-        while len(self._buffer) - start >= _LENGTH.size:
-            (length,) = _LENGTH.unpack_from(self._buffer, start)
-            begin = start + _LENGTH.size
-            if len(self._buffer) - begin < length:
+    def fed(self, some: bytes | memoryview) -> list[bytes]:
+        """Return the frames that *some* more bytes complete."""
+        buffer = self._buffer
+        if buffer:
+            buffer += some
+            some = memoryview(buffer)
+        frames: list[bytes] = []
+        start, end = 0, len(some)
+        while (begin := start + _LENGTH.size) <= end:
+            (length,) = _LENGTH.unpack_from(some, start)
+            if begin + length > end:
                 break
-            yield bytes(self._buffer[begin : begin + length])
             start = begin + length
-        del self._buffer[:start]
+            frames.append(bytes(some[begin:start]))
+        if not buffer:  # most often: whole frames come, and nothing is copied twice
+            buffer += some[start:]
+        elif start:
+            self._buffer = bytearray(some[start:])
+        return frames

@@ -118,7 +118,7 @@ class Reminders:
         If many are due these are some of each operator, and *next_us* is over until the rest is
         asked for. Nothing before a cut was restored: it is not known what is pending.
         """
-        if not self._known:
+        if not (self._known and self._schedules):
             return
         now_us, each = self._clock.now_us(), _AT_ONCE // max(1, len(self._schedules)) or 1
         for operator, schedule in self._schedules.items():
