@@ -4,8 +4,12 @@ import asyncio
 import socket
 from contextlib import contextmanager
 
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
 from sojourn.host.process.frame_connection import FrameConnection
-from sojourn.host.process.messages import Frames, Ready, framed
+from sojourn.host.process.messages import Frames, NotReady, Ready, framed
 
 DEADLINE_S = 10.0
 
@@ -31,6 +35,20 @@ def play(conversation):
 
 def bodies(*pids):
     return [body for pid in pids for body in Frames().fed(framed(Ready(pid)))]
+
+
+@given(
+    sizes=st.lists(st.integers(0, 40), max_size=12),
+    ends=st.lists(st.integers(0, 600), max_size=12),
+)
+def test_frames_are_the_same_however_they_are_divided_on_the_way(sizes, ends):
+    """Sockets keep no boundaries: a chunk may end in a length, a frame, or between two."""
+    sent = [NotReady("x" * size, "") for size in sizes]
+    stream, frames, heard, start = b"".join(map(framed, sent)), Frames(), [], 0
+    for end in [*sorted(ends), len(stream)]:
+        heard += frames.fed(memoryview(stream)[start:end])
+        start = max(start, end)
+    assert [msgspec.msgpack.decode(body, type=NotReady) for body in heard] == sent
 
 
 def test_frames_that_came_together_are_heard_together_and_a_part_of_one_when_it_is_whole():

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from hypothesis import given as given_any
+from hypothesis import strategies as st
 
 from sojourn.app.operator import OnError
 from sojourn.host.batch.cut import Cut, CutId, OpenRecord, Root
@@ -295,3 +297,28 @@ def test_what_is_put_back_in_for_a_projection_behind_a_part_leaves_for_it_alone(
     other = Row(LINES, 1, Record("x", b"{}", "lines"), {}, "public")
     assert of(HandOver, made.rows_came(7, [other], 0.0)) == []
     assert made.inside == 0
+
+
+@given_any(events=st.lists(st.sampled_from(["row", "split", "log", "count", "more", "fewer"])))
+def test_no_relay_waits_for_credit_whatever_happened_last(events):
+    """Credit is worked out only after some events, and has to be right after all of them."""
+    made, offset, number = part(), 0, 1
+    came(made, 7)
+    busy = {name: [] for name in ("split", "log", "count")}
+    for event in events:
+        if event == "row":
+            happened, offset = made.rows_came(7, [line(offset)], 0.0), offset + 1
+        elif event in {"more", "fewer"}:
+            number = number + 1 if event == "more" else max(1, number - 1)
+            happened = made.scaled("split", number, 0.0)
+        elif busy[event]:
+            outputs = [OutputRecord("words", b"{}", {})] if event == "split" else []
+            happened = made.processor_done(event, busy[event].pop(0), [Result(outputs)], 0.0)
+        else:
+            continue
+        for started in of(StartProcessor, happened):
+            happened += made.processor_ready("split", started.processor, 0.0)
+        for each in happened:
+            if isinstance(each, AtOperator) and isinstance(each.instruction, Give):
+                busy[each.operator].append(each.instruction.processor)
+        assert made.admission.grants(busy.keys()) == []

@@ -212,8 +212,9 @@ def test_segments_for_which_there_is_no_room_stay_in_memory_until_there_is(tmp_p
         disk.fill()
         names = [files.write_segment(batch, records) for batch in range(3)]
         assert [files.read_segment(name) for name in names] == [records] * 3
-        with pytest.raises(DiskFull, match="spilled records"):
-            files.flush()
+        for write in (files.flush, lambda: files.append([])):
+            with pytest.raises(DiskFull, match="spilled records"):
+                write()
         files.drop_segments(2, names[1:2])
         disk.free()
         files.flush()
