@@ -750,7 +750,7 @@ class World:
         self.fixed_ends, self.zombies, self.late = None, [], deque()
         self.silent, self.stage = deque(), 0
         self.cut_off, self.wall_s, self.running_s = None, 1e9, 0.0
-        self.power_failed = False
+        self.power_failed, self.works_from = False, -1
 
     # -- what happens outside ----------------------------------------------------------------
 
@@ -996,6 +996,10 @@ class World:
             self.host.drained = True
             self.host.decide(self.host.part.drain)
 
+    def stand_still(self, number):
+        """Let processors do nothing while batches are committed: what waits outlives them."""
+        self.works_from = self.committed + 1 + number % 4
+
     def rescale(self, number):
         if self.host is not None:
             self.host.rescale(number)
@@ -1092,7 +1096,8 @@ class World:
             able += [(self.retry, 0)] * self.host.held.waiting
             away = [n for n in range(2) if NODES[1 + n] not in self.host.nodes]
             able += [(self.host.node, n) for n in away if not self.host.held.waiting]
-            able += [(self.host.work, n) for n in range(len(self.host.busy))]
+            if self.committed >= self.works_from:
+                able += [(self.host.work, n) for n in range(len(self.host.busy))]
             able += [(self.host.told_tasks, 0)] * bool(self.host.asking)
             able += [(self.host.hand_on, 0)] * self.host.hands_on()
             if self.host.written:
@@ -1117,6 +1122,9 @@ class World:
         """Let so many things happen, in any order; input ends now and then, or more *often*."""
         for _ in range(number):
             able, ends = self.steps(), self.ends()
+            if not (able or ends):  # all wait for processors
+                self.works_from = self.committed
+                able = self.steps()
             if ends and (not able or random.random() < often):
                 able = ends
             able = able or [(self.give_up, 0)]  # after a while, in which nothing happened
@@ -1148,6 +1156,7 @@ class World:
         """Let everything run, without faults, until nothing is left to do."""
         self.make_room()
         self.disk.revive()
+        self.works_from = -1
         for _ in range(100_000):
             if self.is_quiet():
                 return

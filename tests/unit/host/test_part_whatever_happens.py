@@ -28,7 +28,7 @@ EVENTS = [
     *["produce", "start", "rescale", "time_passes", "clock_jumps", "drain"],
     *["kill_processor", "kill_worker", "kill_host", "kill_in_step", "swap_host"],
     *["kill_driver", "node", "lose_executor", "produce_twice"],
-    *["vanish", "speak_again", "stop_query"],
+    *["vanish", "speak_again", "stop_query", "stand_still"],
 ]
 ON_FILES = [*EVENTS, *["kill_in_step", "power_fails"] * 2, "fill_disk", "make_room"]
 # Files in memory, on a system that has this folder: nothing has to wait for a real disk.
