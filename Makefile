@@ -28,15 +28,15 @@ help:
 
 setup: $(READY)
 
-$(READY): requirements.txt pyproject.toml
+$(READY): requirements.txt pyproject.toml papers/pyproject.toml trial/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "$(PYTHON) is too old or missing: sojourn needs Python 3.11 or newer."; \
 	  echo "Install one, or name it: make PYTHON=python3.12 …"; exit 1; }
 	$(PYTHON) -m venv .venv
 	@command -v uv >/dev/null || $(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.txt
-	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
-	@$(BIN)/python -m compileall -q src  # where bytecode is not written on the way, commands start faster
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . -e papers -e trial
+	@$(BIN)/python -m compileall -q src papers/src trial/src  # where bytecode is not written on the way, commands start faster
 	@$(BIN)/python -m sojourn.spark.jvm.jars || \
 	  echo "warning: what runs on Spark will not work until this does; all else will"
 	@touch $@

@@ -1,4 +1,4 @@
-"""An application of `sojourn.apps` on Spark, until all that was sent to it is done."""
+"""An application of `sojourn_papers.apps` on Spark, until all that was sent to it is done."""
 
 from contextlib import contextmanager
 

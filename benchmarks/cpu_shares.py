@@ -5,7 +5,7 @@ from pathlib import Path
 
 import psutil
 
-from victims import found, running
+from sojourn_trial.kills.victims import found, running
 
 KINDS = ("driver", "jvm", "worker", "host", "processor")
 COMPILER = "compiler"

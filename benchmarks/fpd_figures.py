@@ -12,14 +12,14 @@ from pathlib import Path
 
 from sojourn.decide.assign import assign
 from sojourn.decide.neighbours import neighbours
-from sojourn.experiments.application import Application
-from sojourn.experiments.bench import Bench
-from sojourn.experiments.configurations import Six, correlated, in_order, least
-from sojourn.experiments.on_simulator import simulated
-from sojourn.experiments.papers.drs15_fig9 import EXPERIMENT as FIG9
-from sojourn.experiments.papers.drs15_fig9 import SCHEDULE
-from sojourn.experiments.rebalancing import StartAllocations
 from sojourn.topology.file import read_topology
+from sojourn_papers.experiments.application import Application
+from sojourn_papers.experiments.bench import Bench
+from sojourn_papers.experiments.configurations import Six, correlated, in_order, least
+from sojourn_papers.experiments.on_simulator import simulated
+from sojourn_papers.experiments.papers.drs15_fig9 import EXPERIMENT as FIG9
+from sojourn_papers.experiments.papers.drs15_fig9 import SCHEDULE
+from sojourn_papers.experiments.rebalancing import StartAllocations
 
 MEASURED = Path(__file__).parents[1] / "examples/applications/fpd.yaml"
 PROCESSORS, STRETCHED = 22, 100.0

@@ -22,7 +22,7 @@ from sojourn.host.host_settings import HostSettings
 from sojourn.host.process.messages import Frames, Record, framed
 from sojourn.host.report.controller import Controller
 from sojourn.host.station import OperatorSettings
-from sojourn.spark.nodes.delay_forwarder import DelayForwarder
+from sojourn_trial.cluster.delay_forwarder import DelayForwarder
 
 ADDRESS, PART, OPERATOR = "127.0.0.1", "part", "sleep"
 PATIENCE_S = 60

@@ -30,7 +30,6 @@ from producing import Producing, poisson_s
 from sojourn.app.loading import load
 from sojourn.decide.assign import assign
 from sojourn.errors import BadCalibration
-from sojourn.experiments.papers.drs15_fig6 import VLD_SIX
 from sojourn.knowledge import allocation_text
 from sojourn.measure.observed import observed
 from sojourn.model.calibration import Pair, fit
@@ -41,6 +40,7 @@ from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology import Topology
 from sojourn.topology.file import read_topology
+from sojourn_papers.experiments.papers.drs15_fig6 import VLD_SIX
 
 VLD = Path(__file__).resolve().parents[1] / "examples" / "vld.yaml"
 SIX = (VLD_SIX.recommended, *VLD_SIX.others)

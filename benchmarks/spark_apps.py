@@ -17,7 +17,6 @@ from dataclasses import replace
 from itertools import product
 
 from blocks import interval, observation_of
-from sojourn.apps.catalogue import entry
 from sojourn.errors import SojournError
 from sojourn.knowledge import allocation_text
 from sojourn.measure.observed import observed
@@ -27,6 +26,7 @@ from sojourn.service.first_plan import first_topology
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology import Arrival
+from sojourn_papers.apps.catalogue import entry
 
 _BATCH_S = 3600.0
 _TRACE_PER_S = 1e6

@@ -22,7 +22,6 @@ from statistics import fmean
 import numpy as np
 
 import throughput_app
-from on_spark import load_of, sink_of, watched
 from sojourn.app.loading import load
 from sojourn.app.operator import Hints
 from sojourn.plan import Plan
@@ -30,6 +29,7 @@ from sojourn.spark.query import real_time
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology
+from sojourn_trial.cases.sink import load_of, sink_of, watched
 
 FILE = Path(__file__).parent.parent / "examples" / "vld.yaml"
 TIMES, ALLOCATION = 2.0, {"extract": 18, "match": 20, "aggregate": 1}

@@ -21,8 +21,6 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from driven import Driver, topology_of
-from on_spark import load_of, sink_of
 from sojourn.app.loading import load
 from sojourn.errors import EngineError
 from sojourn.spark.kafka.broker import Broker
@@ -30,6 +28,8 @@ from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.offsets import Offsets
 from sojourn.spark.kafka.ports import free_ports
 from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn_trial.cases.sink import load_of, sink_of
+from sojourn_trial.kills.driven import Driver, topology_of
 
 ADDRESS = "light:app"
 ALLOCATION = {"first": 2, "second": 2, "third": 2}

@@ -17,11 +17,11 @@ from itertools import zip_longest
 
 import app_run
 from blocks import latency, observation_of
-from sojourn.apps.catalogue import entry
-from sojourn.apps.check import comparison, read_stream
-from sojourn.apps.fpd.settings import Settings
 from sojourn.measure.observed import observed
 from sojourn.topology.traffic import rates
+from sojourn_papers.apps.catalogue import entry
+from sojourn_papers.apps.check import comparison, read_stream
+from sojourn_papers.apps.fpd.settings import Settings
 
 SOURCES = ("entering", "leaving")
 

@@ -30,7 +30,7 @@ from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology import Topology
 from sojourn.topology.traffic import rates
 
-ADDRESS = "loop_app:app"
+ADDRESS = "sojourn_trial.applications.loop_app:app"
 ALLOCATION = {"split": 1, "left_side": 2, "right_side": 1, "join": 2, "audit": 2}
 PHOTO = "sojourn-column-photo"
 _PATIENCE_S = 180.0

@@ -15,14 +15,14 @@ import time
 from pathlib import Path
 from statistics import median
 
-import nodes_app
 from sojourn.plan import Plan
 from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.nodes.trial_cluster import TrialCluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
-from trial import say, spark_on
-from victims import on_nodes
+from sojourn_trial.applications import nodes_app
+from sojourn_trial.cluster.trial_cluster import TrialCluster
+from sojourn_trial.kills.trial import say, spark_on
+from sojourn_trial.kills.victims import on_nodes
 
 PER_NODE, CALM_S, TOGETHER, EVERY_S, PATIENCE_S = 4, 3.0, 40, 2.0, 300.0
 
@@ -78,7 +78,9 @@ def run(folder, times, nodes):
             node_calm_s=CALM_S,
         )
         grown_s, shrunk_s = [], []
-        with SparkEngine(nodes_app.app, "nodes_app:app", settings) as engine:
+        with SparkEngine(
+            nodes_app.app, "sojourn_trial.applications.nodes_app:app", settings
+        ) as engine:
             engine.start(
                 nodes_app.app.topology({"lines": 10.0}), Plan.here({"split": 1, "count": 3})
             )

@@ -20,13 +20,10 @@ from pathlib import Path
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
 
-from on_spark import load_of
 from sojourn.act.aim import Goal
 from sojourn.act.policy.drs import Drs
 from sojourn.app.loading import load
 from sojourn.decide.target import Target
-from sojourn.experiments.time_scale import sped_up
-from sojourn.experiments.trial_machines import TrialMachines
 from sojourn.knowledge import measured_s
 from sojourn.loop import Loop
 from sojourn.measure.bill import Bill
@@ -40,6 +37,9 @@ from sojourn.report.turns import turns
 from sojourn.spark.nodes.node_scaling import NodeBounds
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology, write_topology
+from sojourn_papers.experiments.time_scale import sped_up
+from sojourn_papers.experiments.trial_machines import TrialMachines
+from sojourn_trial.cases.sink import load_of
 
 FILE = Path(__file__).parent.parent / "examples" / "vld.yaml"
 # Faster: a look then has enough roots for the loop to see a step of the load at once.

@@ -31,9 +31,9 @@ from statistics import fmean
 import numpy as np
 
 from chain_runs import OURS, PEER, Bench
-from on_spark import percentiles_ms
 from quix_chain import environment
 from sojourn.spark.kafka.broker import Broker
+from sojourn_trial.cases.sink import percentiles_ms
 
 OPERATORS, DEPTHS = 3, (1, 3, 10)
 # What one more operator without work may add to the median latency.

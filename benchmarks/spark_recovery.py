@@ -19,11 +19,11 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
 
-from driven import Driver, topology_of
-from on_spark import load_of, sink_of
 from sojourn.app.loading import load
 from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.kafka.cluster import Cluster
+from sojourn_trial.cases.sink import load_of, sink_of
+from sojourn_trial.kills.driven import Driver, topology_of
 
 PER_S = 30.0
 ALLOCATION = {"extract": 5, "match": 5, "aggregate": 1}

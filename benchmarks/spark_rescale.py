@@ -21,7 +21,6 @@ from confluent_kafka import Producer
 
 import repartition
 import rescale_app
-from on_spark import Sink, load_of
 from sojourn.app.operator import Hints
 from sojourn.plan import Plan
 from sojourn.spark.jvm.jars import resolve_jars
@@ -30,6 +29,7 @@ from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
+from sojourn_trial.cases.sink import Sink, load_of
 
 PER_S, FEW, MANY = 150.0, 4, 12
 AROUND_S = 1.0

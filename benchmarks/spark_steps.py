@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 
-from on_spark import load_of, sink_of
 from sojourn.act.aim import Goal, aim
 from sojourn.act.policy.drs import Drs
 from sojourn.app.loading import load
@@ -25,6 +24,7 @@ from sojourn.plan import Plan
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology
+from sojourn_trial.cases.sink import load_of, sink_of
 
 FILE = Path(__file__).parent.parent / "examples" / "vld.yaml"
 STEPS = {"from idle": 1.0, "doubled": 2.0, "tenfold": 10.0, "back": 1.0}

@@ -30,11 +30,11 @@ from sojourn.spark.kafka.broker import Broker
 from sojourn.spark.kafka.cluster import Cluster
 from sojourn.spark.kafka.offsets import Offsets
 from sojourn.spark.master import LOCAL
-from sojourn.spark.nodes.trial_cluster import TrialCluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
+from sojourn_trial.cluster.trial_cluster import TrialCluster
+from sojourn_trial.kills.trial import spark_on
 from throughput_app import APPS
-from trial import spark_on
 
 PATIENCE_S, MOST = 900.0, 0.98
 

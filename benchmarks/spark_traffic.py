@@ -4,8 +4,8 @@
 
 Reports are sent at so many per second and processed as they come, with one processor of each
 operator. What was sent is then written to a Parquet file, and Spark gives the rows of all cells
-and windows by SQL (`sojourn.apps.traffic.query`): they must be equal to the last rows at the
-sink, and to those worked out offline. Printed are also service times, what operators send, the
+and windows by SQL (`sojourn_papers.apps.traffic.query`): they must equal the last rows at
+the sink, and those worked out offline. Printed are also service times, what operators send, the
 mean latency of a report, and how large the states are.
 """
 
@@ -14,45 +14,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-import pyarrow as pa
-from pyarrow import parquet
-
 import app_run
 from blocks import latency, observation_of
-from sojourn.apps.catalogue import entry
-from sojourn.apps.check import read_stream
-from sojourn.apps.traffic.query import batch_query
-from sojourn.apps.traffic.settings import Settings
 from sojourn.measure.observed import observed
-from sojourn.spark.jvm.jars import resolve_jars
-from sojourn.spark.jvm.session import end_session, new_session
-
-_COLUMNS = pa.schema(
-    [
-        ("trip", pa.string()),
-        ("at_s", pa.int64()),
-        ("lat_e6", pa.int32()),
-        ("lon_e6", pa.int32()),
-    ]
-)
-
-
-def write_reports(path, reports):
-    """Write *reports* to a Parquet file."""
-    columns = zip(*reports, strict=True)
-    arrays = [pa.array(c, field.type) for c, field in zip(columns, _COLUMNS, strict=True)]
-    parquet.write_table(pa.Table.from_arrays(arrays, schema=_COLUMNS), path)
-
-
-def batch_rows(path, settings, *, jars=None):
-    """Return the rows that Spark's batch query gives for the reports of a file."""
-    session = new_session("batch", jars=jars or resolve_jars(), slots=2)
-    try:
-        session.conf.set("spark.sql.shuffle.partitions", "2")
-        session.read.parquet(str(path)).createOrReplaceTempView("positions")
-        return frozenset(map(tuple, session.sql(batch_query("positions", settings)).collect()))
-    finally:
-        end_session(session)
+from sojourn_papers.apps.catalogue import entry
+from sojourn_papers.apps.check import read_stream
+from sojourn_papers.apps.traffic.batch import batch_rows, write_reports
+from sojourn_papers.apps.traffic.settings import Settings
 
 
 def ran(made, per_s, lasts_s):

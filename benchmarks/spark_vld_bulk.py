@@ -3,7 +3,7 @@
     python benchmarks/spark_vld_bulk.py [--rates 0.6,1.2] [--for 40] [--match 1] [--json]
     python benchmarks/spark_vld_bulk.py --simulate --for 4000
 
-Runs `sojourn.apps.vld:bulk` on Spark, in which a frame becomes a thousand features at once.
+Runs `sojourn_papers.apps.vld:bulk` on Spark, where a frame becomes a thousand features at once.
 There is one processor of each operator (`--match` for more that match). At each rate of frames
 it is measured for so long. Both models get the rates, service times, transfers and cores that
 were measured at this rate, and `gigk` the variability of arrivals and service times too.
@@ -20,7 +20,6 @@ import sys
 from dataclasses import asdict, dataclass
 
 from blocks import interval, observation_of
-from sojourn.apps.catalogue import entry
 from sojourn.errors import SojournError
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observed import observed
@@ -29,6 +28,7 @@ from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
+from sojourn_papers.apps.catalogue import entry
 
 MODELS = ("mmk", "gigk")
 _BATCH_S = 3600.0

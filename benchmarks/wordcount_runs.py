@@ -18,11 +18,11 @@ from confluent_kafka import Producer
 import wordcount_app
 from chain_runs import CUT_OFF_S
 from cpu_shares import cpu_by_kind, cpu_s
-from driven import Driver
-from ledger import written_at
-from on_spark import Sink, percentiles_ms
 from quix_chain import QuixChain, await_members, linger_for
 from sojourn.spark.kafka.cluster import Cluster
+from sojourn_trial.cases.sink import Sink, percentiles_ms
+from sojourn_trial.kills.driven import Driver
+from sojourn_trial.kills.ledger import written_at
 
 NAMES = ("stateless", "state", "quix", "spark")
 WORDS, FROM, UNTIL, PATIENCE_S, LOOK_S = 1000, 0.1, 0.98, 240.0, 0.05

@@ -15,12 +15,12 @@ echo "The frame rate doubles after 30 s, from 3 to 6 per second, and falls back 
 echo "A frame takes some 150 ms of CPU. The loop adds a processor where one would make frames wait,"
 echo "unless the cores are busy with something else: then it says that more would not help."
 rm -f "$out/vld.history"
-show sojourn run sojourn.apps.vld:app --trace examples/doubling.csv --times 0.46 --faster 20 \
+show sojourn run sojourn_papers.apps.vld:app --trace examples/doubling.csv --times 0.46 --faster 20 \
     --target-p95 600ms --every 3s --start extract=1 --start match=1 --batch 130s \
     --state "$out/state" --fresh --history "$out/vld.history"
 
 show sojourn history "$out/vld.history" --plot "$out/vld.png" --html "$out/vld.html"
-show python -m sojourn.apps.vld "$out/detections.png"
+show python -m sojourn_papers.apps.vld "$out/detections.png"
 
 echo
 echo "What it looked like: $out/vld.png, and as a page $out/vld.html"

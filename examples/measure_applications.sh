@@ -16,14 +16,14 @@ measure() {
     rm -rf "$out/$1.state" "$out/$1.sqlite"*
 }
 
-measure vld sojourn.apps.vld:app 2
-measure vld-bulk sojourn.apps.vld:bulk 1
-measure fpd sojourn.apps.fpd:app 40
-measure wordcount sojourn.apps.wordcount:app 20
-measure logstream sojourn.apps.logstream:app 30
-measure urls sojourn.apps.urls:app 10
-measure sentiment sojourn.apps.sentiment:app 20
-measure traffic sojourn.apps.traffic:app 40
-measure micro-linear sojourn.apps.micro:linear 20
-measure micro-diamond sojourn.apps.micro:diamond 20
-measure micro-star sojourn.apps.micro:star 20
+measure vld sojourn_papers.apps.vld:app 2
+measure vld-bulk sojourn_papers.apps.vld:bulk 1
+measure fpd sojourn_papers.apps.fpd:app 40
+measure wordcount sojourn_papers.apps.wordcount:app 20
+measure logstream sojourn_papers.apps.logstream:app 30
+measure urls sojourn_papers.apps.urls:app 10
+measure sentiment sojourn_papers.apps.sentiment:app 20
+measure traffic sojourn_papers.apps.traffic:app 40
+measure micro-linear sojourn_papers.apps.micro:linear 20
+measure micro-diamond sojourn_papers.apps.micro:diamond 20
+measure micro-star sojourn_papers.apps.micro:star 20

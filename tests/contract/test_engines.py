@@ -99,7 +99,7 @@ def loaded(jars, tmp_path_factory):
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory):
     """Return how an application runs on a trial cluster."""
-    from sojourn.spark.nodes.trial_cluster import TrialCluster  # noqa: PLC0415 - as above
+    from sojourn_trial.cluster.trial_cluster import TrialCluster  # noqa: PLC0415 - as above
 
     folder = tmp_path_factory.mktemp("trial")
     with TrialCluster(nodes=2, cores=4, folder=folder / "cluster", plain=True) as cluster:

@@ -15,7 +15,7 @@ from host.stranger import GREETING
 from processes import started
 from sojourn.errors import EngineError
 from sojourn.host.node.encryption import RunIdentity
-from sojourn.spark.nodes.trial_network import Wire, claim_network, why_not
+from sojourn_trial.cluster.trial_network import Wire, claim_network, why_not
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 NODE, STRANGER = 1, 2

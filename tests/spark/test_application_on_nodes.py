@@ -11,18 +11,18 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-import nodes_app
-from ledger import length
 from sojourn.app.loading import load
 from sojourn.host.node.cores import core_use
 from sojourn.plan import Plan
 from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.nodes.machine_processes import processes_of
-from sojourn.spark.nodes.trial_cluster import TrialCluster
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
+from sojourn_trial.applications import nodes_app
+from sojourn_trial.cluster.machine_processes import processes_of
+from sojourn_trial.cluster.trial_cluster import TrialCluster
+from sojourn_trial.kills.ledger import length
+from sojourn_trial.kills.victims import on_nodes
 from spark import prices
-from victims import on_nodes
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 DEADLINE_S = 180
@@ -69,7 +69,7 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
         servers = broker.bootstrap_servers
         told = settings(cluster, servers, short_folder)
         app = nodes_app.app
-        with SparkEngine(app, "nodes_app:app", told) as engine:
+        with SparkEngine(app, "sojourn_trial.applications.nodes_app:app", told) as engine:
             engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
             assert len(engine.nodes) == 2
             assert {len(on) for on in engine.plan.placement.values()} == {2}
@@ -122,7 +122,7 @@ def test_a_node_that_falls_silent_takes_nothing_with_it(jars, cluster, short_fol
         servers = broker.bootstrap_servers
         told = settings(cluster, servers, short_folder)
         app = nodes_app.app
-        with SparkEngine(app, "nodes_app:app", told) as engine:
+        with SparkEngine(app, "sojourn_trial.applications.nodes_app:app", told) as engine:
             engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
             nodes_app.send(servers, 0, LINES)
             until(lambda: length(servers, "words.count") >= LINES)
@@ -157,7 +157,7 @@ def test_nodes_come_as_processors_need_them_and_go_without_repeating_anything(
         scaled = {"max_nodes": 2, "processors_per_node": 4, "node_calm_s": 5.0}
         told = settings(cluster, servers, short_folder, **scaled)
         app = nodes_app.app
-        with SparkEngine(app, "nodes_app:app", told) as engine:
+        with SparkEngine(app, "sojourn_trial.applications.nodes_app:app", told) as engine:
             engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
             for allocation, nodes in ((1, 1), (4, 2), (1, 1)):
                 engine.apply(Plan.here({"split": 1, "count": allocation}))

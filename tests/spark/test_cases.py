@@ -2,7 +2,7 @@
 
 import pytest
 
-import spark_cases
+from sojourn_trial.cases import cases as spark_cases
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -6,11 +6,6 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-import spark_commits
-import spark_kills
-import state_app
-import two_parts_app
-from kills import drawn, rescales
 from sojourn.app.loading import load
 from sojourn.errors import ApplicationStopped, BadInput
 from sojourn.plan import Plan
@@ -19,6 +14,10 @@ from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.spark.state.checkpoints import Checkpoints
 from sojourn.topology import Arrival, Operator, Topology
+from sojourn_trial.applications import state_app, two_parts_app
+from sojourn_trial.kills import commits as spark_commits
+from sojourn_trial.kills import random_kills as spark_kills
+from sojourn_trial.kills.schedule import drawn, rescales
 from spark.loaded import Loaded, as_file, quiet_broker
 
 pytestmark = pytest.mark.spark

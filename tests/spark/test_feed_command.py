@@ -5,9 +5,9 @@ from typer.testing import CliRunner
 
 from sojourn.app.codec import codec_of
 from sojourn.app.loading import load
-from sojourn.apps.topic_records import topic_records
 from sojourn.cli import app as cli
 from sojourn.spark.kafka.broker import Broker
+from sojourn_papers.apps.topic_records import topic_records
 
 pytestmark = pytest.mark.spark
 ADDRESS = "unit.spark.sampled:app"

@@ -2,8 +2,8 @@
 
 import pytest
 
-import spark_node_cut
-from sojourn.spark.nodes.trial_network import why_not
+from sojourn_trial.cluster.trial_network import why_not
+from sojourn_trial.kills import node_cut as spark_node_cut
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -9,10 +9,10 @@ import pytest
 from sojourn.errors import BadFile
 from sojourn.plan import Plan
 from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.nodes.trial_cluster import TrialCluster
-from sojourn.spark.nodes.trial_network import why_not
 from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
+from sojourn_trial.cluster.trial_cluster import TrialCluster
+from sojourn_trial.cluster.trial_network import why_not
 from spark import shop
 from spark.test_application import topology
 

@@ -27,8 +27,8 @@ from sojourn.spark.settings import SparkSettings
 from sojourn.spark.spark_engine import SparkEngine
 from sojourn.spark.state.checkpoints import Checkpoints
 from sojourn.topology import Arrival, Operator, Topology
+from sojourn_trial.kills.victims import found, running
 from spark.loaded import Loaded, as_file, load_of
-from victims import found, running
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 120.0

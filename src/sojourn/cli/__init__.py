@@ -1,7 +1,8 @@
 """The command line. Exit status: 0 success, 2 bad input, 3 not possible."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
 from traceback import format_exc
 from typing import Annotated
 
@@ -9,10 +10,8 @@ import typer
 from typer import Option
 from typer.core import TyperGroup
 
-from sojourn.cli.apps import apps
 from sojourn.cli.broker import broker
 from sojourn.cli.calibrate import calibrate
-from sojourn.cli.cluster import cluster
 from sojourn.cli.compare import compare
 from sojourn.cli.dead_letters import dead_letters, retry
 from sojourn.cli.feed import feed
@@ -22,7 +21,6 @@ from sojourn.cli.options.group import expanded
 from sojourn.cli.plan import explain, plan, predict
 from sojourn.cli.policies import policies
 from sojourn.cli.rehearse import rehearse
-from sojourn.cli.reproduce import reproduce
 from sojourn.cli.run import run
 from sojourn.cli.simulate import simulate
 from sojourn.cli.state import state
@@ -88,18 +86,32 @@ def _options(
     pass
 
 
-_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+_Panels = Mapping[str, tuple[Callable[..., None], ...]]
+
+_PANELS: _Panels = {
     "Plan": (plan, predict, explain, topology, calibrate),
-    "Try out": (simulate, rehearse, compare, policies, reproduce, apps),
-    "Run and watch": (run, feed, top, ps, logs, state, history, cluster),
+    "Try out": (simulate, rehearse, compare, policies),
+    "Run and watch": (run, feed, top, ps, logs, state, history),
     "Control a running application": (scale, pause, resume, set_goal),
     "Kafka": (dead_letters, retry, broker),
 }
 
-for _panel, _commands in _PANELS.items():
-    for _command in _commands:
-        _name = "set" if _command is set_goal else None  # set is a built-in of Python
-        app.command(_name, rich_help_panel=_panel)(expanded(_command))
+
+def _add(panels: _Panels) -> None:
+    for panel, commands in panels.items():
+        for command in commands:
+            name = "set" if command is set_goal else None  # set is a built-in of Python
+            app.command(name, rich_help_panel=panel)(expanded(command))
+
+
+_add(_PANELS)
+for _extension in entry_points(group="sojourn.commands"):
+    try:
+        _add(_extension.load())
+    except Exception as error:  # noqa: BLE001 - the other commands must keep working
+        typer.echo(
+            f"sojourn: cannot load the commands of {_extension.value}: {error}", err=True
+        )
 
 
 def main() -> None:

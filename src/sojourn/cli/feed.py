@@ -92,7 +92,7 @@ def feed(
 
     The application runs in another terminal. Ctrl-C: stop, and print what was sent.
 
-    Example: sojourn feed sojourn.apps.wordcount:app --rate 100 --for 1m
+    Example: sojourn feed examples.wordcount:app --rate 100 --for 1m
     """
     app = load_here(address)
     shape, at_once = read_feed_gaps(gaps)

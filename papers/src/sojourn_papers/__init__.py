@@ -1,0 +1,1 @@
+"""Applications and experiments of the papers that Sojourn implements."""

@@ -1,0 +1,1 @@
+"""A Spark master and workers on this machine, with delays between them."""

@@ -1,0 +1,74 @@
+"""All processes of a machine of a trial cluster: its worker, executors, and what they start.
+
+They are recognised by an environment variable that each inherits: a process that has moved to
+another session, or whose parent has ended, still has it.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+import psutil
+
+from sojourn_trial.cluster.recorded_process import RecordedProcess
+
+__all__ = ["MARK", "end", "kill", "processes_of"]
+
+MARK = "SOJOURN_TRIAL_MACHINE"
+"""The environment variable that has the mark of the machine."""
+
+_LOOK_S = 0.02
+_PATIENCE_S = 20.0
+
+
+def processes_of(marks: Iterable[str], roots: Iterable[RecordedProcess]) -> set[psutil.Process]:
+    """Return the processes that run with one of the *marks*, or descend from *roots*."""
+    wanted, found = set(marks), set[psutil.Process]()
+    for process in psutil.process_iter():
+        # it may end meanwhile, or belong to another user
+        with suppress(psutil.Error, OSError):
+            if process.pid != os.getpid() and process.environ().get(MARK) in wanted:
+                found.add(process)
+    for root in roots:
+        with suppress(psutil.Error):
+            process = psutil.Process(root.pid)
+            if root.runs:
+                found |= {process, *process.children(recursive=True)}
+    return {process for process in found if _runs(process)}
+
+
+def kill(find: Callable[[], set[psutil.Process]]) -> None:
+    """Kill what *find* returns until it returns nothing: some may just have forked."""
+    deadline_s = time.monotonic() + _PATIENCE_S
+    while (found := find()) and time.monotonic() < deadline_s:
+        for process in found:
+            with suppress(psutil.Error):
+                process.kill()
+        time.sleep(_LOOK_S)
+
+
+def end(
+    roots: Iterable[RecordedProcess], find: Callable[[], set[psutil.Process]], grace_s: float
+) -> None:
+    """Ask *roots* to end; kill what *find* returned before, or returns, after *grace_s*."""
+    before = find()  # a child whose parent has ended may not be found any more
+    for root in roots:
+        with suppress(psutil.Error):
+            process = psutil.Process(root.pid)
+            if root.runs:
+                process.terminate()
+    deadline_s = time.monotonic() + grace_s
+
+    def left() -> set[psutil.Process]:
+        return {process for process in before | find() if _runs(process)}
+
+    while left() and time.monotonic() < deadline_s:
+        time.sleep(_LOOK_S)
+    kill(left)
+
+
+def _runs(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False

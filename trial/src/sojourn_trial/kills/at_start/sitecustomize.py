@@ -1,0 +1,13 @@
+"""What Python processes do first if this folder is on their path: see `kill_steps`."""
+
+import sys
+from pathlib import Path
+
+if "sojourn.host" in sys.orig_argv:
+    from sojourn_trial.kills import kill_steps
+
+    kill_steps.put_into_host()
+elif any(Path(argument).name == "driven.py" for argument in sys.orig_argv):
+    from sojourn_trial.kills import kill_steps
+
+    kill_steps.put_into_driver()

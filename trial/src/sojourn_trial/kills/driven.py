@@ -1,0 +1,249 @@
+"""An application on Spark in a process of its own, so that it can be killed like its parts.
+
+    python driven.py FOLDER ADDRESS SERVERS BATCH_S PER_S SPARK NAME=PROCESSORS…
+
+It starts what is at ADDRESS, with its state in FOLDER, expecting PER_S records per second if
+it is not a topology file. SPARK are settings of Spark in JSON, with the master of a cluster, or
+none. It looks at it every second, and does what it is told by lines of JSON until they end:
+`["scale", {…}]`, `["health"]`, `["drain"]`.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from sojourn.app.loading import load
+from sojourn.errors import ApplicationStopped, EngineError
+from sojourn.plan import Plan
+from sojourn.spark.master import LOCAL
+from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
+from sojourn.topology.file import read_topology
+from sojourn_trial.kills.victims import found, running
+
+_HERE = Path(__file__)
+_LOOK_S = 0.05
+_EVERY_S = 1.0
+_ENDS_S = 120.0
+
+
+class Driver:
+    """The other side of that process; leaving it ends the application.
+
+    In *folder* are its state, its temporary files, and what it and Spark print.
+    """
+
+    def __init__(  # noqa: PLR0913 - most by name
+        self, folder, address, servers, *, batch_s, allocation, per_s=1.0, spark=None
+    ):
+        self.folder, self.temporary = folder / "state", folder / "tmp"
+        self.log = folder / "driver.log"
+        self.temporary.mkdir(parents=True, exist_ok=True)
+        self._command = [
+            *(sys.executable, _HERE, self.folder, address, servers, str(batch_s), str(per_s)),
+            json.dumps(spark or {}),
+            *(f"{name}={processors}" for name, processors in allocation.items()),
+        ]
+        self._process = None
+
+    def start(self):
+        """Return how long it took until records could be taken."""
+        began_s = time.monotonic()
+        paths = [os.environ.get("PYTHONPATH", ""), *sys.path]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            # what is left behind is then seen at a glance
+            "TMPDIR": str(self.temporary),
+            "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={self.temporary}",
+        }
+        with self.log.open("a") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=environment,
+                text=True,
+            )
+        try:
+            self._answer()
+        except BaseException:
+            self._process.kill()  # all else ends with it
+            self._close()
+            raise
+        return time.monotonic() - began_s
+
+    def scale(self, **allocation):
+        """Give operators so many processors."""
+        return self._told("scale", allocation)
+
+    def health(self):
+        """Return what went wrong since the start."""
+        return self._told("health")
+
+    def drain(self):
+        """Let it end what was begun; return why that did not work."""
+        return self._told("drain")
+
+    def family(self):
+        """Return all processes of the application, its own first."""
+        whole = psutil.Process(self._process.pid)
+        return [whole, *whole.children(recursive=True)]
+
+    def victims(self, target, operator=None):
+        """Return the processes that are a *target* (see `kills`), of *operator* or of all."""
+        family = self.family()
+        pids = found([running(process) for process in family], target, operator)
+        return [process for process in family if process.pid in pids]
+
+    def kill(self, *, patience_s=30.0):
+        """Kill the process that drives; return what is left of it, and how long that took.
+
+        It takes until nothing is left, or as long as the patience.
+        """
+        return self.ended(self.family(), patience_s=patience_s)
+
+    def ended(self, family, *, patience_s=30.0):
+        """Return the same of one that may be dead already, and had this *family*."""
+        began_s = time.monotonic()
+        self._process.kill()
+        self._close()
+        while (left := self._left(family)) and time.monotonic() < began_s + patience_s:
+            time.sleep(_LOOK_S)
+        return left, time.monotonic() - began_s
+
+    def _left(self, family):
+        return [
+            *(
+                f"process {process.pid}: {' '.join(running(process).command)[:80]}"
+                for process in family
+                if _is_there(process)
+            ),
+            *(f"folder {path}" for path in self.temporary.iterdir()),
+        ]
+
+    def stop(self):
+        """End it as it is meant to end; kill it if that takes too long."""
+        if self._process is None:
+            return
+        try:
+            with suppress(OSError):  # it may be gone
+                self._process.stdin.close()
+            self._process.wait(_ENDS_S)
+        finally:
+            self._process.kill()
+            self._close()
+
+    def _close(self):
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # something was not read
+                pipe.close()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def _told(self, *request):
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self):
+        line = self._process.stdout.readline()
+        if not line:
+            said = self.log.read_text(errors="replace")[-2000:]
+            raise SystemExit(f"the driver ended with status {self._process.wait()}:\n{said}")
+        return json.loads(line)
+
+
+def _is_there(process):
+    with suppress(psutil.Error):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def topology_of(address, app, per_s=1.0):
+    """Return the topology of what is at *address*: that of the file, or of the hints."""
+    if address.endswith((".json", ".yaml")):
+        return read_topology(Path(address))
+    return app.topology(dict.fromkeys(app.sources, per_s))
+
+
+def _done(engine, what, *details):
+    match what:
+        case "scale":
+            changed = engine.apply(Plan.here({**engine.plan.allocation, **details[0]})).changed
+            return {name: list(numbers) for name, numbers in changed.items()}
+        case "drain":
+            try:
+                engine.drain()
+            except EngineError as error:
+                return str(error)
+            return ""
+        case _:
+            health = engine.health()
+            return {
+                "restarts": dict(health.restarts),
+                "replayed": health.replayed,
+                "retried": health.retried,
+                "running": dict(health.running),
+                "failure": health.failure,
+                "nodes": [node.name for node in engine.nodes],
+            }
+
+
+def _observe(engine, ended):
+    while not ended.is_set():
+        try:
+            engine.observe(engine.now_s + _EVERY_S)
+        except ApplicationStopped:
+            return  # that is told with its health
+        except EngineError:
+            pass  # while the broker is away; the next look may be better
+
+
+def main(folder, address, servers, batch_s, per_s, spark, *allocation):
+    """Run it until there are no more lines."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it ends it
+    app = load(address)
+    options = json.loads(spark)
+    settings = SparkSettings(
+        servers=servers,
+        state=Path(folder),
+        batch_s=float(batch_s),
+        master=options.pop("spark.master", LOCAL),
+        spark=options,
+    )
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what libraries print is no answer
+    ended = threading.Event()
+    with SparkEngine(app, address, settings) as engine:
+        processors = dict(told.split("=") for told in allocation)
+        engine.start(
+            topology_of(address, app, float(per_s)),
+            Plan.here({n: int(k) for n, k in processors.items()}),
+        )
+        answers.write("{}\n")
+        looking = threading.Thread(target=_observe, args=(engine, ended))
+        looking.start()
+        for line in sys.stdin:
+            answers.write(json.dumps(_done(engine, *json.loads(line))) + "\n")
+        ended.set()
+        looking.join()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,186 @@
+"""A machine is cut off the network under load, and comes back with all that it had running.
+
+    python benchmarks/spark_node_cut.py [--cuts 2] [--for 90] [--nodes 3] [--per-s 40] [--short]
+
+Each time the machine is cut off on which most tasks of the queries run. No connection ends by
+that, and nothing on the machine ends: when it is connected again, its tasks, processors and
+Kafka producers go on where they were. Prints for each cut how long no result came at all, how
+long results took longer than three seconds, and how often queries were started again. Each
+order has to be counted once, in a state by key; at the sink with `deduplicate=True` nothing may
+be twice.
+
+It needs network namespaces: Linux and root.
+"""
+
+import argparse
+import tempfile
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+
+from pyspark.sql import SparkSession
+
+from sojourn.plan import Plan
+from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.load.offered_load import Load
+from sojourn.spark.load.producer import LoadProcess
+from sojourn.spark.load.samples import load_sources
+from sojourn.spark.nodes.executors import executors
+from sojourn.spark.settings import SparkSettings
+from sojourn.spark.spark_engine import SparkEngine
+from sojourn_trial.applications import node_cut_app
+from sojourn_trial.applications.node_cut_app import ONCE, PLAIN, outcome
+from sojourn_trial.cases.sink import Sink
+from sojourn_trial.cluster.trial_cluster import TrialCluster
+from sojourn_trial.cluster.trial_network import why_not
+from sojourn_trial.kills.ledger import Outcome
+from sojourn_trial.kills.node_death import rest
+from sojourn_trial.kills.trial import say, spark_on
+
+ADDRESS = "sojourn_trial.applications.node_cut_app:app"
+# The end of a batch takes about a second, on a busy machine more, so that is not late.
+CALM_S, AFTER_S, LATE_S, PATIENCE_S = 20.0, 60.0, 3.0, 240.0
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What one cut did: *tasks* ran on the machine, nothing came for *gap_s* at either sink.
+
+    Results took longer than three seconds until *late_s* after it. Queries started again as
+    often as *restarts* says.
+    """
+
+    tasks: int
+    gap_s: float
+    once_gap_s: float
+    late_s: float
+    restarts: int
+
+    def __str__(self):
+        return (
+            f"{self.tasks} tasks there; no result for {self.gap_s:.1f} s, at the deduplicated "
+            f"sink for {self.once_gap_s:.1f} s; results within {LATE_S:g} s again after "
+            f"{self.late_s:g} s; {self.restarts} restarts"
+        )
+
+
+def longest_gap_s(arrived, since_s, until_s):
+    """Return the longest time without an arrival.
+
+    >>> from types import SimpleNamespace as Order
+    >>> longest_gap_s([Order(read_s=at_s) for at_s in (1.0, 2.0, 7.0, 8.0)], 1.5, 10.0)
+    5.0
+    """
+    at_s = [each.read_s for each in arrived if since_s < each.read_s < until_s]
+    return max(after - before for before, after in pairwise([since_s, *at_s, until_s]))
+
+
+def late_until_s(arrived, since_s):
+    """Return how long after *since_s* results still came that took longer than `LATE_S`."""
+    late = [each.birth_s for each in arrived if each.birth_s > since_s and each.took_s > LATE_S]
+    return max(0.0, max(late, default=since_s) - since_s)
+
+
+def busiest(cluster):
+    """Return the worker on which most tasks run, and how many."""
+    tasks = {each.host: each.tasks for each in executors(SparkSession.getActiveSession())}
+    worker = max(cluster.workers, key=lambda each: tasks.get(each.address, 0))
+    return worker.number, tasks.get(worker.address, 0)
+
+
+def cut_off(engine, cluster, sinks, lasts_s):
+    """Cut a machine off for a while, and return what that did."""
+    number, tasks = busiest(cluster)
+    before, cut_s = sum(engine.health().restarts.values()), time.time()
+    cluster.cut(number)
+    try:
+        rest(engine, lasts_s)
+    finally:
+        cluster.mend(number)
+    mended_s = time.time()
+    rest(engine, AFTER_S)
+    plain, once = (list(sink.arrived) for sink in sinks)
+    done = Cut(
+        tasks=tasks,
+        gap_s=longest_gap_s(plain, cut_s, mended_s),
+        once_gap_s=longest_gap_s(once, cut_s, mended_s),
+        late_s=late_until_s(plain, cut_s),
+        restarts=sum(engine.health().restarts.values()) - before,
+    )
+    say(f"worker {number}: {done}; {', '.join(engine.health().notices) or 'no notices'}")
+    return done
+
+
+def settled(engine, servers):
+    """Return how both sinks differ from what is due, once nothing is lost or time is up."""
+    until_s = time.monotonic() + PATIENCE_S
+    while True:
+        found = [outcome(servers, topic) for topic in (PLAIN, ONCE)]
+        if not any(each.lost for each in found) or time.monotonic() > until_s:
+            return found
+        rest(engine, 1.0)
+
+
+def run(
+    folder, *, nodes=3, cuts=2, lasts_s=90.0, per_s=40.0
+) -> tuple[list[Cut], list[Outcome]]:
+    """Return what each cut did, and what is wrong at the plain sink and the other one."""
+    app = node_cut_app.app
+    processors = 2 + int(1.5 * per_s * node_cut_app.SERVICE_S)
+    with (
+        TrialCluster(nodes, cores=6, folder=folder / "cluster") as cluster,
+        Broker(secured=False, host=cluster.driver_address) as broker,
+    ):
+        spark, servers = spark_on(cluster), broker.bootstrap_servers
+        settings = SparkSettings(
+            servers=servers,
+            state=folder / "state",
+            partitions=nodes,
+            batch_s=10.0,
+            master=spark.pop("spark.master"),
+            spark=spark,
+        )
+        rates = {"orders": ((0.0, per_s), (3600.0, per_s))}
+        load = Load(servers=servers, sources=load_sources(app, ADDRESS, rates))
+        with SparkEngine(app, ADDRESS, settings) as engine:
+            first = Plan.here({"check": processors, "count": nodes})
+            engine.start(app.topology({"orders": per_s}), first)
+            sinks = [Sink(servers, [topic], group=topic) for topic in (PLAIN, ONCE)]
+            try:
+                with LoadProcess(load):
+                    rest(engine, CALM_S)
+                    calm_s = fmean(each.took_s for each in sinks[0].arrived[-200:])
+                    say(f"{per_s:g} orders per second take {calm_s:.2f} s on average")
+                    done = [cut_off(engine, cluster, sinks, lasts_s) for _ in range(cuts)]
+                return done, settled(engine, servers)
+            finally:
+                for sink in sinks:
+                    sink.close()
+
+
+def main():
+    """Run, print, and fail if something is lost or wrong, or twice where it must not be."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cuts", type=int, default=2)
+    parser.add_argument("--for", type=float, default=90.0, dest="lasts_s")
+    parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--per-s", type=float, default=40.0)
+    parser.add_argument("--short", action="store_true", help="one cut, to see that it runs")
+    asked = parser.parse_args()
+    if reason := why_not():
+        parser.exit(3, f"a machine cannot be cut off: {reason}\n")
+    with tempfile.TemporaryDirectory(prefix="node-cut-") as folder:
+        cuts, (plain, once) = run(
+            Path(folder),
+            nodes=asked.nodes,
+            cuts=1 if asked.short else asked.cuts,
+            lasts_s=asked.lasts_s,
+            per_s=asked.per_s,
+        )
+    for number, each in enumerate(cuts, start=1):
+        print(f"cut {number}: {each}")
+    print(f"plain sink: {plain}")
+    print(f"deduplicated sink: {once}")
+    return int(bool(plain.lost or plain.wrong) or not once.exact)
