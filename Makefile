@@ -37,7 +37,7 @@ $(READY): requirements.txt pyproject.toml papers/pyproject.toml trial/pyproject.
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.txt
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . -e papers -e trial
 	@$(BIN)/python -m compileall -q src papers/src trial/src  # where bytecode is not written on the way, commands start faster
-	@$(BIN)/python -m sojourn.spark.jvm.jars || \
+	@$(BIN)/python -m sojourn.spark.driver.jvm.jars || \
 	  echo "warning: what runs on Spark will not work until this does; all else will"
 	@touch $@
 

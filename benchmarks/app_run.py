@@ -2,9 +2,9 @@
 
 from contextlib import contextmanager
 
-from sojourn.plan import Plan
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.decide.plan import Plan
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 
 _PATIENCE_S = 120.0
 

@@ -11,9 +11,9 @@ from confluent_kafka import Consumer, TopicPartition
 import peers_app
 from cpu_shares import cpu_s
 from quix_chain import QuixChain, await_members, linger_for
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.load.offered_load import Load, Source
-from sojourn.spark.load.producer import LoadProcess
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.load.offered_load import Load, Source
+from sojourn.spark.driver.load.producer import LoadProcess
 from sojourn_trial.cases.sink import Sink
 from sojourn_trial.kills.driven import Driver
 from spark_throughput import filled

@@ -18,19 +18,19 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from sojourn.host.batch.cut import Cut, CutId
-from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.batch.instructions import Arrival
-from sojourn.host.batch.ledger import Ledger
-from sojourn.host.desk.operator_desk import OperatorDesk
-from sojourn.host.desk.part_desk import PartDesk
-from sojourn.host.desk.part_graph import PartGraph
-from sojourn.host.garbage import collect_seldom
-from sojourn.host.process.messages import Record
-from sojourn.host.state.expiry import Expiry
-from sojourn.host.state.keyed_state import KeyedState, MergeState
-from sojourn.host.state.part_clock import ClockReading, PartClock
-from sojourn.host.state.reminders import Reminders
+from sojourn.spark.host.batch.cut import Cut, CutId
+from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.host.batch.instructions import Arrival
+from sojourn.spark.host.batch.ledger import Ledger
+from sojourn.spark.host.desk.operator_desk import OperatorDesk
+from sojourn.spark.host.desk.part_desk import PartDesk
+from sojourn.spark.host.desk.part_graph import PartGraph
+from sojourn.spark.host.garbage import collect_seldom
+from sojourn.spark.host.state.expiry import Expiry
+from sojourn.spark.host.state.keyed_state import KeyedState, MergeState
+from sojourn.spark.host.state.part_clock import ClockReading, PartClock
+from sojourn.spark.host.state.reminders import Reminders
+from sojourn.spark.wire.record import Record
 
 OPERATOR = "count"
 REMINDED = {OPERATOR: f"{OPERATOR}@reminders"}

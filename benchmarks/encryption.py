@@ -24,13 +24,14 @@ import msgspec
 import psutil
 
 from sojourn.app.loading import load
-from sojourn.host.batch.relay_messages import Grant, RelayHello, Results, Row, Rows, ToRelay
-from sojourn.host.node.encryption import RunIdentity
-from sojourn.host.process.messages import Frames, Record, framed
-from sojourn.host.report.controller import Controller
-from sojourn.spark.layout import Layout
-from sojourn.spark.query.host_address import HostAddress
-from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.driver.hosts.controller import Controller
+from sojourn.spark.driver.layout import Layout
+from sojourn.spark.driver.state.checkpoints import Checkpoints
+from sojourn.spark.wire.encryption import RunIdentity
+from sojourn.spark.wire.frames import Frames, framed
+from sojourn.spark.wire.host_address import HostAddress
+from sojourn.spark.wire.record import Record
+from sojourn.spark.wire.relay import Grant, RelayHello, Results, Row, Rows, ToRelay
 
 TOPIC, HERE, NODE, TOGETHER = "chain.source", "127.0.0.1", "executor-1", 64
 ALONE = 200
@@ -101,7 +102,7 @@ def agent_of(controller, part, folder):
     }
     path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     with subprocess.Popen(
-        [sys.executable, "-m", "sojourn.host.node"],
+        [sys.executable, "-m", "sojourn.spark.agent"],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": path},

@@ -20,14 +20,15 @@ import msgspec
 import psutil
 
 from sojourn.app.loading import load
-from sojourn.host.batch.cut import Cut, CutId, OpenRecord, Root
-from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.batch.relay_messages import Grant, RelayHello, Results, Row, Rows, ToRelay
-from sojourn.host.process.messages import Frames, Record, framed
-from sojourn.host.report.controller import Controller
-from sojourn.host.report.hot_key import HotKeyCounter
-from sojourn.spark.layout import Layout
-from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.driver.hosts.controller import Controller
+from sojourn.spark.driver.layout import Layout
+from sojourn.spark.driver.state.checkpoints import Checkpoints
+from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord
+from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.host.hot_key import HotKeyCounter
+from sojourn.spark.wire.frames import Frames, framed
+from sojourn.spark.wire.record import Record, Root
+from sojourn.spark.wire.relay import Grant, RelayHello, Results, Row, Rows, ToRelay
 
 TOPIC, TOGETHER = "chain.source", 64
 EVERY_S = 0.001

@@ -17,11 +17,11 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from sojourn.host.batch.relay_messages import Grant, RelayHello, Results, Row, Rows, ToRelay
-from sojourn.host.host_settings import HostSettings
-from sojourn.host.process.messages import Frames, Record, framed
-from sojourn.host.report.controller import Controller
-from sojourn.host.station import OperatorSettings
+from sojourn.spark.driver.hosts.controller import Controller
+from sojourn.spark.wire.frames import Frames, framed
+from sojourn.spark.wire.host_settings import HostSettings, OperatorSettings
+from sojourn.spark.wire.record import Record
+from sojourn.spark.wire.relay import Grant, RelayHello, Results, Row, Rows, ToRelay
 from sojourn_trial.cluster.delay_forwarder import DelayForwarder
 
 ADDRESS, PART, OPERATOR = "127.0.0.1", "part", "sleep"
@@ -108,7 +108,7 @@ class Cluster:
             "logs": str(self._folder / node),
         }
         agent = subprocess.Popen(
-            [sys.executable, "-m", "sojourn.host.node"],
+            [sys.executable, "-m", "sojourn.spark.agent"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

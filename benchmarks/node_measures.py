@@ -17,10 +17,12 @@ from pathlib import Path
 from timeit import timeit
 
 from node_cluster import PART, Cluster
-from sojourn.host.node.memory import memory_here
-from sojourn.host.node.messages import Assign
-from sojourn.host.node.traffic import Traffic
-from sojourn.host.process.messages import Assignment, OutputRecord, Record, Result, framed
+from sojourn.spark.agent.memory import memory_here
+from sojourn.spark.host.nodes.traffic import Traffic
+from sojourn.spark.wire.agent import Assign
+from sojourn.spark.wire.frames import framed
+from sojourn.spark.wire.processor import Assignment, OutputRecord, Result
+from sojourn.spark.wire.record import Record
 
 DELAY_S, NODE, PROCESSORS = 0.002, "executor-1", 4
 SERVICE_S = 0.001

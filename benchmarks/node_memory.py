@@ -16,10 +16,10 @@ import psutil
 
 from encryption import HERE, NODE, agent_of
 from sojourn.app.loading import load
-from sojourn.host.report.controller import Controller
-from sojourn.spark.layout import Layout
-from sojourn.spark.nodes.memory_need import MemoryNeed
-from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.driver.hosts.controller import Controller
+from sojourn.spark.driver.layout import Layout
+from sojourn.spark.driver.nodes.memory_need import MemoryNeed
+from sojourn.spark.driver.state.checkpoints import Checkpoints
 
 
 def real_bytes(folder, address):
@@ -36,7 +36,7 @@ def real_bytes(folder, address):
             (agent,) = (
                 each
                 for each in psutil.Process().children()
-                if "sojourn.host.node" in each.cmdline()
+                if "sojourn.spark.agent" in each.cmdline()
             )
             (template,) = agent.children()
             (processor,) = template.children()

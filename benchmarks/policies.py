@@ -24,7 +24,7 @@ from sojourn.act.policy.flink import Flink
 from sojourn.act.policy.static import Static
 from sojourn.act.policy.threshold import Threshold
 from sojourn.measure.interval import Interval
-from sojourn.rehearsal import Stage, rehearse
+from sojourn.simulate.rehearsal import Stage, rehearse
 from sojourn.simulate.trace import read_rates
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

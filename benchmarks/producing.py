@@ -11,7 +11,7 @@ from random import Random
 
 from confluent_kafka import Producer
 
-from sojourn.spark.load.offered_load import arrivals_s, drawn_gaps
+from sojourn.spark.driver.load.offered_load import arrivals_s, drawn_gaps
 
 _LOOK_S = 0.05
 _CONFIRMED_S = 30.0

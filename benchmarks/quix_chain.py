@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 from confluent_kafka import KafkaException
 
-from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.cluster import Cluster
 
 _HERE = Path(__file__).parent
 _PROJECT = _HERE.parent / "pyproject.toml"

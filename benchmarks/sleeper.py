@@ -2,7 +2,7 @@
 
 import time
 
-from sojourn.host.process.messages import OutputRecord
+from sojourn.spark.wire.processor import OutputRecord
 
 
 class Sleeper:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from pyspark.sql import functions as sql
 
-from sojourn.spark.jvm.jars import resolve_jars
-from sojourn.spark.jvm.session import end_session, new_session
-from sojourn.spark.query.real_time import start_real_time
+from sojourn.spark.driver.jvm.jars import resolve_jars
+from sojourn.spark.driver.jvm.session import end_session, new_session
+from sojourn.spark.driver.query.real_time import start_real_time
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 

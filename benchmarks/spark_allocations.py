@@ -29,15 +29,15 @@ from blocks import interval, observation_of, without_transfers
 from producing import Producing, poisson_s
 from sojourn.app.loading import load
 from sojourn.decide.assign import assign
+from sojourn.decide.plan import Plan
 from sojourn.errors import BadCalibration
 from sojourn.knowledge import allocation_text
 from sojourn.measure.observed import observed
 from sojourn.model.calibration import Pair, fit
 from sojourn.model.network import mean_s, predict
-from sojourn.plan import Plan
-from sojourn.spark.load.offered_load import payload
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.driver.load.offered_load import payload
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn.topology import Topology
 from sojourn.topology.file import read_topology
 from sojourn_papers.experiments.papers.drs15_fig6 import VLD_SIX

@@ -17,14 +17,14 @@ from dataclasses import replace
 from itertools import product
 
 from blocks import interval, observation_of
+from sojourn.decide.plan import Plan
 from sojourn.errors import SojournError
 from sojourn.knowledge import allocation_text
 from sojourn.measure.observed import observed
 from sojourn.model.network import mean_s
-from sojourn.plan import Plan
 from sojourn.service.first_plan import first_topology
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn.topology import Arrival
 from sojourn_papers.apps.catalogue import entry
 

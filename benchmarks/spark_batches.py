@@ -24,10 +24,10 @@ import numpy as np
 import throughput_app
 from sojourn.app.loading import load
 from sojourn.app.operator import Hints
-from sojourn.plan import Plan
-from sojourn.spark.query import real_time
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.decide.plan import Plan
+from sojourn.spark.driver.query import real_time
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology
 from sojourn_trial.cases.sink import load_of, sink_of, watched
 

@@ -17,13 +17,13 @@ from confluent_kafka import Producer
 
 import chain
 import repartition
-from sojourn.plan import Plan
-from sojourn.spark.jvm.jars import resolve_jars
-from sojourn.spark.jvm.session import end_session, new_session
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.decide.plan import Plan
+from sojourn.spark.driver.jvm.jars import resolve_jars
+from sojourn.spark.driver.jvm.session import end_session, new_session
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn_trial.cases.sink import Sink, load_of, percentiles_ms, sink_of, watched
 
 HINTS = dict.fromkeys(chain.app.operators, 1e-3)

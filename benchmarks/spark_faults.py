@@ -23,11 +23,11 @@ from pathlib import Path
 
 from sojourn.app.loading import load
 from sojourn.errors import EngineError
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.kafka.offsets import Offsets
-from sojourn.spark.kafka.ports import free_ports
-from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.offsets import Offsets
+from sojourn.spark.driver.kafka.ports import free_ports
+from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn_trial.cases.sink import load_of, sink_of
 from sojourn_trial.kills.driven import Driver, topology_of
 

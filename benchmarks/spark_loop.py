@@ -21,12 +21,12 @@ from scipy.stats import chisquare
 
 from producing import Producing, poisson_s
 from sojourn.app.loading import load
+from sojourn.decide.plan import Plan
 from sojourn.measure.report import Pull
-from sojourn.plan import Plan
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.kafka.offsets import Offsets
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.offsets import Offsets
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn.topology import Topology
 from sojourn.topology.traffic import rates
 

@@ -22,11 +22,11 @@ from random import Random
 from blocks import latency, observation_of, without_transfers
 from producing import Producing, poisson_s
 from sojourn.app.loading import load
+from sojourn.decide.plan import Plan
 from sojourn.measure.observed import observed
 from sojourn.model.network import mean_s
-from sojourn.plan import Plan
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 
 ADDRESS = "network_app:app"
 ALLOCATION = {"first": 3, "second": 3}

@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 from statistics import median
 
-from sojourn.plan import Plan
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.decide.plan import Plan
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn_trial.applications import nodes_app
 from sojourn_trial.cluster.trial_cluster import TrialCluster
 from sojourn_trial.kills.trial import say, spark_on

@@ -20,22 +20,22 @@ from pathlib import Path
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
 
-from sojourn.act.aim import Goal
+from sojourn.act.best_effort_plan import Goal
 from sojourn.act.policy.drs import Drs
 from sojourn.app.loading import load
+from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.knowledge import measured_s
 from sojourn.loop import Loop
 from sojourn.measure.bill import Bill
-from sojourn.plan import Plan
 from sojourn.report.panel import Panel, Series
 from sojourn.report.plot.panels import draw_rows, figure, save
 from sojourn.report.run_panels import allocation, latency
 from sojourn.report.run_panels import load as arrivals
 from sojourn.report.series import Course
 from sojourn.report.turns import turns
-from sojourn.spark.nodes.node_scaling import NodeBounds
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.driver.nodes.node_scaling import NodeBounds
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology, write_topology
 from sojourn_papers.experiments.time_scale import sped_up
 from sojourn_papers.experiments.trial_machines import TrialMachines

@@ -18,11 +18,11 @@ from time import perf_counter
 
 from confluent_kafka import Producer
 
-from sojourn.host.batch.repetitions import Input, Memory, Provenance, Repetitions
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.sink.sink_memory import SavedMemory, SinkMemory
-from sojourn.spark.sink.sink_topic import SinkTopic
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.task.deduplicate.sink_memory import SavedMemory, SinkMemory
+from sojourn.spark.task.deduplicate.sink_topic import SinkTopic
+from sojourn.spark.wire.repetitions import Input, Memory, Provenance, Repetitions
 
 TOPIC, WINDOW, ORDERS = "once", 100_000, "shop.orders@Xk3f9a2B-5f0c9e1a"
 

@@ -32,7 +32,7 @@ import numpy as np
 
 from chain_runs import OURS, PEER, Bench
 from quix_chain import environment
-from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.driver.kafka.broker import Broker
 from sojourn_trial.cases.sink import percentiles_ms
 
 OPERATORS, DEPTHS = 3, (1, 3, 10)

@@ -20,8 +20,8 @@ from pathlib import Path
 from statistics import fmean, median
 
 from sojourn.app.loading import load
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn_trial.cases.sink import load_of, sink_of
 from sojourn_trial.kills.driven import Driver, topology_of
 

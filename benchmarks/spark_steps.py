@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 
-from sojourn.act.aim import Goal, aim
+from sojourn.act.best_effort_plan import Goal, aim
 from sojourn.act.policy.drs import Drs
 from sojourn.app.loading import load
+from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.loop import Loop
-from sojourn.plan import Plan
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology
 from sojourn_trial.cases.sink import load_of, sink_of
 

@@ -23,15 +23,15 @@ from confluent_kafka import Consumer, Producer
 import repartition
 from cpu_shares import cpu_by_kind
 from sojourn.app.operator import Hints
-from sojourn.plan import Plan
-from sojourn.spark.jvm.jars import resolve_jars
-from sojourn.spark.jvm.session import end_session, new_session
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.kafka.offsets import Offsets
-from sojourn.spark.master import LOCAL
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.decide.plan import Plan
+from sojourn.spark.driver.jvm.jars import resolve_jars
+from sojourn.spark.driver.jvm.session import end_session, new_session
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.offsets import Offsets
+from sojourn.spark.driver.master import LOCAL
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn_trial.cluster.trial_cluster import TrialCluster
 from sojourn_trial.kills.trial import spark_on
 from throughput_app import APPS

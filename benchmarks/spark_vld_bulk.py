@@ -20,14 +20,14 @@ import sys
 from dataclasses import asdict, dataclass
 
 from blocks import interval, observation_of
+from sojourn.decide.plan import Plan
 from sojourn.errors import SojournError
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observed import observed
 from sojourn.model.network import predict
-from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn_papers.apps.catalogue import entry
 
 MODELS = ("mmk", "gigk")

@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import median
 
 from quix_chain import environment
-from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.driver.kafka.broker import Broker
 from wordcount_runs import NAMES, Bench
 
 

@@ -23,11 +23,13 @@ import psutil
 
 from host_alone import Relay
 from sojourn.app.loading import load
-from sojourn.host.batch.relay_messages import Row, Rows
-from sojourn.host.process.messages import Assignment, Frames, Record, framed
-from sojourn.host.report.controller import Controller
-from sojourn.spark.layout import Layout
-from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.driver.hosts.controller import Controller
+from sojourn.spark.driver.layout import Layout
+from sojourn.spark.driver.state.checkpoints import Checkpoints
+from sojourn.spark.wire.frames import Frames, framed
+from sojourn.spark.wire.processor import Assignment
+from sojourn.spark.wire.record import Record
+from sojourn.spark.wire.relay import Row, Rows
 
 SIZES = (10, 1_000, 10_000, 100_000)
 TOPIC, KEY = "lending.numbers", '["hot"]'

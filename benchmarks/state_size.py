@@ -35,12 +35,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from sojourn.host.batch.cut import Cut, CutId, Leaving, OpenRecord, Root
-from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.batch.instructions import Arrival
-from sojourn.host.batch.ledger import Ledger
-from sojourn.host.process.messages import Record
-from sojourn.host.state.keyed_state import MergeState
+from sojourn.spark.host.batch.cut import Cut, CutId, Leaving, OpenRecord
+from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.host.batch.instructions import Arrival
+from sojourn.spark.host.batch.ledger import Ledger
+from sojourn.spark.host.state.keyed_state import MergeState
+from sojourn.spark.wire.record import Record, Root
 
 OPERATOR, TOPIC, STATE_BYTES = "count", ("words", 0), 60
 MERGED_TOGETHER, READS, BATCHES = 500_000, 50_000, 5

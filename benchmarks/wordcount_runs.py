@@ -19,7 +19,7 @@ import wordcount_app
 from chain_runs import CUT_OFF_S
 from cpu_shares import cpu_by_kind, cpu_s
 from quix_chain import QuixChain, await_members, linger_for
-from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn_trial.cases.sink import Sink, percentiles_ms
 from sojourn_trial.kills.driven import Driver
 from sojourn_trial.kills.ledger import written_at

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 import sojourn as sj
-from sojourn.spark.jvm.jars import resolve_jars
+from sojourn.spark.driver.jvm.jars import resolve_jars
 from sojourn.spark.stage import Stage
 
 words = sj.App("words")

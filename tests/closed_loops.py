@@ -10,17 +10,17 @@ from math import inf, nan, sqrt
 
 import numpy as np
 
-from sojourn.act.aim import Goal, aim
+from sojourn.act.best_effort_plan import Goal, aim
 from sojourn.act.policy.drs import Drs
 from sojourn.act.policy.drs.caution import Caution
 from sojourn.act.policy.drs.holt import Holt
+from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.engine import Engine
 from sojourn.errors import EngineError
 from sojourn.knowledge import Episode
 from sojourn.loop import Loop
 from sojourn.model.network import predict
-from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Gaps, Rates, Service, Workload
 from sojourn.topology import Arrival, Operator, Topology

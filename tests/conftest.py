@@ -6,8 +6,8 @@ import pytest
 from hypothesis import settings
 
 from sojourn.errors import NoJava
-from sojourn.spark.jvm.jars import resolve_jars
-from sojourn.spark.jvm.java import find_java
+from sojourn.spark.driver.jvm.jars import resolve_jars
+from sojourn.spark.driver.jvm.java import find_java
 
 # An example that takes long on a busy machine is no failure: every test has its time limit.
 settings.register_profile("sojourn", deadline=None)

@@ -5,11 +5,11 @@ from itertools import count
 
 import sojourn as sj
 from sojourn.app.reminder import reminders_of
-from sojourn.host.batch.cut import Cut, CutId
-from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.process.state_codec import StateCodec
-from sojourn.host.state.keyed_state import MergeState
-from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.driver.state.checkpoints import Checkpoints
+from sojourn.spark.host.batch.cut import Cut, CutId
+from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.host.state.keyed_state import MergeState
+from sojourn.spark.processor.state_codec import StateCodec
 
 
 def counting(state=None, *, schema="word string", by=("word",)):

@@ -6,8 +6,8 @@ import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.act.policy import policy
 from sojourn.act.policy.static import Static
+from sojourn.decide.plan import Plan
 from sojourn.knowledge import Wish
-from sojourn.plan import Plan
 from sojourn.service.orders import LoopSettings
 from sojourn.service.supervisor import Supervisor
 

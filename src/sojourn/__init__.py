@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sojourn.decide.minimise import minimise
     from sojourn.decide.neighbours import Neighbour, neighbours
     from sojourn.decide.nodes import Nodes
+    from sojourn.decide.plan import Plan
     from sojourn.decide.solution import Solution
     from sojourn.decide.target import Target
     from sojourn.engine import Engine
@@ -41,8 +42,7 @@ if TYPE_CHECKING:
     from sojourn.loop import Loop
     from sojourn.model.calibration import Calibration, Pair, fit
     from sojourn.model.network import Prediction, predict
-    from sojourn.plan import Plan
-    from sojourn.rehearsal import Rehearsal, Score, Stage, rehearse
+    from sojourn.simulate.rehearsal import Rehearsal, Score, Stage, rehearse
     from sojourn.simulate.simulator import Simulator
     from sojourn.simulate.workload import Rates, Workload
     from sojourn.topology import Arrival, Operator, Topology
@@ -83,13 +83,13 @@ _HOMES = {
     "sojourn.loop": ("Loop",),
     "sojourn.model.calibration": ("Calibration", "Pair", "fit"),
     "sojourn.model.network": ("Prediction", "predict"),
-    "sojourn.rehearsal": ("Rehearsal", "Score", "Stage", "rehearse"),
+    "sojourn.simulate.rehearsal": ("Rehearsal", "Score", "Stage", "rehearse"),
     "sojourn.simulate.simulator": ("Simulator",),
     "sojourn.simulate.workload": ("Rates", "Workload"),
     "sojourn.topology": ("Arrival", "Operator", "Topology"),
     "sojourn.topology.file": ("parse_topology", "read_topology", "write_topology"),
     "sojourn.topology.load": ("StationLoad",),
-    "sojourn.plan": ("Plan",),
+    "sojourn.decide.plan": ("Plan",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from sojourn.durable_file import write_durably
+from sojourn.files.durable_file import write_durably
 
 __all__ = ["keep_allocation", "last_allocation"]
 

@@ -1,16 +1,19 @@
 """Strategies by name: built-in ones, each a module of a package, or anything importable.
 
 A name without a dot is a module of the package: to add one, add a file. The user's own are
-named `package.module:name`, or `package.module` for a module.
+named `package.module:name`, or `package.module` for a module. What needs an optional
+dependency is imported inside `optional`, which says how to install it.
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pkgutil import iter_modules
 
-from sojourn.errors import BadInput, UnknownName
+from sojourn.errors import BadInput, EngineError, SojournError, UnknownName
 
-__all__ = ["find", "find_outside", "is_outside", "names"]
+__all__ = ["find", "find_outside", "is_outside", "names", "optional"]
 
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -70,3 +73,20 @@ def _failed(name: str, path: str, error: Exception) -> BadInput:
     return BadInput(
         f"{name}: importing {path} failed: {type(error).__name__}: {error}; correct it"
     )
+
+
+@contextmanager
+def optional(what: str, extra: str, raised: type[SojournError] = EngineError) -> Iterator[None]:
+    """Say what to install where an import in here fails, as an error of class *raised*.
+
+    >>> with optional("the broker needs", "spark"):
+    ...     import confluent_kafkb
+    Traceback (most recent call last):
+    sojourn.errors.EngineError: the broker needs confluent_kafkb, which is not installed; ...
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise raised(
+            f"{what} {error.name or error}, which is not installed; install sojourn[{extra}]"
+        ) from error

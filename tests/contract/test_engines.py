@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 
 import sojourn as sj
+from sojourn.decide.plan import Plan
 from sojourn.engine import Engine
 from sojourn.errors import BadAllocation, EngineError
-from sojourn.plan import Plan
 from sojourn.simulate.real_time import InstantClock, RealTimeSimulator
 from sojourn.simulate.simulator import Simulator
 

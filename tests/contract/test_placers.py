@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sojourn.decide.place import names, placer
+from sojourn.decide.plan import Node, Plan
 from sojourn.errors import BadAllocation, BadInput, UnknownName
-from sojourn.plan import Node, Plan
 
 allocations = st.dictionaries(st.text(min_size=1, max_size=5), st.integers(1, 500), max_size=8)
 nodes = st.lists(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import sojourn as sj
 from sojourn.act.policy import names, policy
+from sojourn.decide.plan import Plan, here
 from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import UnknownName
@@ -19,7 +20,6 @@ from sojourn.knowledge import Knowledge
 from sojourn.loop import Loop, step
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
-from sojourn.plan import Plan, here
 from sojourn.simulate.simulator import Simulator
 from strategies import topologies
 

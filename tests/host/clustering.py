@@ -8,10 +8,9 @@ import time
 from contextlib import contextmanager
 
 from host.relaying import Query, route_of
-from sojourn.host.host_settings import HostSettings
-from sojourn.host.report.controller import Controller
-from sojourn.host.station import OperatorSettings
-from sojourn.spark.query.host_address import HostAddress
+from sojourn.spark.driver.hosts.controller import Controller
+from sojourn.spark.wire.host_address import HostAddress
+from sojourn.spark.wire.host_settings import HostSettings, OperatorSettings
 
 DEADLINE_S = 60
 HERE = "127.0.0.1"
@@ -28,8 +27,8 @@ class Cluster:
 
     def start(self, operator="where", *, relay_timeout_s=10.0, **fields):
         settings = OperatorSettings(
-            job="sojourn.host.process.operator_job:of_application",
-            argument=f"unit.host.application:app {operator}",
+            job="sojourn.spark.processor.operator_job:of_application",
+            argument=f"unit.spark.host.application:app {operator}",
             **fields,
         )
         self.controller.launch(
@@ -72,7 +71,7 @@ class Cluster:
         if ahead_s:
             path.insert(0, _clock_ahead(self.folder / f"{node}-clock", ahead_s))
         agent = subprocess.Popen(
-            [*inside, sys.executable, "-m", "sojourn.host.node"],
+            [*inside, sys.executable, "-m", "sojourn.spark.agent"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},

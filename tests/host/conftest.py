@@ -4,10 +4,9 @@ import pytest
 
 from host.relaying import Query, route_of
 from sojourn.app.reminder import reminders_of
-from sojourn.host.host_settings import HostSettings
-from sojourn.host.report.controller import Controller
-from sojourn.host.station import OperatorSettings
-from sojourn.spark.query.host_address import HostAddress
+from sojourn.spark.driver.hosts.controller import Controller
+from sojourn.spark.wire.host_address import HostAddress
+from sojourn.spark.wire.host_settings import HostSettings, OperatorSettings
 
 
 @pytest.fixture
@@ -29,12 +28,12 @@ def host(tmp_path, controller):
         ttl_s=None,
         route=None,
         relay_timeout_s=10.0,
-        application="unit.host.application:app",
+        application="unit.spark.host.application:app",
         nulls=False,
         **fields,
     ):
         settings = OperatorSettings(
-            job="sojourn.host.process.operator_job:of_application",
+            job="sojourn.spark.processor.operator_job:of_application",
             argument=f"{application} {operator}",
             **fields,
         )

@@ -12,7 +12,20 @@ from pathlib import Path
 
 import msgspec
 
-from sojourn.host.batch.relay_messages import (
+from sojourn.decide.plan import HERE
+from sojourn.spark.wire.controller import (
+    Ask,
+    AskTasks,
+    FromHost,
+    Here,
+    PlaceProcessors,
+    Reached,
+    Report,
+    TasksAre,
+)
+from sojourn.spark.wire.frames import Frames, framed
+from sojourn.spark.wire.record import Record
+from sojourn.spark.wire.relay import (
     AllRead,
     Failed,
     Finished,
@@ -24,18 +37,6 @@ from sojourn.host.batch.relay_messages import (
     Rows,
     ToRelay,
 )
-from sojourn.host.process.messages import Frames, Record, framed
-from sojourn.host.report.reports import (
-    Ask,
-    AskTasks,
-    FromHost,
-    Here,
-    PlaceProcessors,
-    Reached,
-    Report,
-    TasksAre,
-)
-from sojourn.plan import HERE
 
 TESTS = Path(__file__).parent.parent
 DEADLINE_S = 60
@@ -119,7 +120,7 @@ def part_of(folder, **settings):
     """Return the settings of a host that runs one operator of *settings*."""
     return {
         "name": "part",
-        "operators": {"shout": {"job": "unit.host.jobs:shout", **settings}},
+        "operators": {"shout": {"job": "unit.spark.host.jobs:shout", **settings}},
         "readers": {"in": ["shout"]},
         "leaving": ["out"],
         "folder": str(folder),
@@ -149,7 +150,7 @@ async def application(
     by = ["sh", "-c", 'exec 3<&0; "$@" <&3 & wait', "sh"] if shell else []
     with made.log.open("ab") as log:
         made.process = subprocess.Popen(  # noqa: ASYNC220 - it returns at once
-            [*by, sys.executable, "-m", "sojourn.host", told["name"]],
+            [*by, sys.executable, "-m", "sojourn.spark.host", told["name"]],
             env={
                 **os.environ,
                 "PYTHONPATH": os.pathsep.join([*map(str, path), str(TESTS), *sys.path]),

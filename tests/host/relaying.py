@@ -8,9 +8,9 @@ import pytest
 
 from sojourn.app.schema import parse_schema
 from sojourn.app.stream import Stream
-from sojourn.host.batch.relay_messages import RelayHello
-from sojourn.spark.query.relay import relay
-from sojourn.spark.query.rows import Route
+from sojourn.spark.task.relay import relay
+from sojourn.spark.task.rows import Route
+from sojourn.spark.wire.relay import RelayHello
 
 ROW = pa.struct(
     [
@@ -101,7 +101,7 @@ class Query:
         hello = RelayHello(self.run, self.batch, self.batch)
         with pytest.MonkeyPatch.context() as patch:
             # Spark is not there to say which batch it is
-            patch.setattr("sojourn.spark.query.relay._hello", lambda: hello)
+            patch.setattr("sojourn.spark.task.relay._hello", lambda: hello)
             try:
                 rows = next(passed).to_pylist() if pause is not None else []
                 if pause is not None:

@@ -4,11 +4,11 @@ import asyncio
 import json
 
 from host.hosting import Relay, application, fed
-from sojourn.host.batch.cut import CutId
-from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.batch.relay_messages import AllRead, Finished
-from sojourn.host.process.messages import framed
-from sojourn.host.report.reports import Broken, Drain
+from sojourn.spark.host.batch.cut import CutId
+from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.wire.controller import Broken, Drain
+from sojourn.spark.wire.frames import framed
+from sojourn.spark.wire.relay import AllRead, Finished
 
 
 def gate(tmp_path):
@@ -227,8 +227,8 @@ def pairs(**fields):
     return {
         "operators": {
             name: {
-                "job": "sojourn.host.process.operator_job:of_application",
-                "argument": f"unit.host.part:app {name}",
+                "job": "sojourn.spark.processor.operator_job:of_application",
+                "argument": f"unit.spark.host.part:app {name}",
                 "processors": 2,
                 "on_error": {"retries": 0, "then": "dead_letter"},
             }

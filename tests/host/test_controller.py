@@ -10,12 +10,11 @@ import psutil
 import pytest
 
 from sojourn.errors import EngineError
-from sojourn.host.batch.relay_messages import AllRead
-from sojourn.host.host_settings import HostSettings
-from sojourn.host.process.messages import framed
-from sojourn.host.report.controller import Controller
-from sojourn.host.report.reports import Broken, Here
-from sojourn.host.station import OperatorSettings
+from sojourn.spark.driver.hosts.controller import Controller
+from sojourn.spark.wire.controller import Broken, Here
+from sojourn.spark.wire.frames import framed
+from sojourn.spark.wire.host_settings import HostSettings, OperatorSettings
+from sojourn.spark.wire.relay import AllRead
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +24,7 @@ def _importable(monkeypatch):
 
 def settings(folder, *, name="part", operators=("shout",), logs=None, **fields):
     """Return the settings of a host whose operators are all the same."""
-    told = OperatorSettings(**({"job": "unit.host.jobs:shout"} | fields))
+    told = OperatorSettings(**({"job": "unit.spark.host.jobs:shout"} | fields))
     return HostSettings(
         name=name,
         operators=dict.fromkeys(operators, told),
@@ -142,7 +141,9 @@ def test_what_user_code_prints_is_kept(tmp_path):
 def test_a_host_that_cannot_start_all_is_waited_for_as_far_as_it_gets(tmp_path):
     with Controller(tmp_path / "all") as controller:
         controller.launch(
-            settings(tmp_path / "one", job="unit.host.jobs:few", argument="3", processors=50)
+            settings(
+                tmp_path / "one", job="unit.spark.host.jobs:few", argument="3", processors=50
+            )
         )
         controller.await_running("shout", 50)
         while controller.running("shout") < 3:
@@ -165,7 +166,7 @@ def test_a_job_that_is_not_there_is_said(tmp_path):
         Controller(tmp_path / "all") as controller,
         pytest.raises(EngineError, match="cannot be loaded"),
     ):
-        controller.start(settings(tmp_path / "one", job="unit.host.jobs:nothing"))
+        controller.start(settings(tmp_path / "one", job="unit.spark.host.jobs:nothing"))
 
 
 def test_waiting_has_an_end(tmp_path):

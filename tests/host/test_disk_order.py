@@ -6,16 +6,16 @@ import os
 from pathlib import Path
 
 from host.hosting import Relay, application, eventually
-from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.batch.relay_messages import AllRead, Row, Rows
-from sojourn.host.process.messages import Record
-from sojourn.host.report.reports import Broken
+from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.wire.controller import Broken
+from sojourn.spark.wire.record import Record
+from sojourn.spark.wire.relay import AllRead, Row, Rows
 
 COUNTED = {
     "operators": {
         "counted": {
-            "job": "sojourn.host.process.operator_job:of_application",
-            "argument": "unit.host.application:app counted",
+            "job": "sojourn.spark.processor.operator_job:of_application",
+            "argument": "unit.spark.host.application:app counted",
         }
     },
     "readers": {"lines": ["counted"]},

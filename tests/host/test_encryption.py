@@ -17,9 +17,9 @@ import pytest
 from host.clustering import DEADLINE_S, HERE, cluster_in, lines_of, words_of
 from host.relaying import Query, route_of
 from sojourn.errors import EngineError
-from sojourn.host.node.authentication import introduce_socket
-from sojourn.host.node.encryption import RunIdentity, host_context, peer_context
-from sojourn.spark.query.encrypted_socket import encrypted
+from sojourn.spark.wire.authentication import introduce_socket
+from sojourn.spark.wire.encrypted_socket import encrypted
+from sojourn.spark.wire.encryption import RunIdentity, host_context, peer_context
 
 MUCH = bytes(range(256)) * 20_000  # more than sockets hold
 

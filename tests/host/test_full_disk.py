@@ -9,12 +9,12 @@ import pytest
 from host.hosting import Relay, application, eventually
 from host.test_disk_order import COUNTED, bring
 from small_disk import mounted
-from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.batch.relay_messages import AllRead
-from sojourn.host.process.state_codec import StateCodec
-from sojourn.host.report.reports import Broken
-from sojourn.host.state.expiry import unstamped
-from unit.host.application import counted
+from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.host.state.expiry import unstamped
+from sojourn.spark.processor.state_codec import StateCodec
+from sojourn.spark.wire.controller import Broken
+from sojourn.spark.wire.relay import AllRead
+from unit.spark.host.application import counted
 
 WORDS = [f"word{number % 17}" for number in range(600)]
 

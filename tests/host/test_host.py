@@ -19,7 +19,7 @@ from host.hosting import (
     fed,
     gone,
 )
-from sojourn.host.report.reports import Broken, Bye, Here, Reached, Stopped
+from sojourn.spark.wire.controller import Broken, Bye, Here, Reached, Stopped
 
 
 def test_records_come_back_as_the_function_says(tmp_path):
@@ -37,8 +37,8 @@ def test_records_come_back_as_the_function_says(tmp_path):
 
 def test_an_operator_of_an_application_runs_on_a_host(tmp_path):
     async def work():
-        argument = "unit.host.application:app split"
-        job = "sojourn.host.process.operator_job:of_application"
+        argument = "unit.spark.host.application:app split"
+        job = "sojourn.spark.processor.operator_job:of_application"
         part = {"readers": {"lines": ["shout"]}, "leaving": ["split"]}
         on_error = {"retries": 0, "then": "dead_letter"}
         async with application(
@@ -274,7 +274,7 @@ def test_a_system_without_room_for_processes_is_waited_for(tmp_path):
 
     async def work():
         async with application(
-            tmp_path, job="unit.host.jobs:starved", argument=str(room), processors=8
+            tmp_path, job="unit.spark.host.jobs:starved", argument=str(room), processors=8
         ) as app:
             await app.hears(lambda m: isinstance(m, Reached) and "no process" in m.missing)
             assert (await app.report()).state.running == 0
@@ -305,7 +305,7 @@ def test_more_processors_than_files_can_be_open_are_missing_and_the_others_work(
 def test_more_processors_than_processes_can_be_started_are_missing_until_they_can(tmp_path):
     async def work():
         async with application(
-            tmp_path, job="unit.host.jobs:few", argument="4", processors=2
+            tmp_path, job="unit.spark.host.jobs:few", argument="4", processors=2
         ) as app:
             await app.hears(lambda m: isinstance(m, Reached) and m.processors == 2)
             app.wants(9)
@@ -375,10 +375,10 @@ def test_a_set_up_that_fails_ends_the_host_with_the_reason(tmp_path):
 
 def test_a_job_that_cannot_be_imported_is_said(tmp_path):
     async def work():
-        async with application(tmp_path, job="unit.host.jobs:whisper") as app:
+        async with application(tmp_path, job="unit.spark.host.jobs:whisper") as app:
             return await app.hears(lambda m: isinstance(m, Broken))
 
-    assert "'unit.host.jobs:whisper' cannot be loaded" in asyncio.run(work()).reason
+    assert "'unit.spark.host.jobs:whisper' cannot be loaded" in asyncio.run(work()).reason
 
 
 @pytest.mark.parametrize("how", ["left", "killed"])

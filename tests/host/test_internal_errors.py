@@ -6,19 +6,19 @@ import subprocess
 import pytest
 
 from host.hosting import Relay, application
-from sojourn.host.batch.relay_messages import AllRead
-from sojourn.host.report.reports import Ask, Broken
+from sojourn.spark.wire.controller import Ask, Broken
+from sojourn.spark.wire.relay import AllRead
 
 # Where something raises in the host, once there is a file: a function, and its module.
 PLACES = {
     "while it decides": "batch.ledger:Ledger.takes",
     "while it replays": "batch.ledger:Ledger._replay",
-    "while it carries out a decision": "station:Station.do",
+    "while it carries out a decision": "operator_runner:Station.do",
     "while it hears a relay": "batch.cut_store:CutFiles.attempt",
-    "while it hears a processor": "station:Station.said",
+    "while it hears a processor": "operator_runner:Station.said",
     "while it hears the controller": "server:Host._report",
     "while it writes": "batch.cut_store:CutFiles.save",
-    "in a task": "station:Station.watch",
+    "in a task": "operator_runner:Station.watch",
     "in a callback": "relays:Relays._send_now",
 }
 
@@ -30,9 +30,9 @@ def faulty(folder, place, error):
     (folder / "sitecustomize.py").write_text(
         f"""
 import importlib, os, sys
-if "sojourn.host" in sys.orig_argv:
+if "sojourn.spark.host" in sys.orig_argv:
     from pathlib import Path
-    module = importlib.import_module("sojourn.host.{module}")
+    module = importlib.import_module("sojourn.spark.host.{module}")
     kind, _, name = "{name}".partition(".")
     before = getattr(getattr(module, kind), name)
     def faulty(*args, **kwargs):

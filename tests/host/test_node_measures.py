@@ -13,8 +13,8 @@ import pytest
 from host.clustering import HERE, cluster_in, lines_of, words_of
 from host.relaying import headers_of
 from sojourn.app.operator import OnError
-from sojourn.host.node.cores import core_use
-from sojourn.host.node.memory import group_folders, memory_here
+from sojourn.spark.agent.cores import core_use
+from sojourn.spark.agent.memory import group_folders, memory_here
 
 HOUR_S = 3600.0
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "node_measures.py"

@@ -16,7 +16,7 @@ from sojourn.app.stream import Stream
 
 pytestmark = pytest.mark.timeout(120)
 
-APPLICATION = "unit.host.avro_application:app"
+APPLICATION = "unit.spark.host.avro_application:app"
 ON_ERROR = OnError(then="dead_letter")
 OLD = {"type": "record", "name": "r", "fields": [{"name": "line", "type": "string"}]}
 NEW = OLD | {"doc": "another version"}

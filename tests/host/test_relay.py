@@ -12,13 +12,13 @@ import pytest
 from host.relaying import BORN, batch_of, by_line, headers_of, route_of
 from sojourn.app.operator import OnError
 from sojourn.errors import BadInput, EngineError
-from sojourn.host.batch.cut import CutId
-from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.process.job import load
-from sojourn.host.process.messages import Record
-from sojourn.host.process.operator_job import of_application
+from sojourn.spark.host.batch.cut import CutId
+from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.processor.job import load
+from sojourn.spark.processor.operator_job import of_application
+from sojourn.spark.wire.record import Record
 
-APP = "unit.host.application:app split"
+APP = "unit.spark.host.application:app split"
 
 
 def line(text):
@@ -276,7 +276,7 @@ def test_a_cut_that_cannot_be_read_is_said(host, controller, tmp_path):
 
 
 def test_a_host_that_does_not_come_again_fails_the_task(host, controller, monkeypatch):
-    monkeypatch.setattr("sojourn.spark.query.relay._PATIENCE_S", 0.1)
+    monkeypatch.setattr("sojourn.spark.task.relay._PATIENCE_S", 0.1)
     query = host()
     killed(controller, "split")
     with pytest.raises(EngineError, match="split: no connection to its host within"):
@@ -297,7 +297,7 @@ def test_nobody_goes_on_reading_for_a_task_that_has_failed(host, controller):
 
 def test_an_operator_that_is_no_function_is_refused():
     with pytest.raises(BadInput, match="no Python operator 'merge'"):
-        of_application("unit.host.application:app merge")
+        of_application("unit.spark.host.application:app merge")
 
 
 def test_a_job_calls_the_function_with_what_set_up_made():
@@ -307,7 +307,9 @@ def test_a_job_calls_the_function_with_what_set_up_made():
     assert [output.payload for output in outputs] == [b'{"word":"<a>"}', b'{"word":"<b>"}']
 
 
-@pytest.mark.parametrize("spec", ["nowhere:job", "unit.host.jobs:nothing", "unit.host.jobs"])
+@pytest.mark.parametrize(
+    "spec", ["nowhere:job", "unit.spark.host.jobs:nothing", "unit.spark.host.jobs"]
+)
 def test_a_job_that_is_not_there_is_refused(spec):
     with pytest.raises(BadInput, match="cannot be loaded"):
         load(spec)

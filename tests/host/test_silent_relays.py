@@ -7,7 +7,7 @@ import time
 import pytest
 
 from host.hosting import Relay, application
-from sojourn.host.batch.relay_messages import AllRead
+from sojourn.spark.wire.relay import AllRead
 
 TIMEOUT_S = 2.0
 LOST = "a task of its batch was lost, so all of the batch runs again"

@@ -11,10 +11,10 @@ import pytest
 from host.relaying import batch_of, by_line, route_of
 from host.test_relay import killed, line
 from sojourn.app.operator import OnError
-from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.process.state_codec import StateCodec
-from sojourn.host.state.expiry import unstamped
-from unit.host.application import counted
+from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.host.state.expiry import unstamped
+from sojourn.spark.processor.state_codec import StateCodec
+from unit.spark.host.application import counted
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -9,12 +9,14 @@ import psutil
 import pytest
 
 from sojourn.app.operator import OnError
+from sojourn.decide.plan import HERE
 from sojourn.errors import EngineError
-from sojourn.host.desk.instructions import Completed, KillProcessor, NotKept, Stopping
-from sojourn.host.process.messages import Record, Waits
-from sojourn.host.process.processes import Processes
-from sojourn.host.station import OperatorSettings, Station
-from sojourn.plan import HERE
+from sojourn.spark.agent.processes import Processes
+from sojourn.spark.host.desk.instructions import Completed, KillProcessor, NotKept, Stopping
+from sojourn.spark.host.operator_runner import Station
+from sojourn.spark.wire.host_settings import OperatorSettings
+from sojourn.spark.wire.processor import Waits
+from sojourn.spark.wire.record import Record
 
 DEADLINE_S = 60
 
@@ -74,8 +76,8 @@ async def station(folder, operator, **fields):
     """Give a host whose station has been opened."""
     host = Host(folder / "logs" / f"{operator}.log")
     told = {
-        "job": "sojourn.host.process.operator_job:of_application",
-        "argument": f"unit.host.application:app {operator}",
+        "job": "sojourn.spark.processor.operator_job:of_application",
+        "argument": f"unit.spark.host.application:app {operator}",
     }
     settings = OperatorSettings(**(told | fields))
     host.station = Station(operator, host, settings, log=host.log)
@@ -176,7 +178,11 @@ def test_a_record_that_takes_too_long_ends_its_processor_and_nothing_else(tmp_pa
 
 def test_processors_that_never_get_ready_break_the_host(tmp_path):
     async def work():
-        told = {"job": "unit.host.jobs:shout", "argument": "hangs", "set_up_limit_s": 0.05}
+        told = {
+            "job": "unit.spark.host.jobs:shout",
+            "argument": "hangs",
+            "set_up_limit_s": 0.05,
+        }
         async with station(tmp_path, "shout", **told) as host:
             host.place(here=1)
 

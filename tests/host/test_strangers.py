@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from host.relaying import BORN, Query, by_line, headers_of, route_of
 from sojourn.app.operator import OnError
-from sojourn.host.host_settings import HostSettings
-from sojourn.host.report.controller import Controller
-from sojourn.host.sizes import MOST_BYTES, message_bytes
-from sojourn.host.station import OperatorSettings
-from sojourn.spark.query.host_address import HostAddress
+from sojourn.spark.driver.hosts.controller import Controller
+from sojourn.spark.wire.host_address import HostAddress
+from sojourn.spark.wire.host_settings import HostSettings, OperatorSettings
+from sojourn.spark.wire.message_size import MOST_BYTES, message_bytes
 
 DEAD_LETTERS = OnError(retries=1, then="dead_letter")
 NESTED = b"[" * 5000
@@ -43,8 +42,8 @@ def query_of(folder, operator, processors=2, application="application", *, every
     folder = folder / f"{operator}-{everyone}"
     with Controller(folder / "all", tasks=lambda _stage: 1) as controller:
         started = OperatorSettings(
-            job="sojourn.host.process.operator_job:of_application",
-            argument=f"unit.host.{application}:app {operator}",
+            job="sojourn.spark.processor.operator_job:of_application",
+            argument=f"unit.spark.host.{application}:app {operator}",
             processors=processors,
             on_error=DEAD_LETTERS,
         )

@@ -5,9 +5,9 @@ import time
 from pathlib import Path
 
 import sojourn as sj
-from sojourn.plan import Plan
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.decide.plan import Plan
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 
 app = sj.App("copies")
 numbers = app.source("numbers", schema="number int")

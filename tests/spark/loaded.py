@@ -7,13 +7,13 @@ from pathlib import Path
 
 from sojourn.app.application import App
 from sojourn.app.loading import load
-from sojourn.app.stand_in import entrances
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.load.offered_load import Load, Source
-from sojourn.spark.load.producer import LoadProcess
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.app.waiting_app import entrances
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.load.offered_load import Load, Source
+from sojourn.spark.driver.load.producer import LoadProcess
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 
 LONG_S = 3600.0
 

@@ -13,12 +13,12 @@ from confluent_kafka import Consumer, Producer
 import sojourn as sj
 from schema_registry import schema_registry
 from sojourn.app.operator import Hints
+from sojourn.decide.plan import Plan
 from sojourn.errors import BadInput, EngineError
-from sojourn.plan import Plan
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 180

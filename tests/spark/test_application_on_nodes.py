@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 from sojourn.app.loading import load
-from sojourn.host.node.cores import core_use
-from sojourn.plan import Plan
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.decide.plan import Plan
+from sojourn.spark.agent.cores import core_use
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn_trial.applications import nodes_app
 from sojourn_trial.cluster.machine_processes import processes_of
 from sojourn_trial.cluster.trial_cluster import TrialCluster

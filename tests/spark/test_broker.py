@@ -11,12 +11,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from processes import started
 from sojourn.errors import BadFile, BadTopic, BrokerFailed
-from sojourn.spark.kafka import broker as broker_module
-from sojourn.spark.kafka import topics as topics_module
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.kafka.folder import Folder, new_cluster
-from sojourn.spark.kafka.ports import HOST, answers, free_ports
+from sojourn.spark.driver.kafka import broker as broker_module
+from sojourn.spark.driver.kafka import topics as topics_module
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.folder import Folder, new_cluster
+from sojourn.spark.driver.kafka.ports import HOST, answers, free_ports
 from spark.test_watchdog import DEADLINE_S, group_is_gone, until
 
 pytestmark = pytest.mark.spark
@@ -175,8 +175,8 @@ def children(process):
 KILLED = """
 import sys, time
 from pathlib import Path
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
 broker = Broker()
 broker.start()
 print(broker.process_group, broker._folder.path, flush=True)

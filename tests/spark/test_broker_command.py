@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from processes import started
 from sojourn.cli import app
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.settings import read_client_options
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.settings import read_client_options
 from spark.test_broker import topics
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("jars")]

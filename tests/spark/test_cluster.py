@@ -8,9 +8,9 @@ from confluent_kafka.admin import ConfigResource, NewTopic
 
 import sojourn as sj
 from sojourn.errors import BadTopic, BrokerFailed
-from sojourn.spark.kafka import cluster as cluster_module
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.layout import Layout
+from sojourn.spark.driver.kafka import cluster as cluster_module
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.layout import Layout
 
 pytestmark = pytest.mark.spark
 A_DAY_AND_4_GIB = {"retention.ms": "86400000", "retention.bytes": "4294967296"}

@@ -9,11 +9,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from typer.testing import CliRunner
 
 from sojourn.cli import app
-from sojourn.host.batch.relay_messages import DeadLetter
-from sojourn.host.process.messages import Record
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.query.headers import lineage_of
-from sojourn.spark.query.letters import dead_letter
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.wire.dead_letter import dead_letter
+from sojourn.spark.wire.headers import lineage_of
+from sojourn.spark.wire.record import Record
+from sojourn.spark.wire.relay import DeadLetter
 
 pytestmark = pytest.mark.spark
 NUMBERS = count()
@@ -129,7 +129,7 @@ def test_a_partition_that_has_no_leader_yet_is_waited_for(shop, monkeypatch):
     class Late(Consumer):
         offsets_for_times = leaderless_at_first
 
-    monkeypatch.setattr("sojourn.spark.kafka.dead_letters.Consumer", Late)
+    monkeypatch.setattr("sojourn.spark.driver.kafka.dead_letters.Consumer", Late)
     shop.fail(b"no json")
     assert [letter["payload"] for letter in shop.listed()] == ["no json"]
     assert len(asked) >= 2  # a busy broker may be without a leader for longer

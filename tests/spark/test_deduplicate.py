@@ -9,20 +9,21 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import functions as sql
 
 from sojourn.errors import BrokerFailed
-from sojourn.host.batch.repetitions import Input
-from sojourn.host.report.tracing import child_identity
-from sojourn.spark.jvm.session import end_session, new_session
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.kafka.root_marks import root_marks
-from sojourn.spark.native.headers import lineage_headers
-from sojourn.spark.query.rows import SCHEMA
-from sojourn.spark.query.signed_inputs import SignedInputs
-from sojourn.spark.sink import sink_topic as module
-from sojourn.spark.sink.deduplicate import Deduplication, new_alone, start_deduplication
-from sojourn.spark.sink.sink_memory import SinkMemory
-from sojourn.spark.sink.sink_topic import SinkTopic
-from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.driver.jvm.session import end_session, new_session
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.id_epoch import root_marks
+from sojourn.spark.driver.native.headers import lineage_headers
+from sojourn.spark.driver.query.deduplication import start_deduplication
+from sojourn.spark.driver.state.checkpoints import Checkpoints
+from sojourn.spark.task.deduplicate import sink_topic as module
+from sojourn.spark.task.deduplicate.new_records import Deduplication, new_alone
+from sojourn.spark.task.deduplicate.sink_memory import SinkMemory
+from sojourn.spark.task.deduplicate.sink_topic import SinkTopic
+from sojourn.spark.task.rows import SCHEMA
+from sojourn.spark.wire.repetitions import Input
+from sojourn.spark.wire.signed_inputs import SignedInputs
+from sojourn.spark.wire.tracing import child_identity
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 120

@@ -7,12 +7,12 @@ import pytest
 from confluent_kafka import Producer
 
 from sojourn.app.loading import load
+from sojourn.decide.plan import Plan
 from sojourn.errors import ApplicationStopped, BadInput
-from sojourn.plan import Plan
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
-from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
+from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn_trial.applications import state_app, two_parts_app
 from sojourn_trial.kills import commits as spark_commits

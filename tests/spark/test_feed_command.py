@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from sojourn.app.codec import codec_of
 from sojourn.app.loading import load
 from sojourn.cli import app as cli
-from sojourn.spark.kafka.broker import Broker
+from sojourn.spark.driver.kafka.broker import Broker
 from sojourn_papers.apps.topic_records import topic_records
 
 pytestmark = pytest.mark.spark

@@ -12,14 +12,16 @@ import pytest
 
 from processes import started
 from sojourn.errors import BadFile, EngineError, JarsMissing, NoJava
-from sojourn.spark.jvm import ivy
-from sojourn.spark.jvm.jars import jars_folder, main, resolve_jars
+from sojourn.spark.driver.jvm import ivy
+from sojourn.spark.driver.jvm.jars import jars_folder, main, resolve_jars
 from spark.mirror import Mirror
 from spark.test_watchdog import DEADLINE_S
 
 pytestmark = pytest.mark.spark
 SPARK = version("pyspark")
-RESOLVE = "from sojourn.spark.jvm.jars import resolve_jars; print(resolve_jars().connector)"
+RESOLVE = (
+    "from sojourn.spark.driver.jvm.jars import resolve_jars; print(resolve_jars().connector)"
+)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import os
 import pytest
 
 from sojourn.errors import EngineError, NoJava
-from sojourn.spark.jvm.java import find_java
+from sojourn.spark.driver.jvm.java import find_java
 
 
 def java_that_says(folder, text):

@@ -7,13 +7,13 @@ import pytest
 from confluent_kafka import Producer
 
 from sojourn.act.policy.static import Static
+from sojourn.decide.plan import Plan
 from sojourn.loop import Loop
-from sojourn.plan import Plan
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
-from sojourn.spark.state.batch_files import batch_numbers
-from sojourn.spark.state.key_states import KeyStates
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
+from sojourn.spark.driver.state.batch_files import batch_numbers
+from sojourn.spark.driver.state.key_states import KeyStates
 from spark.counting_app import app
 from spark.test_full_disk import Sink
 

@@ -8,13 +8,13 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 
 from sojourn.act.policy.static import Static
+from sojourn.decide.plan import Plan
 from sojourn.errors import BadInput
 from sojourn.loop import Loop
-from sojourn.plan import Plan
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
-from sojourn.spark.state.key_states import KeyStates
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
+from sojourn.spark.driver.state.key_states import KeyStates
 from spark.counting_app import app
 from spark.test_full_disk import Sink
 

@@ -13,13 +13,13 @@ from sojourn.app.application import App
 from sojourn.app.codec.json import decode, encode
 from sojourn.app.schema import parse_schema
 from sojourn.errors import BadApplication, BadSchema
-from sojourn.host.batch.repetitions import Input
-from sojourn.spark.jvm.session import end_session, new_session
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.layout import Layout
-from sojourn.spark.native import NativeQuery, native_schema, start_misfits, start_native
-from sojourn.spark.native.signature import executor_environment, install_key
-from sojourn.spark.query.signed_inputs import SignedInputs
+from sojourn.spark.driver.jvm.session import end_session, new_session
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.layout import Layout
+from sojourn.spark.driver.native import NativeQuery, native_schema, start_misfits, start_native
+from sojourn.spark.driver.native.signature import executor_environment, install_key
+from sojourn.spark.wire.repetitions import Input
+from sojourn.spark.wire.signed_inputs import SignedInputs
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 240
@@ -336,7 +336,7 @@ def test_an_aggregation_goes_on_with_a_state_that_has_a_group_of_misfits(
     counted = app.aggregate("counted", reads=source, by="item", columns={"n": "count(*)"})
     produce(broker, "older", (b"{", []), bought("tea", 1))
     with monkeypatch.context() as before:
-        before.setattr("sojourn.spark.native.query.fitting", lambda frame: frame)
+        before.setattr("sojourn.spark.driver.native.query.fitting", lambda frame: frame)
         query = started(counted)
         consumed(broker, "counted", 1, query)
         stop_committed(query)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from sojourn.app.codec.json import decode, encode
 from sojourn.app.datatype import Struct
 from sojourn.app.schema import parse_schema
-from sojourn.spark.jvm.session import end_session, new_session
-from sojourn.spark.native.frame import own_session
-from sojourn.spark.native.payload import at, from_payload, misfit, read, to_payload
-from sojourn.spark.native.types import same_kind, schema_of
+from sojourn.spark.driver.jvm.session import end_session, new_session
+from sojourn.spark.driver.native.frame import own_session
+from sojourn.spark.driver.native.payload import at, from_payload, misfit, read, to_payload
+from sojourn.spark.driver.native.types import same_kind, schema_of
 from unit.app.schemas import SCHEMAS, records
 
 pytestmark = pytest.mark.spark

@@ -13,15 +13,15 @@ import pyspark
 import pytest
 
 from sojourn.errors import BadFile, EngineError
-from sojourn.host.node.agent import node_name
-from sojourn.spark.jvm.session import end_session, new_session
-from sojourn.spark.master import Master
-from sojourn.spark.nodes.agent_start import AgentCommand, agent_starts
-from sojourn.spark.nodes.agents import Agents, NodeEvents
-from sojourn.spark.nodes.executor_process import executor_process
-from sojourn.spark.nodes.executors import executors, on_executor
-from sojourn.spark.nodes.negotiator import SparkNegotiator
-from sojourn.spark.state.shared_folder import SharedFolder
+from sojourn.spark.agent.agent import node_name
+from sojourn.spark.driver.jvm.session import end_session, new_session
+from sojourn.spark.driver.master import Master
+from sojourn.spark.driver.nodes.agent_start import AgentCommand, agent_starts
+from sojourn.spark.driver.nodes.agents import Agents, NodeEvents
+from sojourn.spark.driver.nodes.executor_process import executor_process
+from sojourn.spark.driver.nodes.executors import executors, on_executor
+from sojourn.spark.driver.nodes.negotiator import SparkNegotiator
+from sojourn.spark.driver.state.shared_folder import SharedFolder
 
 pytestmark = pytest.mark.spark
 PATIENCE_S = 120.0

@@ -10,12 +10,12 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import NewPartitions, NewTopic
 
 from sojourn.errors import BrokerAway, EngineError
-from sojourn.spark.jvm.child_process import ChildProcess
-from sojourn.spark.jvm.java import find_java
-from sojourn.spark.kafka import offsets as offsets_module
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.offsets import Offsets
-from sojourn.spark.kafka.ports import HOST, free_ports
+from sojourn.spark.driver.jvm.child_process import ChildProcess
+from sojourn.spark.driver.jvm.java import find_java
+from sojourn.spark.driver.kafka import offsets as offsets_module
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.offsets import Offsets
+from sojourn.spark.driver.kafka.ports import HOST, free_ports
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 120

@@ -9,12 +9,12 @@ from confluent_kafka import Consumer, Producer
 
 from sojourn.act.policy.static import Static
 from sojourn.app.loading import load
+from sojourn.decide.plan import Plan
 from sojourn.errors import ApplicationStopped
 from sojourn.loop import Loop
-from sojourn.plan import Plan
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]

@@ -16,13 +16,13 @@ from py4j.java_gateway import GatewayParameters, JavaGateway
 from pyspark import SparkContext
 
 from sojourn.app.loading import load
+from sojourn.decide.plan import Plan
 from sojourn.errors import BrokerAway, BrokerFailed
-from sojourn.plan import Plan
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.kafka.ports import free_ports
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.ports import free_ports
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology
 
 pytestmark = pytest.mark.spark

@@ -12,19 +12,19 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from sojourn.app.loading import load
-from sojourn.host.batch.cut import Root
-from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.report.controller import Controller
-from sojourn.spark.jvm.session import end_session, new_session, tasks_of
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.kafka.dead_letters import DeadLetters
-from sojourn.spark.kafka.retry import retry_letters
-from sojourn.spark.layout import Layout
-from sojourn.spark.query.part_query import PartQuery, start_part
-from sojourn.spark.query.real_time import start_real_time
-from sojourn.spark.query.rows import OUTPUT, SCHEMA
-from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.driver.hosts.controller import Controller
+from sojourn.spark.driver.jvm.session import end_session, new_session, tasks_of
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.dead_letters import DeadLetters
+from sojourn.spark.driver.kafka.retry import retry_letters
+from sojourn.spark.driver.layout import Layout
+from sojourn.spark.driver.query.part_query import PartQuery, start_part
+from sojourn.spark.driver.query.real_time import start_real_time
+from sojourn.spark.driver.state.checkpoints import Checkpoints
+from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.task.rows import OUTPUT, SCHEMA
+from sojourn.spark.wire.record import Root
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 180

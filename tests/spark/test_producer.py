@@ -13,11 +13,11 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from processes import started
 from sojourn.errors import BadWorkload, BrokerFailed, EngineError
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.ports import HOST, free_ports
-from sojourn.spark.load.offered_load import Load, LoadReport, Source
-from sojourn.spark.load.producer import LoadProcess, main
-from sojourn.spark.load.sender import Sender
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.ports import HOST, free_ports
+from sojourn.spark.driver.load.offered_load import Load, LoadReport, Source
+from sojourn.spark.driver.load.producer import LoadProcess, main
+from sojourn.spark.driver.load.sender import Sender
 from spark.test_watchdog import DEADLINE_S, group_is_gone, until
 
 pytestmark = pytest.mark.spark
@@ -109,8 +109,8 @@ def test_a_load_that_is_stopped_tells_what_it_has_sent(servers):
 
 PARENT = """
 import sys, time
-from sojourn.spark.load.producer import LoadProcess
-from sojourn.spark.load.offered_load import Load, Source
+from sojourn.spark.driver.load.producer import LoadProcess
+from sojourn.spark.driver.load.offered_load import Load, Source
 source = Source(topic="kept", points=((0, 100),))
 with LoadProcess(Load(servers=sys.argv[1], sources=(source,))) as process:
     print(process.process_group, flush=True)
@@ -149,7 +149,7 @@ def test_a_setting_that_kafka_does_not_have_is_refused():
 
 
 def test_a_broker_that_is_not_there_is_named(monkeypatch, nobody):
-    monkeypatch.setattr("sojourn.spark.load.sender._ANSWER_S", 0.1)
+    monkeypatch.setattr("sojourn.spark.driver.load.sender._ANSWER_S", 0.1)
     with pytest.raises(BrokerFailed, match=f"no broker answers at {nobody}"):
         Sender(Load(servers=nobody, sources=(constant("even", 1),))).run()
 
@@ -179,7 +179,7 @@ def test_what_the_client_refuses_is_counted(servers):
 def test_what_a_broker_that_went_away_did_not_confirm_has_failed(
     jars, monkeypatch, kafka, patience_s, said
 ):
-    monkeypatch.setattr("sojourn.spark.load.sender._LAST_CONFIRMED_S", patience_s)
+    monkeypatch.setattr("sojourn.spark.driver.load.sender._LAST_CONFIRMED_S", patience_s)
     with ExitStack() as stack:
         broker = stack.enter_context(Broker(jars=jars, secured=False))
         broker.create_topics({"lost": 1})
@@ -227,7 +227,7 @@ def test_a_signal_ends_the_program_with_its_line(servers):
     asked = msgspec.json.encode(Load(servers=servers, sources=(constant("said", 100),)))
     before = len(written(servers, "said"))
     with started(
-        [sys.executable, "-m", "sojourn.spark.load.producer", asked.decode()],
+        [sys.executable, "-m", "sojourn.spark.driver.load.producer", asked.decode()],
         stdout=subprocess.PIPE,
     ) as program:
         until(lambda: number_written(servers, "said") > before)

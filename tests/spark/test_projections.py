@@ -8,19 +8,19 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 import sojourn as sj
+from sojourn.decide.plan import Plan
 from sojourn.errors import BadApplication, BadInput
-from sojourn.plan import Plan
-from sojourn.spark.jvm.session import end_session, new_session
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.kafka.dead_letters import DeadLetters
-from sojourn.spark.kafka.retry import retry_letters
-from sojourn.spark.layout import Layout
-from sojourn.spark.native.frame import Address, own_session
-from sojourn.spark.native.projection import project_read, project_written
-from sojourn.spark.query.real_time import start_real_time
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.driver.jvm.session import end_session, new_session
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.dead_letters import DeadLetters
+from sojourn.spark.driver.kafka.retry import retry_letters
+from sojourn.spark.driver.layout import Layout
+from sojourn.spark.driver.native.frame import Address, own_session
+from sojourn.spark.driver.native.projection import project_read, project_written
+from sojourn.spark.driver.query.real_time import start_real_time
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn.spark.stage import Stage
 
 pytestmark = pytest.mark.spark

@@ -3,7 +3,7 @@
 import pytest
 from pyspark import SparkContext
 
-from sojourn.spark.jvm.session import end_session, new_session
+from sojourn.spark.driver.jvm.session import end_session, new_session
 
 pytestmark = pytest.mark.spark
 

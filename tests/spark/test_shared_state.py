@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from sojourn.decide.plan import Plan
 from sojourn.errors import BadFile
-from sojourn.plan import Plan
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn_trial.cluster.trial_cluster import TrialCluster
 from sojourn_trial.cluster.trial_network import why_not
 from spark import shop

@@ -13,11 +13,11 @@ from confluent_kafka import Consumer, Producer
 from pyspark.sql import functions as sql
 
 from sojourn.errors import BadInput, EngineError
-from sojourn.spark.jvm.session import end_session, new_session
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
+from sojourn.spark.driver.jvm.session import end_session, new_session
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.state.key_states import KeyStates
 from sojourn.spark.stage import Stage
-from sojourn.spark.state.key_states import KeyStates
 
 pytestmark = pytest.mark.spark
 EXAMPLES = Path(__file__).parents[2] / "examples"

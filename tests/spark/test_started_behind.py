@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from sojourn.act.aim import Goal
+from sojourn.act.best_effort_plan import Goal
 from sojourn.act.policy.drs import Drs
 from sojourn.act.policy.drs.caution import Caution
 from sojourn.app.loading import load
+from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.loop import Loop
-from sojourn.plan import Plan
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology
 from sojourn.topology.traffic import rates
 

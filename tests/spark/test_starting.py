@@ -17,15 +17,15 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from sojourn.app.loading import load
+from sojourn.decide.plan import Plan
 from sojourn.errors import EngineError
 from sojourn.last_allocation import last_allocation
-from sojourn.plan import Plan
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.kafka.offsets import Offsets
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
-from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.offsets import Offsets
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
+from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn_trial.kills.victims import found, running
 from spark.loaded import Loaded, as_file, load_of

@@ -7,9 +7,9 @@ import time
 import pytest
 from confluent_kafka import Producer
 
-from sojourn.plan import Plan
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.decide.plan import Plan
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from spark import shop
 from spark.test_application import topology
 

@@ -7,11 +7,11 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import functions as sql
 
-from sojourn.spark.jvm.session import end_session, new_session
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.query.real_time import start_real_time
-from sojourn.spark.query.rows import OUTPUT, SCHEMA, end_row
-from sojourn.spark.query.transfer import KnownEnds, transferred, without_end_rows
+from sojourn.spark.driver.jvm.session import end_session, new_session
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.query.real_time import start_real_time
+from sojourn.spark.driver.query.transfer import KnownEnds, transferred, without_end_rows
+from sojourn.spark.task.rows import OUTPUT, SCHEMA, end_row
 
 pytestmark = pytest.mark.spark
 # So long that nothing comes because a batch has ended.

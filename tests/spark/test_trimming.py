@@ -6,10 +6,10 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.kafka.offsets import Offsets
-from sojourn.spark.kafka.trimming import Trimming
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.offsets import Offsets
+from sojourn.spark.driver.kafka.trimming import Trimming
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 60.0

@@ -9,9 +9,9 @@ from contextlib import ExitStack
 import pytest
 
 from processes import started
-from sojourn.spark.jvm import watchdog
-from sojourn.spark.jvm.child_process import ChildProcess
-from sojourn.spark.jvm.watchdog import keep
+from sojourn.spark.driver.jvm import watchdog
+from sojourn.spark.driver.jvm.child_process import ChildProcess
+from sojourn.spark.driver.jvm.watchdog import keep
 
 DEADLINE_S = 120
 SLEEP = (sys.executable, "-c", "import time; print('up', flush=True); time.sleep(1000)")
@@ -126,7 +126,7 @@ def test_stopping_twice_is_stopping_once(child):
 
 
 def test_a_watchdog_that_hangs_is_killed_with_what_it_keeps(child, monkeypatch):
-    monkeypatch.setattr("sojourn.spark.jvm.child_process._SLACK_S", 0.1)
+    monkeypatch.setattr("sojourn.spark.driver.jvm.child_process._SLACK_S", 0.1)
     running = child(SLEEP, grace_s=0)
     os.kill(running.group, signal.SIGSTOP)
     running.stop()
@@ -151,7 +151,7 @@ def test_not_even_a_killed_watchdog_leaves_anything_behind(child):
 FORKING = """
 import os, sys, time
 from pathlib import Path
-from sojourn.spark.jvm.child_process import ChildProcess
+from sojourn.spark.driver.jvm.child_process import ChildProcess
 folder = Path(sys.argv[1])
 child = ChildProcess(sys.argv[2:], folder=folder, log=folder / "log", grace_s=9, temporary=True)
 if os.fork() == 0:

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from closed_loops import play
+from sojourn.decide.plan import Plan
 from sojourn.engine import Cost
-from sojourn.plan import Plan
 
 BLOCK, DEFAULT, ALL = 10, 1, 100
 

@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sojourn as sj
-from sojourn.erlang import delay_probability
-from sojourn.sharing import stretch
+from sojourn.queueing.erlang import delay_probability
+from sojourn.queueing.sharing import stretch
 
 demands = st.floats(1e-3, 30)
 cores = st.floats(0.2, 32)

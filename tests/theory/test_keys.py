@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
-from sojourn.host.desk.keyed_queue import KeyedQueue
+from sojourn.decide.plan import Plan
 from sojourn.measure.interval import Interval
-from sojourn.plan import Plan
 from sojourn.simulate.run import simulate
 from sojourn.simulate.simulator import Simulator
+from sojourn.spark.host.desk.keyed_queue import KeyedQueue
 from sojourn.topology import Arrival, Operator, Topology
 
 # Four standard errors, of both sides.

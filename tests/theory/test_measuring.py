@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
+from sojourn.decide.plan import Plan
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observed import observed
 from sojourn.measure.smooth import Window
-from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Gaps, Workload
 

@@ -6,11 +6,11 @@ from math import floor
 import pytest
 
 import sojourn as sj
-from sojourn.act.aim import Goal
+from sojourn.act.best_effort_plan import Goal
 from sojourn.act.policy.drs import Drs
+from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.loop import Loop
-from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
 from sojourn.topology.traffic import rates

@@ -6,7 +6,7 @@ import typer
 import yaml
 
 from sojourn.cli import app
-from sojourn.spark.master import Master, read_conf
+from sojourn.spark.driver.master import Master, read_conf
 
 MANIFEST = Path(__file__).parents[2] / "examples" / "kubernetes" / "orders.yaml"
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.host.batch.cut import Cut, CutId
-from sojourn.host.batch.cut_store import CutFiles
-from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.driver.state.checkpoints import Checkpoints
+from sojourn.spark.host.batch.cut import Cut, CutId
+from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn_trial.applications import nested_app, two_parts_app
 from sojourn_trial.cases import case
 from sojourn_trial.kills import kill_points, kill_steps, ledger, victims
@@ -131,7 +131,7 @@ def test_every_step_is_put_into_a_host(tmp_path):
     at_start = Path(kill_steps.__file__).parent / "at_start"
     path = os.pathsep.join([str(at_start), *sys.path])
     done = subprocess.run(
-        [sys.executable, "-m", "sojourn.host", "words"],
+        [sys.executable, "-m", "sojourn.spark.host", "words"],
         input=b"",  # without settings it ends at once
         env={**os.environ, kill_steps.FOLDER: str(tmp_path), "PYTHONPATH": path},
         capture_output=True,

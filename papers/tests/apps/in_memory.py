@@ -7,7 +7,7 @@ from inspect import isgeneratorfunction
 from sojourn.app.codec import codec_of
 from sojourn.app.operator import PythonOperator
 from sojourn.app.output import output_of
-from sojourn.host.process.state_codec import StateCodec
+from sojourn.spark.processor.state_codec import StateCodec
 
 
 class InMemory:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sojourn.app.output import output_of
 from sojourn.errors import BadInput
-from sojourn.host.process.state_codec import StateCodec
+from sojourn.spark.processor.state_codec import StateCodec
 from sojourn_papers.apps.catalogue import entry
 from sojourn_papers.apps.fpd import app, detect, generate, offline, report
 from sojourn_papers.apps.fpd.items import candidates, immediate_subsets, items_of

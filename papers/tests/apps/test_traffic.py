@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from sojourn.app.output import output_of
 from sojourn.errors import BadInput
-from sojourn.host.process.state_codec import StateCodec
+from sojourn.spark.processor.state_codec import StateCodec
 from sojourn_papers.apps.catalogue import entry
 from sojourn_papers.apps.data import DATA
 from sojourn_papers.apps.traffic import app, cells, offline, speeds

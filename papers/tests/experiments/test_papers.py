@@ -7,11 +7,11 @@ import pytest
 
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
+from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput, SojournError
 from sojourn.knowledge import allocation_text
 from sojourn.model.network import mean_s
-from sojourn.plan import Plan
 from sojourn.simulate.workload import Workload
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn_papers.experiments import experiment, names

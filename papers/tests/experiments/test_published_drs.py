@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from sojourn.act.aim import Goal
+from sojourn.act.best_effort_plan import Goal
 from sojourn.act.policy.drs import Drs
 from sojourn.act.policy.drs.caution import Caution
+from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.knowledge import Knowledge
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
-from sojourn.plan import Plan
 from sojourn_papers.experiments.application import VLD
 from sojourn_papers.experiments.bench import Bench, Conditions
 from sojourn_papers.experiments.on_simulator import simulated

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sojourn.app.stand_in import stand_in
+from sojourn.app.waiting_app import stand_in
 from sojourn.errors import BadWorkload
 from sojourn.simulate.workload import Gaps, Rates, Service, Workload
-from sojourn.spark.load.offered_load import Load
+from sojourn.spark.driver.load.offered_load import Load
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn_papers.experiments import experiment
 from sojourn_papers.experiments.application import VLD

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sojourn.decide.plan import Plan
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
 from sojourn.measure.sketch import Sketch
 from sojourn.model.network import mean_s
-from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
 from sojourn_papers.experiments.application import FPD, VLD

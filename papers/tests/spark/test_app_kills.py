@@ -2,7 +2,7 @@
 
 import pytest
 
-from sojourn.spark.kafka.ports import free_ports
+from sojourn.spark.driver.kafka.ports import free_ports
 from sojourn_papers.app_kills import KILLED, ran
 from sojourn_papers.apps.catalogue import CATALOGUE
 from sojourn_trial.kills.schedule import drawn

@@ -12,9 +12,9 @@ import psutil
 import pytest
 
 from sojourn.decide.nodes import Nodes
+from sojourn.decide.plan import Plan
 from sojourn.errors import EngineError
 from sojourn.measure.aggregate import aggregate
-from sojourn.plan import Plan
 from sojourn.simulate.workload import Rates, Workload
 from sojourn.topology import Arrival, Operator, Topology
 from sojourn_papers.experiments.bench import Conditions

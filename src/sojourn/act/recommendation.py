@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from sojourn.act.ration import bounded
+from sojourn.act.share_processors import bounded
 from sojourn.decide.target import MOST_PROCESSORS
 from sojourn.knowledge import Decision, Knowledge, Wish, allocation_text
 from sojourn.measure.observation import Observation

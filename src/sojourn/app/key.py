@@ -8,8 +8,8 @@ from types import NoneType
 from typing import Any, TypeAlias
 
 from sojourn.app.datatype import Atom, Field
-from sojourn.app.fit import within
 from sojourn.app.reading import reader
+from sojourn.app.type_check import within
 from sojourn.app.writing import writer
 
 __all__ = ["KeyPart", "key_of_json", "key_of_value"]

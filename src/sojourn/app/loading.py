@@ -46,7 +46,7 @@ def load(address: str) -> App:
     """
     if (file := topology_file(address)) is not None:
         # they import numpy and yaml, which a host of an application in Python does not need
-        from sojourn.app.stand_in import stand_in  # noqa: PLC0415
+        from sojourn.app.waiting_app import stand_in  # noqa: PLC0415
         from sojourn.topology.file import read_topology  # noqa: PLC0415
 
         return stand_in(read_topology(file))

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from sojourn.app.fit import check_record, within
 from sojourn.app.operator import PythonOperator
+from sojourn.app.type_check import check_record, within
 from sojourn.errors import BadRecord
 from sojourn.topology.check import shown
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from sojourn.app import datatype
 from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
-from sojourn.app.fit import check_of, misfit, plain_types, within
+from sojourn.app.type_check import check_of, misfit, plain_types, within
 from sojourn.topology.check import shown
 
 __all__ = ["Reader", "as_is", "read_field", "reader"]

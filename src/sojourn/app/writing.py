@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from sojourn.app import datatype
 from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
-from sojourn.app.fit import exact, misfit
+from sojourn.app.type_check import exact, misfit
 
 __all__ = ["Writer", "writer"]
 

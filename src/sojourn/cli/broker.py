@@ -11,10 +11,10 @@ import typer
 from typer import Option
 
 from sojourn.errors import BadTopic
-from sojourn.optional import optional
+from sojourn.registry import optional
 
 if TYPE_CHECKING:  # Kafka's client is optional
-    from sojourn.spark.kafka.broker import Broker
+    from sojourn.spark.driver.kafka.broker import Broker
 
 __all__ = ["broker", "read_topics"]
 
@@ -100,8 +100,8 @@ def _broker(
     host: str, port: int | None, data: Path | None, ivy_settings: Path | None, *, secured: bool
 ) -> "Broker":
     with optional("the broker needs", "spark"):
-        from sojourn.spark.jvm.jars import resolve_jars  # noqa: PLC0415
-        from sojourn.spark.kafka.broker import Broker  # noqa: PLC0415
+        from sojourn.spark.driver.jvm.jars import resolve_jars  # noqa: PLC0415
+        from sojourn.spark.driver.kafka.broker import Broker  # noqa: PLC0415
     jars = resolve_jars(
         settings=ivy_settings, tell=lambda what: typer.echo(f"{what} …", err=True)
     )

@@ -81,7 +81,7 @@ def retry(
         raise BadInput("no dead letters are named; write positions, --operator NAME, or --all")
     letters = which.opened()
     chosen = letters.chosen(which.since_s, positions or (), operator or ())
-    from sojourn.spark.kafka.retry import retry_letters  # noqa: PLC0415 - optional, checked before
+    from sojourn.spark.driver.kafka.retry import retry_letters  # noqa: PLC0415 - optional, checked before
 
     failed = 0
     for letter, why_not in retry_letters(letters, chosen):

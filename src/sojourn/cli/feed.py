@@ -15,7 +15,7 @@ from sojourn.cli.options.output import JsonOption
 from sojourn.cli.options.stage import FasterOption, TimesOption
 from sojourn.errors import BadInput, BadWorkload
 from sojourn.measure.duration import read_positive_s
-from sojourn.optional import optional
+from sojourn.registry import optional
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.progress import working
 from sojourn.service.interrupts import Interrupts
@@ -25,7 +25,7 @@ from sojourn.simulate.workload import Rates
 from sojourn.topology.check import shown
 
 if TYPE_CHECKING:  # Kafka's client is optional
-    from sojourn.spark.load.offered_load import Gaps
+    from sojourn.spark.driver.load.offered_load import Gaps
 
 __all__ = ["feed", "read_feed_gaps"]
 
@@ -104,9 +104,9 @@ def feed(
     _, reached = kafka_of(app.name, bootstrap_servers, None)
     clients = {**reached, **kafka}
     with optional("feed needs", "spark"):
-        from sojourn.spark.load.offered_load import Load  # noqa: PLC0415
-        from sojourn.spark.load.samples import load_sources  # noqa: PLC0415
-        from sojourn.spark.load.sender import Sender  # noqa: PLC0415
+        from sojourn.spark.driver.load.offered_load import Load  # noqa: PLC0415
+        from sojourn.spark.driver.load.samples import load_sources  # noqa: PLC0415
+        from sojourn.spark.driver.load.sender import Sender  # noqa: PLC0415
     sender = Sender(
         Load(
             servers=clients.pop("bootstrap.servers"),

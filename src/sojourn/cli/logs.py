@@ -16,7 +16,7 @@ from sojourn.service.client import ask_status
 from sojourn.service.entry import find
 from sojourn.service.logs import Logs, log_files, time_s
 from sojourn.service.node_logs import node_logs, node_logs_hint
-from sojourn.spark.state.folder_address import read_folder
+from sojourn.spark.driver.state.folder_address import read_folder
 from sojourn.topology.check import shown
 
 __all__ = ["logs"]

@@ -26,7 +26,7 @@ from sojourn.report.terminal.watch import chosen, lines, progress
 from sojourn.service.interrupts import Interrupts
 
 if TYPE_CHECKING:  # importing the simulator takes a second
-    from sojourn.rehearsal import Rehearsal
+    from sojourn.simulate.rehearsal import Rehearsal
 
 __all__ = ["rehearse"]
 
@@ -78,9 +78,9 @@ def rehearse(
         workload=shapes(topology),
         midnight_s=read_time_of_day_s(begins_at),
     )
-    from sojourn import rehearsal  # noqa: PLC0415 - numba is optional
     from sojourn.report.json.rehearsal import rehearsal_report  # noqa: PLC0415
     from sojourn.report.terminal.rehearsal import show_begin, show_end  # noqa: PLC0415
+    from sojourn.simulate import rehearsal  # noqa: PLC0415 - numba is optional
 
     said = f"{said}, only recommending" if passive else said
     run = stage.begun(said, datetime.now(UTC))

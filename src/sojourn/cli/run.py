@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from sojourn.app.address import is_application
 from sojourn.app.application import App
-from sojourn.app.stand_in import entrances
+from sojourn.app.waiting_app import entrances
 from sojourn.cli.options.address import read_rate_options
 from sojourn.cli.options.allocation import MostOption, read_allocation
 from sojourn.cli.options.completion import topologies
@@ -35,7 +35,7 @@ from sojourn.service.run import RunSettings, run_application
 from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.trace import read_rates
 from sojourn.simulate.workload import Rates, Workload
-from sojourn.spark.state.folder_address import read_folder
+from sojourn.spark.driver.state.folder_address import read_folder
 from sojourn.topology.file import read_topology
 
 __all__ = ["run"]
@@ -197,7 +197,7 @@ def _sent(app: App, address: str, load: Rates) -> dict[str, tuple[tuple[float, f
     if not is_application(address):
         shared = load.among(entrances(read_topology(Path(address))))
         return {name: rates.points for name, rates in shared.items()}
-    from sojourn.spark.load.samples import load_sources  # noqa: PLC0415 - optional
+    from sojourn.spark.driver.load.samples import load_sources  # noqa: PLC0415 - optional
 
     each = {name: load.times(1 / len(app.sources)).points for name in app.sources}
     load_sources(app, address, each)  # checked before anything starts

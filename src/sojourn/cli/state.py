@@ -9,7 +9,7 @@ from typer import Argument, Option
 from sojourn.cli.options.completion import applications_with_state, operators_with_state
 from sojourn.cli.options.output import JsonOption
 from sojourn.errors import BadInput
-from sojourn.optional import optional
+from sojourn.registry import optional
 from sojourn.report.json.output import print_json
 from sojourn.report.parquet import states_to_parquet
 from sojourn.report.terminal.progress import working
@@ -21,11 +21,11 @@ from sojourn.report.terminal.state import (
     summary_json,
 )
 from sojourn.service.state_folder import find_state
-from sojourn.spark.state.folder_address import read_folder
+from sojourn.spark.driver.state.folder_address import read_folder
 from sojourn.topology.check import shown
 
 if TYPE_CHECKING:  # the store is optional
-    from sojourn.spark.state.key_states import KeyStates
+    from sojourn.spark.driver.state.key_states import KeyStates
 
 __all__ = ["state"]
 
@@ -78,7 +78,7 @@ def state(
     """
     _check(operator, key, export, import_)
     with optional("states need", "spark"):
-        from sojourn.spark.state.key_states import KeyStates  # noqa: PLC0415 - optional
+        from sojourn.spark.driver.state.key_states import KeyStates  # noqa: PLC0415 - optional
     folder = find_state(name) if state is None else read_folder(state)
     states = KeyStates(folder)
     if states.application != name:
@@ -116,7 +116,7 @@ def _check(
 
 
 def _back_up(name: str, folder: Path, path: Path, *, json: bool) -> None:
-    from sojourn.spark.state.state_transfer import export_states  # noqa: PLC0415 - optional
+    from sojourn.spark.driver.state.state_transfer import export_states  # noqa: PLC0415 - optional
 
     with working(f"writing {path}"):
         done = export_states(folder, path)
@@ -128,7 +128,7 @@ def _back_up(name: str, folder: Path, path: Path, *, json: bool) -> None:
 
 
 def _import(name: str, folder: Path, path: Path, *, json: bool) -> None:
-    from sojourn.spark.state.state_transfer import import_states  # noqa: PLC0415 - optional
+    from sojourn.spark.driver.state.state_transfer import import_states  # noqa: PLC0415 - optional
 
     with working(f"reading {path}"):
         done = import_states(folder, path)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from sojourn.errors import BadFile, DiskFull
-from sojourn.private_files import append_to
+from sojourn.files.private_files import append_to
 
 __all__ = ["FORMAT", "opened", "refusals", "transaction"]
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from sojourn.decide.plan import Expected, Plan, here
 from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.knowledge import Decision, Episode
@@ -25,7 +26,6 @@ from sojourn.measure.observation import (
     ObservedOperator,
 )
 from sojourn.measure.sketch import Sketch
-from sojourn.plan import Expected, Plan, here
 
 __all__ = ["episode_of", "plan_of", "record_text", "sketch_bytes", "sketch_of"]
 

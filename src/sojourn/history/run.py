@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import inf, isfinite
 
+from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.history.format import plan_of, record_text
-from sojourn.plan import Plan
 from sojourn.topology import Topology
 from sojourn.topology.check import shown
 from sojourn.topology.file import parse_topology, topology_document

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.act.policy import Policy
+from sojourn.decide.plan import Plan
 from sojourn.knowledge import Episode
 from sojourn.measure.interval import Interval
-from sojourn.plan import Plan
-from sojourn.rehearsal import Score, Stage, rehearse
 from sojourn.report.parquet import roots_to_parquet
+from sojourn.simulate.rehearsal import Score, Stage, rehearse
 
 __all__ = ["HIGHEST", "Outcome", "dominating", "outcomes", "unfinished"]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn.app.datatype import Array, Atom, DataType, Decimal, Map, Struct
 from sojourn.errors import BadFile, BadInput
-from sojourn.optional import optional
+from sojourn.registry import optional
 
 if TYPE_CHECKING:  # importing the simulator takes a second, and the store is optional
     from sojourn.simulate.run import Portion
-    from sojourn.spark.state.key_states import KeyStates
+    from sojourn.spark.driver.state.key_states import KeyStates
 
 __all__ = ["roots_to_parquet", "states_to_parquet"]
 

@@ -7,9 +7,9 @@ from functools import reduce
 from math import isfinite, nan
 from statistics import fmean
 
+from sojourn.decide.plan import Expected
 from sojourn.knowledge import Episode, measured_s
 from sojourn.measure.observation import Observation
-from sojourn.plan import Expected
 from sojourn.report.text import printable
 
 __all__ = ["Line", "Turn", "failed_text", "lines", "turns"]

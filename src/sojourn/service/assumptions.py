@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sojourn.app.address import is_application, load_here, with_rates
 from sojourn.app.application import App
-from sojourn.app.stand_in import entrances
+from sojourn.app.waiting_app import entrances
 from sojourn.errors import BadInput
 from sojourn.service.first_plan import first_topology, guesses
 from sojourn.topology import Topology

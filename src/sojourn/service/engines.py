@@ -8,14 +8,13 @@ from typing import Protocol, cast
 from sojourn.app.application import App
 from sojourn.engine import Engine, Progress
 from sojourn.errors import BadInput
-from sojourn.optional import optional
-from sojourn.registry import find_outside
+from sojourn.registry import find_outside, optional
 
 __all__ = ["Launch", "launcher", "names", "query_plans"]
 
 # the module that has `launch`, and the extra that it needs
 _OURS = {
-    "spark": ("sojourn.spark.launch", "spark"),
+    "spark": ("sojourn.spark.driver.launch", "spark"),
     "simulator": ("sojourn.simulate.launch", "simulate"),
 }
 
@@ -63,7 +62,7 @@ def query_plans(app: App, address: str) -> dict[str, str]:
     Raise `EngineError` if Spark or Java is missing.
     """
     with optional("plans of Spark need", "spark"):
-        module = import_module("sojourn.spark.query_plans")
+        module = import_module("sojourn.spark.driver.query_plans")
     return cast("dict[str, str]", module.query_plans(app, address))
 
 

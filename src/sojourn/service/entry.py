@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
-from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, BadInput, EngineError
+from sojourn.files.durable_file import write_durably
 from sojourn.service.folders import places, refuse_others
 from sojourn.topology.check import shown
 

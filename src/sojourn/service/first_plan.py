@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sojourn.app.application import App
-from sojourn.plan import Plan
+from sojourn.decide.plan import Plan
 from sojourn.service.orders import checked_allocation
 from sojourn.topology import Topology
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import inf
 
 from sojourn.act.evidence import lowest_s, not_reached
-from sojourn.act.outlook import floor_s
+from sojourn.act.prediction import floor_s
 from sojourn.decide.target import Target
 from sojourn.errors import TargetBelowFloor
 from sojourn.measure.observation import Observation

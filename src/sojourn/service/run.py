@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from sojourn import engine as capability
+from sojourn.decide.plan import Plan
 from sojourn.engine import (
     Engine,
     HasKafka,
@@ -22,11 +23,10 @@ from sojourn.errors import ApplicationStarting, DiskFull, EngineError, SojournEr
 from sojourn.history import HistoryFile, Run
 from sojourn.knowledge import Episode
 from sojourn.last_allocation import last_allocation
-from sojourn.plan import Plan
-from sojourn.service.claim import Claim
 from sojourn.service.entry import Entry
 from sojourn.service.first_plan import first_plan
 from sojourn.service.interrupts import Interrupts
+from sojourn.service.name_lock import Claim
 from sojourn.service.orders import LoopSettings, MakePolicy
 from sojourn.service.requests import answer
 from sojourn.service.server import Server

@@ -5,11 +5,11 @@ import shutil
 from pathlib import Path
 from typing import Self
 
-from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile, EngineError
-from sojourn.file_lock import FileLock
-from sojourn.file_system import require_local_disk
-from sojourn.private_files import claim_folder
+from sojourn.files.durable_file import write_durably
+from sojourn.files.file_lock import FileLock
+from sojourn.files.file_system import require_local_disk
+from sojourn.files.private_files import claim_folder
 from sojourn.service.entry import running
 from sojourn.service.folders import state_folder
 

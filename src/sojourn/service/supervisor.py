@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import inf
 
+from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.engine import Cost, Engine, Health, Progress, drain, health
 from sojourn.errors import ApplicationStopped, BadInput, EngineError
@@ -14,7 +15,6 @@ from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.loop import ACTIVE, PASSIVE, Loop, Mode
 from sojourn.measure.bill import Bill
 from sojourn.measure.observation import Observation
-from sojourn.plan import Plan
 from sojourn.service.floor import Floor
 from sojourn.service.orders import LoopSettings, MakePolicy, Orders, checked_allocation
 from sojourn.service.stalls import Stalls

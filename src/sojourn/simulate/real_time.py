@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, Self
 
+from sojourn.decide.plan import Node, Plan
 from sojourn.engine import Cost, Health, Progress
 from sojourn.errors import EngineError
 from sojourn.last_allocation import keep_allocation
 from sojourn.measure.report import Pull
-from sojourn.plan import Node, Plan
 from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.simulator import Simulator
 from sojourn.topology import Topology

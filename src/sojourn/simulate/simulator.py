@@ -7,13 +7,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.decide.plan import HERE, Node, Plan
 from sojourn.engine import Cost, check_plan
 from sojourn.errors import EngineError
 from sojourn.measure.aggregate import LEAST_BINS
 from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
 from sojourn.measure.sketch import Sketch
 from sojourn.model.cores import all_cores
-from sojourn.plan import HERE, Node, Plan
 from sojourn.simulate.draws import ABSENT
 from sojourn.simulate.simulation import COUNTERS, Simulation
 from sojourn.simulate.workload import Workload

@@ -1,1 +1,1 @@
-"""Runs topologies on Spark, with what that needs from Java; alone in importing pyspark."""
+"""The engine on Spark, with one folder for each kind of process."""

@@ -13,18 +13,18 @@ from pyspark.sql import DataFrame, SparkSession
 from sojourn.app.application import App
 from sojourn.app.loading import load
 from sojourn.errors import BadInput, EngineError
-from sojourn.host.report.controller import Controller
-from sojourn.host.sizes import MOST_BYTES
-from sojourn.spark.jvm.session import tasks_of
-from sojourn.spark.layout import Layout
-from sojourn.spark.native.frame import SESSION
-from sojourn.spark.query.part_query import COLUMNS, Projections, through_host
-from sojourn.spark.query.real_time import OPTIONS
-from sojourn.spark.state.checkpoints import Checkpoints
-from sojourn.spark.state.leftovers import remove_leftovers
-from sojourn.spark.state.state_lock import StateLock
-from sojourn.spark.state.state_transfer import finish_import
-from sojourn.spark.streaming import STREAMING
+from sojourn.spark.driver.hosts.controller import Controller
+from sojourn.spark.driver.jvm.session import tasks_of
+from sojourn.spark.driver.layout import Layout
+from sojourn.spark.driver.native.frame import SESSION
+from sojourn.spark.driver.query.part_query import COLUMNS, Projections, through_host
+from sojourn.spark.driver.query.real_time import OPTIONS
+from sojourn.spark.driver.state.checkpoints import Checkpoints
+from sojourn.spark.driver.state.leftovers import remove_leftovers
+from sojourn.spark.driver.state.state_lock import StateLock
+from sojourn.spark.driver.state.state_transfer import finish_import
+from sojourn.spark.driver.streaming import STREAMING
+from sojourn.spark.wire.message_size import MOST_BYTES
 
 __all__ = ["Stage"]
 

@@ -3,12 +3,13 @@ from dataclasses import replace
 import pytest
 
 import sojourn as sj
-from sojourn.act.aim import Goal, aim
+from sojourn.act.best_effort_plan import Goal, aim
 from sojourn.act.cores import within_cores
 from sojourn.act.policy import policy
 from sojourn.act.policy.drs.backlog import drain_needs
 from sojourn.act.policy.static import Static
 from sojourn.act.recommendation import demand as demanded
+from sojourn.decide.plan import Expected, Plan, here
 from sojourn.engine import Cost
 from sojourn.knowledge import Knowledge, Wish
 from sojourn.loop import step
@@ -19,7 +20,6 @@ from sojourn.measure.observation import (
     ObservedOperator,
 )
 from sojourn.model.cores import demand, slowed
-from sojourn.plan import Expected, Plan, here
 from sojourn.topology.node_cores import NodeCores
 
 # match computes, fetch waits for something else

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.act.aim import Goal, aim
+from sojourn.act.best_effort_plan import Goal, aim
 from sojourn.act.evidence import lowest_s
-from sojourn.act.outlook import floor_s
 from sojourn.act.policy.drs import Drs
+from sojourn.act.prediction import floor_s
+from sojourn.decide.plan import Plan, here
 from sojourn.decide.target import Target
 from sojourn.knowledge import Knowledge
 from sojourn.loop import step
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
-from sojourn.plan import Plan, here
 
 # One record in fifty takes ten times as long as all the others.
 USUAL_S, LONG_S, LONG = 0.02, 0.2, 0.02

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from sojourn.act.recommendation import Recommended, demand, held, recommended
+from sojourn.decide.plan import Plan
 from sojourn.knowledge import Knowledge, Wish
-from sojourn.plan import Plan
 from unit.act.policy.turns import CHAIN, Turns, seen
 
 KNOWN = Knowledge(topology=CHAIN, plan=Plan.here({"a": 2, "b": 2}))

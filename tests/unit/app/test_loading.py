@@ -138,7 +138,7 @@ def test_a_host_loads_an_application_without_the_planner():
     """It starts once for every operator, on every machine: what it imports, all wait for."""
     program = """
 import sys
-import sojourn.app.codec.json, sojourn.app.output, sojourn.app.stand_in
+import sojourn.app.codec.json, sojourn.app.output, sojourn.app.waiting_app
 from sojourn.app.loading import load
 load("wordcount:app")
 print(sorted({"numpy", "yaml", "sojourn.topology.topology", "asyncio"} & set(sys.modules)))

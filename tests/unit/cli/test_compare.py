@@ -20,12 +20,12 @@ from sojourn.act.policy import names
 from sojourn.act.policy.static import Static
 from sojourn.act.policy.threshold import Threshold
 from sojourn.cli import app
+from sojourn.decide.plan import Plan
 from sojourn.errors import BadFile
-from sojourn.plan import Plan
-from sojourn.rehearsal import Score, Stage
 from sojourn.report.comparison import Outcome, dominating, outcomes
 from sojourn.report.plot.comparison import draw_comparison
 from sojourn.report.terminal.rehearsal import trade_off
+from sojourn.simulate.rehearsal import Score, Stage
 from sojourn.simulate.workload import Rates
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -338,7 +338,7 @@ def test_help_teaches():
 def test_without_numba_it_says_what_to_install(trace, monkeypatch):
     """It is an optional dependency, so the command itself must do without it."""
     with monkeypatch.context() as patched:
-        patched.setitem(sys.modules, "sojourn.rehearsal", None)
+        patched.setitem(sys.modules, "sojourn.simulate.rehearsal", None)
         assert "install sojourn[simulate]" in run(VLD, "--trace", trace, *FEW).stderr
     program = (
         "import sys; sys.modules['numba'] = None\n"

@@ -12,11 +12,11 @@ import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.act.policy import policy
 from sojourn.cli import app
+from sojourn.decide.plan import Plan
 from sojourn.engine import Health, NodeHealth
 from sojourn.model.station import names as station_names
-from sojourn.plan import Plan
-from sojourn.service.claim import Claim
 from sojourn.service.folders import state_folder
+from sojourn.service.name_lock import Claim
 from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.server import Server

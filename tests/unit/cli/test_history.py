@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import sojourn as sj
 from sojourn.act.policy import policy
 from sojourn.cli import app
+from sojourn.decide.plan import Expected, Plan
 from sojourn.engine import Cost
 from sojourn.errors import BadInput
 from sojourn.history import HistoryFile, Run, read
@@ -25,12 +26,11 @@ from sojourn.knowledge import Decision, Episode
 from sojourn.loop import Loop
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
-from sojourn.plan import Expected, Plan
 from sojourn.report.plot.history import draw_history
 from sojourn.report.totals import Totals
 from sojourn.report.turns import lines, turns
-from sojourn.service.claim import Claim
 from sojourn.service.folders import state_folder
+from sojourn.service.name_lock import Claim
 from sojourn.service.server import Server
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from sojourn.cli import app
 from sojourn.decide.target import Target
 from sojourn.engine import Health, NodeHealth
-from sojourn.service.claim import Claim
+from sojourn.service.name_lock import Claim
 from sojourn.service.server import Server
 from sojourn.service.status import Measured, OperatorStatus, Status, to_json
 

@@ -21,13 +21,13 @@ from typer.testing import CliRunner
 import sojourn as sj
 from processes import started
 from sojourn.cli import app
+from sojourn.decide.plan import Plan
 from sojourn.engine import Cost
 from sojourn.errors import BadFile
 from sojourn.history import read_episodes, read_run
 from sojourn.knowledge import Decision, Episode
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
-from sojourn.plan import Plan
 from sojourn.report.terminal.chart import columns, draw_columns
 from sojourn.report.terminal.live import View
 from sojourn.report.terminal.watch import picture

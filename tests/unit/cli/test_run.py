@@ -29,7 +29,7 @@ from sojourn.last_allocation import keep_allocation
 from sojourn.service import engines as registry
 from sojourn.service.engines import launcher
 from sojourn.service.supervisor import Supervisor
-from sojourn.spark.settings import SparkSettings, read_client_options
+from sojourn.spark.driver.settings import SparkSettings, read_client_options
 
 TESTS = Path(__file__).parents[2]
 VLD = str(TESTS.parent / "examples" / "vld.yaml")
@@ -429,7 +429,7 @@ def test_options_in_a_file_that_cannot_be_are_refused_without_showing_them(tmp_p
 
 
 def test_without_spark_it_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sojourn.spark.launch", None)
+    monkeypatch.setitem(sys.modules, "sojourn.spark.driver.launch", None)
     done = run("--for", "1s")
     assert done.exit_code == 3
     assert "which is not installed; install sojourn[spark]" in done.stderr
@@ -733,7 +733,7 @@ def test_an_application_is_found_where_the_command_is_started(engines, tmp_path,
 
 @pytest.mark.spark
 def test_with_all_installed_the_engine_is_that_of_spark(tmp_path):
-    spark = pytest.importorskip("sojourn.spark.spark_engine")
+    spark = pytest.importorskip("sojourn.spark.driver.spark_engine")
     settings = SparkSettings(servers="k:9092", batch_s=30.0, starting="latest")
     engine = launcher("spark")(load(VLD), VLD, settings, tmp_path, print)
     assert isinstance(engine, spark.SparkEngine)

@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 import sojourn as sj
 from sojourn.cli import app
-from sojourn.service.claim import Claim
 from sojourn.service.folders import state_folder
+from sojourn.service.name_lock import Claim
 from sojourn.service.server import Server
-from sojourn.spark.state.checkpoints import Checkpoints
+from sojourn.spark.driver.state.checkpoints import Checkpoints
 from state_folders import StateWriter, counting
 
 

@@ -24,12 +24,12 @@ from live_engine import LiveSimulator
 from sojourn.act.choice import read_choice
 from sojourn.cli import app
 from sojourn.cli.options.letters import Letters
+from sojourn.decide.plan import Plan
 from sojourn.errors import BadFile, EngineError
-from sojourn.plan import Plan
 from sojourn.report.prometheus import serve_metrics
 from sojourn.report.terminal.status import status_view
-from sojourn.service.claim import Claim
 from sojourn.service.logs import Tail
+from sojourn.service.name_lock import Claim
 from sojourn.service.orders import LoopSettings
 from sojourn.service.requests import answer
 from sojourn.service.server import Server

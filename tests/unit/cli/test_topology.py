@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 import sojourn as sj
 from sojourn.act.policy import policy
 from sojourn.cli import app
+from sojourn.decide.plan import Plan
 from sojourn.history import HistoryFile, Run, read
 from sojourn.loop import Loop
-from sojourn.plan import Plan
 from sojourn.service.folders import state_folder
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import sojourn as sj
 from sojourn.act.policy import policy
+from sojourn.decide.plan import Expected, Plan
 from sojourn.engine import Cost
 from sojourn.errors import BadFile, BadInput
 from sojourn.history import HistoryFile, Run, read, read_episodes, read_run, read_runs
@@ -31,7 +32,6 @@ from sojourn.measure.observation import (
     ObservedOperator,
 )
 from sojourn.measure.sketch import Sketch
-from sojourn.plan import Expected, Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
 from sojourn.topology.node_cores import NodeCores

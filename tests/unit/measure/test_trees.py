@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.host.report.tracing import child_identity
 from sojourn.measure.trees import Completed, Trees
+from sojourn.spark.wire.tracing import child_identity
 
 READERS = {"in": ["a"], "ab": ["b"], "both": ["b", "c"], "back": ["a"], "out": []}
 

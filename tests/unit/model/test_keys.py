@@ -6,15 +6,15 @@ from math import ceil, inf, nan
 import pytest
 
 import sojourn as sj
-from sojourn.act.aim import Goal, aim
+from sojourn.act.best_effort_plan import Goal, aim
 from sojourn.decide.assign import assign
 from sojourn.decide.explain import KeyExplanation, explain
 from sojourn.decide.headroom import headroom
 from sojourn.decide.minimise import minimise
+from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.errors import BadNumber, HotKey, TargetBelowFloor, WrongType
 from sojourn.model.network import mean_s
-from sojourn.plan import Plan
 from sojourn.report.json.plans import explanation_report
 from sojourn.report.terminal.tables import show_explanation
 from sojourn.simulate.run import simulate

@@ -8,14 +8,14 @@ from rich.console import Console
 
 from sojourn.cli import main
 from sojourn.errors import ApplicationStopped, EngineError
-from sojourn.host.desk.part_instructions import StopPart
-from sojourn.host.process.error_text import described
-from sojourn.host.process.messages import Record
-from sojourn.host.server import _why_it_stops
 from sojourn.report.events import AsJson, ForPeople
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.console import line, say
 from sojourn.report.terminal.status import applications_view
+from sojourn.spark.host.desk.part_instructions import StopPart
+from sojourn.spark.host.server import _why_it_stops
+from sojourn.spark.processor.error_text import described
+from sojourn.spark.wire.record import Record
 
 # Title, clear, an 8-bit CSI, a bidirectional override: each is obeyed by some terminal.
 HOSTILE = "card \x1b]0;yours\x07\x1b[2J\x9b1;1H\u202e\x7f fine"

@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 
 import sojourn as sj
 from sojourn.cli import app
+from sojourn.decide.plan import Expected, Plan
 from sojourn.engine import Cost
 from sojourn.errors import BadFile
 from sojourn.history import HistoryFile, Run
 from sojourn.knowledge import Decision, Episode
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
-from sojourn.plan import Expected, Plan
 from sojourn.report.page.page import page, write_page
 from sojourn.report.page.svg import Scale, joined, steps, thinned, time_ticks
 from sojourn.report.text import printable

@@ -6,11 +6,11 @@ from math import isnan, nan
 import pytest
 
 import sojourn as sj
+from sojourn.decide.plan import Expected, Plan
 from sojourn.engine import Cost
 from sojourn.knowledge import Decision, Episode
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
-from sojourn.plan import Expected, Plan
 from sojourn.report.panel import Mark
 from sojourn.report.plot.history import draw_history
 from sojourn.report.run_panels import allocation, latency, load, processors, together, total

@@ -7,10 +7,10 @@ import pytest
 import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.act.policy import policy
+from sojourn.decide.plan import Plan
 from sojourn.knowledge import Knowledge
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
-from sojourn.plan import Plan
 from sojourn.service.first_plan import bounded
 from sojourn.service.floor import floor_warning
 from sojourn.service.orders import LoopSettings

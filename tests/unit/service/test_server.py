@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from sojourn.errors import BadAllocation, BadFile, BadInput, EngineError
-from sojourn.service.claim import Claim
 from sojourn.service.client import ask
 from sojourn.service.entry import Entry, find, running
+from sojourn.service.name_lock import Claim
 from sojourn.service.protocol import REQUEST_BYTES, peer_uid
 from sojourn.service.server import Server
 

@@ -12,7 +12,7 @@ from processes import started
 from sojourn.errors import BadAllocation, BadFile, EngineError
 from sojourn.service.first_plan import first_plan, first_topology
 from sojourn.service.state_folder import StateFolder
-from sojourn.spark.state.state_lock import StateLock
+from sojourn.spark.driver.state.state_lock import StateLock
 from sojourn.topology import Arrival, Operator, Topology
 
 

@@ -6,10 +6,10 @@ import time
 import pytest
 
 import sojourn as sj
+from sojourn.decide.plan import Plan
 from sojourn.engine import Drains, HasHealth, HasKafka
 from sojourn.errors import EngineError
 from sojourn.last_allocation import last_allocation
-from sojourn.plan import Plan
 from sojourn.simulate.real_time import InstantClock, RealTimeSimulator, WallClock
 from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.workload import Rates, Workload

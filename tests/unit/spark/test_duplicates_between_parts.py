@@ -7,15 +7,15 @@ that fails writes its batch again.
 import pytest
 
 import sojourn as sj
-from sojourn.host.batch.cut import Root
-from sojourn.host.batch.instructions import Arrival
-from sojourn.host.batch.ledger import Ledger
-from sojourn.host.batch.relay_messages import Results
-from sojourn.host.desk.routing import as_record
-from sojourn.host.process.messages import OutputRecord, Record
-from sojourn.spark.layout import Layout
-from sojourn.spark.query.rows import Rows
-from unit.host.spark_stand_in import Disk
+from sojourn.spark.driver.layout import Layout
+from sojourn.spark.host.batch.instructions import Arrival
+from sojourn.spark.host.batch.ledger import Ledger
+from sojourn.spark.host.desk.routing import as_record
+from sojourn.spark.task.rows import Rows
+from sojourn.spark.wire.processor import OutputRecord
+from sojourn.spark.wire.record import Record, Root
+from sojourn.spark.wire.relay import Results
+from unit.spark.host.spark_stand_in import Disk
 
 KEY = b"key of the application"
 WINDOW = 10

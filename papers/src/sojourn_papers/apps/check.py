@@ -11,13 +11,13 @@ from time import monotonic
 
 from sojourn.app.application import App
 from sojourn.app.codec import codec_of
+from sojourn.decide.plan import Plan
 from sojourn.engine import Progress
 from sojourn.errors import BadInput
-from sojourn.plan import Plan
-from sojourn.private_files import make_folder
+from sojourn.files.private_files import make_folder
 from sojourn.service.first_plan import first_topology
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn_papers.apps.catalogue import Answers, Entry, Record, Tables
 from sojourn_papers.apps.database import DATABASE
 from sojourn_papers.apps.topic_records import TopicRecord, topic_records

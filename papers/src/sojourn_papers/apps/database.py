@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from sojourn.errors import BadInput, EngineError
-from sojourn.optional import optional
+from sojourn.registry import optional
 from sojourn.service.folders import database_folder, private_folder
 
 if TYPE_CHECKING:  # psycopg is optional

@@ -8,7 +8,7 @@ from typing import Any, cast
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from sojourn.app.codec.base import Codec
-from sojourn.spark.query.headers import lineage_of
+from sojourn.spark.wire.headers import lineage_of
 
 __all__ = ["TopicRecord", "topic_records"]
 

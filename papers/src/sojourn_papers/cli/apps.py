@@ -12,7 +12,7 @@ from typer import Argument, Option
 from sojourn.cli.options.output import JsonOption
 from sojourn.errors import BadInput
 from sojourn.measure.duration import read_positive_s
-from sojourn.optional import optional
+from sojourn.registry import optional
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.console import TABLE_WIDTH, say, table, wide_console
 from sojourn.report.terminal.progress import working

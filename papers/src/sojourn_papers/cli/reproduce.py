@@ -13,7 +13,7 @@ from typer import Argument, Option
 from sojourn.cli.options.output import JsonOption
 from sojourn.errors import BadInput
 from sojourn.measure.duration import read_duration_s
-from sojourn.optional import optional
+from sojourn.registry import optional
 from sojourn.report.json.output import print_json
 from sojourn.report.plot.panels import draw_panels, figure
 from sojourn.report.terminal.progress import loading_simulator

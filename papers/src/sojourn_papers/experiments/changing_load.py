@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from sojourn.act.aim import Goal
+from sojourn.act.best_effort_plan import Goal
 from sojourn.decide.target import Target
 from sojourn.report.panel import Mark, Panel
 from sojourn_papers.experiments.application import Application, joined

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from sojourn.decide.plan import Plan
 from sojourn.measure.interval import Interval
 from sojourn.model.network import mean_s
-from sojourn.plan import Plan
 from sojourn_papers.experiments.application import Application, joined
 from sojourn_papers.experiments.bench import Bench, Conditions
 

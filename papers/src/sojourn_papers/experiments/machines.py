@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import inf
 from statistics import fmean
 
-from sojourn.act.aim import Goal
+from sojourn.act.best_effort_plan import Goal
 from sojourn.decide.nodes import Nodes
 from sojourn.decide.target import Target
 from sojourn.report.panel import Mark, Panel

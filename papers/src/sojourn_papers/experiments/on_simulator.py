@@ -7,8 +7,8 @@ conditions. `alike` shows which.
 from collections.abc import Mapping
 from dataclasses import replace
 
+from sojourn.decide.plan import Plan
 from sojourn.engine import Engine
-from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 from sojourn.topology import Topology
 from sojourn_papers.experiments.application import wired

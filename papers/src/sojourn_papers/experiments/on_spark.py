@@ -14,15 +14,15 @@ from tempfile import TemporaryDirectory
 from typing import ClassVar, Self
 
 from sojourn.app.loading import load
+from sojourn.decide.plan import Node, Plan
 from sojourn.engine import Cost, Engine, kafka
 from sojourn.errors import EngineError
 from sojourn.measure.report import Pull
-from sojourn.plan import Node, Plan
 from sojourn.service.engines import launcher
-from sojourn.spark.load.offered_load import Load
-from sojourn.spark.load.producer import LoadProcess
-from sojourn.spark.nodes.node_scaling import NodeBounds
-from sojourn.spark.settings import SparkSettings
+from sojourn.spark.driver.load.offered_load import Load
+from sojourn.spark.driver.load.producer import LoadProcess
+from sojourn.spark.driver.nodes.node_scaling import NodeBounds
+from sojourn.spark.driver.settings import SparkSettings
 from sojourn.topology import Topology
 from sojourn.topology.file import write_topology
 from sojourn_papers.experiments.bench import Bench, Conditions, EngineFactory

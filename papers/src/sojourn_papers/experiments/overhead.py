@@ -7,9 +7,9 @@ from statistics import median
 from time import perf_counter
 
 from sojourn.decide.assign import assign
+from sojourn.decide.plan import Plan
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.report import Pull
-from sojourn.plan import Plan
 from sojourn.report.panel import Panel, Series
 from sojourn_papers.experiments.application import Application
 from sojourn_papers.experiments.bench import Bench, Conditions

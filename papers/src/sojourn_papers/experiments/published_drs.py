@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from sojourn.act.aim import Goal
+from sojourn.act.best_effort_plan import Goal
 from sojourn.act.policy.base import Policy
 from sojourn.act.policy.drs import Drs
 from sojourn.act.policy.drs.caution import Caution

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from sojourn.act.aim import Goal
+from sojourn.act.best_effort_plan import Goal
 from sojourn.report.panel import Mark, Panel
 from sojourn_papers.experiments.application import Application, joined
 from sojourn_papers.experiments.bench import Bench

@@ -9,13 +9,13 @@ from confluent_kafka import TopicPartition
 from msgspec.structs import replace
 
 from sojourn.app.application import App
-from sojourn.app.stand_in import entrances
+from sojourn.app.waiting_app import entrances
 from sojourn.errors import BadWorkload, EngineError
 from sojourn.simulate.workload import Gaps, Rates, Workload
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.kafka.dead_letters import reader
-from sojourn.spark.kafka.offsets import Offsets
-from sojourn.spark.load.offered_load import Load, Source
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.dead_letters import reader
+from sojourn.spark.driver.kafka.offsets import Offsets
+from sojourn.spark.driver.load.offered_load import Load, Source
 from sojourn.topology import Arrival, Topology
 from sojourn_papers.experiments.time_scale import sped_up_rates
 

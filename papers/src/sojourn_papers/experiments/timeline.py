@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sojourn.act.policy.base import Policy
+from sojourn.decide.plan import Plan
 from sojourn.loop import ACTIVE, PASSIVE, Loop
-from sojourn.plan import Plan
 from sojourn.report.panel import Series
 from sojourn.simulate.workload import Rates
 from sojourn_papers.experiments.application import Application

@@ -7,7 +7,7 @@ from sojourn.app.codec.json import JsonCodec
 from sojourn.app.format import Avro
 from sojourn.app.schema import Schema
 from sojourn.app.stream import Stream
-from sojourn.optional import optional
+from sojourn.registry import optional
 
 __all__ = ["codec_of"]
 

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from sojourn.app import datatype
 from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
-from sojourn.app.fit import exact, misfit, within
+from sojourn.app.type_check import exact, misfit, within
 from sojourn.errors import BadSchema
 from sojourn.topology.check import shown
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from sojourn.errors import EngineError, RegistryAway
-from sojourn.optional import optional
+from sojourn.registry import optional
 
 if TYPE_CHECKING:  # Kafka's client is optional
     from collections.abc import Callable

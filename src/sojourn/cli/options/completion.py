@@ -13,7 +13,7 @@ from sojourn.service.client import ask_status
 from sojourn.service.entry import find, running
 from sojourn.service.folders import state_folder
 from sojourn.service.state_folder import find_state
-from sojourn.spark.state.folder_address import read_folder
+from sojourn.spark.driver.state.folder_address import read_folder
 
 __all__ = [
     "applications",

@@ -9,9 +9,9 @@ from typer import Option
 from sojourn.cli.options.group import Group
 from sojourn.errors import BadInput
 from sojourn.measure.duration import read_duration_s
-from sojourn.spark.master import LOCAL, Master, read_conf
-from sojourn.spark.settings import SparkSettings, read_client_options, read_starting
-from sojourn.spark.state.folder_address import read_folder
+from sojourn.spark.driver.master import LOCAL, Master, read_conf
+from sojourn.spark.driver.settings import SparkSettings, read_client_options, read_starting
+from sojourn.spark.driver.state.folder_address import read_folder
 
 __all__ = ["KafkaOptions", "SparkEngineOptions"]
 

@@ -13,12 +13,12 @@ from sojourn.cli.options.group import Group
 from sojourn.cli.options.kafka import KafkaOptions
 from sojourn.errors import BadInput, BadTarget
 from sojourn.measure.duration import read_duration_s
-from sojourn.optional import optional
+from sojourn.registry import optional
 from sojourn.service.kafka import kafka_of
-from sojourn.spark.settings import read_starting
+from sojourn.spark.driver.settings import read_starting
 
 if TYPE_CHECKING:  # Kafka's client is optional
-    from sojourn.spark.kafka.dead_letters import DeadLetters
+    from sojourn.spark.driver.kafka.dead_letters import DeadLetters
 
 __all__ = ["Letters", "LettersOptions"]
 
@@ -37,7 +37,7 @@ class Letters:
         """Return the dead letters of a running application, or of *app* on *servers*."""
         name, clients = kafka_of(self.app, self.servers, self.state)
         with optional("dead letters need", "spark"):
-            from sojourn.spark.kafka.dead_letters import DeadLetters  # noqa: PLC0415
+            from sojourn.spark.driver.kafka.dead_letters import DeadLetters  # noqa: PLC0415
         return DeadLetters(name, {**clients, **self.kafka})
 
 

@@ -15,7 +15,7 @@ from sojourn.simulate.workload import Workload
 from sojourn.topology import Topology
 
 if TYPE_CHECKING:  # importing the simulator takes a second
-    from sojourn.rehearsal import Stage
+    from sojourn.simulate.rehearsal import Stage
 
 __all__ = ["EveryOption", "FasterOption", "Play", "PlayOptions", "TimesOption", "TraceOption"]
 
@@ -56,7 +56,7 @@ class Play:
     ) -> "Stage":
         """Return the stage for policies. Raise `BadInput` if numba is missing."""
         with loading_simulator():
-            from sojourn.rehearsal import Stage  # noqa: PLC0415 - numba is optional
+            from sojourn.simulate.rehearsal import Stage  # noqa: PLC0415 - numba is optional
         return Stage(
             topology=topology,
             rates=read_rates(trace, times=self.times, faster=self.faster),

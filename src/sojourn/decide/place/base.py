@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from sojourn.plan import Node, Placement
+from sojourn.decide.plan import Node, Placement
 
 __all__ = ["Placer"]
 

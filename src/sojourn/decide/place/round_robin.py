@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from sojourn.decide.plan import Node, Placement
 from sojourn.errors import BadAllocation
-from sojourn.plan import Node, Placement
 from sojourn.topology.node_cores import in_turn
 
 __all__ = ["place"]

@@ -6,8 +6,8 @@ Allen-Cunneen approximation in Whitt's parametric decomposition. With a = s = 1 
 
 from collections.abc import Iterator
 
-from sojourn import erlang
 from sojourn.model.lattice import Lattice, Masses
+from sojourn.queueing import erlang
 from sojourn.topology.load import StationLoad
 
 __all__ = ["service", "wait", "wait_s", "waits_s"]

@@ -5,8 +5,8 @@ The real variability of arrivals and service is ignored; `gigk` takes it into ac
 
 from collections.abc import Iterator
 
-from sojourn import erlang
 from sojourn.model.lattice import Lattice, Masses
+from sojourn.queueing import erlang
 from sojourn.topology.load import StationLoad
 
 __all__ = ["service", "wait", "wait_s", "waits_s"]

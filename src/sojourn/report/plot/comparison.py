@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.rehearsal import Stage
 from sojourn.report.comparison import Outcome, dominating
 from sojourn.report.panel import Panel, Series, far_apart
 from sojourn.report.plot.panels import colour, draw_rows, figure, save
+from sojourn.simulate.rehearsal import Stage
 
 __all__ = ["draw_comparison"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.errors import BadFile, BadInput
-from sojourn.optional import optional
+from sojourn.registry import optional
 from sojourn.report.panel import Panel, Series
 
 __all__ = ["colour", "draw_panels", "draw_rows", "figure", "save"]

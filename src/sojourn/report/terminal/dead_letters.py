@@ -12,7 +12,7 @@ from sojourn.report.json.output import picked
 from sojourn.report.terminal.console import TABLE_WIDTH, table, wide_console
 
 if TYPE_CHECKING:  # Kafka's client is optional
-    from sojourn.spark.kafka.dead_letters import DeadLetter
+    from sojourn.spark.driver.kafka.dead_letters import DeadLetter
 
 __all__ = ["letter_json", "print_letter", "print_letters"]
 

@@ -9,7 +9,7 @@ from time import monotonic
 import typer
 
 from sojourn.errors import BadInput
-from sojourn.optional import optional
+from sojourn.registry import optional
 
 __all__ = ["loading_simulator", "working"]
 

@@ -11,8 +11,8 @@ from sojourn.escaped import escaped
 from sojourn.report.terminal.console import print_table, say, table
 
 if TYPE_CHECKING:  # the store is optional
-    from sojourn.spark.state.key_states import KeyState, StateSummary
-    from sojourn.spark.state.state_form import StateForm
+    from sojourn.spark.driver.state.key_states import KeyState, StateSummary
+    from sojourn.spark.driver.state.state_form import StateForm
 
 __all__ = [
     "key_json", "print_key", "print_summaries", "print_summary",
@@ -76,7 +76,7 @@ def summary_json(summary: "StateSummary") -> dict[str, Any]:
 
 def key_json(form: "StateForm", found: "KeyState") -> dict[str, Any]:
     """Return the state of a key as JSON."""
-    from sojourn.spark.state.state_form import json_values  # noqa: PLC0415 - optional
+    from sojourn.spark.driver.state.state_form import json_values  # noqa: PLC0415 - optional
 
     return {
         "key": json.loads(found.key),

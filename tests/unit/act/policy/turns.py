@@ -1,10 +1,10 @@
 """An application that does what a test says of it, turn by turn, for a policy to decide on."""
 
+from sojourn.decide.plan import Plan, here
 from sojourn.engine import Cost
 from sojourn.knowledge import Knowledge
 from sojourn.loop import step
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
-from sojourn.plan import Plan, here
 from sojourn.topology import Arrival, Operator, Topology
 
 __all__ = ["CHAIN", "ONE", "Turns", "seen"]

@@ -1,8 +1,8 @@
 import pytest
 
 from sojourn.decide.place.one_node import place
+from sojourn.decide.plan import Node
 from sojourn.errors import BadAllocation
-from sojourn.plan import Node
 
 
 def test_all_processors_are_on_the_first_node():

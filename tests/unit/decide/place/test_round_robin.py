@@ -1,8 +1,8 @@
 import pytest
 
 from sojourn.decide.place.round_robin import place
+from sojourn.decide.plan import Node
 from sojourn.errors import BadAllocation
-from sojourn.plan import Node
 
 THREE = [Node("one"), Node("two"), Node("three")]
 

@@ -7,8 +7,8 @@ import time
 from contextlib import closing, suppress
 
 from sojourn.errors import SojournError
-from sojourn.host.batch.cut import CutId
-from sojourn.host.batch.cut_store import CutFiles
+from sojourn.spark.host.batch.cut import CutId
+from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn_trial.cases.case import BATCH_S, held, rows
 from sojourn_trial.kills.ledger import compare
 from sojourn_trial.kills.trial import Trial, say

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from confluent_kafka import Consumer
 
-from sojourn.app.stand_in import entrances
-from sojourn.spark.load.offered_load import Load, Source
-from sojourn.spark.load.producer import LoadProcess
+from sojourn.app.waiting_app import entrances
+from sojourn.spark.driver.load.offered_load import Load, Source
+from sojourn.spark.driver.load.producer import LoadProcess
 
 _POLL_S = 0.1
 

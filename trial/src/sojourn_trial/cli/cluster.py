@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from sojourn.cli.options.output import JsonOption
 from sojourn.errors import BadInput, EngineError
-from sojourn.optional import optional
+from sojourn.registry import optional
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.progress import working
 from sojourn.service.folders import cluster_folder

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from sojourn.errors import EngineError
-from sojourn.spark.jvm.child_process import ChildProcess
+from sojourn.spark.driver.jvm.child_process import ChildProcess
 from sojourn_trial.cluster.recorded_process import RecordedProcess
 
 __all__ = ["Daemon"]

@@ -10,7 +10,7 @@ from typing import Self
 import psutil
 
 from sojourn.errors import BadInput, EngineError
-from sojourn.spark.jvm.java import find_java
+from sojourn.spark.driver.jvm.java import find_java
 from sojourn_trial.cluster.daemon import Daemon
 from sojourn_trial.cluster.machine_processes import kill, processes_of
 from sojourn_trial.cluster.recorded_process import RecordedProcess

@@ -6,8 +6,8 @@ from typing import Self
 
 import msgspec
 
-from sojourn.durable_file import write_durably
 from sojourn.errors import BadFile
+from sojourn.files.durable_file import write_durably
 from sojourn_trial.cluster.recorded_process import RecordedProcess
 
 __all__ = ["STATE", "TrialState", "TrialWorker"]

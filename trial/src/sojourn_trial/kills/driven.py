@@ -21,11 +21,11 @@ from pathlib import Path
 import psutil
 
 from sojourn.app.loading import load
+from sojourn.decide.plan import Plan
 from sojourn.errors import ApplicationStopped, EngineError
-from sojourn.plan import Plan
-from sojourn.spark.master import LOCAL
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.spark.driver.master import LOCAL
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology
 from sojourn_trial.kills.victims import found, running
 

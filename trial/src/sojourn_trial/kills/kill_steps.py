@@ -87,7 +87,7 @@ def _kill(whom):
 
 def put_into_driver():
     """Let what fails be started again at once, however often: it is killed all the time."""
-    from sojourn.spark.restarts import Restarts  # noqa: PLC0415 - in this process alone
+    from sojourn.spark.driver.restarts import Restarts  # noqa: PLC0415 - in this process alone
 
     def delay_s(self, _now_s, _place=None):
         self.number += 1
@@ -135,8 +135,8 @@ def _around(steps, owner, name, before=None, after=None):
 
 
 def _log(steps):
-    from sojourn.host.batch.host_log import HostLog  # noqa: PLC0415
-    from sojourn.host.batch.log_files import LogFiles  # noqa: PLC0415
+    from sojourn.spark.host.batch.host_log import HostLog  # noqa: PLC0415
+    from sojourn.spark.host.batch.log_files import LogFiles  # noqa: PLC0415
 
     @_wrap(LogFiles, "append")
     def append(inner, files, number, content):
@@ -161,7 +161,7 @@ def _log(steps):
 
 def _of_reminders(group):
     """Return the step that a group of the log is, if it has to do with reminders."""
-    from sojourn.host.batch.log_entries import Entered, Left  # noqa: PLC0415
+    from sojourn.spark.host.batch.log_entries import Entered, Left  # noqa: PLC0415
 
     for entry in group:
         if isinstance(entry, Left) and "@reminders" in entry.root.partition[0]:
@@ -172,8 +172,8 @@ def _of_reminders(group):
 
 
 def _answers(steps):
-    from sojourn.host.batch.relay_messages import Finished, Results  # noqa: PLC0415
-    from sojourn.host.relays import Relays  # noqa: PLC0415
+    from sojourn.spark.host.relays import Relays  # noqa: PLC0415
+    from sojourn.spark.wire.relay import Finished, Results  # noqa: PLC0415
 
     @_wrap(Relays, "_write")
     def write(inner, relays, relay, message):
@@ -193,9 +193,9 @@ def _answers(steps):
 
 
 def _cuts(steps):
-    from sojourn.host.batch import cut_store  # noqa: PLC0415
-    from sojourn.host.batch.cut_store import CutFiles  # noqa: PLC0415
-    from sojourn.host.state import state_files  # noqa: PLC0415
+    from sojourn.spark.host.batch import cut_store  # noqa: PLC0415
+    from sojourn.spark.host.batch.cut_store import CutFiles  # noqa: PLC0415
+    from sojourn.spark.host.state import state_files  # noqa: PLC0415
 
     _around(steps, CutFiles, "save", "cut: before it is written", "commit: manifest written")
     _around(steps, CutFiles, "drop_before", "cut: before old ones go", "cut: old ones are gone")
@@ -234,8 +234,8 @@ def _cuts(steps):
 
 
 def _merges(steps):
-    from sojourn.host.state import state_files  # noqa: PLC0415
-    from sojourn.host.state.state_files import StateFiles  # noqa: PLC0415
+    from sojourn.spark.host.state import state_files  # noqa: PLC0415
+    from sojourn.spark.host.state.state_files import StateFiles  # noqa: PLC0415
 
     merging = threading.local()
 
@@ -257,7 +257,7 @@ def _merges(steps):
 
 
 def _reminders(steps):
-    from sojourn.host.state.reminders import Reminders  # noqa: PLC0415
+    from sojourn.spark.host.state.reminders import Reminders  # noqa: PLC0415
 
     @_wrap(Reminders, "due")
     def due(inner, reminders):
@@ -268,7 +268,7 @@ def _reminders(steps):
 
 
 def _recovery(steps):
-    from sojourn.host.batch.ledger import Ledger  # noqa: PLC0415
+    from sojourn.spark.host.batch.ledger import Ledger  # noqa: PLC0415
 
     _around(steps, Ledger, "_restore", after="recovery: the cut is loaded")
     _around(steps, Ledger, "_replay", "recovery: while the log is replayed")

@@ -22,14 +22,14 @@ from statistics import fmean
 
 from pyspark.sql import SparkSession
 
-from sojourn.plan import Plan
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.load.offered_load import Load
-from sojourn.spark.load.producer import LoadProcess
-from sojourn.spark.load.samples import load_sources
-from sojourn.spark.nodes.executors import executors
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.decide.plan import Plan
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.load.offered_load import Load
+from sojourn.spark.driver.load.producer import LoadProcess
+from sojourn.spark.driver.load.samples import load_sources
+from sojourn.spark.driver.nodes.executors import executors
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn_trial.applications import node_cut_app
 from sojourn_trial.applications.node_cut_app import ONCE, PLAIN, outcome
 from sojourn_trial.cases.sink import Sink

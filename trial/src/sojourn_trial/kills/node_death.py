@@ -18,13 +18,13 @@ from collections import Counter
 from pathlib import Path
 from statistics import fmean
 
-from sojourn.plan import Plan
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.load.offered_load import Load
-from sojourn.spark.load.producer import LoadProcess
-from sojourn.spark.load.samples import load_sources
-from sojourn.spark.settings import SparkSettings
-from sojourn.spark.spark_engine import SparkEngine
+from sojourn.decide.plan import Plan
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.load.offered_load import Load
+from sojourn.spark.driver.load.producer import LoadProcess
+from sojourn.spark.driver.load.samples import load_sources
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn_trial.applications import node_death_app
 from sojourn_trial.cases.sink import Sink
 from sojourn_trial.cluster.trial_cluster import TrialCluster

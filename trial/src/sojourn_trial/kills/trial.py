@@ -18,16 +18,16 @@ from confluent_kafka import Producer
 
 from sojourn.app.graph import writers
 from sojourn.app.loading import load
-from sojourn.host.batch.cut_store import CutFiles
-from sojourn.host.process.state_codec import StateCodec
-from sojourn.host.state.expiry import unstamped
-from sojourn.spark.kafka.broker import Broker
-from sojourn.spark.kafka.cluster import Cluster
-from sojourn.spark.kafka.ports import free_ports
-from sojourn.spark.layout import Layout
-from sojourn.spark.state.checkpoints import Checkpoints
-from sojourn.spark.state.shared_folder import written_by_tasks
-from sojourn.spark.state.shared_state import SharedState
+from sojourn.spark.driver.kafka.broker import Broker
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.ports import free_ports
+from sojourn.spark.driver.layout import Layout
+from sojourn.spark.driver.state.checkpoints import Checkpoints
+from sojourn.spark.driver.state.shared_folder import written_by_tasks
+from sojourn.spark.driver.state.shared_state import SharedState
+from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.host.state.expiry import unstamped
+from sojourn.spark.processor.state_codec import StateCodec
 from sojourn_trial.kills.driven import Driver
 from sojourn_trial.kills.ledger import length, written, written_at
 from sojourn_trial.kills.schedule import OF_NODES, STARTED_AGAIN

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import psutil
 
-_HOST, _TEMPLATE, _DAEMON = "sojourn.host", "sojourn.host.process.template", "pyspark.daemon"
-_AGENT = "sojourn.host.node"
+_HOST, _TEMPLATE, _DAEMON = (
+    "sojourn.spark.host",
+    "sojourn.spark.processor.template",
+    "pyspark.daemon",
+)
+_AGENT = "sojourn.spark.agent"
 _EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
@@ -34,7 +38,7 @@ def found(family, target, operator=None):
 
     >>> family = [
     ...     Running(1, 0, ("python", "driven.py")),
-    ...     Running(2, 1, ("python", "-m", "sojourn.host", "read")),
+    ...     Running(2, 1, ("python", "-m", "sojourn.spark.host", "read")),
     ...     Running(3, 2, ("python", "-m", _TEMPLATE, "7", "job", "app split")),
     ...     Running(4, 3, ("python", "-m", _TEMPLATE, "7", "job", "app split")),
     ... ]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from sojourn.spark.jvm.jars import Jars, resolve_jars
-from sojourn.spark.jvm.session import end_session, new_session
+from sojourn.spark.driver.jvm.jars import Jars, resolve_jars
+from sojourn.spark.driver.jvm.session import end_session, new_session
 from sojourn_papers.apps.traffic.query import batch_query
 from sojourn_papers.apps.traffic.settings import Settings
 

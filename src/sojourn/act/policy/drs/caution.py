@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import inf, sqrt
 from typing import Annotated
 
+from sojourn.act.policy.drs.load_estimate import Situation
 from sojourn.act.policy.drs.quiet_hours import QuietHours
-from sojourn.act.policy.drs.situation import Situation
 from sojourn.errors import BadInput
 from sojourn.knowledge import Decision, Knowledge
 from sojourn.topology import Topology

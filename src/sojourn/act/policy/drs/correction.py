@@ -14,13 +14,13 @@ from math import inf, sqrt
 from statistics import fmean
 
 from sojourn.act.evidence import lowest_s
-from sojourn.act.policy.drs.situation import Situation
+from sojourn.act.policy.drs.load_estimate import Situation
+from sojourn.decide.plan import Expected
 from sojourn.decide.target import Target
 from sojourn.knowledge import Knowledge
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
 from sojourn.model.network import PERCENTILES
-from sojourn.plan import Expected
 
 __all__ = ["SURELY", "Correction", "at_least_s", "correction", "stricter", "underestimated"]
 

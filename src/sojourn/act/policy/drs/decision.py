@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sojourn.act.outlook import Outlook
+from sojourn.act.policy.drs.load_estimate import Situation
 from sojourn.act.policy.drs.requirement import Requirement
-from sojourn.act.policy.drs.situation import Situation
+from sojourn.act.prediction import Outlook
+from sojourn.decide.plan import Expected
 from sojourn.knowledge import Wish, allocation_text
-from sojourn.plan import Expected
 
 __all__ = ["Choice", "decision"]
 

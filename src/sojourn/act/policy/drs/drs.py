@@ -4,17 +4,17 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Annotated
 
-from sojourn.act.aim import Goal
+from sojourn.act.best_effort_plan import Goal
 from sojourn.act.cores import within_cores
 from sojourn.act.policy.base import PolicyContext
 from sojourn.act.policy.drs.caution import Caution
 from sojourn.act.policy.drs.correction import SURELY, correction
 from sojourn.act.policy.drs.decision import Choice, decision
 from sojourn.act.policy.drs.holt import Holt
+from sojourn.act.policy.drs.load_estimate import Situation, situation
 from sojourn.act.policy.drs.misallocation import moved
 from sojourn.act.policy.drs.requirement import Requirement, requirement
 from sojourn.act.policy.drs.shortage import Shortage, Trigger, relief, shortage
-from sojourn.act.policy.drs.situation import Situation, situation
 from sojourn.act.policy.drs.surplus import saving, surplus
 from sojourn.act.recommendation import held
 from sojourn.errors import BadTarget

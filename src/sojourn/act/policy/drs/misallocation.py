@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
 
-from sojourn.act.aim import aim
+from sojourn.act.best_effort_plan import aim
 from sojourn.act.policy.drs.caution import Caution
 from sojourn.act.policy.drs.decision import Choice
+from sojourn.act.policy.drs.load_estimate import Situation
 from sojourn.act.policy.drs.requirement import Requirement
-from sojourn.act.policy.drs.situation import Situation
 from sojourn.knowledge import allocation_text
 
 __all__ = ["moved"]

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sojourn.act.aim import aim
+from sojourn.act.best_effort_plan import aim
 from sojourn.act.policy.drs.caution import Caution
 from sojourn.act.policy.drs.correction import Correction
-from sojourn.act.policy.drs.situation import Situation
+from sojourn.act.policy.drs.load_estimate import Situation
 from sojourn.decide.target import Target
 from sojourn.errors import BoundTooLow, CannotBeDone, TargetOutOfReach
 from sojourn.model.cores import cores_headroom

@@ -7,8 +7,8 @@ from typing import Literal
 from sojourn.act.policy.drs.caution import Caution
 from sojourn.act.policy.drs.correction import SURELY, Correction, at_least_s
 from sojourn.act.policy.drs.decision import Choice
+from sojourn.act.policy.drs.load_estimate import Situation
 from sojourn.act.policy.drs.requirement import Requirement
-from sojourn.act.policy.drs.situation import Situation
 from sojourn.knowledge import batch_ended
 
 __all__ = ["Shortage", "Trigger", "relief", "shortage"]

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from sojourn.act.policy.drs.caution import Caution
 from sojourn.act.policy.drs.decision import Choice
+from sojourn.act.policy.drs.load_estimate import Situation
 from sojourn.act.policy.drs.requirement import Requirement
-from sojourn.act.policy.drs.situation import Situation
 
 __all__ = ["saving", "surplus"]
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from sojourn.act.policy.drs.correction import at_least_s, stricter, underestimated
+from sojourn.decide.plan import Expected, Plan
 from sojourn.decide.target import Target
 from sojourn.knowledge import Decision, Knowledge
 from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
-from sojourn.plan import Expected, Plan
 from unit.act.policy.turns import ONE
 
 TARGET = Target("mean", 3.0)

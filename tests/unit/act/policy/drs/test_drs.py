@@ -4,15 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from sojourn.act.aim import Goal
+from sojourn.act.best_effort_plan import Goal
 from sojourn.act.policy.drs import Drs
 from sojourn.act.policy.drs.caution import Caution
 from sojourn.act.policy.drs.holt import Holt
+from sojourn.act.policy.drs.load_estimate import situation
 from sojourn.act.policy.drs.quiet_hours import QuietHours
-from sojourn.act.policy.drs.situation import situation
 from sojourn.decide.assign import assign
 from sojourn.decide.minimise import minimise
 from sojourn.decide.nodes import Nodes
+from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import BadTarget
@@ -21,7 +22,6 @@ from sojourn.measure.observation import Observation
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.smooth import Window
 from sojourn.model.network import mean_s
-from sojourn.plan import Plan
 from sojourn.topology import Arrival, Operator, Topology
 from unit.act.policy.turns import Turns, seen
 

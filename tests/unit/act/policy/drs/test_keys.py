@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 import sojourn as sj
-from sojourn.act.aim import Goal
+from sojourn.act.best_effort_plan import Goal
 from sojourn.act.policy.drs import Drs
+from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.loop import Loop
-from sojourn.plan import Plan
 from sojourn.simulate.simulator import Simulator
 
 LASTS_S, EVERY_S = 900.0, 10.0

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-if "sojourn.host" in sys.orig_argv:
+if "sojourn.spark.host" in sys.orig_argv:
     from sojourn_trial.kills import kill_steps
 
     kill_steps.put_into_host()

@@ -1,0 +1,173 @@
+"""The load now: how high, how certain, what is waiting, and what the model says of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, sqrt
+
+from sojourn.act.best_effort_plan import Goal
+from sojourn.act.policy.drs.backlog import behind, drain_needs, falling_behind
+from sojourn.act.policy.drs.holt import Holt
+from sojourn.act.policy.drs.startable import Startable, startable
+from sojourn.act.prediction import Outlook, figures, floor_s
+from sojourn.knowledge import Knowledge, measured_s
+from sojourn.measure.observation import Observation
+from sojourn.measure.observed import LEAST_SAMPLES, measured
+from sojourn.measure.smooth import Window
+from sojourn.measure.steady import timed_longer
+from sojourn.model.cores import slowed
+from sojourn.topology import Topology
+from sojourn.topology.load import StationLoad
+
+__all__ = ["Situation", "situation"]
+
+# Growth below this many standard errors of a single count is taken for chance.
+_TREND = 3.0
+# A trend needs at least this many counts.
+_LEAST_COUNTS = 6
+# The current arrivals are taken from this many observations.
+_LATELY = 2
+# Operators with less than this part of the work do not count for the uncertainty.
+_MATTERS = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What is decided on.
+
+    *topology* is the one to plan for: as measured, with service times on a core of one's own,
+    and no more processors at an operator than can be started. *noise* is the standard error
+    of the work of each operator, as a part of it. *offered* are the processors that the load
+    keeps busy on average over as long as it stayed the same, *offered_noise* the standard
+    error of that. *behind* are operators with a longer queue than in balance, and by how
+    much; *needs* are the processors that clear it in time, empty where nothing is behind.
+    *expected* is the prediction for the current processors, None where they do not keep up.
+    *floor_s* is the statistic without any waiting, inf where it is not needed.
+    """
+
+    knowledge: Knowledge
+    goal: Goal
+    seen: Observation
+    topology: Topology
+    noise: Mapping[str, float]
+    offered: Mapping[str, float]
+    offered_noise: Mapping[str, float]
+    behind: Mapping[str, float]
+    needs: Mapping[str, int]
+    startable: Startable
+    expected: Outlook | None
+    floor_s: float = inf
+
+    @property
+    def current(self) -> dict[str, int]:
+        """The processors that there are."""
+        return dict(self.knowledge.allocation)
+
+    @property
+    def measured_s(self) -> float:
+        """The measured statistic; NaN where no root completed."""
+        return measured_s(self.seen, self.goal.statistic)
+
+    @property
+    def uncertainty(self) -> float:
+        """The standard error of the whole load, in parts of it: that of the least certain."""
+        erlangs = {name: load.erlangs for name, load in self.topology.loads.items()}
+        matter = [n for n, e in erlangs.items() if e >= _MATTERS * sum(erlangs.values())]
+        return max((self.noise[name] for name in matter), default=0.0)
+
+    def predicted(
+        self, allocation: Mapping[str, int], topology: Topology | None = None
+    ) -> Outlook | None:
+        """Return what *allocation* would do, now or at the load of another *topology*."""
+        return _predicted(topology or self.topology, self.goal, self.startable, allocation)
+
+    def loads(self, allocation: Mapping[str, int]) -> Mapping[str, StationLoad]:
+        """Return what operators carry while these processors share the cores."""
+        return slowed(self.topology, allocation).loads
+
+    def expected_text(self, times: float = 1.0) -> str:
+        """Return the prediction in words, with waits *times* as long as the model says."""
+        seconds = inf if self.expected is None else self.expected.seconds
+        if times > 1 and self.floor_s < seconds < inf:
+            seconds = self.floor_s + times * (seconds - self.floor_s)
+        if seconds == inf:
+            return f"predicted {self.goal.statistic} is unbounded"
+        return f"predicted {self.goal.statistic} is {seconds:.3g} s"
+
+
+def situation(
+    knowledge: Knowledge,
+    seen: Observation,
+    goal: Goal,
+    *,
+    drain_s: float,
+    forecast: Holt | None = None,
+    learns: bool = True,
+) -> Situation:
+    """Return the load now, *seen* being the average of what was observed lately.
+
+    With a *forecast* it is the load when a change will have taken effect. The floor is only
+    worked out for who *learns* from how far the model was off.
+    """
+    history, arriving, running = knowledge.observations, seen, knowledge.allocation
+    topology = steady = measured(knowledge.topology, seen)
+    if falling_behind(slowed(steady, running), history, running, goal.model):
+        # More than the average must be arriving, or the queues would not grow.
+        lately = timed_longer(Window(_LATELY)(history), history)
+        arriving = max((seen, lately), key=lambda o: o.arrivals_per_s)
+        topology = measured(knowledge.topology, arriving)
+    if forecast is not None:
+        topology = topology.scaled(_growth(knowledge, forecast, topology))
+    waiting = behind(slowed(topology, running), history[-1], running, goal.model)
+    starts = startable(knowledge)
+    bound = starts.bound(topology)
+    floor = inf
+    if goal.target is not None and learns:
+        floor = floor_s(bound, model=goal.model, statistic=goal.statistic)
+    return Situation(
+        knowledge=knowledge,
+        goal=goal,
+        seen=seen,
+        topology=bound,
+        noise=_noise(topology, arriving),
+        offered={n: load.erlangs for n, load in slowed(steady, running).loads.items()},
+        offered_noise=_noise(steady, seen),
+        behind=waiting,
+        needs=drain_needs(topology, waiting, drain_s) if waiting else {},
+        startable=starts,
+        expected=_predicted(bound, goal, starts, running),
+        floor_s=floor,
+    )
+
+
+def _predicted(
+    topology: Topology, goal: Goal, starts: Startable, allocation: Mapping[str, int]
+) -> Outlook | None:
+    runs = starts.runs(allocation)
+    return figures(topology, runs, model=goal.model, statistic=goal.statistic)
+
+
+def _noise(topology: Topology, seen: Observation) -> dict[str, float]:
+    noise = {}
+    for name, operator in seen.operators.items():
+        arrived = operator.arrivals_per_s * seen.lasted_s
+        counted = topology.loads[name].arrival_scv / max(arrived, 1.0)
+        timed = topology.loads[name].service_scv / max(operator.samples, LEAST_SAMPLES)
+        noise[name] = sqrt(max(counted, 1 / max(arrived, 1.0)) + timed)
+    return noise
+
+
+def _growth(knowledge: Knowledge, forecast: Holt, topology: Topology) -> float:
+    """Return how many times as high the load will be.
+
+    Growth within chance does not count, and neither does a fall: it is acted on when it has
+    happened.
+    """
+    counted = [(o.at_s, o.arrivals_per_s) for o in knowledge.observations if o.usable]
+    if len(counted) < _LEAST_COUNTS:
+        return 1.0
+    lasted_s = knowledge.observations[-1].lasted_s
+    expected = forecast(counted, knowledge.at_s + lasted_s + knowledge.pause_s)
+    growth = expected / topology.arrivals_per_s
+    scv = max(topology.loads[name].arrival_scv for name in topology.operator)
+    chance = sqrt(max(1.0, scv) / (topology.arrivals_per_s * lasted_s))
+    return growth if growth > 1 + _TREND * chance else 1.0

@@ -1,0 +1,41 @@
+"""The protocol of an engine, and its optional capabilities."""
+
+from sojourn.engine.engine import (
+    Cost,
+    Drains,
+    Engine,
+    HasHealth,
+    HasKafka,
+    Health,
+    KafkaAccess,
+    KeepsStateElsewhere,
+    LeavesProcesses,
+    NodeHealth,
+    PartHealth,
+    Progress,
+    check_plan,
+    drain,
+    health,
+    kafka,
+    uncommitted,
+)
+
+__all__ = [
+    "Cost",
+    "Drains",
+    "Engine",
+    "HasHealth",
+    "HasKafka",
+    "Health",
+    "KafkaAccess",
+    "KeepsStateElsewhere",
+    "LeavesProcesses",
+    "NodeHealth",
+    "PartHealth",
+    "Progress",
+    "check_plan",
+    "drain",
+    "health",
+    "kafka",
+    "uncommitted",
+]

@@ -1,1 +1,0 @@
-"""The process that runs an operator: its queue, its processors, measuring. No Spark in here."""

@@ -1,1 +1,0 @@
-"""Processors: the processes that run functions, and what is said to them."""

@@ -1,1 +1,0 @@
-"""The controller of hosts, and what they report to it."""

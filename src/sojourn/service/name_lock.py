@@ -1,0 +1,95 @@
+"""The claim of a run on its name: lock, socket and token in a private folder."""
+
+import os
+import secrets
+import tempfile
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from sojourn.app.names import check_name
+from sojourn.errors import BadFile
+from sojourn.files.file_lock import FileLock
+from sojourn.service.entry import ENTRY, TOKEN, Entry
+from sojourn.service.folders import places, private_folder
+
+__all__ = ["Claim"]
+
+_SOCKET, _LOCK, _SHORT = "control.sock", "lock", "sojourn-"
+# the size of sun_path, without the terminating NUL
+_LONGEST = 107
+
+
+class Claim:
+    """Holds the name of an application while it runs.
+
+    The lock ends with the process, however that ends; files of a dead process are removed.
+    Raise `EngineError` on entering if the application is already running.
+    """
+
+    def __init__(self, name: str, *, address: str, state: Path, logs: Path) -> None:
+        check_name("name", name)
+        self._name, self._address, self._state, self._logs = name, address, state, logs
+
+    def __enter__(self) -> Self:
+        place = private_folder(places()[0])
+        self.folder = private_folder(place / self._name)
+        self._lock = FileLock(self.folder / _LOCK)
+        self._lock.take_or_refuse(
+            f"{self._name} is already running",
+            "stop it first (Ctrl-C there, or kill it), or give the application another name",
+        )
+        try:
+            self._open()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._clean()
+        self._lock.release()
+
+    def _open(self) -> None:
+        self._clean()
+        self.socket = self._short_enough(self.folder / _SOCKET)
+        self.token = secrets.token_hex(32)
+        exclusive = os.O_CREAT | os.O_WRONLY | os.O_EXCL
+        with os.fdopen(os.open(self.folder / TOKEN, exclusive, 0o600), "w") as file:
+            file.write(self.token)
+        Entry(
+            name=self._name,
+            pid=os.getpid(),
+            address=self._address,
+            started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            socket=str(self.socket),
+            state=str(self._state.absolute()),
+            logs=str(self._logs.absolute()),
+        ).write(self.folder)
+
+    def _clean(self) -> None:
+        """Remove the files of this or a dead process, and a socket in another folder."""
+        with suppress(BadFile):
+            beside = Path(Entry.read(self.folder).socket).parent
+            if beside != self.folder:
+                (beside / _SOCKET).unlink(missing_ok=True)
+                with suppress(OSError):
+                    beside.rmdir()
+        for left in (ENTRY, f"{ENTRY}.new", TOKEN, _SOCKET):
+            (self.folder / left).unlink(missing_ok=True)
+
+    @staticmethod
+    def _short_enough(socket: Path) -> Path:
+        if len(os.fsencode(socket)) <= _LONGEST:
+            return socket
+        folder = Path(tempfile.mkdtemp(prefix=_SHORT))  # with mode 0700
+        short = folder / _SOCKET
+        if len(os.fsencode(short)) > _LONGEST:
+            folder.rmdir()
+            raise BadFile(
+                str(short),
+                f"is longer than {_LONGEST} bytes, the limit for a Unix socket",
+                "set TMPDIR or XDG_RUNTIME_DIR to a folder with a shorter path",
+            )
+        return short

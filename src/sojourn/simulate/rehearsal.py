@@ -1,0 +1,260 @@
+"""Rehearsal of a policy: the loop on the simulator under a changing load, and its score.
+
+The score uses every root, not only those that the loop measured. A root counts in the window in
+which it was born, however late it is done.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import pairwise
+from math import nan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn.act.best_effort_plan import Aim, Goal, aim
+from sojourn.act.policy import Policy
+from sojourn.decide.plan import Plan
+from sojourn.decide.target import Target
+from sojourn.errors import BadWorkload
+from sojourn.history import Run
+from sojourn.knowledge import Episode, Knowledge
+from sojourn.loop import ACTIVE, PASSIVE, Loop
+from sojourn.model.network import PERCENTILES
+from sojourn.simulate.simulator import Simulator
+from sojourn.simulate.workload import Rates, Workload
+from sojourn.topology import Topology
+
+__all__ = ["Rehearsal", "Score", "Stage", "rehearse"]
+
+# After the end of the load, records in flight may take this multiple of its duration.
+_MOST_DRAINING = 2.0
+# Results are kept for each window; more than this many come from a wrong unit.
+_MOST_WINDOWS = 1e7
+
+Roots = Callable[[NDArray[np.void]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """The scenario for policies: a topology, the load over time, and the target.
+
+    *rates* are all roots from outside; arrivals share them in proportion to the topology. A
+    change pauses each operator that changes for *pause_s*. Latency is judged in windows of
+    *window_s*. *midnight_s* is the time of day when it begins.
+    """
+
+    topology: Topology
+    rates: Rates
+    target: Target
+    every_s: float = 10.0
+    window_s: float = 60.0
+    pause_s: float = 0.0
+    most: int | None = None
+    midnight_s: float = 0.0
+    sample_every: int = 20
+    workload: Workload = field(default_factory=Workload)
+
+    def __post_init__(self) -> None:
+        for name in ("every_s", "window_s"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise BadWorkload(f"{name} is {getattr(self, name)}; write more than 0")
+        if not 0 <= self.pause_s < float("inf"):
+            raise BadWorkload(f"pause_s is {self.pause_s}; write 0 or more")
+        if not self.lasts_s >= self.every_s:
+            raise BadWorkload(
+                f"the load lasts {self.lasts_s:g} s, but the first look is after "
+                f"{self.every_s:g} s; give a longer load"
+            )
+        if self.lasts_s > _MOST_WINDOWS * self.window_s:
+            raise BadWorkload(
+                f"{self.lasts_s:g} s have too many windows of {self.window_s:g} s; "
+                "use longer windows"
+            )
+
+    @property
+    def lasts_s(self) -> float:
+        """The duration of the load."""
+        return self.rates.points[-1][0]
+
+    @property
+    def highest_per_s(self) -> float:
+        """The highest rate of the load."""
+        return max(per_s for _, per_s in self.rates.points)
+
+    @property
+    def unmet(self) -> str:
+        """Why the target cannot be met at the highest rate; empty if it can."""
+        note = self._aimed(self.highest_per_s).note
+        return f"at {self.highest_per_s:g} per s: {note}" if note else ""
+
+    def plan(self, per_s: float) -> Plan:
+        """Return the plan with the fewest processors that meet the target at a load."""
+        reason = f"the fewest for {self.target} at {per_s:g} per s"
+        return Plan.here(self._aimed(per_s).allocation, reason=reason)
+
+    def begun(self, policy: str, at: datetime) -> Run:
+        """Return the run of a *policy* that begins at a time, as a history has it."""
+        first = self.rates.at(0.0)
+        return Run(
+            topology=self._scaled(first),
+            plan=self.plan(first),
+            started_at=at,
+            every_s=self.every_s,
+            policy=policy,
+            target=self.target,
+            midnight_s=self.midnight_s,
+        )
+
+    def _aimed(self, per_s: float) -> Aim:
+        return aim(self._scaled(per_s), Goal(target=self.target, most=self.most))
+
+    def _scaled(self, per_s: float) -> Topology:
+        return self.topology.scaled(max(per_s, 1e-3) / self.topology.arrivals_per_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """The score of a policy.
+
+    *outside* is the part of the time in which the target was missed, *worst_s* the statistic
+    of the worst window, *unfinished* the roots that were not done long after the end.
+    """
+
+    seed: int
+    outside: float
+    processor_hours: float
+    changes: int
+    worst_s: float
+    unfinished: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsal:
+    """A run: its score, each turn of the loop, and the statistic in each window."""
+
+    score: Score
+    episodes: Sequence[Episode]
+    windows_s: NDArray[np.float64]
+
+
+def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usual
+    stage: Stage,
+    policy: Policy,
+    *,
+    start: Plan | None = None,
+    seed: int = 1,
+    active: bool = True,
+    turn: Callable[[Episode], None] = lambda _episode: None,
+    roots: Roots = lambda _roots: None,
+) -> Rehearsal:
+    """Run *policy* on *stage*, started with *start* or the processors for the first load.
+
+    A loop that is not *active* only recommends. *turn* is called after each turn of the loop,
+    *roots* with completed roots, in an array that is valid until it returns.
+    """
+    births, times = list[NDArray[np.float64]](), list[NDArray[np.float64]]()
+    column = "sum_s" if stage.target.statistic == "mean" else "completion_s"
+
+    def each(done: NDArray[np.void]) -> None:
+        births.append(done["birth_s"].copy())
+        times.append(done[column].copy())
+        roots(done)
+
+    engine = Simulator(
+        workload=_ending(stage),
+        seed=seed,
+        pause_s=stage.pause_s,
+        sample_every=stage.sample_every,
+        bin_s=stage.every_s / 30,
+        each=each,
+    )
+    first = stage.rates.at(0.0)
+    declared = stage.topology.scaled(max(first, 1e-3) / stage.topology.arrivals_per_s)
+    episodes: list[Episode] = []
+    with engine:
+        engine.start(declared, start or stage.plan(first))
+        known = Knowledge(topology=declared, plan=engine.plan, midnight_s=stage.midnight_s)
+        mode = ACTIVE if active else PASSIVE
+        loop = Loop(engine, declared, policy, every_s=stage.every_s, mode=mode, knowledge=known)
+        for episode in loop.run(stage.lasts_s):
+            episodes.append(episode)
+            turn(episode)
+        unfinished = _drained(engine, stage, sum(len(part) for part in births), episodes)
+    windows_s = _windows_s(stage, np.concatenate(births), np.concatenate(times))
+    return Rehearsal(
+        score=_score(stage, seed, episodes, windows_s, unfinished),
+        episodes=episodes,
+        windows_s=windows_s,
+    )
+
+
+def _ending(stage: Stage) -> Workload:
+    """Return the workload with the rates of the stage, and 0 after its end."""
+    ended = Rates((*stage.rates.points, (stage.lasts_s, 0.0)))
+    whole = stage.topology.arrivals_per_s
+    return replace(
+        stage.workload,
+        rates={a.name: ended.times(a.per_s / whole) for a in stage.topology.arrivals},
+    )
+
+
+def _drained(
+    engine: Simulator, stage: Stage, completed: int, episodes: Sequence[Episode]
+) -> int:
+    """Let records in flight complete, and return the number of roots that do not."""
+    entered = round(
+        sum(
+            e.observation.arrivals_per_s * e.observation.lasted_s
+            for e in episodes
+            if e.observation.usable
+        )
+    )
+    at_s = engine.now_s
+    while completed < entered and at_s < _MOST_DRAINING * stage.lasts_s:
+        at_s += 10 * stage.every_s
+        pull = engine.observe(at_s)
+        completed += pull.roots.completed
+        entered += pull.roots.entered
+    return max(0, entered - completed)
+
+
+def _windows_s(
+    stage: Stage, births: NDArray[np.float64], times: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the target's statistic of the roots born in each window; NaN without roots."""
+    number = int(np.ceil(stage.lasts_s / stage.window_s))
+    window = np.minimum((births / stage.window_s).astype(np.int64), number - 1)
+    order = np.lexsort((times, window))
+    sorted_s, ends = times[order], np.searchsorted(window[order], np.arange(number + 1))
+    statistic = np.full(number, nan)
+    for i, (begin, end) in enumerate(pairwise(ends)):
+        if end > begin:
+            statistic[i] = _statistic(sorted_s[begin:end], stage.target.statistic)
+    return statistic
+
+
+def _statistic(sorted_s: NDArray[np.float64], statistic: str) -> float:
+    if statistic == "mean":
+        return float(sorted_s.mean())
+    return float(sorted_s[int(np.ceil(PERCENTILES[statistic] * len(sorted_s))) - 1])
+
+
+def _score(
+    stage: Stage,
+    seed: int,
+    episodes: Sequence[Episode],
+    windows_s: NDArray[np.float64],
+    unfinished: int,
+) -> Score:
+    told = windows_s[~np.isnan(windows_s)]
+    held = sum(e.decision.before.processors for e in episodes)
+    return Score(
+        seed=seed,
+        outside=float((told > stage.target.seconds).mean()) if len(told) else 0.0,
+        processor_hours=held * stage.every_s / 3600,
+        changes=sum(e.cost is not None and bool(e.cost.changed) for e in episodes),
+        worst_s=float(told.max()) if len(told) else nan,
+        unfinished=unfinished,
+    )

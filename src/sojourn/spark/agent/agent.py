@@ -1,0 +1,350 @@
+"""The agent of a node: starts processors there as hosts ask for, and passes on what they say.
+
+It keeps one connection to the host of each part, and keeps no record itself: a host that
+loses the connection gives what was here to others. It ends with the process that it watches,
+the executor, and when its hosts have been gone for a while.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic, time
+from traceback import print_exception
+from typing import BinaryIO
+
+import msgspec
+
+from sojourn.errors import EngineError
+from sojourn.files.log_rotation import LogRotation
+from sojourn.spark.agent.cores import core_use
+from sojourn.spark.agent.kafka_reach import KafkaBrokers, KafkaChecks
+from sojourn.spark.agent.memory import memory_here
+from sojourn.spark.agent.processes import Processes
+from sojourn.spark.wire.agent import (
+    AgentHello,
+    AskClock,
+    Assign,
+    CheckKafka,
+    ClockIs,
+    Kill,
+    LetGo,
+    ProcessorDied,
+    ProcessorLost,
+    Said,
+    Start,
+    ToAgent,
+    Usage,
+    Welcome,
+)
+from sojourn.spark.wire.authentication import introduce
+from sojourn.spark.wire.encryption import HANDSHAKE_S, NAME, peer_context
+from sojourn.spark.wire.frames import Frames, framed
+from sojourn.spark.wire.processor import FromProcessor
+
+__all__ = ["OWN_LOG", "Agent", "AgentSettings", "node_name"]
+
+OWN_LOG = "agent.log"
+"""Where an agent itself prints, in its working folder."""
+
+_CHUNK = 1 << 16
+# How often a host hears that the node lives, and how long one is sought that does not answer.
+_TELL_S = 1.0
+_SEEK_S, _SEEK_EVERY_S = 60.0, 0.2
+_decode = msgspec.msgpack.Decoder(ToAgent).decode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """The *executor* of an agent, and *hosts* that it works for: address and port, by part.
+
+    Hosts know the *secret* of the run, and have its *certificate* if connections are encrypted.
+    It ends with the process *watch*. The processors of each operator print to a file in the
+    folder *logs*, and find modules in the folders of *path*, too, if these are there. Spark's
+    tasks on this node read from and write to the brokers of *kafka*.
+    """
+
+    executor: str
+    hosts: Mapping[str, tuple[str, int]]
+    secret: str = field(repr=False)
+    certificate: str = ""
+    watch: int = 0
+    logs: str = ""
+    path: str = ""
+    kafka: KafkaBrokers = field(default_factory=KafkaBrokers)
+
+
+def node_name(executor: str) -> str:
+    """Return what the node of an executor is called.
+
+    >>> node_name("3")
+    'executor-3'
+    """
+    return f"executor-{executor}"
+
+
+class Agent:
+    """Processors of one node, for the hosts of an application."""
+
+    def __init__(self, settings: AgentSettings) -> None:
+        self._settings = settings
+        certificate = settings.certificate
+        self._context = peer_context(certificate) if certificate else None
+        self._kafka = KafkaChecks(settings.kafka)
+        self._ending = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve hosts until they, or the process that is watched, are gone."""
+        parts = [
+            asyncio.create_task(self._serve(*address))
+            for address in self._settings.hosts.values()
+        ]
+        parts.append(asyncio.create_task(self._kafka.run()))
+        self._watch()
+        with self._rotation():
+            await self._ending.wait()
+        for task in parts:
+            task.cancel()
+        await asyncio.gather(*parts, return_exceptions=True)
+
+    def _rotation(self) -> ExitStack:
+        """Keep the logs of processors, and the agent's own, from growing for ever."""
+        stack = ExitStack()
+        stack.enter_context(LogRotation(Path.cwd(), OWN_LOG))
+        if self._settings.logs:
+            stack.enter_context(LogRotation(Path(self._settings.logs)))
+        return stack
+
+    async def _serve(self, address: str, port: int) -> None:
+        """Keep a connection to a host: one that was started again listens there, too."""
+        sought_s = monotonic()
+        while monotonic() < sought_s + _SEEK_S:
+            try:
+                reader, writer = await self._connected(address, port)
+            except OSError:  # also if it has another certificate
+                await asyncio.sleep(_SEEK_EVERY_S)
+                continue
+            try:
+                await introduce(reader, writer, bytes.fromhex(self._settings.secret), "agent")
+                await _Part(self._settings, writer, self._kafka).serve(reader)
+                sought_s = monotonic()
+            except (EngineError, OSError):
+                await asyncio.sleep(_SEEK_EVERY_S)
+            except Exception as error:  # noqa: BLE001 - its node would be lost until the end
+                print_exception(error)
+                await asyncio.sleep(_SEEK_EVERY_S)
+            finally:
+                writer.close()
+        self._ending.set()
+
+    async def _connected(
+        self, address: str, port: int
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._context is None:
+            return await asyncio.open_connection(address, port)
+        return await asyncio.open_connection(
+            address,
+            port,
+            ssl=self._context,
+            server_hostname=NAME,
+            ssl_handshake_timeout=HANDSHAKE_S,
+        )
+
+    def _watch(self) -> None:
+        """End with the process that is watched, at the moment when it does."""
+        if not (watched := self._settings.watch):
+            return
+        try:
+            end = os.pidfd_open(watched)
+        except ProcessLookupError:
+            self._ending.set()
+        else:
+            asyncio.get_running_loop().add_reader(end, self._ending.set)
+
+
+class _Part:
+    """The processors of one part, while its host is there."""
+
+    def __init__(
+        self, settings: AgentSettings, writer: asyncio.StreamWriter, kafka: KafkaChecks
+    ) -> None:
+        self._settings, self._writer, self._kafka = settings, writer, kafka
+        self._jobs: dict[str, tuple[str, str]] = {}
+        self._operators: dict[str, _Operator] = {}
+
+    async def serve(self, reader: asyncio.StreamReader) -> None:
+        """Do what a host says, until it is gone."""
+        self._tell(_hello(self._settings))
+        telling = asyncio.create_task(self._tell_usage())
+        frames = Frames()
+        try:
+            while some := await reader.read(_CHUNK):
+                heard_s = time()
+                for body in frames.fed(some):
+                    self._heard(_decode(body), heard_s)
+        finally:
+            telling.cancel()
+            for operator in self._operators.values():
+                await operator.close()
+
+    def _heard(self, message: ToAgent, heard_s: float) -> None:
+        match message:
+            case Welcome(_, operators):
+                self._jobs = operators
+            case Start(operator, number):
+                self._operator(operator).start(number)
+            case Assign(operator, number, assignment):
+                self._operator(operator).processes.give(
+                    number, assignment.records, assignment.states
+                )
+            case LetGo(operator, number):
+                self._operator(operator).let_go(number)
+            case Kill(operator, number, reason):
+                self._operator(operator).processes.kill(number, reason)
+            case AskClock(asked_s):
+                self._tell(ClockIs(asked_s, heard_s, time()))
+            case CheckKafka():
+                self._kafka.asked.set()
+
+    def _operator(self, name: str) -> "_Operator":
+        if name not in self._operators:
+            logs = self._settings.logs
+            log = _log_of(Path(logs), name) if logs else None
+            self._operators[name] = _Operator(
+                node_name(self._settings.executor), name, *self._jobs[name], self._tell, log
+            )
+        return self._operators[name]
+
+    def _tell(self, message: msgspec.Struct) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(framed(message))
+
+    async def _tell_usage(self) -> None:
+        while True:
+            node, cores = memory_here(), core_use()
+            self._tell(
+                Usage(
+                    {name: each.processes.memory() for name, each in self._operators.items()},
+                    node.used_bytes,
+                    node.limit_bytes,
+                    self._kafka.problem,
+                    cores=cores.cores,
+                    pool=cores.pool,
+                    cpu_s=cores.used_s,
+                    told_s=monotonic(),
+                )
+            )
+            await asyncio.sleep(_TELL_S)
+
+
+class _Operator:
+    """The processors of an operator: their template is started with the first of them."""
+
+    def __init__(
+        self,
+        node: str,
+        name: str,
+        job: str,
+        argument: str,
+        tell: Callable[[msgspec.Struct], None],
+        log: BinaryIO | None,
+    ) -> None:
+        self._node, self._name, self._tell, self._log = node, name, tell, log
+        self._job, self._argument = job, argument
+        self._waiting: list[int] | None = []
+        self._running: set[int] = set()
+        self.processes = self._new()
+        self._opening: asyncio.Task[None] | None = None
+
+    def _new(self) -> Processes:
+        return Processes(self._job, self._argument, self, log=self._log)
+
+    def start(self, number: int) -> None:
+        """Start a processor, once the application is imported."""
+        if self._waiting is None:
+            self._running.add(number)
+            self.processes.start(number)
+            return
+        self._waiting.append(number)
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+
+    def let_go(self, number: int) -> None:
+        """End a processor that has nothing to do."""
+        if self._waiting is not None and number in self._waiting:
+            self._waiting.remove(number)
+        else:
+            self._running.discard(number)
+            self.processes.let_go(number)
+
+    async def close(self) -> None:
+        """End all processors."""
+        if self._opening is not None:
+            self._opening.cancel()
+        await self.processes.close()
+        if self._log is not None:
+            self._log.close()
+
+    async def _open(self) -> None:
+        failure = ""
+        try:
+            await self.processes.open()
+        except (EngineError, OSError) as error:
+            failure = f"could not be started on {self._node}: {error}"
+        waiting = self._waiting or []
+        if failure:
+            self._waiting = []
+            for number in waiting:
+                self._tell(ProcessorDied(self._name, number, failure))
+            await self._begin_anew()
+            return
+        self._waiting, self._opening = None, None
+        for number in waiting:
+            self.start(number)
+
+    async def _begin_anew(self) -> None:
+        """Have another template, with the next processor that is asked for."""
+        await self.processes.close()
+        self.processes, self._opening = self._new(), None
+        if self._waiting:
+            self._opening = asyncio.create_task(self._open())
+
+    # -- what processors say ----------------------------------------------------------------
+
+    def said(self, number: int, message: FromProcessor) -> None:
+        """Pass on what a processor says."""
+        self._tell(Said(self._name, number, message))
+
+    def lost(self, number: int) -> None:
+        """Pass on that a processor is gone."""
+        self._tell(ProcessorLost(self._name, number))
+
+    def died(self, number: int, reason: str, *, starved: bool = False) -> None:
+        """Pass on why a processor is gone."""
+        self._running.discard(number)
+        self._tell(ProcessorDied(self._name, number, reason, starved))
+
+    def template_ended(self) -> None:
+        """Begin anew: processors end with the template that they were forked from."""
+        for number in sorted(self._running):
+            self.died(number, "ended with the template process, which starts processors")
+        self._waiting = []
+        self._opening = asyncio.create_task(self._begin_anew())
+
+
+def _hello(settings: AgentSettings) -> AgentHello:
+    return AgentHello(
+        node_name(settings.executor),
+        core_use().cores,
+        os.getpid(),
+        machine=socket.gethostname(),
+        logs=str(Path(settings.logs).absolute()) if settings.logs else "",
+    )
+
+
+def _log_of(folder: Path, operator: str) -> BinaryIO:
+    folder.mkdir(parents=True, exist_ok=True)
+    return (folder / f"{operator}.log").open("ab")

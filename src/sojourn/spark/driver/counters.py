@@ -1,0 +1,401 @@
+"""From what hosts and brokers counted to what the loop looks at."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sojourn.measure.clocks import ProducerClocks
+from sojourn.measure.report import (
+    OperatorReport,
+    ProcessorReport,
+    Pull,
+    RootReport,
+    sooner,
+)
+from sojourn.measure.sketch import Sketch
+from sojourn.measure.trees import Completed, Trees
+from sojourn.spark.driver.cpu_usage import CpuUsage
+from sojourn.spark.driver.kafka.append_times import AppendTimes, place_of
+from sojourn.spark.driver.layout import Layout
+from sojourn.spark.driver.reading import Reading
+from sojourn.spark.wire.counters import (
+    BIN_S,
+    OperatorState,
+    OperatorTally,
+    PartState,
+    PartTally,
+    ProcessorCounts,
+)
+from sojourn.spark.wire.tracing import Trace
+
+__all__ = ["Pulls"]
+
+# Records come from their topic in less; offsets and hosts are not asked at the same moment.
+_ON_ITS_WAY_S = 0.2
+# For so long after a start hosts import and Java compiles, on the cores that records need.
+_WARMS_S = 10.0
+
+
+@dataclass(slots=True)
+class Pulls:
+    """What was counted of an application, between one look and the next.
+
+    *since_s* is the machine's steady clock at the last look, *positions* are the offsets that
+    come next, by query, topic and partition, and *outputs* where Spark's own begin to write.
+    *states* are those of operators, *parts* of parts, which had so many *relays* at most, and
+    were in *batches*. *untaken* records lay in an operator's topics at the last look, and of
+    those that a projection reads its part had *passed* so many.
+    """
+
+    layout: Layout
+    offsets: AppendTimes
+    positions: dict[str, dict[str, dict[int, int]]]
+    outputs: dict[str, dict[str, dict[int, int]]]
+    since_s: float
+    states: dict[str, OperatorState] = field(default_factory=dict)
+    parts: dict[str, PartState] = field(default_factory=dict)
+    relays: dict[str, int] = field(default_factory=dict)
+    batches: dict[str, int] = field(default_factory=dict)
+    untaken: dict[str, int] = field(default_factory=dict)
+    passed: dict[str, int] = field(default_factory=dict)
+    cpu_usage: CpuUsage = field(default_factory=CpuUsage)
+    clocks: ProducerClocks = field(default_factory=ProducerClocks)
+    reading: Reading = field(default_factory=Reading)
+    trees: Trees = field(init=False)
+    sources: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sources = {self.layout.app.topic(name): name for name in self.layout.app.sources}
+        self.trees = Trees(self.layout.followers(), self.layout.entries())
+        for part in self.layout.parts.values():
+            self.passed |= {name: self._passed(name) for name in part.before}
+
+    def taken(
+        self,
+        tallies: Mapping[str, Sequence[PartTally]],
+        ends: Mapping[str, Mapping[int, int]],
+        *,
+        wanted: Mapping[str, int],
+        running: Mapping[str, int],
+        clock_s: tuple[float, float],
+        until_s: float,
+    ) -> Pull:
+        """Return what was counted until *until_s*; *clock_s* is the interval as asked for.
+
+        *ends* are the offsets that come next, as they are now. An interval of which the most
+        lies within the first seconds after the start is one of warming up.
+        """
+        bins = max(1, round((until_s - self.since_s) / BIN_S))
+        bin_s = (clock_s[1] - clock_s[0]) / bins
+        done = self.follow(tally for some in tallies.values() for tally in some)
+        batches = dict(self.batches)
+        before = dict(self.untaken)
+        told: dict[str, list[OperatorTally]] = {}
+        for part, some in tallies.items():
+            self.located(part, some)
+            for tally in some:
+                for name, each in tally.operators.items():
+                    told.setdefault(name, []).append(each)
+        operators = tuple(
+            self._operator(
+                OperatorReport(
+                    name=name,
+                    wanted=wanted[name],
+                    running=running.get(name, wanted[name]),
+                    processors=(),
+                    arrivals=self._all_arrivals(name, told.get(name, ()), until_s, bins),
+                    bin_s=bin_s,
+                    backlog=0,
+                ),
+                told.get(name, ()),
+                ends,
+                until_s,
+            )
+            for name in self.layout.app.operators
+        )
+        self._look_at_reading(ends, until_s)
+        if any(_waited(each, before, self.untaken) for each in operators):
+            operators = tuple(replace(o, transfers=0, transfer_s=0.0) for o in operators)
+        pull = Pull(
+            since_s=clock_s[0],
+            at_s=clock_s[1],
+            operators=operators,
+            roots=self._roots(done, until_s),
+            cores=self.cpu_usage.cores,
+            busy_cores=self.cpu_usage.busy_cores(until_s),
+            warming=sum(clock_s) / 2 < _WARMS_S,
+            commits=self._begun_since(batches),
+            notes=(*self.clocks.texts(), *self.held_up()),
+        )
+        self.since_s = until_s
+        return pull
+
+    def begin(
+        self,
+        early: Mapping[str, Sequence[PartTally]],
+        ends: Mapping[str, Mapping[int, int]],
+    ) -> None:
+        """Note what parts told *early*, before the first interval; topics end at *ends*."""
+        self._look_at_reading(ends, self.since_s)
+        for part, tallies in early.items():
+            self.follow(tallies)
+            self.located(part, tallies)
+        self._look_at_reading(ends, self.since_s)
+
+    def _look_at_reading(self, ends: Mapping[str, Mapping[int, int]], now_s: float) -> None:
+        """Note whether parts read what waits for them in Kafka, up to *ends*."""
+        self.reading.saw(
+            now_s,
+            {name: self.positions[name] for name in self.layout.parts},
+            ends,
+            self.offsets.oldest,
+            [name for name, part in self.parts.items() if part.closed_by],
+        )
+
+    def held_up(self) -> Iterator[str]:
+        """Yield who holds up records, and for what reason; without numbers that vary."""
+        waits = [(name, state.waits) for name, state in self.states.items()]
+        waits += [(name, part.waits) for name, part in self.parts.items()]
+        for name, reason in dict.fromkeys(waits):
+            if reason:
+                yield f"{name}: records wait: {reason}"
+        for name, state in self.states.items():
+            if state.spilled:
+                yield f"{name}: records wait on disk, beyond its share of memory"
+        for name, part in self.parts.items():
+            for operator in part.closed_by:
+                yield f"{name} takes no records from Kafka: too many wait for {operator}"
+
+    def _operator(
+        self,
+        report: OperatorReport,
+        tallies: Sequence[OperatorTally],
+        ends: Mapping[str, Mapping[int, int]],
+        until_s: float,
+    ) -> OperatorReport:
+        """Return *report*, which has what arrived, with what was done with it."""
+        name = report.name
+        backlog = self._backlog(name, ends)
+        state, behind_s = self.states.get(name, OperatorState()), self._behind_s(name)
+        transfers = sum(tally.transfers[0] for tally in tallies)
+        transfer_s = sum(tally.transfers[1] for tally in tallies)
+        return replace(
+            report,
+            processors=tuple(sooner(each, behind_s) for each in _processors(tallies))
+            if name in self.layout.functions
+            else self._from_outside(name, until_s),
+            backlog=backlog,
+            bytes=_bytes(tallies),
+            transfers=transfers,
+            transfer_s=max(0.0, transfer_s - transfers * behind_s),
+            hottest=tallies[-1].hottest if tallies else 0.0,
+            hottest_name=tallies[-1].hottest_name if tallies else "",
+            missing=state.missing,
+            at_work=state.at_work,
+        )
+
+    def _begun_since(self, batches: Mapping[str, int]) -> int:
+        """Return how many batches parts have begun since, or ended without the next one yet."""
+        ended = 0
+        for name, state in self.parts.items():
+            self.relays[name] = max(state.relays, self.relays.get(name, 0))
+            between = self.relays[name] - state.relays
+            self.batches[name] = max(state.batch, self.batches.get(name, -1))
+            ended += self.batches[name] - batches.get(name, self.batches[name]) or between
+        return ended
+
+    def _arrivals(self, topics: Iterable[str], until_s: float, bins: int) -> list[int]:
+        return self.offsets.arrivals(list(topics), self.since_s, until_s, bins)
+
+    def _all_arrivals(
+        self, name: str, tallies: Sequence[OperatorTally], until_s: float, bins: int
+    ) -> tuple[int, ...]:
+        """Return what came to an operator in each bin: from Kafka, and from inside its part.
+
+        A projection behind a part writes what comes to it, and nobody else counts that.
+        """
+        part, topics = self.layout.part_of.get(name), self.layout.reads(name)
+        behind = part is not None and name in part.behind
+        written = list(self.layout.writes(name).values()) if behind else []
+        total = self._arrivals([*topics, *written], until_s, bins)
+        width_s = (until_s - self.since_s) / bins
+        for tally in tallies:
+            for number, came in tally.arrivals.items():
+                at = int(((number + 0.5) * BIN_S - self.since_s) / width_s)
+                total[min(max(at, 0), bins - 1)] += came
+        return tuple(total)
+
+    def _from_outside(self, name: str, until_s: float) -> tuple[ProcessorReport, ...]:
+        """Return what Spark's own operator did, by what it wrote.
+
+        One before a part writes nothing; it has done what its part has taken.
+        """
+        if name in self.passed:
+            served, self.passed[name] = self.passed[name], self._passed(name)
+            served = max(0, self.passed[name] - served)
+        else:
+            served = sum(self._arrivals(self.layout.writes(name).values(), until_s, 1))
+        return (
+            ProcessorReport(
+                processor=f"{name}-1", served=served, sampled=0, service_s=0.0, service_ss=0.0
+            ),
+        )
+
+    def _passed(self, name: str) -> int:
+        """Return up to where the part of a projection has taken what that reads."""
+        begun = self.positions[self.layout.part_of[name].name]
+        return sum(sum(begun.get(topic, {}).values()) for topic in self.layout.reads(name))
+
+    def _backlog(self, name: str, ends: Mapping[str, Mapping[int, int]]) -> int:
+        """Return the records that wait for an operator, or will.
+
+        What lies before its part counts as often as a root comes to the operator: where the
+        queue stands does not tell who is slow. For a projection of a part nothing waits.
+        """
+        if name not in self.layout.functions and name in self.layout.part_of:
+            return 0
+        if name not in self.layout.functions:
+            begun, topics = self.positions[name], self.layout.reads(name)
+            # one record makes one: as much as it has not written it has not done
+            written = _beyond(ends, self.outputs[name], self.layout.writes(name).values())
+            return max(0, _beyond(ends, begun, topics) - written)
+        part = self.layout.part_of[name]
+        begun, visits = self.positions[part.name], self._visits(part.name)
+        read = self.layout.reads(name)
+        self.untaken[name] = _beyond(ends, begun, read)
+        ahead = sum(
+            visits.get(topic, {}).get(name, 1.0 if topic in read else 0.0)
+            * _beyond(ends, begun, [topic])
+            for topic in self.layout.query_reads(part.name)
+        )
+        waiting = self.states[name].waiting if name in self.states else 0
+        return round(ahead) + waiting
+
+    def _visits(self, part: str) -> Mapping[str, Mapping[str, float]]:
+        return self.parts[part].visits if part in self.parts else {}
+
+    def located(self, part: str, tallies: Iterable[PartTally]) -> None:
+        """Note how a part is, and how far."""
+        for tally in tallies:
+            self.parts[part] = tally.state
+            for name, each in tally.operators.items():
+                self.states[name] = each.state
+            for topic, offsets in tally.state.positions.items():
+                self.positions[part].setdefault(topic, {}).update(offsets)
+
+    def follow(self, tallies: Iterable[PartTally]) -> list[Completed]:
+        """Return the roots that are complete with what hosts tell of their records."""
+        return [
+            complete
+            for part in tallies
+            for name, tally in part.operators.items()
+            for trace in tally.traces
+            for birth_s, sojourn_s in (self._counted(trace),)
+            if (
+                complete := self.trees.add(
+                    name,
+                    root=trace.root,
+                    identity=trace.identity,
+                    birth_s=birth_s,
+                    done_s=trace.done_s,
+                    sojourn_s=sojourn_s,
+                    weight=trace.weight,
+                    children=trace.children,
+                )
+            )
+            is not None
+        ]
+
+    def _counted(self, trace: Trace) -> tuple[float, float]:
+        """Return when the root of a record was born, and how long the record itself took."""
+        place = place_of(trace.root)
+        source = None if place is None else self.sources.get(place[0])
+        if place is None or source is None:
+            return trace.birth_s, trace.sojourn_s
+        appended, is_root = self.offsets.appended(*place), trace.identity == trace.root
+        if is_root and appended is not None:
+            self.clocks.told(source, trace.birth_s, appended)
+        birth_s = self.clocks.birth_s(source, trace.birth_s, appended)
+        if is_root and birth_s != trace.birth_s:
+            return birth_s, max(0.0, trace.done_s - birth_s)
+        return birth_s, trace.sojourn_s  # what is inside was written by clocks of ours
+
+    def _behind_s(self, name: str) -> float:
+        """Return by how much records that come to an operator seem to have waited longer.
+
+        Where it reads one source; of several nobody knows whose records waited.
+        """
+        reads = list(self.layout.reads(name))
+        source = self.sources.get(reads[0]) if len(reads) == 1 else None
+        return 0.0 if source is None else max(0.0, self.clocks.behind_s(source))
+
+    def _roots(self, done: Sequence[Completed], until_s: float) -> RootReport:
+        streams = {
+            arrival: sum(self._arrivals([self.layout.app.topic(source)], until_s, 1))
+            for arrival, source in self.layout.arrivals().items()
+        }
+        return RootReport(
+            entered=sum(streams.values()),
+            completed=sum(root.weight for root in done),
+            completions=Sketch.of([root.completion_s for root in done]),
+            sums=Sketch.of([root.sum_s for root in done]),
+            streams=streams,
+        )
+
+
+def _waited(
+    report: OperatorReport, before: Mapping[str, int], after: Mapping[str, int]
+) -> bool:
+    """Tell whether more records were in an operator's topics than are on their way there.
+
+    Then one that finds a processor idle may have waited for others before it: the time since
+    it was written is not what its way took. What it sends comes in bulk, and waits as well.
+    """
+    lasted_s = report.bin_s * len(report.arrivals)
+    ordinary = max(1, report.running) + _ON_ITS_WAY_S * sum(report.arrivals) / lasted_s
+    return max(before.get(report.name, 0), after.get(report.name, 0)) > ordinary
+
+
+def _beyond(
+    ends: Mapping[str, Mapping[int, int]],
+    positions: Mapping[str, Mapping[int, int]],
+    topics: Iterable[str],
+) -> int:
+    """Return how many records of *topics* lie between positions and ends."""
+    return sum(
+        max(0, end - positions.get(topic, {}).get(part, 0))
+        for topic in topics
+        for part, end in ends[topic].items()
+    )
+
+
+def _processors(tallies: Sequence[OperatorTally]) -> tuple[ProcessorReport, ...]:
+    merged: dict[str, ProcessorReport] = {}
+    for tally in tallies:
+        for counts in tally.processors:
+            report = _report(counts)
+            before = merged.get(counts.processor)
+            merged[counts.processor] = report if before is None else before + report
+    return tuple(merged.values())
+
+
+def _report(counts: ProcessorCounts) -> ProcessorReport:
+    return ProcessorReport(
+        processor=counts.processor,
+        served=counts.served,
+        sampled=counts.served,
+        service_s=counts.service_s,
+        service_ss=counts.service_ss,
+        wait_s=counts.wait_s,
+        wait_ss=counts.wait_ss,
+        cpu_s=counts.cpu_s,
+        memory_bytes=counts.memory_bytes,
+        node=counts.node,
+    )
+
+
+def _bytes(tallies: Iterable[OperatorTally]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for tally in tallies:
+        for stream, number in tally.bytes.items():
+            total[stream] = total.get(stream, 0) + number
+    return total

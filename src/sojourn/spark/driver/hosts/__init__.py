@@ -1,0 +1,1 @@
+"""The hosts of an application, as the driver starts and reaches them."""

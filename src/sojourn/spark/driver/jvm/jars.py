@@ -1,0 +1,168 @@
+"""The jars that Spark and the broker need, downloaded once.
+
+`python -m sojourn.spark.driver.jvm.jars` does it ahead of time.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from sojourn.errors import BadFile, JarsMissing, SojournError
+from sojourn.spark.driver.jvm.ivy import HERE, Ivy, spark_version
+from sojourn.spark.driver.jvm.java import find_java
+
+__all__ = ["Jars", "jars_folder", "main", "resolve_jars"]
+
+# The connector does not always come out with the Spark it belongs to. This pair is known to
+# work with a newer one; its own token provider is not to be had.
+_NEXT_BEST = {"connector": "4.2.0", "token_provider": "4.1.0-preview1"}
+_MARK = "complete.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jars:
+    """What belongs on the class paths of Spark and of the broker."""
+
+    connector: str
+    """The revision of Spark's Kafka connector."""
+    spark: tuple[Path, ...]
+    broker: tuple[Path, ...]
+
+
+def jars_folder() -> Path:
+    """Return where jars are kept: SOJOURN_JARS, or `sojourn` in the user's cache."""
+    given = os.environ.get("SOJOURN_JARS")
+    if given:
+        return Path(given).absolute()
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # what is not absolute is to be ignored, says the XDG specification
+    return (cache if cache.is_absolute() else Path.home() / ".cache") / "sojourn"
+
+
+def resolve_jars(
+    folder: Path | None = None,
+    *,
+    settings: Path | None = None,
+    tell: Callable[[str], None] = lambda _what: None,
+) -> Jars:
+    """Return the jars in *folder*, downloaded if they are not there yet.
+
+    *settings* is an Ivy settings file, which names a mirror, say; SOJOURN_IVY_SETTINGS where
+    it is not given. *tell* is called before anything that takes long.
+    """
+    place = (folder or jars_folder()).absolute() / f"jars-{_wanted()}"
+    ready = _complete(place)
+    if ready is not None:
+        return ready
+    settings = _settings(settings)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(place.parent / "lock") as lock:
+            # another process may have been faster
+            return _complete(place) or _downloaded(place, settings, lock.fileno(), tell)
+    except OSError as error:
+        problem = f"cannot be written: {error.strerror or error}"
+        raise BadFile(
+            str(place.parent), problem, "name another folder with SOJOURN_JARS"
+        ) from error
+
+
+def _downloaded(place: Path, settings: Path, lock: int, tell: Callable[[str], None]) -> Jars:
+    """Return the jars, put into *place* all at once."""
+    ivy = Ivy(java=find_java(), settings=settings, cache=place.parent / "ivy", lock=lock)
+    tell(f"downloading Spark's Kafka connector and a Kafka broker (once) to {place}")
+    partial = place.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    connector = _connector(ivy, partial / "spark")
+    ivy.retrieve("broker", partial / "broker", _NEXT_BEST)
+    sizes = {
+        str(jar.relative_to(partial)): jar.stat().st_size for jar in sorted(partial.glob("*/*"))
+    }
+    mark = {"wanted": _wanted(), "connector": connector, "sizes": sizes}
+    (partial / _MARK).write_text(json.dumps(mark, indent=1), encoding="utf-8")
+    shutil.rmtree(place, ignore_errors=True)  # of one that is not complete any more
+    partial.rename(place)
+    # until then it saves a second attempt what the first has downloaded
+    shutil.rmtree(ivy.cache, ignore_errors=True)
+    return _jars(place, connector, sizes)
+
+
+def _connector(ivy: Ivy, into: Path) -> str:
+    """Return the revision of the connector that is to be had, downloaded."""
+    spark = spark_version()
+    try:
+        ivy.retrieve("spark", into, {"connector": spark, "token_provider": spark})
+    except JarsMissing:
+        shutil.rmtree(into, ignore_errors=True)
+        ivy.retrieve("spark", into, _NEXT_BEST)
+        return _NEXT_BEST["connector"]
+    return spark
+
+
+def _complete(place: Path) -> Jars | None:
+    """Return the jars in *place*; None if one of them is not there, or not all of it."""
+    try:
+        mark = json.loads((place / _MARK).read_text(encoding="utf-8"))
+        whole = mark["wanted"] == _wanted() and all(
+            (place / jar).stat().st_size == size for jar, size in mark["sizes"].items()
+        )
+        return _jars(place, mark["connector"], mark["sizes"]) if whole else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _jars(place: Path, connector: str, names: Iterable[str]) -> Jars:
+    jars = [place / name for name in names]
+    return Jars(
+        connector=connector,
+        spark=tuple(jar for jar in jars if jar.parent.name == "spark"),
+        broker=tuple(jar for jar in jars if jar.parent.name == "broker"),
+    )
+
+
+def _wanted() -> str:
+    """Return what changes whenever other jars are wanted."""
+    wanted = hashlib.sha256((HERE / "ivy.xml").read_bytes())
+    wanted.update(json.dumps([spark_version(), _NEXT_BEST]).encode())
+    return wanted.hexdigest()[:16]
+
+
+def _settings(given: Path | None) -> Path:
+    named = given or Path(os.environ.get("SOJOURN_IVY_SETTINGS") or HERE / "ivysettings.xml")
+    try:
+        named.open("rb").close()
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+        raise BadFile(str(named), problem, "name an Ivy settings file") from error
+    return named.absolute()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[TextIO]:
+    """Wait for other processes, and keep them waiting. The lock ends with the last holder."""
+    with path.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock
+
+
+def main() -> int:
+    """Download the jars; return an exit status."""
+    try:
+        jars = resolve_jars(tell=lambda what: print(f"{what} …"))
+    except SojournError as error:
+        print(f"sojourn: {error}", file=sys.stderr)
+        return 1
+    print(f"ready: Kafka connector {jars.connector}, broker ({len(jars.broker)} jars)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,239 @@
+"""A Kafka broker of one node that Sojourn starts and stops itself.
+
+It listens on this machine alone unless it is told another address, lets in who has the password
+that was made for it, and does not outlive the process that started it.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from sojourn.errors import BrokerFailed
+from sojourn.files.private_files import PRIVATE_UMASK
+from sojourn.spark.driver.jvm.child_process import ChildProcess
+from sojourn.spark.driver.jvm.jars import Jars, resolve_jars
+from sojourn.spark.driver.jvm.java import find_java
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.credentials import Credentials
+from sojourn.spark.driver.kafka.folder import Folder, new_cluster
+from sojourn.spark.driver.kafka.ports import HOST, answers, free_ports
+from sojourn.spark.driver.kafka.topics import cluster_of, make_topics
+
+__all__ = ["Broker"]
+
+# Between the choice of a port and its use by Java lie a second or two.
+_ATTEMPTS = 5
+_TAKEN = "Address already in use"
+_LOOK_S = 0.05
+_GRACE_S = 10.0
+_LOGGER = "-Dorg.slf4j.simpleLogger"
+_OPTIONS = (
+    "-Xmx512m",
+    "-XX:TieredStopAtLevel=1",  # it starts sooner, and is fast enough
+    "-XX:+ExitOnOutOfMemoryError",
+    f"{_LOGGER}.defaultLogLevel=warn",
+    f"{_LOGGER}.showDateTime=true",
+    f"{_LOGGER}.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",
+)
+
+
+class Broker:
+    """A broker, and a context manager: leaving it stops the broker, whatever happened.
+
+    *data* is a folder that keeps topics and records from one start to the next; without it
+    they are gone when the broker stops. *port* is chosen where it is not given. Clients reach
+    it at *host*, an address of this machine. *properties* are Kafka's, on top of ours. One that
+    is not *secured* lets in everybody who reaches it. It has *patience_s* to start. It
+    *inherits* these open files, and has them until it has ended.
+    """
+
+    def __init__(  # noqa: PLR0913 - all by name
+        self,
+        *,
+        data: Path | None = None,
+        port: int | None = None,
+        host: str = HOST,
+        properties: Mapping[str, str] | None = None,
+        secured: bool = True,
+        jars: Jars | None = None,
+        patience_s: float = 120.0,
+        inherits: Sequence[int] = (),
+    ) -> None:
+        self._data, self._wanted_port, self._jars = data, port, jars
+        self._host = host
+        self._properties = dict(properties or {})
+        self._credentials = Credentials() if secured else None
+        self._patience_s, self._inherits = patience_s, tuple(inherits)
+        self._port = 0
+        self._folder: Folder | None = None
+        self._process: ChildProcess | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients connect to."""
+        self._running()
+        return f"{self._host}:{self._port}"
+
+    @property
+    def cluster(self) -> Cluster:
+        """The broker, and how clients get in."""
+        return Cluster(
+            self.bootstrap_servers,
+            {} if self._credentials is None else self._credentials.for_clients,
+        )
+
+    @property
+    def client_properties(self) -> Path:
+        """A file with what Kafka's own tools need to get in; only its owner can read it."""
+        return self._running()[1].client_properties
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was started, and has ended by itself."""
+        return self._process is not None and self._process.status is not None
+
+    @property
+    def process_group(self) -> int:
+        """The process group of all that runs for the broker."""
+        return self._running()[0].group
+
+    def start(self) -> None:
+        """Start the broker, and return when it answers. Raise `BrokerFailed` if it does not."""
+        if self._process is not None:
+            raise BrokerFailed("the broker is already running", "stop it first")
+        try:
+            path = self._data or Path(tempfile.mkdtemp(prefix="sojourn-broker-"))
+            self._folder = Folder(path=path.absolute(), temporary=self._data is None)
+            self._folder.check()
+            self._start(self._folder, self._wanted_port)
+        except BaseException:
+            self.stop()
+            raise
+
+    def start_again(self) -> None:
+        """Start a broker that has ended by itself, at its port and with its data.
+
+        Raise `BrokerFailed` if it does not answer; it may be tried again then.
+        """
+        _, folder = self._running()
+        self.kill()
+        try:
+            self._start(folder, self._port)
+        except BaseException:
+            self.kill()  # it may run and not answer
+            raise
+
+    def kill(self) -> None:
+        """End what runs, and keep the data for `start_again`."""
+        if self._process is not None:
+            self._process.stop()
+
+    def size_bytes(self, topics: Iterable[str]) -> int:
+        """Return what the records of *topics* take up on the disk."""
+        folder = self._folder
+        return 0 if folder is None else folder.size_bytes(topics)
+
+    def create_topics(self, partitions: Mapping[str, int]) -> None:
+        """Make topics with that many partitions each; those that are there already stay."""
+        make_topics(self.cluster.client(), partitions)
+
+    def wait(self) -> None:
+        """Raise `BrokerFailed` when the broker ends by itself, and wait until then."""
+        process, folder = self._running()
+        raise _ended(process.wait(), folder)
+
+    def stop(self) -> None:
+        """Stop the broker. Stopping what does not run does nothing."""
+        if self._process is not None:
+            self._process.stop()
+        if self._folder is not None and self._folder.temporary:
+            shutil.rmtree(self._folder.path, ignore_errors=True)
+        self._process = self._folder = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.stop()
+
+    def _running(self) -> tuple[ChildProcess, Folder]:
+        if self._process is None or self._folder is None:
+            raise BrokerFailed("the broker is not running", "start it first")
+        return self._process, self._folder
+
+    def _start(self, folder: Folder, port: int | None) -> None:
+        jars, java = self._jars or resolve_jars(), find_java()
+        command = [str(java), *_OPTIONS, "-cp", os.pathsep.join(map(str, jars.broker))]
+        left = _ATTEMPTS
+        while True:
+            left -= 1
+            self._port, controller = free_ports(port, self._host)
+            folder.configure(
+                self._port, controller, self._credentials, self._properties, self._host
+            )
+            cluster = folder.cluster or _formatted(folder, command)
+            self._process = ChildProcess(
+                [*command, "kafka.Kafka", folder.properties.name],
+                folder=folder.path,
+                log=folder.log,
+                grace_s=_GRACE_S,
+                temporary=folder.temporary,
+                inherits=self._inherits,
+                umask=PRIVATE_UMASK,
+            )
+            if self._answers(self._process, cluster):
+                folder.tell_clients(self.cluster.for_tools)
+                return
+            if not left or _TAKEN not in folder.said():
+                raise _ended(self._process.wait(), folder)
+            self._process.stop()
+
+    def _answers(self, process: ChildProcess, cluster: str) -> bool:
+        """Return whether the broker came up; False if it ended on the way."""
+        deadline_s = time.monotonic() + self._patience_s
+        while process.status is None:
+            # somebody else may have taken the port, and may be a broker
+            if answers(self._port, self._host) and cluster_of(self.cluster.client()) == cluster:
+                return True
+            if time.monotonic() > deadline_s:
+                raise BrokerFailed(
+                    f"the broker did not answer within {self._patience_s:g} s",
+                    "check the load on this machine",
+                    self._running()[1].last_words(),
+                )
+            time.sleep(_LOOK_S)
+        return False
+
+
+def _formatted(folder: Folder, command: list[str]) -> str:
+    """Return the id of the new cluster that the folder is made ready for."""
+    cluster = new_cluster()
+    with folder.log.open("ab") as log:
+        done = subprocess.run(  # noqa: S603 - no shell, and our own arguments
+            [
+                *(*command, "kafka.tools.StorageTool", "format"),
+                *("--cluster-id", cluster, "--config", folder.properties.name),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=folder.path,
+            umask=PRIVATE_UMASK,
+            check=False,
+        )
+    if done.returncode:
+        raise _ended(done.returncode, folder)
+    return cluster
+
+
+def _ended(status: int, folder: Folder) -> BrokerFailed:
+    log = "its log" if folder.temporary else str(folder.log)
+    return BrokerFailed(
+        f"the broker exited with status {status}", f"last lines of {log}:", folder.last_words()
+    )

@@ -1,0 +1,168 @@
+"""The folder of a broker: its configuration, its log, its data."""
+
+import base64
+import fcntl
+import os
+import uuid
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sojourn.errors import BadFile, BrokerFailed
+from sojourn.files.private_files import FOLDER_MODE, make_folder, write_new
+from sojourn.spark.driver.kafka.credentials import Credentials
+from sojourn.spark.driver.kafka.ports import HOST
+
+__all__ = ["Folder", "new_cluster"]
+
+_LOG_LINES = 8
+_OWN = {"broker.log", "client.properties", "data", "server.properties"}
+# Relative to the folder: a name with a comma, or one that is not Latin, would be misread.
+_DATA = "data"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """The folder at *path*; a *temporary* one is gone with its broker."""
+
+    path: Path
+    temporary: bool
+
+    @property
+    def log(self) -> Path:
+        """What the broker says: warnings and errors."""
+        return self.path / "broker.log"
+
+    @property
+    def properties(self) -> Path:
+        """What the broker is told."""
+        return self.path / "server.properties"
+
+    @property
+    def client_properties(self) -> Path:
+        """What Kafka's own tools, and ours, are told to reach the broker."""
+        return self.path / "client.properties"
+
+    def check(self) -> None:
+        """Make the folder if need be, with an empty log; nobody else may look into it.
+
+        Raise `BadFile` if it holds something else, `BrokerFailed` if a broker runs there.
+        """
+        try:
+            make_folder(self.path)
+            others = {found.name for found in self.path.iterdir()} - _OWN
+            if others and self.cluster is None:
+                problem = f"contains {min(others)}, and no data of a broker"
+                raise BadFile(
+                    str(self.path), problem, "name an empty folder, or that of a broker"
+                )
+            if self._in_use():
+                raise BrokerFailed(
+                    f"another broker uses {self.path}", "stop it, or name another folder"
+                )
+            self.path.chmod(FOLDER_MODE)  # one of an older version may be open to all
+            write_new(self.log, b"")
+        except OSError as error:
+            problem = f"cannot be used: {error.strerror}"
+            raise BadFile(str(self.path), problem, "name another folder") from error
+
+    @property
+    def cluster(self) -> str | None:
+        """The id of the cluster whose data is here; None before it is formatted."""
+        try:
+            lines = (self.path / _DATA / "meta.properties").read_text().splitlines()
+        except OSError:
+            return None
+        known = dict(line.split("=", 1) for line in lines if "=" in line)
+        return known.get("cluster.id")
+
+    def configure(
+        self,
+        port: int,
+        controller: int,
+        credentials: Credentials | None,
+        extra: Mapping[str, str],
+        host: str = HOST,
+    ) -> None:
+        """Write what the broker is told: one node, whose clients reach it at *host*.
+
+        Without *credentials* it lets in everybody who does.
+        """
+        listener = "PLAINTEXT" if credentials is None else "SASL_PLAINTEXT"
+        told = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@{HOST}:{controller}",
+            "listeners": f"{listener}://{host}:{port},CONTROLLER://{HOST}:{controller}",
+            "advertised.listeners": f"{listener}://{host}:{port}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": _DATA,
+            "auto.create.topics.enable": "false",  # a slip in a name would make a topic
+            "group.initial.rebalance.delay.ms": "0",
+            "offsets.topic.num.partitions": "1",
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.num.partitions": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            **({} if credentials is None else credentials.for_broker),
+        }
+        _write(self.properties, told | dict(extra))
+
+    def tell_clients(self, options: Mapping[str, str]) -> None:
+        """Write what clients are told."""
+        _write(self.client_properties, options)
+
+    def said(self) -> str:
+        """Return all of the log."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def last_words(self) -> tuple[str, ...]:
+        """Return the end of the log, without the places in Kafka's code."""
+        lines = [line for line in self.said().splitlines() if line.strip()]
+        return tuple(line for line in lines if not line[0].isspace())[-_LOG_LINES:]
+
+    def size_bytes(self, topics: Iterable[str]) -> int:
+        """Return what the records of *topics* take up on the disk."""
+        return sum(
+            _size_bytes(segment)
+            for topic in topics
+            # a name has no letter that means something in a pattern
+            for segment in (self.path / _DATA).glob(f"{topic}-[0-9]*/*.log")
+            if segment.parent.name.removeprefix(f"{topic}-").isdigit()
+        )
+
+    def _in_use(self) -> bool:
+        lock_of_kafka = self.path / _DATA / ".lock"
+        with suppress(FileNotFoundError), lock_of_kafka.open("r+b") as lock:
+            try:
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
+
+
+def _write(path: Path, told: Mapping[str, str]) -> None:
+    """Write properties that may be secrets."""
+    path.unlink(missing_ok=True)
+    lines = "".join(f"{name}={value}\n" for name, value in told.items())
+    with open(
+        path,
+        "w",
+        encoding="ascii",
+        errors="backslashreplace",
+        opener=lambda name, flags: os.open(name, flags, 0o600),
+    ) as file:
+        file.write(lines)
+
+
+def _size_bytes(path: Path) -> int:
+    with suppress(OSError):  # it may be deleted meanwhile
+        return path.stat().st_size
+    return 0
+
+
+def new_cluster() -> str:
+    """Return an id for a cluster, as Kafka writes them."""
+    text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    return text if text[0] != "-" else new_cluster()  # it would be taken for an option

@@ -1,0 +1,63 @@
+"""What sets roots apart that have the same position.
+
+A topic that is made anew begins at offset 0 again, and so does an application that is started
+afresh. What they give is new, so a root's id says which topic it was, by Kafka's own id, and of
+which epoch: that of the state folder, from one fresh start to the next.
+"""
+
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+
+from confluent_kafka import KafkaException, TopicCollection, Uuid
+from confluent_kafka.admin import AdminClient
+
+from sojourn.errors import BadFile, BrokerFailed
+from sojourn.files.durable_file import write_durably
+
+__all__ = ["root_marks", "state_epoch"]
+
+_FILE = "epoch"
+_ANSWER_S = 30.0
+# Of Kafka's 22 letters; these are 48 bits.
+_LETTERS = 8
+
+
+def state_epoch(folder: Path, *, goes_on: bool) -> str:
+    """Return the epoch of the state in *folder*: a new one unless it *goes_on*.
+
+    Raise `BadFile` if a state that is continued has none.
+    """
+    path = folder / _FILE
+    if goes_on:
+        try:
+            return path.read_text(encoding="ascii")
+        except (OSError, ValueError) as error:
+            way_out = "restore it, or start without this state (--fresh)"
+            raise BadFile(str(path), f"cannot be read: {error}", way_out) from error
+    epoch = secrets.token_hex(4)
+    write_durably(path, epoch.encode())
+    return epoch
+
+
+def root_marks(client: AdminClient, topics: Iterable[str], epoch: str) -> dict[str, str]:
+    """Return what ids of roots of each topic carry."""
+    asked = client.describe_topics(TopicCollection(list(topics)), request_timeout=_ANSWER_S)
+    try:
+        found = {name: told.result(_ANSWER_S).topic_id for name, told in asked.items()}
+    except (KafkaException, TimeoutError) as error:
+        raise BrokerFailed(
+            f"topics cannot be described: {error}", "check your permissions (ACLs)"
+        ) from error
+    return {name: _mark(topic_id, epoch) for name, topic_id in found.items()}
+
+
+def _mark(topic_id: Uuid, epoch: str) -> str:
+    """Return the begin of a topic's id, as Kafka's own tools write it, and the epoch.
+
+    >>> _mark(Uuid(-1, -1), "5f0c9e1a")
+    '________-5f0c9e1a'
+    """
+    # librdkafka has letters in it that are not for names
+    written = str(topic_id).replace("+", "-").replace("/", "_")
+    return f"{written[:_LETTERS]}-{epoch}"

@@ -1,0 +1,454 @@
+"""An application as queries, topics and hosts: worked out before anything starts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from sojourn.app.application import App
+from sojourn.app.graph import readers
+from sojourn.app.loading import topology_file
+from sojourn.app.operator import NativeOperator, PythonOperator
+from sojourn.app.parts import Part, parts_of, streams_in_kafka
+from sojourn.app.reminder import reminders_of
+from sojourn.app.stream import Sink
+from sojourn.errors import BadInput
+from sojourn.spark.driver.state.checkpoints import Checkpoints
+from sojourn.spark.task.rows import Route
+from sojourn.spark.wire.headers import marked
+from sojourn.spark.wire.host_address import HostAddress
+from sojourn.spark.wire.host_settings import SOCKET, HostSettings, OperatorSettings
+
+__all__ = ["Layout", "check_slots", "spare_slots"]
+
+_LONGEST_SOCKET = 107
+_SPARE_SLOTS = 8
+_JOB = "sojourn.spark.processor.operator_job:of_application"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where streams and operators of *app*, found at *address*, are on Spark."""
+
+    app: App
+    address: str
+    parts: Mapping[str, Part] = field(init=False)
+    part_of: Mapping[str, Part] = field(init=False)
+    _kafka: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        parts = {part.name: part for part in parts_of(self.app)}
+        part_of = {
+            name: part
+            for part in parts.values()
+            for name in (*part.operators, *part.projections)
+        }
+        object.__setattr__(self, "parts", parts)  # worked out once
+        object.__setattr__(self, "part_of", part_of)
+        object.__setattr__(self, "_kafka", streams_in_kafka(self.app))
+
+    @property
+    def file(self) -> Path | None:
+        """The topology file that is the application; None if it is a module."""
+        return topology_file(self.address)
+
+    def on_nodes(self) -> "Layout":
+        """Return the layout with the address at which nodes find the application.
+
+        Spark puts files that it ships into the working folder of an executor.
+        """
+        return self if self.file is None else replace(self, address=self.file.name)
+
+    @property
+    def functions(self) -> dict[str, PythonOperator]:
+        """The operators that run on hosts."""
+        return {
+            name: operator
+            for name, operator in self.app.operators.items()
+            if isinstance(operator, PythonOperator)
+        }
+
+    @property
+    def natives(self) -> dict[str, NativeOperator]:
+        """The operators that Spark runs itself, each in a query of its own."""
+        return {
+            name: operator
+            for name, operator in self._of_spark.items()
+            if name not in self.part_of
+        }
+
+    @property
+    def _of_spark(self) -> dict[str, NativeOperator]:
+        return {
+            name: operator
+            for name, operator in self.app.operators.items()
+            if isinstance(operator, NativeOperator)
+        }
+
+    def before(self, part: str) -> dict[str, NativeOperator]:
+        """Return the projections before the functions of a part, by the topic they read."""
+        projections = [self._of_spark[name] for name in self.parts[part].before]
+        return {self.app.topic(each.reads[0].name): each for each in projections}
+
+    def behind(self, part: str) -> dict[str, NativeOperator]:
+        """Return the projections behind the functions of a part, by the topic they write."""
+        projections = [self._of_spark[name] for name in self.parts[part].behind]
+        return {self.app.topic(each.stream.name): each for each in projections}
+
+    @property
+    def misfits(self) -> dict[str, str]:
+        """The aggregations, by the query that makes dead letters of what does not fit them."""
+        return {
+            f"misfits of {name}": name
+            for name, operator in self.natives.items()
+            if operator.kind == "aggregate"
+        }
+
+    @property
+    def dead_letters(self) -> str:
+        """The topic of records that could not be done."""
+        return f"{self.app.name}.dead-letters"
+
+    @property
+    def retries(self) -> str:
+        """The topic of records to be put back in that never were in another."""
+        return f"{self.app.name}.retries"
+
+    @property
+    def streams(self) -> list[str]:
+        """The streams that have a topic."""
+        written = {name for part in self.parts.values() for name in part.writes}
+        there = self._kafka | written
+        return [name for name in self.app.streams if name in there]
+
+    @property
+    def topics(self) -> list[str]:
+        """All topics but those of deduplicating sinks."""
+        retries = [self.retries] if any(map(self._retries, self.parts.values())) else []
+        return [*map(self.app.topic, self.streams), self.dead_letters, *retries]
+
+    @property
+    def deduplicated(self) -> list[Sink]:
+        """The sinks at which nothing arrives twice."""
+        return [sink for sink in self.app.sinks.values() if sink.deduplicate]
+
+    @property
+    def inner_topics(self) -> list[str]:
+        """The topics that nobody outside is meant to write or to read."""
+        outside = {*self.app.sources, *(sink.stream.name for sink in self.app.sinks.values())}
+        return [self.app.topic(name) for name in self.streams if name not in outside]
+
+    @property
+    def passing_topics(self) -> list[str]:
+        """The topics of which nobody needs what was read: others may read durable streams."""
+        if self.app.durable_streams:
+            return []
+        streams = [name for name in self.streams if not self.app.streams[name].durable]
+        inner = set(self.inner_topics) & set(map(self.app.topic, streams))
+        return [topic for topic in self.topics if topic in inner or topic == self.retries]
+
+    @property
+    def required_topics(self) -> dict[str, str]:
+        """The topics that others must have made, and the sources that name them."""
+        return {topic: f"source {source}" for source, topic in self.app.required_topics.items()}
+
+    def reads(self, operator: str) -> dict[str, str]:
+        """Return the streams that an operator reads from Kafka, by topic.
+
+        What a projection of its part makes for it is in the topic that the projection reads.
+        """
+        read = [s.name for s in self.app.operators[operator].reads]
+        found = {self.app.topic(name): name for name in read if name in self._kafka}
+        if operator in self.part_of:
+            projections = self.before(self.part_of[operator].name)
+            made = {topic: each.stream.name for topic, each in projections.items()}
+            found |= {topic: name for topic, name in made.items() if name in read}
+        return found
+
+    def writes(self, operator: str) -> dict[str, str]:
+        """Return the topics that an operator writes, by stream."""
+        there = set(self.streams)
+        written = [s.name for s in self.app.operators[operator].emits if s.name in there]
+        return {name: self.app.topic(name) for name in written}
+
+    def query_reads(self, query: str) -> list[str]:
+        """Return the topics that the query of a part, or of Spark's own operator, reads."""
+        part = self.parts.get(query)
+        if part is None:
+            return list(self.reads(query))
+        retries = [self.retries] if self._retries(part) else []
+        return [*map(self.app.topic, part.reads), *retries]
+
+    @property
+    def handed_over(self) -> list[str]:
+        """The topics whose records go to Python: to hosts, and to deduplicating sinks."""
+        read = [topic for part in self.parts for topic in self.query_reads(part)]
+        sinks = [self.app.topic(sink.stream.name) for sink in self.deduplicated]
+        return list(dict.fromkeys((*read, *sinks)))
+
+    @property
+    def queries(self) -> list[str]:
+        """The queries of parts and of Spark's other operators, in the order of operators."""
+        names = (
+            self.part_of[name].name if name in self.part_of else name
+            for name in self.app.operators
+        )
+        return list(dict.fromkeys(names))
+
+    def route(
+        self,
+        part: str,
+        *,
+        trace_per_s: float,
+        most_bytes: int,
+        marks: Mapping[str, str],
+        partitions: Mapping[str, int],
+        signing_key: bytes = b"",
+    ) -> Route:
+        """Return where the records of a part come from and go to.
+
+        Ids of roots carry *marks*, by topic. So many *partitions* topics have.
+        """
+        here, topic, before = self.parts[part], self.app.topic, self.before(part)
+        read = [(name, s) for name in here.operators for s in self.app.operators[name].reads]
+        return Route(
+            part=part,
+            operators=here.operators,
+            reads={
+                topic(name): before[topic(name)].name if topic(name) in before else name
+                for name in here.reads
+            },
+            writes={name: topic(name) for name in here.writes},
+            before={at: (each.name, each.reads[0].name) for at, each in before.items()},
+            behind={each.name: each.reads[0].name for each in self.behind(part).values()},
+            dead_letters=self.dead_letters,
+            retries=self.retries if self._retries(here) else "",
+            keyed={
+                stream: tuple((name, s) for name, s in read if s.name == stream and s.key)
+                for stream in (*here.reads, *here.inner)
+            },
+            trace_per_s=trace_per_s,
+            most_bytes=most_bytes,
+            marks=marks,
+            partitions={
+                topic(name): partitions[topic(name)]
+                for name in here.writes
+                if name in self._deduplicated_streams and topic(name) in partitions
+            },
+            deduplicates=self._deduplicates(here),
+            signing_key=signing_key,
+        )
+
+    def spread(self, native: str, partitions: Mapping[str, int]) -> int:
+        """Return the partitions of what a projection writes, if readers drop duplicates."""
+        operator = self.natives[native]
+        name = operator.stream.name
+        if operator.kind != "project" or name not in self._deduplicated_streams:
+            return 0
+        return partitions[self.app.topic(name)]
+
+    @property
+    def signs_in_spark(self) -> bool:
+        """Whether queries of Spark's own have to sign what they say of offsets."""
+        natives = self.natives.values()
+        return any(
+            each.kind == "project" and each.stream.name in self._deduplicated_streams
+            for each in natives
+        )
+
+    @property
+    def _deduplicated_streams(self) -> set[str]:
+        """The streams whose duplicates are dropped, in each partition by itself.
+
+        Those are the streams of deduplicated sinks, what parts with a state read, and all that
+        leads there through other parts and projections: a duplicate that passes one of them
+        has another offset behind it.
+        """
+        found = {sink.stream.name for sink in self.deduplicated}
+        for part in self.parts.values():
+            if self._stateful(part):
+                found.update(part.reads)
+        waiting = list(found)
+        while waiting:
+            name = waiting.pop()
+            read = {
+                *(n for part in self.parts.values() if name in part.writes for n in part.reads),
+                *(
+                    each.reads[0].name
+                    for each in self.natives.values()
+                    if each.kind == "project" and each.stream.name == name
+                ),
+            }
+            waiting += read - found
+            found |= read
+        return found
+
+    def _deduplicates(self, part: Part) -> frozenset[str]:
+        """Return the topics of which a part drops duplicates.
+
+        What enters the application comes once, or with ids of producers, which only states and
+        sinks are interested in.
+        """
+        if self._stateful(part):
+            return frozenset(map(self.app.topic, part.reads))
+        if self._deduplicated_streams.isdisjoint(part.writes):
+            return frozenset()
+        return frozenset(self.app.topic(n) for n in part.reads if n not in self.app.sources)
+
+    def reminder_marks(self, epoch: str) -> dict[str, str]:
+        """Return marks of the streams of reminders, which are in no topic."""
+        parts = self.parts.values()
+        return {reminders_of(name): epoch for part in parts for name in self._stateful(part)}
+
+    def _stateful(self, part: Part) -> tuple[str, ...]:
+        return tuple(name for name in part.operators if self.functions[name].state is not None)
+
+    def _retries(self, part: Part) -> bool:
+        """Tell whether a part has records that never were in a topic."""
+        return bool(part.inner or self._stateful(part))
+
+    def host(
+        self,
+        part: str,
+        folder: Path,
+        state: Checkpoints,
+        allocation: Mapping[str, int],
+        epoch: str = "",
+    ) -> HostSettings:
+        """Return what the host of a part runs; *epoch* is in ids of reminders."""
+        here, operators = self.parts[part], self.app.operators
+        reminders = {reminders_of(name): name for name in self._stateful(here)}
+        behind = {name: operators[name].reads[0].name for name in here.behind}
+        return HostSettings(
+            name=part,
+            operators={
+                name: OperatorSettings(
+                    job=_JOB,
+                    argument=f"{self.address} {name}",
+                    processors=allocation[name],
+                    on_error=function.on_error,
+                    limit_s=function.time_limit_s,
+                )
+                for name, function in self.functions.items()
+                if name in here.operators
+            },
+            readers={
+                stream: tuple(
+                    name for name in readers(stream, operators) if name in here.operators
+                )
+                for stream in (*here.reads, *here.inner)
+            }
+            | {stream: (name,) for stream, name in reminders.items()},
+            emits={
+                name: tuple(stream.name for stream in operators[name].emits)
+                for name in here.operators
+            },
+            leaving=tuple(dict.fromkeys((*here.writes, *behind.values()))),
+            projected=here.before,
+            behind=behind,
+            everyone=tuple(
+                (name, s.name)
+                for name in here.operators
+                for s in operators[name].reads
+                if s.grouping == "broadcast"
+            ),
+            inner=(*here.inner, *reminders),
+            stateful=tuple(reminders.values()),
+            nulls=tuple(name for name in here.operators if self.functions[name].nulls),
+            reminded={name: marked(stream, epoch) for stream, name in reminders.items()},
+            ttl_s={
+                name: ttl_s
+                for name in reminders.values()
+                if (ttl_s := self.functions[name].ttl_s) is not None
+            },
+            folder=folder / part,
+            cuts=state.cuts(part),
+            logs=state.logs,
+            temporary=folder,
+            id_window=self.app.id_window,
+        )
+
+    def socket(self, part: str, folder: Path) -> Path:
+        """Return the socket of the host of a part."""
+        return folder / part / SOCKET
+
+    def addresses(self, folder: Path) -> dict[str, HostAddress]:
+        """Return where relays on this machine reach the host of each part."""
+        return {part: HostAddress(path=str(self.socket(part, folder))) for part in self.parts}
+
+    def check_sockets(self, folder: Path) -> None:
+        """Raise `BadInput` if the system has no room for the name of a socket in *folder*."""
+        for part in self.parts:
+            path = str(self.socket(part, folder))
+            if len(path.encode()) > _LONGEST_SOCKET:
+                raise BadInput(
+                    f"{path} is too long for a Unix socket (at most {_LONGEST_SOCKET} bytes); "
+                    f"set TMPDIR to a shorter folder, or give {part} a shorter name"
+                )
+
+    def followers(self) -> dict[str, list[str]]:
+        """Return the functions that read each stream: what a tree is followed through."""
+        functions = self.functions
+        return {
+            stream: [name for name in readers(stream, self.app.operators) if name in functions]
+            for stream in self.app.streams
+        }
+
+    def entries(self) -> set[str]:
+        """Return the operators that read from outside, be it what a projection makes of it."""
+        first = {
+            name for source in self.app.sources for name in readers(source, self.app.operators)
+        }
+        changed = {name for part in self.parts.values() for name in part.before} & first
+        behind = {name for made in changed for name in readers(made, self.app.operators)}
+        return (first - changed) | behind
+
+    def arrivals(self) -> dict[str, str]:
+        """Return the source of each arrival of the application's topology, by its name."""
+        named = {}
+        for source in self.app.sources:
+            into = readers(source, self.app.operators)
+            for reader in into:
+                named[source if len(into) == 1 else f"{source} to {reader}"] = source
+        return named
+
+    def slots(self, partitions: Mapping[str, int], state_partitions: int) -> dict[str, int]:
+        """Return the tasks that each query holds for as long as it runs."""
+        held = {
+            query: sum(partitions[topic] for topic in self.query_reads(query))
+            for query in self.queries
+        }
+        for name, operator in self.natives.items():
+            held[name] += state_partitions if operator.kind == "aggregate" else 0
+        for query, name in self.misfits.items():
+            held[query] = sum(partitions[topic] for topic in self.reads(name))
+        for sink in self.deduplicated:
+            held[f"sink {sink.name}"] = partitions[self.app.topic(sink.stream.name)]
+        return held
+
+
+def spare_slots(needed: int) -> int:
+    """Return how many tasks Spark may run at once where *needed* hold a slot.
+
+    Partitions that are added need more, and a slot that nobody uses costs nothing.
+
+    >>> spare_slots(3)
+    14
+    """
+    return 2 * needed + _SPARE_SLOTS
+
+
+def check_slots(held: Mapping[str, int], slots: int) -> None:
+    """Raise `BadInput` if Spark runs fewer tasks than queries hold: some would never start.
+
+    >>> check_slots({"split": 3, "count": 2}, 4)
+    Traceback (most recent call last):
+    ...
+    sojourn.errors.BadInput: Spark has 4 slots, and 5 are needed (split 3, count 2); ...
+    """
+    needed = sum(held.values())
+    if slots < needed:
+        each = ", ".join(f"{name} {number}" for name, number in held.items())
+        raise BadInput(
+            f"Spark has {slots} slots, and {needed} are needed ({each}); "
+            f"set slots to {needed} or more"
+        )

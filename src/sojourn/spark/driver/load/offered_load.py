@@ -1,0 +1,225 @@
+"""What is sent to topics from outside: how much when, and what became of it."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise, repeat
+from math import inf, isfinite, sqrt
+from random import Random
+from typing import Any, Literal, cast
+
+import msgspec
+
+from sojourn.errors import BadWorkload
+from sojourn.spark.driver.kafka.topics import check_topic
+from sojourn.topology.check import shown
+
+__all__ = [
+    "Gaps",
+    "Load",
+    "LoadReport",
+    "Source",
+    "arrivals_s",
+    "drawn_gaps",
+    "parse_load",
+    "parse_report",
+    "payload",
+]
+
+
+Gaps = Literal["poisson", "constant", "uniform"] | float
+"""How irregular arrivals are: `uniform` is 0 to 2 times the mean, a number is the scv."""
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The records for one topic.
+
+    *points* are times and rates: the rate goes in straight lines from one to the next, and
+    stays at the last; two at the same time are a step. *at_once* records come
+    together. *records* are the samples of an application's source, `package.module:app source`;
+    without it they are numbers, padded to *size_bytes*. At *most* so many are sent.
+    """
+
+    topic: str
+    points: tuple[tuple[float, float], ...]
+    gaps: Gaps = "poisson"
+    at_once: int = 1
+    records: str = ""
+    size_bytes: int | None = None
+    most: int | None = None
+
+    def __post_init__(self) -> None:
+        check_topic(self.topic, 1)
+        if not self.points or self.points[0][0] != 0:
+            raise BadWorkload(f"{self.topic}: no rate at 0 s; begin with a point at 0 s")
+        for at_s, per_s in self.points:
+            if not (isfinite(at_s) and isfinite(per_s) and per_s >= 0):
+                raise BadWorkload(
+                    f"{self.topic}: the rate at {at_s} s is {per_s} per second; write 0 or more"
+                )
+        times = [at_s for at_s, _ in self.points]
+        if times != sorted(times):
+            raise BadWorkload(f"{self.topic}: the points are not in order of time; sort them")
+        if not isinstance(self.gaps, str) and not 0 <= self.gaps < inf:
+            raise BadWorkload(f"{self.topic}: the scv of gaps is {self.gaps}; write 0 or more")
+        if self.at_once < 1:
+            raise BadWorkload(f"{self.topic}: {self.at_once} records at once; write 1 or more")
+
+    def drawn(self, random: Random) -> Iterator[float]:
+        """Yield gaps with a mean of 1, for ever."""
+        return drawn_gaps(self.gaps, random, at_once=self.at_once)
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is sent to topics of the brokers *servers*, for *lasts_s* or until it is stopped.
+
+    The same *seed* gives the same times. *kafka* are settings of the client, over ours.
+    """
+
+    servers: str
+    sources: tuple[Source, ...]
+    lasts_s: float | None = None
+    seed: int = 1
+    kafka: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        topics = [source.topic for source in self.sources]
+        if not topics or len(set(topics)) < len(topics):
+            problem = f"the topics are {', '.join(topics)}" if topics else "there are no topics"
+            raise BadWorkload(f"{problem}; name each once, and at least one")
+        if self.lasts_s is not None and not 0 <= self.lasts_s < inf:
+            raise BadWorkload(
+                f"lasts_s is {self.lasts_s}; write 0 or more seconds, or leave it out"
+            )
+
+    def arrivals(self, source: Source) -> Iterator[float]:
+        """Yield when the records of *source* are due, in seconds since the start."""
+        random = Random(f"{self.seed} {source.topic}")  # noqa: S311 - no secret
+        end_s = inf if self.lasts_s is None else self.lasts_s
+        for at_s in islice(arrivals_s(source.points, source.drawn(random)), source.most):
+            if at_s >= end_s:
+                return
+            yield at_s
+
+
+class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a load: records by topic, and how late the latest was handed over.
+
+    *failed* are those that the broker did not confirm, the first of them for the reason
+    *error*. *started_s* is in seconds since 1970.
+    """
+
+    started_s: float
+    lasted_s: float
+    sent: dict[str, int]
+    failed: dict[str, int]
+    late_s: float
+    error: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return cast("dict[str, Any]", msgspec.to_builtins(self))
+
+    def __str__(self) -> str:
+        lines = [
+            f"{number} records sent to {topic} in {self.lasted_s:.1f} s"
+            + f", {self.failed[topic]} not confirmed: {self.error}" * bool(self.failed[topic])
+            for topic, number in self.sent.items()
+        ]
+        return "\n".join([*lines, f"the latest was sent {1000 * self.late_s:.0f} ms late"])
+
+
+def parse_load(text: str | bytes) -> Load:
+    """Return the load that *text* is in JSON, or raise a `BadInput` that says what is wrong.
+
+    >>> parse_load('{"servers": "a:9092", "sources": [{"topic": "lines", "points": 7}]}')
+    Traceback (most recent call last):
+    ...
+    sojourn.errors.BadWorkload: ... Expected `array`, got `int` - at `$.sources[0].points`; ...
+    """
+    try:
+        return msgspec.json.decode(text, type=Load)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadWorkload(f"{shown(text)} is not a load: {error}; correct it there") from error
+
+
+def parse_report(said: Sequence[str]) -> LoadReport | None:
+    """Return what was sent, told in one of the lines *said*; libraries may have a word too.
+
+    >>> told = '{"started_s":1,"lasted_s":2,"sent":{"lines":7},"failed":{},"late_s":0.01}'
+    >>> parse_report(["a warning", told, "{"]).sent
+    {'lines': 7}
+    """
+    for line in reversed(said):
+        try:
+            return msgspec.json.decode(line, type=LoadReport)
+        except msgspec.DecodeError:
+            continue
+    return None
+
+
+def payload(number: int, size_bytes: int | None = None) -> bytes:
+    """Return the record *number*, padded to *size_bytes* if it is shorter.
+
+    >>> payload(7), payload(7, 24)
+    (b'{"seed":7}', b'{"seed":7,"pad":"xxxxx"}')
+    """
+    if size_bytes is None:
+        return b'{"seed":%d}' % number
+    bare = b'{"seed":%d,"pad":""}' % number
+    return bare[:-2] + b"x" * (size_bytes - len(bare)) + bare[-2:]
+
+
+def drawn_gaps(gaps: Gaps, random: Random, *, at_once: int = 1) -> Iterator[float]:
+    """Yield gaps with a mean of 1, for ever; *at_once* arrivals have none between them.
+
+    >>> from itertools import islice
+    >>> list(islice(drawn_gaps("constant", Random(1), at_once=3), 5))
+    [3.0, 0.0, 0.0, 3.0, 0.0]
+    """
+    while True:
+        match gaps:
+            case "constant" | 0:
+                gap = 1.0
+            case "poisson" | 1:
+                gap = random.expovariate(1.0)
+            case "uniform":
+                gap = random.uniform(0.0, 2.0)
+            case scv:
+                gap = random.gammavariate(1 / scv, scv)
+        yield gap * at_once
+        yield from repeat(0.0, at_once - 1)
+
+
+def arrivals_s(
+    points: tuple[tuple[float, float], ...], gaps: Iterator[float]
+) -> Iterator[float]:
+    """Yield the times of arrivals at a rate that changes, for ever or until it stays 0.
+
+    Gaps have a mean of 1 and pass as fast as the rate: of a Poisson stream that is exactly a
+    Poisson stream with a rate that changes.
+
+    >>> from itertools import islice, repeat
+    >>> list(islice(arrivals_s(((0.0, 2), (1.0, 2), (1.0, 4)), repeat(1.0)), 5))
+    [0.5, 1.0, 1.25, 1.5, 1.75]
+    """
+    at_s, left = 0.0, next(gaps)
+    for (start_s, from_per_s), (end_s, to_per_s) in pairwise(points):
+        if end_s == start_s:
+            continue
+        slope = (to_per_s - from_per_s) / (end_s - start_s)
+        while True:
+            here = from_per_s + slope * (at_s - start_s)
+            passes = (here + to_per_s) / 2 * (end_s - at_s)
+            if left > passes or passes <= 0:
+                break
+            # the area under a straight line from here on: a quadratic, stable for tiny slopes
+            root = sqrt(max(0.0, here * here + 2 * slope * left))
+            if here + root > 0:  # a gap of wild ones may be 0
+                at_s = min(end_s, at_s + 2 * left / (here + root))
+            yield at_s
+            left = next(gaps)
+        left, at_s = left - max(0.0, passes), end_s
+    last = points[-1][1]
+    while last > 0:
+        at_s += left / last
+        yield at_s
+        left = next(gaps)

@@ -1,0 +1,138 @@
+"""`python -m sojourn.spark.driver.load.producer`: sends records to topics at rates that change.
+
+It takes a load (`offered_load.Load`) as JSON: the argument, a file that the argument names, or
+standard input. It prints one line of JSON, what it sent, when it ends or is told to end.
+"""
+
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from sojourn.errors import BadFile, EngineError, SojournError
+from sojourn.spark.driver.jvm.child_process import ChildProcess
+from sojourn.spark.driver.load.offered_load import Load, LoadReport, parse_load, parse_report
+from sojourn.spark.driver.load.sender import Sender
+
+__all__ = ["LoadProcess", "main"]
+
+# More than it waits for the broker to confirm what is on its way.
+_GRACE_S = 10.0
+_LAST_LINES = 10
+
+
+class LoadProcess:
+    """A load in a process of its own, which ends with this one; a context manager.
+
+    Leaving it stops the process.
+    """
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self._folder: Path | None = None
+        self._process: ChildProcess | None = None
+        self._outcome: LoadReport | EngineError = EngineError(
+            "the load was not started; start it first"
+        )
+
+    @property
+    def process_group(self) -> int:
+        """The process group of all that runs for the load."""
+        return self._running()[0].group
+
+    @property
+    def sent(self) -> LoadReport:
+        """What was sent. Raise `EngineError` while the process runs, or if it failed."""
+        if isinstance(self._outcome, EngineError):
+            raise self._outcome
+        return self._outcome
+
+    def start(self) -> None:
+        """Start to send."""
+        if self._process is not None:
+            raise EngineError("the load is already running; stop it first")
+        self._outcome = EngineError("the load is still running; wait for it, or stop it")
+        self._folder = Path(tempfile.mkdtemp(prefix="sojourn-load-"))
+        asked = self._folder / "load.json"
+        asked.write_bytes(msgspec.json.encode(self._load))
+        self._process = ChildProcess(
+            [sys.executable, "-m", "sojourn.spark.driver.load.producer", asked.name],
+            folder=self._folder,
+            log=self._folder / "log",
+            grace_s=_GRACE_S,
+            temporary=True,
+        )
+
+    def wait(self) -> LoadReport:
+        """Return what was sent, once it all is. Raise `EngineError` if the process failed."""
+        if self._process is not None:
+            self._process.wait()
+            self.stop()
+        return self.sent
+
+    def stop(self) -> None:
+        """End the load where it is. Stopping what does not run does nothing."""
+        if self._process is None:
+            return
+        process, folder = self._running()
+        process.stop()
+        said = (folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()
+        self._outcome = _outcome(process.status, said)
+        shutil.rmtree(folder, ignore_errors=True)
+        self._process = self._folder = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.stop()
+
+    def _running(self) -> tuple[ChildProcess, Path]:
+        if self._process is None or self._folder is None:
+            raise EngineError("the load is not running; start it first")
+        return self._process, self._folder
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Send what the argument asks for; return the exit status."""
+    try:
+        sender = Sender(parse_load(_text(arguments)))
+        for told in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(told, lambda *_: sender.stop())
+        sent = sender.run()
+    except SojournError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(msgspec.json.encode(sent).decode() + "\n")
+    return 0
+
+
+def _text(arguments: Sequence[str]) -> bytes:
+    if not arguments:
+        return sys.stdin.buffer.read()
+    asked = arguments[0]
+    if asked.lstrip().startswith("{"):
+        return asked.encode()
+    try:
+        return Path(asked).read_bytes()
+    except (OSError, ValueError) as error:
+        raise BadFile(asked, f"cannot be read: {error}", "check the path") from error
+
+
+def _outcome(status: int | None, said: Sequence[str]) -> LoadReport | EngineError:
+    """Return what a process that has ended with *status* sent, or why it did not."""
+    sent = parse_report(said)
+    if status == 0 and sent is not None:
+        return sent
+    last = " / ".join(said[-_LAST_LINES:]) or "nothing"
+    return EngineError(f"the load exited with status {status}; its last output: {last}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

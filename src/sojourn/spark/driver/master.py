@@ -1,0 +1,192 @@
+"""Where Spark runs: on this machine, or on a cluster, with the settings that a user adds."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sojourn.errors import BadFile, BadInput
+from sojourn.spark.driver.streaming import STREAMING
+from sojourn.topology.check import shown
+
+__all__ = ["LOCAL", "OWNED", "Master", "read_conf"]
+
+LOCAL = "local"
+
+# A standalone cluster may have several masters, one of which leads.
+_STANDALONE = re.compile(r"spark://[^\s:,/]+:\d+(,[^\s:,/]+:\d+)*")
+_KUBERNETES = re.compile(r"k8s://\S+")
+# Executors, cores of each, and MiB of each: processes on this machine.
+_TRIAL = re.compile(r"local-cluster\[\s*\d+\s*,\s*(\d+)\s*,\s*\d+\s*\]")
+_CORES = "spark.executor.cores"
+# One slot for a feed, and one that stays free to start the agent.
+_FEWEST_CORES = 2
+_PACKAGES = (".py", ".zip", ".egg")
+
+_SAME_MACHINE: Mapping[str, str] = {
+    # others on this machine find its ports; for a local master Java makes the secret itself
+    "spark.authenticate": "true",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+_MANY_MACHINES: Mapping[str, str] = {
+    # a task that fails is run again by its query, from a cut, and never beside itself
+    "spark.task.maxFailures": "1",
+    "spark.speculation": "false",
+    # it needs more than one attempt of a task, and would keep tasks from nodes that recovered
+    "spark.excludeOnFailure.enabled": "false",
+    # executors that are given back finish what they have begun
+    "spark.decommission.enabled": "true",
+    # how many executors there are is decided by the loop
+    "spark.dynamicAllocation.enabled": "false",
+}
+# An executor whose machine has vanished keeps its slots until Spark notices: by default after
+# minutes, in which a batch that runs again may wait for a task that was sent there.
+_NOTICED: Mapping[str, str] = {
+    "spark.executor.heartbeatInterval": "5s",
+    "spark.storage.blockManagerHeartbeatTimeoutMs": "30s",
+    "spark.network.timeoutInterval": "5s",
+}
+# YARN and Kubernetes end an application that has lost twice as many executors as it has: with
+# machines that may be taken away, that is a question of time.
+_LOST: Mapping[str, str] = {"spark.executor.maxNumFailures": str(2**31 - 1)}
+# Folders of this machine, which executors elsewhere do not have.
+_FOLDERS_HERE = frozenset({"spark.python.unix.domain.socket.dir"})
+
+OWNED: Mapping[str, str] = {
+    **dict.fromkeys([*STREAMING, *_MANY_MACHINES], "leave it out"),
+    **dict.fromkeys(_FOLDERS_HERE, "leave it out"),
+    "spark.app.name": "it is the name of the application; leave it out",
+    "spark.jars": "name further jars in spark.jars.packages",
+    "spark.local.dir": "set TMPDIR to use another folder",
+    "spark.master": "write --master",
+    "spark.submit.pyFiles": "write --py-files",
+}
+"""Settings of Spark that Sojourn sets itself, and what to do instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Master:
+    """The master of Spark at *url*, and what its session is made with.
+
+    - *url*: `local`, `spark://HOST:PORT`, `yarn`, `k8s://URL`, or `local-cluster[N,CORES,MIB]`
+    - *spark*: settings of Spark, passed through
+    - *py_files*: modules and packages that are shipped to every executor
+
+    >>> Master(url="spark://left:7077")
+    Traceback (most recent call last):
+    ...
+    sojourn.errors.BadInput: spark.executor.cores must be known on spark://left:7077; ...
+    """
+
+    url: str = LOCAL
+    spark: Mapping[str, str] = field(default_factory=dict, repr=False)
+    py_files: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.url.startswith("local["):
+            raise BadInput(
+                f"{shown(self.url)} says how many tasks run at once, which depends on the "
+                "application; write local"
+            )
+        known = (_STANDALONE, _KUBERNETES, _TRIAL)
+        if self.url not in (LOCAL, "yarn") and not any(
+            form.fullmatch(self.url) for form in known
+        ):
+            raise BadInput(
+                f"{shown(self.url)} is not a master of Spark; write local, spark://HOST:PORT, "
+                "yarn or k8s://URL"
+            )
+        for key in self.spark:
+            if key in OWNED:
+                raise BadInput(f"{key} is set by Sojourn; {OWNED[key]}")
+            if not key.startswith("spark."):
+                raise BadInput(
+                    f"{shown(key)} is not a setting of Spark; their names begin with spark."
+                )
+        for file in self.py_files:
+            if file.suffix not in _PACKAGES:
+                raise BadInput(
+                    f"{shown(str(file))} cannot be shipped; write a file that ends in "
+                    f"{', '.join(_PACKAGES[:-1])} or {_PACKAGES[-1]}"
+                )
+            if not file.is_file():
+                raise BadFile(str(file), "there is no such file", "check the path")
+        self._check_cores()
+
+    @property
+    def is_local(self) -> bool:
+        """Whether all tasks run in the driver: there are no executors."""
+        return self.url == LOCAL
+
+    @property
+    def cores(self) -> int | None:
+        """The cores of each executor; None if there are no executors."""
+        given = self._given_cores()
+        return None if given is None or self.is_local else int(given)
+
+    def options(self, slots: int, options: Mapping[str, str]) -> dict[str, str]:
+        """Return what to make a session with: *options* are ours, *slots* those of `local`.
+
+        How the driver is reached, and whether connections are authenticated, is for users to
+        say on a cluster: Spark's own choice is the default.
+        """
+        common = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+        if self.is_local:
+            return {
+                **common,
+                **_SAME_MACHINE,
+                **options,
+                **self.spark,
+                **STREAMING,
+                "spark.master": f"local[{slots}]",
+            }
+        ours = {key: value for key, value in options.items() if key not in _FOLDERS_HERE}
+        return {
+            **common,
+            **ours,
+            **_NOTICED,
+            **_LOST,
+            **self.spark,
+            **STREAMING,
+            **_MANY_MACHINES,
+            _CORES: str(self.cores),
+            "spark.master": self.url,
+        }
+
+    def _given_cores(self) -> str | None:
+        trial = _TRIAL.fullmatch(self.url)
+        return self.spark.get(_CORES, None if trial is None else trial[1])
+
+    def _check_cores(self) -> None:
+        if self.is_local:
+            return
+        given = self._given_cores()
+        if given is None:
+            raise BadInput(
+                f"{_CORES} must be known on {self.url}; write --conf {_CORES}=4, or as many "
+                "as an executor should have"
+            )
+        if not given.isascii() or not given.isdigit() or int(given) < _FEWEST_CORES:
+            raise BadInput(
+                f"{_CORES} is {shown(given)}; write {_FEWEST_CORES} or more: one slot of each "
+                "executor stays free to start its processors"
+            )
+
+
+def read_conf(texts: Iterable[str]) -> dict[str, str]:
+    """Return the settings of Spark in *texts*, `key=value`.
+
+    >>> read_conf(["spark.executor.cores=4"])
+    {'spark.executor.cores': '4'}
+    """
+    conf: dict[str, str] = {}
+    for number, text in enumerate(texts, start=1):
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not key:
+            # the text may be a secret, so it is not shown
+            raise BadInput(
+                f"--conf number {number} is not key=value; write spark.executor.cores=4"
+            )
+        conf[key] = value
+    return conf

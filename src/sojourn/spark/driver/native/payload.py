@@ -1,0 +1,94 @@
+"""Records as JSON, read and written by Spark as `sojourn.app.codec.json` does in Python."""
+
+from dataclasses import replace
+
+from pyspark.sql import Column
+from pyspark.sql import functions as sql
+
+from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
+from sojourn.app.schema import Schema
+from sojourn.spark.driver.native.changes import INSTANT, LOCAL, reading, writing
+from sojourn.spark.driver.native.rules import breaks
+
+__all__ = ["at", "from_payload", "has_value", "misfit", "read", "to_payload"]
+
+_READING = {"columnNameOfCorruptRecord": "corrupt", "allowSingleQuotes": "false"}
+_WRITING = {
+    "timestampFormat": INSTANT,
+    "timestampNTZFormat": LOCAL,
+    "ignoreNullFields": "false",
+}
+_SURROGATE = r"\\u[dD][89a-fA-F]"
+_TEXT = Atom("string")
+
+
+def at(name: str) -> Column:
+    """Return the column of that name, whatever letters it has."""
+    return sql.col(f"`{name.replace('`', '``')}`")
+
+
+def has_value(body: Column) -> Column:
+    """Tell whether a message says anything: compacted topics have others for what is gone."""
+    return sql.coalesce(sql.octet_length(body), sql.lit(0)) > 0
+
+
+def from_payload(body: Column, schema: Schema) -> Column:
+    """Return what *body* says, for `misfit` to judge and `read` to read."""
+    record = Struct((Field("record", _json(Struct(schema.fields))), Field("corrupt", _TEXT)))
+    # inside an object, because what follows a whole one would be passed over in silence
+    inside = sql.concat(sql.lit('{"record":'), body.cast("string"), sql.lit("}"))
+    return sql.from_json(inside, str(Schema(record.fields)), _READING)
+
+
+def misfit(body: Column, parsed: Column, schema: Schema) -> Column:
+    """Return what is wrong with *body*, of which *parsed* was made; null if nothing is."""
+    text, record = body.cast("string"), parsed["record"]
+    # which are question marks by now; few records have an escape that may be one
+    half = text.rlike(_SURROGATE) & sql.try_parse_json(text).isNull()
+    rule = breaks(Struct(schema.fields))
+    broken = sql.lit(False) if rule is None else rule(record)
+    return (
+        sql.when(text.isNull(), "is empty, not JSON")
+        .when(~sql.is_valid_utf8(text), "is not JSON: it is not UTF-8")
+        .when(
+            record.isNull() | parsed["corrupt"].isNotNull(),
+            f"is not JSON that fits {schema}",
+        )
+        .when(half, "has half a surrogate pair, which UTF-8 cannot encode")
+        .when(broken, f"has a null or a key that does not fit {schema}")
+    )
+
+
+def read(parsed: Column, field: Field) -> Column:
+    """Return the value of a column in what was parsed."""
+    change = reading(field.type)
+    value = parsed["record"][field.name]
+    return change(value) if change else value
+
+
+def to_payload(schema: Schema) -> Column:
+    """Return the JSON of the columns of *schema*, without the binary ones."""
+    parts = [
+        (change(at(field.name)) if change else at(field.name)).alias(field.name)
+        for field in schema.fields
+        if field.type != Atom("binary")
+        for change in [writing(field.type)]
+    ]
+    return sql.to_json(sql.struct(*parts), _WRITING) if parts else sql.lit("{}")
+
+
+def _spelt(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """Return the fields as JSON has them: the keys of a map are text, anything may be null."""
+    return tuple(replace(field, type=_json(field.type), nullable=True) for field in fields)
+
+
+def _json(kind: DataType) -> DataType:
+    match kind:
+        case Array(element):
+            return Array(_json(element))
+        case Map(_, value):
+            return Map(_TEXT, _json(value))
+        case Struct(fields):
+            return Struct(_spelt(fields))
+        case _:
+            return kind

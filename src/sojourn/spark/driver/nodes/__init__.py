@@ -1,0 +1,1 @@
+"""The nodes of an application: executors of Spark, and the agents on them."""

@@ -1,0 +1,194 @@
+"""The start of an agent on an executor.
+
+An agent is a process that a Spark task starts on its executor, and that outlives the task.
+What the two say to each other:
+
+- The agent's standard input is a pipe with its settings, a JSON object, until it is closed.
+  They hold a secret, so they are never in arguments, the environment or a log.
+- Its standard output is another pipe, for one line: `ready`, or `failed: ` and the reason.
+  The task reads no further and closes it, so the agent must not write to it again.
+- Its standard error is the file `agent.log` in the working folder of the executor.
+
+The task adds `executor`, the id, and `watch`, the process of the executor's JVM, to the
+settings: the agent ends when that is gone.
+"""
+
+import fcntl
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import psutil
+from pyspark.sql import SparkSession
+
+from sojourn.app.loading import import_path
+from sojourn.errors import EngineError
+from sojourn.spark.agent.agent import OWN_LOG
+from sojourn.spark.driver.nodes.executor_process import executor_process
+from sojourn.spark.driver.nodes.executors import Executor, on_executor
+
+__all__ = ["AgentCommand", "Start", "agent_starts", "start_agent"]
+
+Start: TypeAlias = Callable[[Executor, threading.Event], None]
+"""Starts the agent of an executor, unless the event is set before that has worked."""
+
+_MODULE = "sojourn.spark.agent"
+_GRACE_S = 5.0
+_LOOK_S = 0.01
+# Forks the agent and ends, so that whoever adopts orphans reaps it, and no worker of Spark has
+# to. It leads a session of its own: Spark ends its Python workers as a group.
+_LAUNCHER = """
+import os, sys
+if os.fork():
+    os._exit(0)
+os.setsid()
+os.write(int(sys.argv[1]), str(os.getpid()).encode())
+try:
+    os.execvp(sys.argv[2], sys.argv[2:])
+except OSError as error:
+    os.write(1, f"failed: {sys.argv[2]} cannot be run: {error.strerror}\\n".encode())
+    os._exit(1)
+"""
+# The line is short: more than this is not the line.
+_MOST_LINE_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCommand:
+    """How an agent is started.
+
+    *settings* are what it is told, *command* is the program and its arguments; without any, it
+    is the agent of `sojourn.spark.host` in the Python of the task. It must be ready after
+    *patience_s*.
+    """
+
+    settings: Mapping[str, object] = field(repr=False)
+    command: Sequence[str] = ()
+    patience_s: float = 60.0
+
+
+def agent_starts(session: SparkSession, agent: AgentCommand) -> Start:
+    """Return what starts *agent* on an executor of *session*."""
+
+    def start(executor: Executor, stopping: threading.Event) -> None:
+        # a task that waits as long as this does could not say any more why it failed
+        patience_s = agent.patience_s + 10.0
+        on_executor(session, executor, _Starting(agent), patience_s, stopping)
+
+    return start
+
+
+@dataclass(frozen=True, slots=True)
+class _Starting:
+    """What a task calls: pickled by the name of its module, not by its code."""
+
+    agent: AgentCommand
+
+    def __call__(self) -> int:
+        return start_agent(self.agent)
+
+
+def start_agent(agent: AgentCommand, folder: Path | None = None) -> int:
+    """In a task: start the agent of this executor, and return its process when it is ready.
+
+    The agent holds a lock on a file in the working folder, so there is never a second one, even
+    if the driver did not learn that the first has started: then that is the one returned.
+    Raise `EngineError` with what it, or its log, says if it does not get ready.
+    """
+    executor = executor_process()
+    folder = folder or Path.cwd()
+    lock = folder / f"agent-{executor.id}.lock"
+    with lock.open("a+b") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _running(lock)
+        held.truncate(0)
+        told = {**agent.settings, "executor": executor.id, "watch": executor.pid}
+        command = agent.command or [sys.executable, "-m", _MODULE]
+        with _begun(command, folder, held.fileno()) as launcher:
+            try:
+                _tell(launcher, json.dumps(told).encode())
+                _await_ready(launcher, agent.patience_s, folder / OWN_LOG)
+            except BaseException:
+                launcher.wait()
+                _kill(lock)
+                raise
+    return int(lock.read_text())
+
+
+def _begun(command: Sequence[str], folder: Path, lock: int) -> "subprocess.Popen[bytes]":
+    with (folder / OWN_LOG).open("ab") as log:
+        return subprocess.Popen(  # noqa: S603 - no shell, and our own arguments
+            [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(lock), *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": import_path()},
+            pass_fds=(lock,),
+        )
+
+
+def _tell(process: "subprocess.Popen[bytes]", told: bytes) -> None:
+    if process.stdin is None:
+        return
+    try:
+        process.stdin.write(told)
+        process.stdin.close()
+    except BrokenPipeError:
+        return  # it has ended: its log says why
+
+
+def _await_ready(process: "subprocess.Popen[bytes]", patience_s: float, log: Path) -> None:
+    if process.stdout is None:
+        return
+    said, until_s = b"", time.monotonic() + patience_s
+    while b"\n" not in said and len(said) < _MOST_LINE_BYTES:
+        left_s = until_s - time.monotonic()
+        if left_s <= 0 or not select.select([process.stdout], [], [], left_s)[0]:
+            raise EngineError(f"its agent did not get ready within {patience_s:g} s; see {log}")
+        more = os.read(process.stdout.fileno(), _MOST_LINE_BYTES)
+        if not more:
+            break
+        said += more
+    line = said.partition(b"\n")[0].decode(errors="replace").strip()
+    if line == "ready":
+        return
+    reason = line.removeprefix("failed:").strip() or _last_line(log) or "it said nothing"
+    raise EngineError(f"its agent did not start: {reason}")
+
+
+def _last_line(log: Path) -> str:
+    """Return the last line of *log* with text: of a traceback, the error."""
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def _kill(lock: Path) -> None:
+    """End an agent that is not wanted, with all it has started: it leads their group."""
+    until_s = time.monotonic() + _GRACE_S
+    # its process writes the number as its first deed
+    while not (said := lock.read_text()) and time.monotonic() < until_s:
+        time.sleep(_LOOK_S)
+    with suppress(ValueError, ProcessLookupError):
+        os.killpg(int(said), signal.SIGKILL)
+
+
+def _running(lock: Path) -> int:
+    """Return the agent that holds *lock*; raise `EngineError` if only its children do."""
+    said = lock.read_text()
+    with suppress(ValueError, psutil.Error):
+        if psutil.Process(int(said)).status() != psutil.STATUS_ZOMBIE:
+            return int(said)
+    raise EngineError("processes of its previous agent are still running")

@@ -1,0 +1,161 @@
+"""Keeps an agent on every executor, from its coming to its going."""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Self
+
+from sojourn.errors import EngineError
+from sojourn.spark.driver.nodes.agent_start import Start
+from sojourn.spark.driver.nodes.executors import Executor
+
+__all__ = ["Agents", "NodeEvents", "pause_s"]
+
+_LOOK_S = 0.5
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 30.0
+# Started at once: each holds a thread here and a slot there for about a second.
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEvents:
+    """Who is told of nodes, always in the same thread.
+
+    A node has *come* when its agent is ready, and has *gone* when its executor is no longer
+    registered. If its agent *failed* to start, the reason is told, and it is tried again.
+    """
+
+    come: Callable[[Executor], None]
+    gone: Callable[[Executor], None]
+    failed: Callable[[Executor, str], None]
+
+
+@dataclass(slots=True)
+class _Post:
+    """Where an executor's agent is at: being started, ready, or to be tried again."""
+
+    executor: Executor
+    starting: "Future[None] | None" = None
+    ready: bool = False
+    failures: int = 0
+    again_s: float = 0.0
+
+
+class Agents:
+    """Starts one agent on each executor that *look* returns, and tells *events* of nodes.
+
+    A context manager with a thread of its own. One that is ready is never started again, unless
+    `lost` says that it has ended. Leaving it waits for starts that are under way, which give
+    up; after that nobody is told anything. Agents end with their executors.
+    """
+
+    def __init__(
+        self,
+        look: Callable[[], Sequence[Executor]],
+        start: Start,
+        events: NodeEvents,
+        *,
+        look_s: float = _LOOK_S,
+        first_pause_s: float = _FIRST_PAUSE_S,
+    ) -> None:
+        self._look, self._start, self._events = look, start, events
+        self._look_s, self._first_pause_s = look_s, first_pause_s
+        self._posts: dict[str, _Post] = {}
+        self._lost: set[str] = set()
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="agent")
+        self._thread = threading.Thread(target=self._run, name="agents", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    @property
+    def ready(self) -> tuple[Executor, ...]:
+        """The executors whose agents are ready."""
+        with self._lock:
+            return tuple(post.executor for post in self._posts.values() if post.ready)
+
+    @property
+    def registered(self) -> tuple[Executor, ...]:
+        """The executors that there are, as of the last look."""
+        with self._lock:
+            return tuple(post.executor for post in self._posts.values())
+
+    def lost(self, executor_id: str) -> None:
+        """Start the agent of an executor again: it has ended, and its executor has not."""
+        with self._lock:
+            self._lost.add(executor_id)
+
+    def close(self) -> None:
+        """Stop looking, and let starts that are under way give up."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                found = {each.id: each for each in self._look()}
+            except Exception:  # noqa: BLE001 - of the gateway: Java is gone, or going
+                self._stopping.wait(self._look_s)
+                continue
+            self._forget(found.keys())
+            for executor in found.values():
+                self._attend(executor)
+            self._stopping.wait(self._look_s)
+
+    def _forget(self, found: Collection[str]) -> None:
+        for name in [each for each in self._posts if each not in found]:
+            with self._lock:
+                post = self._posts.pop(name)
+                self._lost.discard(name)
+            # a start that is under way learns by itself that its executor is gone
+            if post.ready:
+                self._events.gone(post.executor)
+
+    def _attend(self, executor: Executor) -> None:
+        with self._lock:
+            post = self._posts.setdefault(executor.id, _Post(executor))
+            post.executor = executor  # with the tasks of now
+            if executor.id in self._lost:
+                self._lost.discard(executor.id)
+                post.ready = False
+        if post.ready:
+            return
+        if post.starting is None:
+            if time.monotonic() >= post.again_s:
+                post.starting = self._pool.submit(self._start, executor, self._stopping)
+        elif post.starting.done():
+            self._settle(post, post.starting)
+
+    def _settle(self, post: _Post, started: "Future[None]") -> None:
+        """Take note of how a start ended."""
+        post.starting, error = None, started.exception()
+        if error is None:
+            with self._lock:
+                post.ready, post.failures = True, 0
+            self._events.come(post.executor)
+            return
+        post.failures += 1
+        post.again_s = time.monotonic() + pause_s(post.failures, self._first_pause_s)
+        said = str(error) if isinstance(error, EngineError) else repr(error)
+        if not self._stopping.is_set():
+            self._events.failed(post.executor, said)
+
+
+def pause_s(failures: int, first_s: float = _FIRST_PAUSE_S) -> float:
+    """Return how long to wait before an agent is tried again that failed so many times.
+
+    >>> [pause_s(failures) for failures in (1, 2, 3, 20)]
+    [0.5, 1.0, 2.0, 30.0]
+    """
+    return min(_LONGEST_PAUSE_S, first_s * 2.0 ** min(failures - 1, 30))

@@ -1,0 +1,239 @@
+"""The nodes of an application on a cluster: an agent on each executor, and who is on it."""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Self
+
+import msgspec
+from pyspark.sql import SparkSession
+
+from sojourn.app.loading import import_path
+from sojourn.decide.plan import Node, Placement
+from sojourn.engine import NodeHealth, Progress
+from sojourn.errors import EngineError
+from sojourn.measure.bill import NodeTime
+from sojourn.measure.node_costs import NodeCosts
+from sojourn.measure.report import NodeReport
+from sojourn.spark.agent.agent import node_name
+from sojourn.spark.agent.kafka_reach import KafkaBrokers
+from sojourn.spark.driver.hosts.controller import Controller
+from sojourn.spark.driver.nodes.agent_start import AgentCommand, agent_starts
+from sojourn.spark.driver.nodes.agents import Agents, NodeEvents
+from sojourn.spark.driver.nodes.elastic_nodes import ElasticNodes
+from sojourn.spark.driver.nodes.executor_removal import SilentExecutors, remove_executor
+from sojourn.spark.driver.nodes.executors import Executor, executors
+from sojourn.spark.driver.nodes.negotiator import SparkNegotiator
+from sojourn.spark.driver.nodes.node_health import measured, node_health, node_order
+from sojourn.spark.driver.nodes.node_scaling import NodeBounds
+from sojourn.spark.driver.nodes.node_warnings import NodeWarnings
+from sojourn.spark.driver.state.shared_folder import SharedFolder
+from sojourn.spark.wire.node_state import NodeState
+
+__all__ = ["ClusterNodes"]
+
+_LOOK_S, _SCALE_S = 0.05, 0.25
+# An agent whose executor lives connects again by itself, unless it has ended.
+_AWAY_S = 3.0
+# How often nodes check whether they reach Kafka, while nothing is read.
+_CHECK_S = 5.0
+
+
+class ClusterNodes:
+    """The nodes on which the hosts of *controller* can have processors.
+
+    There is a host for each of *parts*, which have operators. Other machines reach hosts at
+    *machine*. When nodes have come or gone, *changed* is called.
+    There are as many, within *bounds*, as the *processors* that are wanted need. Each has to
+    reach the brokers of *kafka*, and the *shared* folder, if there is one.
+    """
+
+    def __init__(  # noqa: PLR0913 - most by name
+        self,
+        session: SparkSession,
+        controller: Controller,
+        *,
+        parts: Mapping[str, Collection[str]],
+        machine: str,
+        changed: Callable[[], None],
+        processors: Callable[[], int],
+        bounds: NodeBounds,
+        kafka: KafkaBrokers,
+        shared: SharedFolder | None = None,
+    ) -> None:
+        self._session, self._controller, self._changed = session, controller, changed
+        hosts = {part: (machine, controller.launcher.port(part)) for part in parts}
+        told = {
+            "hosts": hosts,
+            "secret": controller.launcher.secret.hex(),
+            "certificate": controller.launcher.certificate,
+            "logs": "logs",
+            "path": import_path(),
+            "kafka": msgspec.to_builtins(kafka),
+        }
+        start = agent_starts(session, AgentCommand(settings=told))
+        self._agents = Agents(
+            lambda: executors(session),
+            start if shared is None else shared.before(start),
+            NodeEvents(come=self._came, gone=self._gone, failed=self._not_started),
+        )
+        self._operators = [name for names in parts.values() for name in names]
+        self._processors, self._bounds = processors, bounds
+        self._elastic = (
+            None
+            if bounds.most is None
+            else ElasticNodes(SparkNegotiator(session), bounds, self._operators, controller)
+        )
+        self._scaled_s, self._time = 0.0, NodeTime()
+        self._checked_s = 0.0
+        self._silent = SilentExecutors(partial(remove_executor, session))
+        self._failures: dict[str, str] = {}
+        self._away_s: dict[str, float] = {}
+        self._known: Mapping[str, float] = {}
+        self._seen, self._warnings = controller.told_nodes(), NodeWarnings()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="nodes", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._agents.__enter__()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._agents.close()
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes that are there now, and stay, in the order of their executors."""
+        there = self._controller.nodes()
+        leaving = set() if self._elastic is None else self._elastic.leaving
+        staying = sorted(there.keys() - leaving, key=node_order)
+        return tuple(Node(name, there[name]) for name in staying)
+
+    @property
+    def bounds(self) -> NodeBounds:
+        """How many nodes there may be, with how many processors on each."""
+        return self._bounds
+
+    @property
+    def slots(self) -> int:
+        """Tasks that executors can run at once, beside one each that starts agents."""
+        return sum(each.cores - 1 for each in executors(self._session))
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Why agents did not start, by the name of the node of each executor there is."""
+        there = [node_name(each.id) for each in self._agents.registered]
+        return {name: self._failures[name] for name in there if name in self._failures}
+
+    def health(
+        self,
+        placed: Placement,
+        memory: Mapping[str, Mapping[str, int]],
+        hosts: Sequence[Mapping[str, NodeState]] = (),
+        cores: Mapping[str, NodeReport] | None = None,
+    ) -> tuple[NodeHealth, ...]:
+        """Return how nodes are, where processors are *placed* and use so much *memory*.
+
+        *hosts* tell what each of them has measured of nodes, *cores* how busy they were.
+        """
+        there = self._controller.told_nodes()
+        names = {node_name(each.id) for each in self._agents.registered} | there.keys()
+        seen = self._seen | there
+        self._seen = {name: node for name, node in seen.items() if name in names}
+        nodes = node_health(there, self._seen, self.failures, placed, memory)
+        return self._warnings.added(measured(nodes, hosts, cores or {}))
+
+    def check_kafka(self) -> None:
+        """Let nodes check whether they reach Kafka, unless they were asked just before."""
+        now_s = time.monotonic()
+        if now_s >= self._checked_s + _CHECK_S:
+            self._checked_s = now_s
+            self._controller.check_nodes()
+
+    @property
+    def node_s(self) -> float:
+        """The time that executors were there so far, added up."""
+        return self._time.until(time.monotonic())
+
+    @property
+    def costs(self) -> NodeCosts:
+        """How long nodes took to come and to go."""
+        return NodeCosts() if self._elastic is None else self._elastic.costs
+
+    @property
+    def refused(self) -> str:
+        """Why the cluster did not give, or take back, a node; empty if it did."""
+        return "" if self._elastic is None else self._elastic.refused
+
+    def begin(self, progress: Progress, patience_s: float) -> None:
+        """Return when enough nodes are there, and all executors that have registered.
+
+        Raise `EngineError` if they do not come within *patience_s*.
+        """
+        progress("waiting for executors of Spark")
+        until_s, number = time.monotonic() + patience_s, self._bounds.least
+        while True:
+            there, registered = self.nodes, executors(self._session)
+            self._time = self._time.saw(time.monotonic(), [each.id for each in registered])
+            if len(there) >= max(number, len(registered) - len(self.failures), 1):
+                break
+            if time.monotonic() > until_s:
+                why = "".join(f"; {name}: {said}" for name, said in self.failures.items())
+                raise EngineError(
+                    f"only {len(there)} of {number} nodes became ready within "
+                    f"{patience_s:g} s ({len(registered)} executors registered){why}"
+                )
+            time.sleep(_LOOK_S)
+        self._known = self._controller.nodes()
+        self._thread.start()
+
+    # -- inside ---------------------------------------------------------------------------
+
+    def _came(self, executor: Executor) -> None:
+        self._failures.pop(node_name(executor.id), None)
+
+    def _gone(self, executor: Executor) -> None:
+        self._failures.pop(node_name(executor.id), None)
+
+    def _not_started(self, executor: Executor, reason: str) -> None:
+        self._failures[node_name(executor.id)] = reason
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(_LOOK_S):
+            there = self._controller.nodes()
+            registered = [each.id for each in self._agents.registered]
+            self._time = self._time.saw(time.monotonic(), registered)
+            if there.keys() != self._known.keys():
+                self._known = there
+                self._changed()
+            executor_of = {node_name(each.id): each.id for each in self._agents.registered}
+            self._silent.look(self._controller.silent_nodes(), executor_of)
+            self._start_again(there)
+            if self._elastic is not None and time.monotonic() > self._scaled_s + _SCALE_S:
+                self._scale(self._elastic)
+                self._scaled_s = time.monotonic()
+
+    def _start_again(self, there: Mapping[str, float]) -> None:
+        """Have agents started again that have ended while their executor lives."""
+        now_s = time.monotonic()
+        ready = {node_name(each.id): each.id for each in self._agents.ready}
+        away = ready.keys() - there.keys()
+        self._away_s = {name: self._away_s.get(name, now_s) for name in away}
+        for name, since_s in list(self._away_s.items()):
+            if now_s - since_s > _AWAY_S:
+                del self._away_s[name]
+                self._agents.lost(ready[name])
+
+    def _scale(self, elastic: ElasticNodes) -> None:
+        """Have as many nodes as processors need."""
+        registered = self._agents.registered
+        reads = {node_name(each.id) for each in registered if each.tasks}
+        # the last one goes first; one that reads from Kafka could not before its batch ends
+        names = sorted((node.name for node in self.nodes), key=lambda name: name not in reads)
+        executor_of = {node_name(each.id): each.id for each in registered}
+        if elastic.look(time.monotonic(), self._processors(), names, executor_of):
+            self._changed()  # so that a node that goes gets empty

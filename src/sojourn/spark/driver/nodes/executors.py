@@ -1,0 +1,206 @@
+"""The executors of a session, and functions that run on one of them."""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, cast
+from uuid import uuid4
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import RDD, SparkContext
+from pyspark.serializers import CPickleSerializer
+from pyspark.sql import SparkSession
+
+from sojourn.errors import EngineError
+from sojourn.spark.driver.nodes.executor_process import DRIVER, executor_process
+
+__all__ = ["Executor", "executors", "on_executor", "python_error"]
+
+T = TypeVar("T")
+
+_LOOK_S = 0.05
+# Between two tries: Spark has waited for the executor itself (`spark.locality.wait`).
+_PAUSE_S = 0.2
+# The last line of a traceback: the name of an error, and what it says.
+_ERROR_LINE = re.compile(r"^[A-Za-z_][\w.]*: .")
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """An executor of Spark: its *id*, the *host* it runs on, and its *cores*, the slots.
+
+    *tasks* ran there when it was looked up.
+    """
+
+    id: str
+    host: str
+    cores: int
+    tasks: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ran(Generic[T]):
+    """What became of a visit: where it was, its result, or why there is none."""
+
+    where: str
+    result: T | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit(Generic[T]):
+    """Calls *function* in a task if that runs on the executor with this *id*.
+
+    It never raises: a task that fails would fail the job, and Spark would tell it in pages.
+    """
+
+    id: str
+    function: Callable[[], T]
+
+    def __call__(self, _rows: Iterable[object]) -> Iterator[_Ran[T]]:
+        where = ""
+        try:
+            where = executor_process().id
+            if where != self.id:
+                yield _Ran(where)
+            else:
+                yield _Ran(where, self.function())
+        except EngineError as error:
+            yield _Ran(where or self.id, problem=str(error))
+        except Exception as error:  # noqa: BLE001 - it is raised on the driver
+            yield _Ran(where or self.id, problem=f"{type(error).__name__}: {error}")
+
+
+def executors(session: SparkSession) -> tuple[Executor, ...]:
+    """Return the executors that are registered now; none of a `local` master.
+
+    One that has just registered is left out until Spark has told its listeners of it.
+    """
+    context: Any = session.sparkContext._jsc.sc()  # noqa: SLF001 - Python has no such call
+    registered = set(context.getExecutorIds().mkString(",").split(",")) - {"", DRIVER}
+    if not registered:
+        return ()
+    listed, found = context.statusStore().executorList(True), list[Executor]()
+    for place in range(listed.size()):
+        summary = listed.apply(place)
+        if (name := summary.id()) in registered:
+            host = summary.hostPort().rpartition(":")[0]
+            found.append(Executor(name, host, summary.totalCores(), summary.activeTasks()))
+    return tuple(sorted(found, key=lambda each: (len(each.id), each.id)))
+
+
+def on_executor(
+    session: SparkSession,
+    executor: Executor,
+    function: Callable[[], T],
+    patience_s: float,
+    stopping: threading.Event | None = None,
+) -> T:
+    """Return the result of *function*, called in one task on *executor*.
+
+    The function, and what it returns, must be picklable. Spark prefers the executor for as
+    long as it waits for locality, and then may choose another: there the task does nothing,
+    and is tried again. The job has a group of its own, and needs one free slot.
+
+    Raise `EngineError`, with the executor and the reason, if the function raises, cannot be
+    imported there, or did not run there within *patience_s*; or once *stopping* is set.
+    """
+    stopping = stopping or threading.Event()
+    reason, until_s = "it has no free slot", time.monotonic() + patience_s
+    while time.monotonic() < until_s and not stopping.is_set():
+        if executor.id not in {each.id for each in executors(session)}:
+            raise _failed(executor, "it is not registered any more")
+        job = _Job(session.sparkContext, executor, function)
+        ran = job.result(until_s, stopping)
+        if isinstance(ran, _Ran):
+            if ran.problem:
+                raise _failed(executor, ran.problem)
+            if ran.where == executor.id:
+                return cast("T", ran.result)
+            reason = f"it had no free slot, and Spark chose executor {ran.where}"
+        elif ran is not None:
+            if told := python_error(str(ran)):
+                raise _failed(executor, told)
+            reason = str(ran).partition("\n")[0]
+        stopping.wait(_PAUSE_S)
+    if stopping.is_set():
+        raise _failed(executor, "the application stops")
+    raise _failed(executor, f"nothing ran there within {patience_s:g} s: {reason}")
+
+
+def python_error(text: str) -> str:
+    r"""Return the error of Python in what Spark says of a failed task; empty if none is.
+
+    >>> told = "Traceback (most recent call last):\n  File …\nImportError: no shop\n\n\tat java"
+    >>> python_error(f"Job aborted: {told}")
+    'ImportError: no shop'
+    >>> python_error("Job aborted: ExecutorLostFailure (executor 1 exited)")
+    ''
+    """
+    _, _, traceback = text.partition("Traceback (most recent call last):\n")
+    lines = traceback.partition("\n\tat ")[0].splitlines()
+    return next((line for line in reversed(lines) if _ERROR_LINE.match(line)), "")
+
+
+class _Job(Generic[T]):
+    """A Spark job of one task, run in a thread of its own.
+
+    Job groups belong to threads: that of whoever calls stays what it is.
+    """
+
+    def __init__(
+        self, context: SparkContext, executor: Executor, function: Callable[[], T]
+    ) -> None:
+        self._context, self._executor, self._function = context, executor, function
+        self._group = f"sojourn-node-{uuid4().hex}"
+        self._ran: _Ran[T] | Exception | None = None
+        self._thread = threading.Thread(
+            target=self._run, name=f"visit of executor {executor.id}", daemon=True
+        )
+
+    def result(self, until_s: float, stopping: threading.Event) -> "_Ran[T] | Exception | None":
+        """Return what became of it; None if it was cancelled because it took too long."""
+        self._thread.start()
+        while self._thread.is_alive() and not stopping.is_set():
+            self._thread.join(_LOOK_S)
+            if time.monotonic() > until_s:
+                break
+        if self._thread.is_alive():
+            self._context.cancelJobGroup(self._group)
+            return None
+        return self._ran
+
+    def _run(self) -> None:
+        context = self._context
+        try:
+            context.setJobGroup(self._group, f"Sojourn on executor {self._executor.id}")
+            visit = _Visit(self._executor.id, self._function)
+            (self._ran,) = _rdd_at(context, self._executor).mapPartitions(visit).collect()
+        except Py4JError as error:
+            self._ran = error
+        except Exception as error:  # noqa: BLE001 - such as that it cannot be pickled
+            self._ran = _Ran(self._executor.id, problem=f"{type(error).__name__}: {error}")
+
+
+def _rdd_at(context: SparkContext, executor: Executor) -> "RDD[Any]":
+    """Return one row in one partition, which prefers *executor*.
+
+    Python cannot say where a partition should be, so Java makes it. The text is how Spark
+    writes a location in an executor, apart from one on a host.
+    """
+    jvm: Any = context._jvm  # noqa: SLF001
+    serializer = CPickleSerializer()
+    places, rows = jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
+    places.add(f"executor_{executor.host}_{executor.id}")
+    to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
+    row = bytearray(serializer.dumps(None))  # type: ignore[no-untyped-call]
+    rows.add(jvm.scala.Tuple2(row, to_seq(places)))
+    java: Any = context._jsc  # noqa: SLF001
+    any_class = java.emptyRDD().classTag()
+    return RDD(java.sc().makeRDD(to_seq(rows), any_class).toJavaRDD(), context, serializer)
+
+
+def _failed(executor: Executor, reason: str) -> EngineError:
+    return EngineError(f"executor {executor.id} on {executor.host}: {reason}")

@@ -1,0 +1,144 @@
+"""Whether the memory of executors has room for what runs beside their Java."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from sojourn.errors import BadInput
+from sojourn.spark.driver.layout import Layout
+from sojourn.spark.driver.nodes.footprint import footprint_bytes
+from sojourn.spark.driver.nodes.node_scaling import NodeBounds
+from sojourn.topology.check import shown
+
+__all__ = [
+    "MemoryNeed",
+    "executor_warning",
+    "memory_warning",
+    "overhead_mib",
+    "read_mib",
+    "spark_overhead_mib",
+]
+
+_OVERHEAD = "spark.executor.memoryOverhead"
+_MEMORY = "spark.executor.memory"
+_MIB = 1 << 20
+# What Spark takes if nothing is set.
+_MEMORY_DEFAULT, _LEAST_DEFAULT, _FACTOR_DEFAULT = "1g", "384m", "0.1"
+_SIZE = re.compile(r"\s*(\d+)\s*([bkmgtp]?)b?\s*", re.IGNORECASE)
+_UNITS = {"b": 1 / _MIB, "k": 1 / 1024, "": 1.0, "m": 1.0, "g": 2**10, "t": 2**20, "p": 2**30}
+# Values that are advised are multiples of this, as people write them.
+_STEP_MIB = 64
+_PROCESSOR = ("sojourn.spark.processor.template", "sojourn.spark.processor.operator_job")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryNeed:
+    """The memory of an agent, of a processor, and of a task of Spark's in Python."""
+
+    agent_bytes: int
+    processor_bytes: int
+    task_bytes: int
+
+    @classmethod
+    def measured(cls, address: str) -> "MemoryNeed":
+        """Return what they take here, for the application at *address*.
+
+        Each is a process that has imported what they import. Processors share memory with the
+        template they are forked from, but YARN adds up what each process has.
+        """
+        return cls(
+            agent_bytes=footprint_bytes(["sojourn.spark.agent.agent"]),
+            processor_bytes=footprint_bytes(_PROCESSOR, address),
+            task_bytes=footprint_bytes(["pyspark.worker", "sojourn.spark.task.relay"]),
+        )
+
+    def node_mib(self, *, processors: int, templates: int, tasks: int) -> int:
+        """Return what a node needs for an agent and so many of each.
+
+        >>> each = MemoryNeed(agent_bytes=40 << 20, processor_bytes=50 << 20, task_bytes=0)
+        >>> each.node_mib(processors=4, templates=1, tasks=0)
+        290
+        """
+        # one more task: the process that Spark forks them from
+        workers = (tasks + 1) * self.task_bytes
+        total = self.agent_bytes + (processors + templates) * self.processor_bytes + workers
+        return ceil(total / _MIB)
+
+
+def executor_warning(
+    layout: Layout, bounds: NodeBounds, tasks: int, conf: Mapping[str, str]
+) -> str:
+    """Return what to set if executors have no room for what runs there; empty if they have.
+
+    Of the *tasks* that read from Kafka, each of the fewest nodes has as many as the others.
+    Only YARN and Kubernetes end executors that use more than they asked for: for other masters
+    nothing is measured. *conf* is that of the session.
+    """
+    master = conf.get("spark.master", "")
+    if master != "yarn" and not master.startswith("k8s://"):
+        return ""
+    needed_mib = MemoryNeed.measured(layout.address).node_mib(
+        processors=bounds.processors,
+        templates=len(layout.functions),
+        tasks=-(-tasks // bounds.least),
+    )
+    return memory_warning(conf, needed_mib)
+
+
+def memory_warning(conf: Mapping[str, str], needed_mib: int) -> str:
+    """Return what to set if executors of *conf* have no room for *needed_mib* beside Java.
+
+    >>> memory_warning({"spark.executor.memoryOverhead": "2g"}, 900)
+    ''
+    >>> memory_warning({}, 900)
+    'executors have 384 MiB of memory beside the heap of Java, and need about 1284 MiB: ...'
+    """
+    there, java = overhead_mib(conf), spark_overhead_mib(conf)
+    if there >= java + needed_mib:
+        return ""
+    advised = _STEP_MIB * ceil((java + needed_mib) / _STEP_MIB)
+    return (
+        f"executors have {there} MiB of memory beside the heap of Java, and need about "
+        f"{java + needed_mib} MiB: {java} for Java itself, {needed_mib} for the agent, "
+        "processors and tasks in Python. The cluster ends executors that use more; write "
+        f"--conf {_OVERHEAD}={advised}m"
+    )
+
+
+def overhead_mib(conf: Mapping[str, str]) -> int:
+    """Return the memory that executors have beside their heap."""
+    given = conf.get(_OVERHEAD)
+    return spark_overhead_mib(conf) if given is None else read_mib(_OVERHEAD, given)
+
+
+def spark_overhead_mib(conf: Mapping[str, str]) -> int:
+    """Return what Spark itself takes for it: a tenth of the heap, and 384 MiB at least.
+
+    >>> spark_overhead_mib({}), spark_overhead_mib({"spark.executor.memory": "20g"})
+    (384, 2048)
+    """
+
+    def size(key: str, default: str) -> int:
+        return read_mib(key, conf.get(key, default))
+
+    factor = conf.get("spark.executor.memoryOverheadFactor", _FACTOR_DEFAULT)
+    try:
+        part = int(float(factor) * size(_MEMORY, _MEMORY_DEFAULT))
+    except (ValueError, OverflowError) as error:
+        raise BadInput(
+            f"spark.executor.memoryOverheadFactor is {shown(factor)}; write 0.1"
+        ) from error
+    return max(size("spark.executor.minMemoryOverhead", _LEAST_DEFAULT), part)
+
+
+def read_mib(key: str, text: str) -> int:
+    """Return the size in MiB that the setting *key* has, as Spark reads it.
+
+    >>> [read_mib("spark.executor.memory", text) for text in ("600m", "2G", "512", "4096kb")]
+    [600, 2048, 512, 4]
+    """
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise BadInput(f"{key} is {shown(text)}; write a size such as 2g or 600m")
+    return int(int(found[1]) * _UNITS[found[2].lower()])

@@ -1,0 +1,112 @@
+"""Executors of Spark, asked for and given back."""
+
+import threading
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from sojourn.errors import EngineError
+from sojourn.spark.driver.nodes.executors import executors
+
+__all__ = ["SparkNegotiator"]
+
+_DECOMMISSIONING = "spark.decommission.enabled"
+
+
+class SparkNegotiator:
+    """The executors of *session*, which must have `spark.decommission.enabled`.
+
+    As long as nobody has asked, those are wanted that are registered. An executor that is given
+    back gets no new tasks and leaves when those that it runs have ended, that is, with the
+    batch; killing it would fail the batch.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        if session.conf.get(_DECOMMISSIONING, "false") != "true":
+            raise EngineError(
+                "executors cannot be given back without failing a batch; set "
+                f"{_DECOMMISSIONING} to true in the session"
+            )
+        self._session = session
+        self._lock = threading.Lock()
+        self._asked: int | None = None
+        self._given_back: set[str] = set()
+
+    @property
+    def wanted(self) -> int:
+        """How many executors there should be."""
+        with self._lock:
+            return self._wanted()
+
+    def ask(self, number: int) -> None:
+        """Ask Spark for *number* executors in all."""
+        with self._lock:
+            wanted = self._wanted()
+            if number < wanted:
+                raise EngineError(
+                    f"{number} nodes are fewer than the {wanted} wanted; say which to give back"
+                )
+            if number != self._asked:
+                self._request(number)
+
+    def give_back(self, names: Collection[str]) -> None:
+        """Let these executors leave, and Spark not replace them."""
+        with self._lock:
+            going = sorted(set(names) - self._given_back)
+            if not going:
+                return
+            there = {each.id for each in executors(self._session)} - self._given_back
+            if unknown := [name for name in going if name not in there]:
+                raise EngineError(f"there is no executor {', '.join(unknown)} to give back")
+            wanted = self._wanted()
+            # lower first: Spark replaces an executor that leaves while more are wanted
+            self._request(wanted - len(going))
+            left = set(self._decommission(going))
+            self._given_back |= left
+            if refused := [name for name in going if name not in left]:
+                self._request(wanted - len(left))
+                raise EngineError(f"Spark did not let executor {', '.join(refused)} leave")
+
+    def _wanted(self) -> int:
+        if self._asked is not None:
+            return self._asked
+        return len(executors(self._session))
+
+    def _request(self, number: int) -> None:
+        jvm: Any = self._session.sparkContext._jvm  # noqa: SLF001 - Python has no such call
+        # where tasks prefer to run does not matter: they have no preference
+        nowhere = jvm.PythonUtils.toScalaMap(jvm.java.util.HashMap())
+        try:
+            accepted = self._context.requestTotalExecutors(number, 0, nowhere)
+        except Py4JError as error:
+            raise EngineError(f"Spark failed to ask for {number} executors: {error}") from error
+        if not accepted:
+            raise EngineError(
+                f"the cluster did not accept a request for {number} executors; "
+                "is it a local master?"
+            )
+        self._asked = number
+
+    def _decommission(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return those that leave."""
+        context = self._session.sparkContext
+        jvm, gateway = context._jvm, context._gateway  # type: Any, Any  # noqa: SLF001
+        info = jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo
+        pairs = gateway.new_array(jvm.scala.Tuple2, len(names))
+        for place, name in enumerate(names):
+            told = info("given back by Sojourn", jvm.scala.Option.empty())
+            pairs[place] = jvm.scala.Tuple2(name, told)
+        # the total is ours to lower: where nothing was asked for before, Spark would take 0
+        adjust_total, by_executor = False, False
+        backend = self._context.schedulerBackend()
+        try:
+            left = backend.decommissionExecutors(pairs, adjust_total, by_executor)
+        except Py4JError as error:
+            raise EngineError(f"Spark failed to let executors leave: {error}") from error
+        return tuple(name for name in left.mkString(",").split(",") if name)
+
+    @property
+    def _context(self) -> Any:  # noqa: ANN401 - of Java
+        return self._session.sparkContext._jsc.sc()  # noqa: SLF001

@@ -1,0 +1,68 @@
+"""The cores of nodes and how busy they were, from what agents tell."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from sojourn.decide.plan import Node
+from sojourn.measure.report import NodeReport
+from sojourn.spark.wire.node_state import NodeState
+
+__all__ = ["NodeCpu"]
+
+
+class NodeCpu:
+    """Compares what agents tell at one look with what they told at the look before.
+
+    Nodes may share cores: executors on one machine, or in one container, that have no limit of
+    their own. Each has an equal part of these cores, and of what is used of them. *last* is the
+    result of the last look.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[str, NodeState] = {}
+        self._busy: dict[str, float | None] = {}
+        self.last: Mapping[str, NodeReport] = {}
+
+    def looked(
+        self, hosts: Iterable[Mapping[str, NodeState]], nodes: Sequence[Node]
+    ) -> dict[str, NodeReport]:
+        """Return the cores of *nodes*, of which *hosts* have heard, and how busy they were.
+
+        A node of which no agent has told is taken at its word, with its cores alone.
+        """
+        newest: dict[str, NodeState] = {}
+        for states in hosts:
+            for name, state in states.items():
+                if name not in newest or state.told_s > newest[name].told_s:
+                    newest[name] = state
+        sharing = Counter(state.pool for state in newest.values())
+        self._busy = {name: self._busy_cores(name, state) for name, state in newest.items()}
+        told = {
+            name: _report(state.cores, self._busy[name], sharing[state.pool])
+            for name, state in newest.items()
+            if state.cores
+        }
+        self._before, self.last = newest, told
+        word = {node.name: NodeReport(cores=node.cores) for node in nodes if node.cores}
+        return {name: told.get(name, report) for name, report in word.items()}
+
+    def _busy_cores(self, name: str, now: NodeState) -> float | None:
+        """Return how many cores of the whole pool were busy; None if it is not known."""
+        before = self._before.get(name)
+        if before is None or before.pool != now.pool:
+            return None
+        if now.told_s == before.told_s:  # agents tell it once a second; looks may be closer
+            return self._busy[name]
+        if now.told_s < before.told_s:  # another agent, after the machine was started again
+            return None
+        if before.cpu_s is None or now.cpu_s is None:
+            return None
+        return max(0.0, (now.cpu_s - before.cpu_s) / (now.told_s - before.told_s))
+
+
+def _report(cores: float, busy: float | None, sharing: int) -> NodeReport:
+    return NodeReport(
+        cores=cores / sharing,
+        # what is used is counted a little later than it is asked for
+        busy_cores=None if busy is None else min(cores, busy) / sharing,
+    )

@@ -1,0 +1,145 @@
+"""How the nodes of a cluster are: who runs there, and why some cannot be used."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from sojourn.decide.plan import Placement
+from sojourn.engine import NodeHealth
+from sojourn.measure.report import NodeReport
+from sojourn.spark.wire.controller import NodeIs
+from sojourn.spark.wire.node_state import NodeState
+
+__all__ = ["measured", "node_health", "node_notices", "node_order", "settled_nodes"]
+
+_NOT_THERE = (
+    "the connection to its agent is lost; the agent is restarted while its executor runs"
+)
+
+
+def node_order(name: str) -> tuple[int, str]:
+    """Return what nodes are sorted by: the number of their executor.
+
+    >>> sorted(["executor-10", "executor-2"], key=node_order)
+    ['executor-2', 'executor-10']
+    """
+    return len(name), name
+
+
+def node_health(
+    there: Mapping[str, NodeIs],
+    away: Mapping[str, NodeIs],
+    failures: Mapping[str, str],
+    placed: Placement,
+    memory: Mapping[str, Mapping[str, int]],
+) -> tuple[NodeHealth, ...]:
+    """Return the health of nodes: those that are *there*, and those that should be.
+
+    These are of executors that still run: the node was there and is *away*, or *failures* tell
+    why its agent did not start. Processors are *placed* on nodes, and use so much *memory*
+    there, in bytes, by operator.
+    """
+    known = {**away, **there}
+    found = []
+    for name in sorted({*known, *failures}, key=node_order):
+        told, usable = known.get(name), name in there
+        found.append(
+            NodeHealth(
+                name=name,
+                cores=None if told is None else told.cores,
+                processors={o: on[name] for o, on in placed.items() if usable and on.get(name)},
+                memory_bytes=sum(by.get(name, 0) for by in memory.values()) if usable else 0,
+                machine="" if told is None else told.machine,
+                logs="" if told is None else told.logs,
+                reason="" if usable else failures.get(name, _NOT_THERE),
+            )
+        )
+    return tuple(found)
+
+
+def measured(
+    nodes: Iterable[NodeHealth],
+    hosts: Sequence[Mapping[str, NodeState]],
+    cores: Mapping[str, NodeReport],
+) -> tuple[NodeHealth, ...]:
+    """Return *nodes* with what *hosts* have measured of those that can be used.
+
+    Each host has a connection of its own to a node: bytes are added up, and the clock is that
+    of the shortest round trip. What is in use there is the same for all of them, and *cores*
+    are those of the last look of the loop.
+    """
+    return tuple(
+        node
+        if node.reason
+        else _with(
+            _with_cores(node, cores.get(node.name)),
+            [host[node.name] for host in hosts if node.name in host],
+        )
+        for node in nodes
+    )
+
+
+def _with_cores(node: NodeHealth, report: NodeReport | None) -> NodeHealth:
+    if report is None:
+        return node
+    return replace(node, cores=report.cores, busy_cores=report.busy_cores)
+
+
+def _with(node: NodeHealth, states: Sequence[NodeState]) -> NodeHealth:
+    used = [each.used_bytes for each in states if each.used_bytes is not None]
+    limits = [each.limit_bytes for each in states if each.limit_bytes is not None]
+    clocks = [
+        (each.round_trip_s, each.offset_s) for each in states if each.round_trip_s is not None
+    ]
+    round_trip_s, offset_s = min(clocks, default=(None, None))
+    return replace(
+        node,
+        memory_used_bytes=max(used, default=None),
+        memory_limit_bytes=min(limits, default=None),
+        round_trip_s=round_trip_s,
+        clock_offset_s=offset_s,
+        received_bytes=_added(each.to for each in states),
+        sent_bytes=_added(each.back for each in states),
+        received_bytes_per_s=sum(each.to_per_s for each in states),
+        sent_bytes_per_s=sum(each.back_per_s for each in states),
+        kafka=next((each.kafka for each in states if each.kafka), ""),
+    )
+
+
+def _added(each: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for by_stream in each:
+        for stream, size_bytes in by_stream.items():
+            total[stream] = total.get(stream, 0) + size_bytes
+    return total
+
+
+def settled_nodes(nodes: Iterable[str], wanted: Placement, placed: Placement) -> list[str]:
+    """Return those of *nodes* that have processors, and all that are *wanted* there.
+
+    >>> wanted = {"split": {"a": 1, "b": 1}, "count": {"b": 2}}
+    >>> settled_nodes(["a", "b", "c"], wanted, {"split": {"a": 1, "b": 1}, "count": {"b": 1}})
+    ['a']
+    """
+    return [
+        node
+        for node in nodes
+        if any(on.get(node) for on in placed.values())
+        and all(placed[o].get(node, 0) >= on.get(node, 0) for o, on in wanted.items())
+    ]
+
+
+def node_notices(nodes: Iterable[NodeHealth], refused: str = "") -> list[str]:
+    """Return what users are told of nodes: why some cannot be used, and warnings of others.
+
+    *refused* is why the cluster did not give, or take back, a node.
+
+    >>> node_notices([NodeHealth(name="executor-2", reason="its agent did not start: no")])
+    ['node executor-2: its agent did not start: no']
+    """
+    told = [
+        f"node {node.name}: {text}"
+        for node in nodes
+        for text in (node.reason, node.kafka, *node.warnings)
+        if text
+    ]
+    return [*told, f"nodes: {refused}; it is asked again"] if refused else told

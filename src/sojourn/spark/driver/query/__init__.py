@@ -1,0 +1,1 @@
+"""The real-time queries of an application."""

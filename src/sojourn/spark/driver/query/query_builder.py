@@ -1,0 +1,243 @@
+"""The queries of an application: what each reads, where it begins, and how it is started."""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sojourn.app.stream import Sink
+from sojourn.errors import BadInput
+from sojourn.spark.driver.kafka.cluster import Cluster
+from sojourn.spark.driver.kafka.lost_records import LostRecords, lost_records
+from sojourn.spark.driver.kafka.offsets import Offsets
+from sojourn.spark.driver.layout import Layout
+from sojourn.spark.driver.native import NativeQuery, native_frame, start_misfits, start_native
+from sojourn.spark.driver.query.deduplication import start_deduplication
+from sojourn.spark.driver.query.part_query import PartQuery, Projections, part_frame, start_part
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.state.checkpoints import Checkpoints, Positions
+from sojourn.spark.task.deduplicate.new_records import Deduplication
+from sojourn.spark.wire.headers import marked
+from sojourn.spark.wire.host_address import HostAddress
+from sojourn.spark.wire.signed_inputs import SignedInputs
+
+__all__ = ["STATE_PARTITIONS", "QueryBuilder", "StartQuery"]
+
+STATE_PARTITIONS = 1
+"""Of Spark's own aggregations: on one machine more only cost slots."""
+
+StartQuery = Callable[[], StreamingQuery]
+"""Starts a query, for the first time or again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryBuilder:
+    """What queries are made of; relays reach the *hosts* of parts where it is told.
+
+    Ids of roots carry *marks*, by topic. So many *partitions* topics have, and *ends* is the
+    name under which Java knows where they end. What queries say of offsets is signed with
+    *signing_key*. Topics of *fences* refuse what comes so many seconds after it was sent.
+    """
+
+    layout: Layout
+    settings: SparkSettings
+    cluster: Cluster
+    state: Checkpoints
+    session: SparkSession
+    hosts: Mapping[str, HostAddress]
+    marks: Mapping[str, str]
+    partitions: Mapping[str, int]
+    signing_key: bytes = field(default=b"", repr=False)
+    fences: Mapping[str, float] = field(default_factory=dict)
+    ends: str = ""
+
+    def begin(self, offsets: Offsets, *, goes_on: bool) -> None:
+        """Settle where each query begins that never did; all anew unless the state *goes on*.
+
+        Between operators that is the end: what lies there is of another run, or older than
+        an operator that is new. The start that follows, or one after it, begins there.
+        """
+        app = self.layout.app
+        begun, ends = offsets.partitions(self.settings.starting), offsets.partitions()
+        sources = {app.topic(name) for name in app.sources}
+        starting = {topic: (begun if topic in sources else ends)[topic] for topic in ends}
+        reads = self._reads
+        for query, topics in reads.items():
+            begins = {topic: starting[topic] for topic in topics}
+            self.state.begin(query, begins, anew=not goes_on)
+        for query, name in self.layout.misfits.items():
+            # in a state from before there was this query, where the operator is
+            at = self.state.positions(name, {topic: starting[topic] for topic in reads[name]})
+            self.state.begin(query, at, anew=not goes_on)
+
+    @property
+    def _reads(self) -> dict[str, tuple[str, ...]]:
+        """The topics that each query reads, but for those of misfits."""
+        layout = self.layout
+        reads = {name: tuple(layout.query_reads(name)) for name in layout.queries}
+        for sink in layout.deduplicated:
+            reads[_query(sink)] = (layout.app.topic(sink.stream.name),)
+        return reads
+
+    def lost(self, offsets: Offsets) -> list[LostRecords]:
+        """Return the records that Kafka has deleted before queries have read them."""
+        earliest = offsets.partitions("earliest")
+        return lost_records(
+            [
+                self.state.positions(query, {topic: earliest[topic] for topic in topics})
+                for query, topics in self._all_reads.items()
+            ],
+            earliest,
+        )
+
+    def skip(self, lost: Iterable[LostRecords]) -> None:
+        """Let all queries continue behind what is lost."""
+        ends: dict[str, dict[int, int]] = {}
+        for each in lost:
+            ends.setdefault(each.topic, {})[each.partition] = each.end
+        for query in self._all_reads:
+            self.state.skip_to(query, ends)
+
+    @property
+    def _all_reads(self) -> dict[str, tuple[str, ...]]:
+        """The topics that each query reads."""
+        reads = self._reads
+        return reads | {query: reads[name] for query, name in self.layout.misfits.items()}
+
+    def positions(self, offsets: Offsets) -> dict[str, dict[str, dict[int, int]]]:
+        """Return the offsets at which each query goes on, or begins."""
+        earliest = offsets.partitions("earliest")
+        return {
+            name: self.state.positions(
+                name, {topic: earliest[topic] for topic in self.layout.query_reads(name)}
+            )
+            for name in self.layout.queries
+        }
+
+    def committed(self, topics: Collection[str]) -> list[dict[str, dict[int, int]]]:
+        """Return from where on queries may read *topics* again: some may lose a few commits."""
+        queries = [*self.layout.queries, *self.layout.misfits]
+        of_native = self.layout.misfits
+        reads = {name: self.layout.query_reads(of_native.get(name, name)) for name in queries}
+        nothing = {topic: dict.fromkeys(range(self.partitions[topic]), 0) for topic in topics}
+        return [
+            self.state.positions(
+                name,
+                {topic: nothing[topic] for topic in read if topic in nothing},
+                before=self.settings.kept_batches,
+            )
+            for name, read in reads.items()
+        ]
+
+    def query(self, name: str, starting: Positions) -> StartQuery:
+        """Return what starts the query of a part, or of Spark's own operator."""
+        if name in self.layout.parts:
+            return partial(start_part, self.session, self._part(name, starting))
+        return partial(start_native, self.session, self._native(name, name, starting))
+
+    def frame(self, name: str) -> DataFrame:
+        """Return what such a query writes, for its plan."""
+        if name in self.layout.parts:
+            return part_frame(self.session, self._part(name, {}))
+        return native_frame(self.session, self._native(name, name, {}))
+
+    def _part(self, name: str, starting: Positions) -> PartQuery:
+        layout, settings = self.layout, self.settings
+        told = [layout.functions[o].records_per_transfer for o in layout.parts[name].operators]
+        return PartQuery(
+            route=layout.route(
+                name,
+                trace_per_s=settings.trace_per_s,
+                most_bytes=settings.most_bytes,
+                marks=self.marks,
+                partitions=self.partitions,
+                signing_key=self.signing_key,
+            ),
+            kafka=self.cluster.for_spark,
+            host=self.hosts[name],
+            checkpoint=self.state.checkpoint(name),
+            projections=Projections(before=layout.before(name), behind=layout.behind(name)),
+            starting=_as_spark(starting),
+            batch_s=settings.batch_s,
+            records_per_transfer=min(filter(None, told), default=None),
+            ends=self.ends,
+            relays_tell_ends=not settings.runs_on.is_local,
+        )
+
+    def misfits(self, starting: Mapping[str, Positions]) -> dict[str, StartQuery]:
+        """Return what starts the queries of records that do not fit an aggregation."""
+        queries: dict[str, StartQuery] = {}
+        for query, name in self.layout.misfits.items():
+            native = self._native(name, query, self.state.positions(query, starting[name]))
+            queries[query] = partial(start_misfits, self.session, native, query)
+        return queries
+
+    def _native(self, name: str, query: str, starting: Positions) -> NativeQuery:
+        layout, settings = self.layout, self.settings
+        operator = layout.natives[name]
+        reads = layout.app.topic(operator.reads[0].name)
+        return NativeQuery(
+            operator=operator,
+            servers=self.cluster.servers,
+            kafka=self.cluster.for_spark,
+            reads=reads,
+            mark=self.marks.get(reads, ""),
+            writes=layout.app.topic(operator.emits[0].name),
+            dead_letters=layout.dead_letters,
+            checkpoint=self.state.checkpoint(query),
+            partitions=STATE_PARTITIONS,
+            spread=layout.spread(name, self.partitions),
+            starting=_as_spark(starting),
+            batch_s=settings.batch_s,
+            most_bytes=settings.most_bytes,
+        )
+
+    def sinks(self, offsets: Offsets) -> dict[str, StartQuery]:
+        """Return what starts the queries of sinks at which nothing arrives twice."""
+        earliest = offsets.partitions("earliest")
+        return {_query(sink): self._sink(sink, earliest) for sink in self.layout.deduplicated}
+
+    def _sink(self, sink: Sink, earliest: Positions) -> StartQuery:
+        layout, query, partitions = self.layout, _query(sink), self.partitions
+        topic, writes = layout.app.topic(sink.stream.name), layout.app.topic(sink.name)
+        if partitions[writes] < partitions[topic]:
+            raise BadInput(
+                f"{query}: {writes} has {partitions[writes]} partitions, and {topic}, which it "
+                f"reads, has {partitions[topic]}; add partitions to {writes}"
+            )
+        deduplication = Deduplication(
+            name=sink.name,
+            reads=topic,
+            writes=writes,
+            window=sink.window,
+            mark=self.marks.get(topic, ""),
+            inputs=SignedInputs(self.signing_key, self._marked_topics),
+            fence_s=self.fences.get(writes, 0.0),
+            checkpoint=self.state.checkpoint(query),
+            clients=self.cluster.for_clients,
+            spark=self.cluster.for_spark,
+            starting=_as_spark(self.state.positions(query, {topic: earliest[topic]})),
+            batch_s=self.settings.batch_s,
+            kept_batches=self.settings.kept_batches,
+            ends=self.ends,
+        )
+        return partial(start_deduplication, self.session, deduplication)
+
+    @property
+    def _marked_topics(self) -> frozenset[str]:
+        """The topics that can be told from others of that name: those with marks."""
+        return frozenset(marked(topic, mark) for topic, mark in self.marks.items())
+
+
+def _query(sink: Sink) -> str:
+    return f"sink {sink.name}"
+
+
+def _as_spark(positions: Positions) -> str:
+    """Return offsets as Spark wants them to be written."""
+    return json.dumps(
+        {topic: {str(p): n for p, n in parts.items()} for topic, parts in positions.items()}
+    )

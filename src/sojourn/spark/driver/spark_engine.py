@@ -1,0 +1,282 @@
+"""Spark as an engine: the loop drives a running application as it drives the simulator."""
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+from sojourn.app.application import App
+from sojourn.decide.plan import Node, Plan
+from sojourn.engine import Cost, Health, KafkaAccess, Progress, check_plan
+from sojourn.errors import BrokerAway, DiskFull, EngineError
+from sojourn.last_allocation import keep_allocation
+from sojourn.measure.report import Pull
+from sojourn.spark.driver.batches import WakeUp, end_early, wake_readers
+from sojourn.spark.driver.layout import Layout
+from sojourn.spark.driver.run.application_run import ApplicationRun
+from sojourn.spark.driver.run.application_start import ApplicationStart
+from sojourn.spark.driver.run.placed_processors import this_machine
+from sojourn.spark.driver.run.run_end import RunEnd
+from sojourn.spark.driver.settings import SparkSettings
+from sojourn.spark.driver.state.shared_state import SharedState
+from sojourn.spark.driver.state.state_lock import StateLock
+from sojourn.topology import Topology
+
+__all__ = ["SparkEngine"]
+
+# Hosts answer within a millisecond, unless the machine is very busy.
+_LEAD_S = 0.25
+_LOOK_S = 0.001
+
+
+class SparkEngine:
+    """Runs *app*, which hosts find at *address*, on Spark in real-time mode.
+
+    *progress* is told what a start is at, and what it waits for.
+    """
+
+    name = "Spark"
+
+    def __init__(
+        self,
+        app: App,
+        address: str,
+        settings: SparkSettings | None = None,
+        progress: Progress = lambda _line: None,
+    ) -> None:
+        self._layout, self._progress = Layout(app, address), progress
+        self._settings = settings or SparkSettings()
+        self._stack = ExitStack()
+        self._run: ApplicationRun | None = None
+        self._end = RunEnd()
+        self._topology: Topology | None = None
+        self._plan = Plan(placement={})
+        self._began_s = 0.0
+        self._looked_s = 0.0
+        self._unkept = ""
+        self._wake_up: WakeUp | None = None
+
+    # -- the engine -----------------------------------------------------------------------
+
+    @property
+    def now_s(self) -> float:
+        """The time since the application was started."""
+        return 0.0 if self._run is None else time.monotonic() - self._began_s
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """This machine, with the cores that this process may use; or those of a cluster."""
+        return this_machine() if self._run is None else self._run.processes.placed.nodes
+
+    @property
+    def plan(self) -> Plan:
+        """What was started with, or applied last."""
+        return self._plan if self._run is None else self._run.processes.placed.plan
+
+    @property
+    def servers(self) -> str:
+        """The brokers that it uses."""
+        return self._running().cluster.servers
+
+    @property
+    def clients(self) -> Mapping[str, str]:
+        """Settings of clients to its Kafka, which may be secrets."""
+        return self._running().cluster.for_clients
+
+    @property
+    def client_properties(self) -> Path | None:
+        """A file with what Kafka's own tools need for a broker of ours."""
+        own = None if self._run is None else self._run.own
+        return None if own is None else own.broker.client_properties
+
+    @property
+    def logs(self) -> Path:
+        """The folder with what user code printed."""
+        return self._running().state.logs
+
+    def start(self, topology: Topology, plan: Plan) -> None:
+        """Start all that it takes, and return when every operator can take records."""
+        if self._run is not None:
+            raise EngineError(f"{topology.name} is already running; stop it first")
+        check_plan(plan, topology, self.nodes)
+        self._layout.app.check()
+        self._topology, self._plan, self._end = topology, plan, RunEnd()
+        self._wake_up = None
+        start = ApplicationStart(self._layout, self._settings, plan, self._end, self._progress)
+        with ExitStack() as stack:
+            self._run = start.start(stack)
+            self._stack = stack.pop_all()
+        # with the first look at offsets: what comes after it is counted, and nothing else
+        self._began_s = self._run.pulls.since_s
+        self._looked_s = 0.0
+        self._keep_allocation(self._run)
+
+    def observe(self, until_s: float) -> Pull:
+        """Wait until then, and return what was counted.
+
+        Raise `ApplicationStopped` if a record, or too many failures, have ended it, and
+        `BrokerAway` if no broker answers, or `DiskFull`, for as long as that is waited for.
+        """
+        run = self._running()
+        if not until_s > self.now_s:
+            raise EngineError(f"{until_s} s is not after {self.now_s:.3f} s, the current time")
+        self._sleep(until_s - min(_LEAD_S, 0.1 * (until_s - self._looked_s)))
+        controller = run.processes.controller
+        asked = set(controller.ask())
+        while self.now_s < until_s and not asked <= controller.reported():
+            time.sleep(_LOOK_S)
+        self._check_broker(run, until_s)
+        ends = run.pulls.offsets.look()  # first: what hosts told is kept if this fails
+        wanted, running = run.processes.placed.wanted_and_running()
+        pull = run.pulls.taken(
+            controller.tallies(),
+            ends,
+            wanted=wanted,
+            running=running,
+            clock_s=(self._looked_s, until_s),
+            until_s=time.monotonic(),
+        )
+        self._check_disk(run, until_s)
+        if run.pulls.reading.stands_still and run.processes.nodes is not None:
+            run.processes.nodes.check_kafka()
+        self._sleep(until_s)
+        self._looked_s = until_s
+        return run.with_nodes(pull)
+
+    def apply(self, plan: Plan) -> Cost:
+        """Tell hosts how many processors they should have; nothing pauses."""
+        run = self._running()
+        if self._topology is None:
+            raise EngineError("nothing is running; call start() first")
+        cost = run.processes.placed.apply(plan, self._topology)
+        if cost.changed:
+            self._keep_allocation(run)
+        return cost
+
+    def stop(self) -> None:
+        """End queries, hosts, session and broker. What was not committed comes again."""
+        self._plan, self._run = self.plan, None
+        self._end.stop()
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.stop()
+
+    # -- beside it ------------------------------------------------------------------------
+
+    def drain(self, progress: Progress = lambda _line: None) -> None:
+        """Let every batch that has begun end and be committed: nothing of it comes again.
+
+        A batch ends at the next record that reaches it, or in its time. What lies between
+        operators waits there for the next start. *progress* is told how far it is.
+        """
+        run = self._running()
+        self._end.draining = True
+        end_early(run.processes.session)
+        run.batches.drain(progress, self._end.check, self._wake_readers)
+        run.supervisor.stop()
+        run.batches.locate()
+        if late := self.uncommitted():
+            progress(f"{late} records are not committed; the next start processes them again")
+        progress("drained")
+
+    def uncommitted(self) -> int:
+        """Return how many records were begun that Spark has not committed: they come again."""
+        return self._running().batches.uncommitted(self._wake_up)
+
+    def kafka(self) -> KafkaAccess:
+        """Return how its Kafka is reached."""
+        properties = self.client_properties
+        return KafkaAccess(
+            servers=self.servers,
+            clients=self.clients,
+            client_properties=None if properties is None else str(properties),
+        )
+
+    def await_unused(self) -> None:
+        """Return when nothing uses the state that a run before has left: Java, a broker."""
+        if self._settings.state is not None:
+            with StateLock(self._settings.state, self._progress):
+                pass
+
+    def forget(self) -> None:
+        """Delete what tasks have written to the shared folder of the state."""
+        if self._settings.state is not None:
+            SharedState(self._settings.state, self._settings.shared_state).forget()
+
+    def health(self) -> Health:
+        """Return what went wrong so far."""
+        health = Health() if self._run is None else self._run.health()
+        return replace(health, unkept=self._unkept, failure=self._end.failure)
+
+    def measure(self, *, on: bool) -> None:
+        """Let hosts measure, or not: to see what measuring costs."""
+        self._running().processes.controller.measure(on=on)
+
+    def host_pid(self, operator: str) -> int:
+        """Return the process that is the host of an operator."""
+        return self._running().processes.controller.pid(operator)
+
+    # -- inside ---------------------------------------------------------------------------
+
+    def _wake_readers(self) -> None:
+        if self._layout.retries in self._layout.topics:  # where nobody else writes
+            clients = self._running().cluster.for_clients
+            self._wake_up = wake_readers(clients, self._layout.retries)
+
+    def _check_broker(self, run: ApplicationRun, until_s: float) -> None:
+        """Wait until then and raise `BrokerAway` while no broker answers, if not for long."""
+        away_s = run.pulls.offsets.away_s
+        if away_s is None:
+            return
+        run.pulls.reading.pause()
+        if away_s > self._settings.patience_s:
+            self._end.fail(
+                f"no broker has answered at {run.cluster.servers} for {away_s:.0f} s; start "
+                "the application again when one does: it continues from its last commit"
+            )
+        self._sleep(until_s)
+        raise BrokerAway(away_s)
+
+    def _check_disk(self, run: ApplicationRun, until_s: float) -> None:
+        """Wait until then and raise `DiskFull` while a disk has no room, if not for long."""
+        if self._unkept:
+            self._keep_allocation(run)
+        run.disk.hosts_lack(
+            next((part.disk_full for part in run.pulls.parts.values() if part.disk_full), "")
+        )
+        full_s, folder = run.disk.full_s, run.state.folder
+        if full_s is None:
+            return
+        if full_s > self._settings.disk_patience_s:
+            self._end.fail(
+                f"no room on the disk of {folder} for {full_s:.0f} s: {run.disk.lack}; make "
+                "room and start the application again: it continues from its last commit"
+            )
+        self._sleep(until_s)
+        self._looked_s = until_s
+        raise DiskFull("the state of the application", str(folder))
+
+    def _keep_allocation(self, run: ApplicationRun) -> None:
+        if self._settings.state is None:
+            return
+        try:
+            keep_allocation(run.state.folder, self.plan.allocation)
+        except EngineError as error:
+            self._unkept = str(error)  # a full disk is no reason to end what runs
+        else:
+            self._unkept = ""
+
+    def _sleep(self, until_s: float) -> None:
+        """Wait until then, unless the application stops before."""
+        self._end.wait(until_s - self.now_s)
+
+    def _running(self) -> ApplicationRun:
+        if self._run is None:
+            raise EngineError("nothing is running; call start() first")
+        return self._run

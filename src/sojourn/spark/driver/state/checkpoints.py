@@ -1,0 +1,334 @@
+"""The folder that an application goes on from: checkpoints, logs, and whose they are."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sojourn.app.application import App
+from sojourn.app.operator import NativeOperator
+from sojourn.app.parts import Part, parts_of
+from sojourn.app.reminder import reminders_of
+from sojourn.errors import BadFile, BadInput
+from sojourn.files.durable_file import write_durably
+from sojourn.spark.driver.state.batch_files import (
+    Positions,
+    batch_numbers,
+    drop_torn_batches,
+    raise_offsets,
+    raised,
+)
+from sojourn.spark.driver.state.state_form import StateForm, state_forms
+from sojourn.spark.host.batch.checkpoint_id import CheckpointId
+from sojourn.spark.host.batch.cut_store import CutFiles
+
+__all__ = ["Checkpoints", "Positions"]
+
+_APPLICATION = "application.json"
+# Of cuts, logs, stores and what else is in the folder. Raise it with any change to them.
+_FORMAT = 2
+_NOTHING: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """What is kept in *folder* from one start to the next.
+
+    Queries that are *written_by_tasks* have their checkpoints in the folder *shared*: state
+    stores of Spark, and what sinks remember.
+    """
+
+    folder: Path
+    shared: Path | None = None
+    written_by_tasks: frozenset[str] = frozenset()
+
+    @property
+    def broker(self) -> Path:
+        """Topics and records of our own broker."""
+        return self.folder / "broker"
+
+    @property
+    def logs(self) -> Path:
+        """What user code printed."""
+        return self.folder / "logs"
+
+    def checkpoint(self, query: str) -> Path:
+        """Return where it is kept what a query has done."""
+        tasks = query in self.written_by_tasks
+        folder = self.shared if tasks and self.shared is not None else self.folder
+        return folder / "checkpoints" / query
+
+    def cuts(self, part: str) -> Path:
+        """Return where it is kept what of a part is open.
+
+        Without the checkpoint it would be of another batch, so it goes with it.
+        """
+        return self.checkpoint(part) / "part"
+
+    def check(self, app: App, cluster: str) -> bool:
+        """Return whether there is anything to go on from.
+
+        Raise `BadInput` if it belongs to another form of *app*, or to another cluster.
+        Functions may change from one start to the next, and operators may be added; what parts
+        read from Kafka may not become less, nor may what Spark's own aggregations keep change.
+        Fields of states may come and go, but not change their types.
+        """
+        before = self.form()
+        if before is not None:
+            now = _form(app, cluster)
+            for difference in (*_differences(before, now), *self._conflicts(before, app)):
+                raise BadInput(
+                    f"the state in {self.folder} does not match: {difference}; undo that "
+                    "change, use another state folder (--state), or start without it (--fresh)"
+                )
+            for part in parts_of(app):
+                self._check_open(app, part)
+        return before is not None
+
+    def check_queries(self, parts: Iterable[str]) -> None:
+        """Raise `BadFile` if the checkpoint of a part was removed or replaced under its state.
+
+        The host would refuse the query. That is known before anything is started.
+        """
+        for part in parts:
+            kept = CheckpointId(self.cuts(part)).read()
+            if kept and kept != (found := _checkpoint_id(self.checkpoint(part))):
+                problem = f"has the id {found}" if found else "is gone"
+                raise BadFile(
+                    str(self.checkpoint(part)),
+                    f"the checkpoint of {part} {problem}, and the state belongs to {kept}",
+                    "restore it, or start without this state (--fresh)",
+                )
+
+    def form(self) -> dict[str, Any] | None:
+        """Return the form of the application that was recorded; None if there is none.
+
+        Raise `BadFile` if another version of Sojourn has written it.
+        """
+        path = self.folder / _APPLICATION
+        try:
+            form: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from error
+        if (found := form.get("format", 1)) != _FORMAT:
+            raise BadFile(
+                str(self.folder),
+                f"has a state of format {found}, and this version of Sojourn reads {_FORMAT}",
+                "use the version that wrote it, or start without this state (--fresh)",
+            )
+        return form
+
+    def _conflicts(self, before: dict[str, Any], app: App) -> Iterator[str]:
+        """Yield what does not fit the states that operators have."""
+        forms = state_forms(app)
+        for name, written in before.get("states", {}).items():
+            found: list[str] = []
+            if name in forms:
+                # whether or not there is any: the log of a host may have some
+                found = forms[name].conflicts(StateForm.read(written))
+            elif self._has_state(before, name):
+                found = ["it keeps none now" if name in app.operators else "it is gone"]
+            if found:
+                yield f"operator {name} has a state for each key: {'; '.join(found)}"
+
+    def _has_state(self, before: dict[str, Any], operator: str) -> bool:
+        """Tell whether an operator has the state of any key, or a reminder for one."""
+        for part, form in before["parts"].items():
+            batch = self.committed(part)
+            if operator in form["operators"] and batch >= 0:
+                files = CutFiles(self.cuts(part), readonly=True)
+                with closing(files.state):
+                    cut = files.load(files.last(batch))
+                    kept = (operator, reminders_of(operator))
+                    return any(next(files.states(cut, name), None) for name in kept)
+        return False
+
+    def _check_open(self, app: App, part: Part) -> None:
+        """Raise `BadInput` if records are open that no operator reads any more."""
+        read = {(name, s.name) for name in part.operators for s in app.operators[name].reads}
+        read |= {(name, reminders_of(name)) for name in part.operators}
+        batch, files = self.committed(part.name), CutFiles(self.cuts(part.name))
+        for record in files.all_open(files.load(files.last(batch))) if batch >= 0 else ():
+            if (record.operator, record.record.stream) not in read:
+                raise BadInput(
+                    f"{record.record.stream} has records for operator {record.operator}, "
+                    "which does not read it any more; start the version that does once more, "
+                    "and end it in order, or start without this state (--fresh)"
+                )
+
+    def keep(self, app: App, cluster: str) -> None:
+        """Record the application that this state belongs to.
+
+        Called after `begin` for every query, and before the first query is started: a start
+        that fails earlier leaves no state.
+        """
+        form = _form(app, cluster, self.form() or {})
+        if self.written_by_tasks:
+            form["shared"] = str(self.shared)
+        write_durably(self.folder / _APPLICATION, json.dumps(form, indent=1).encode())
+
+    def commits(self, query: str) -> int:
+        """Return how many batches of a query are committed."""
+        return max(batch_numbers(self.checkpoint(query) / "commits"), default=-1) + 1
+
+    def committed(self, part: str) -> int:
+        """Return the last batch of a part that is committed for sure; -1 if none is.
+
+        Of a part in a query of the user's own, whose checkpoint is elsewhere, its files tell.
+        """
+        if commits := self.commits(part):
+            return commits - 1
+        files = CutFiles(self.cuts(part), readonly=True)
+        with closing(files.state):
+            return files.committed()
+
+    def committed_s(self, query: str, batch: int | None = None) -> float | None:
+        """Return when a batch, by default the last, was committed, in seconds since 1970."""
+        number = self.commits(query) - 1 if batch is None else batch
+        path = self.checkpoint(query) / "commits" / str(number)
+        return path.stat().st_mtime if path.exists() else None
+
+    def begin(self, query: str, positions: Positions, *, anew: bool = False) -> None:
+        """Note where a query begins, unless that is known; of an application begun *anew* too.
+
+        What a start has noted that then failed is of no use to the next.
+        """
+        path = self._first(query)
+        if anew or not path.exists():
+            write_durably(path, json.dumps(positions).encode())
+
+    def drop_torn_batches(self) -> dict[str, list[int]]:
+        """Take back commits of which Spark's files are torn; return them, by query."""
+        folders = [self.folder, *filter(None, [self.shared])]
+        found = {
+            path.name: drop_torn_batches(path)
+            for folder in folders
+            for path in sorted((folder / "checkpoints").glob("*"))
+        }
+        return {query: batches for query, batches in found.items() if batches}
+
+    def positions(
+        self, query: str, new: Positions, *, before: int = 0
+    ) -> dict[str, dict[int, int]]:
+        """Return the offsets that come next, by topic and partition, as last committed.
+
+        Or as of so many commits *before* that. Before the first commit that is where the first
+        start began: what a start that was killed had taken comes again. Partitions that were
+        made since begin at *new*.
+        """
+        path = self._first(query)
+        try:
+            known = _parsed(path.read_text(encoding="utf-8")) if path.exists() else {}
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from error
+        checkpoint = self.checkpoint(query)
+        committed = batch_numbers(checkpoint / "commits")
+        if len(committed) > before:
+            offsets = checkpoint / "offsets" / str(committed[-1 - before])
+            # a version, what Spark keeps of the batch, and then the offsets of each source
+            for line in offsets.read_text(encoding="utf-8").splitlines()[2:]:
+                known |= _parsed(line)
+        return {topic: dict(new[topic]) | known.get(topic, {}) for topic in new}
+
+    def skip_to(self, query: str, least: Positions) -> None:
+        """Let a query continue, or begin, at no offset below *least*."""
+        path = self._first(query)
+        if path.exists():
+            write_durably(path, raised(path.read_text(encoding="utf-8"), least).encode())
+        raise_offsets(self.checkpoint(query), least)
+
+    def _first(self, query: str) -> Path:
+        return self.folder / "first" / f"{query}.json"
+
+
+def _unreadable(path: Path, error: Exception) -> BadFile:
+    way_out = "restore it, or start without this state (--fresh)"
+    return BadFile(str(path), f"cannot be read: {error}", way_out)
+
+
+def _checkpoint_id(checkpoint: Path) -> str:
+    """Return the id that Spark gave a checkpoint; empty if it has none."""
+    try:
+        told = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))
+        return str(told["id"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _parsed(text: str) -> dict[str, dict[int, int]]:
+    return {
+        topic: {int(partition): offset for partition, offset in partitions.items()}
+        for topic, partitions in json.loads(text).items()
+    }
+
+
+def _form(app: App, cluster: str, before: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
+    """Return the form of an application; of that *before*, it has the fields of states."""
+    parts = parts_of(app)
+    states = before.get("states", {})
+    within = {name for part in parts for name in part.projections}
+    return {
+        "format": _FORMAT,
+        "application": app.name,
+        "cluster": cluster,
+        "parts": {
+            part.name: {
+                "reads": sorted(map(app.topic, part.reads)),
+                "operators": sorted(part.operators),
+                **({"projections": sorted(part.projections)} if part.projections else {}),
+            }
+            for part in parts
+        },
+        "operators": {
+            name: {
+                "reads": sorted(app.topic(stream.name) for stream in operator.reads),
+                **(
+                    {"groups": operator.groups, "columns": dict(operator.columns)}
+                    if operator.kind == "aggregate"
+                    else {}
+                ),
+            }
+            for name, operator in app.operators.items()
+            if isinstance(operator, NativeOperator) and name not in within
+        },
+        "states": {
+            name: (
+                form.after(StateForm.read(states[name])) if name in states else form
+            ).written()
+            for name, form in state_forms(app).items()
+        },
+    }
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    now = json.loads(json.dumps(now))
+    found = [
+        f"it belongs to {what} {before.get(key)}, not {now[key]}"
+        for key, what in (("application", "the application"), ("cluster", "the Kafka cluster"))
+        if before.get(key) != now[key]
+    ]
+    for name, form in now["operators"].items():
+        was = before.get("operators", {}).get(name)
+        if was is not None and was != form:
+            found.append(f"operator {name} was {json.dumps(was)}, now it is {json.dumps(form)}")
+    found += [
+        f"projection {name} was a query of its own, and now runs in that of {part} "
+        "(app.project(…, durable=True) keeps its query)"
+        for part, form in now["parts"].items()
+        for name in form.get("projections", ())
+        if name in before.get("operators", {})
+    ]
+    for name, was in before["parts"].items():
+        is_now = now["parts"].get(name, {"reads": [], "operators": []})
+        gone = [topic for topic in was["reads"] if topic not in is_now["reads"]]
+        found += [f"{name} no longer reads topic {topic}" for topic in gone]
+        found += [
+            f"operator {operator} was in one part with {name}, and is not now"
+            for operator in was["operators"]
+            if any(operator in p["operators"] for n, p in now["parts"].items() if n != name)
+        ]
+    return found

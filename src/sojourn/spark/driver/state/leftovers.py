@@ -1,0 +1,30 @@
+"""Files of runs that were killed, which nothing reads any more."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from sojourn.spark.driver.state.checkpoints import Checkpoints
+
+__all__ = ["remove_leftovers"]
+
+
+def remove_leftovers(state: Checkpoints, parts: Iterable[str]) -> None:
+    """Remove versions of files that were not completed, and attempts of earlier runs.
+
+    The caller has the lock of the state, so nobody is writing. Of the attempts at a part the
+    last stays, from which the next is numbered, and which fences off whoever still has it.
+    """
+    folders = [state.folder, state.folder / "first"]
+    folders += [state.checkpoint(query) / "memory" for query in state.written_by_tasks]
+    for part in parts:
+        attempts = state.cuts(part) / "attempts"
+        folders.append(attempts)
+        for path in sorted(_numbered(attempts), key=lambda path: int(path.name))[:-1]:
+            path.unlink(missing_ok=True)
+    for folder in folders:
+        for path in folder.glob("*.new"):
+            path.unlink(missing_ok=True)
+
+
+def _numbered(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("*") if path.name.isdigit()]

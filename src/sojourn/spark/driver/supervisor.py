@@ -1,0 +1,226 @@
+"""The queries and hosts of a running application: started, and started again when they fail."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sojourn.spark.driver.disk_watch import DiskWatch, lacks_room
+from sojourn.spark.driver.hosts.controller import Controller
+from sojourn.spark.driver.kafka.offsets import Standing
+from sojourn.spark.driver.node_losses import NodeLosses
+from sojourn.spark.driver.restarts import Restarts
+from sojourn.spark.wire.host_settings import HostSettings
+
+__all__ = ["QuerySupervisor"]
+
+_LOOK_S = 0.05
+# A connection to Java that breaks is made anew for the next call. If Java is gone, none is.
+_TRIES = 3
+# So many attempts at a batch that were lost with a node are told.
+_OFTEN = 3
+_NO_BROKER, _NO_ROOM = "brokers did not answer", "the disk was full"
+_OUTAGES = (_NO_BROKER, _NO_ROOM)
+
+
+@dataclass(slots=True)
+class _Part:
+    """A query or a host: how it is started, where it is, and when it is started again."""
+
+    start: Callable[[], None]
+    at: Callable[[], int | None] = lambda: None
+    restarts: Restarts = field(default_factory=Restarts)
+    again_at_s: float | None = None
+
+
+class QuerySupervisor:
+    """Watches over the queries and hosts of an application, from a thread of its own.
+
+    *wanted* says how many processors a host has that is started again, *batch* at which one a
+    query is. Of what fails too often, or of a record that stops the application, *failed* is
+    told the reason, once. While *broker* is away no query is started again, and a failure of
+    one does not count until the broker has been well for a while. The same holds while *disk*
+    has no room, and for a query that failed because of that. Nor does a failure count that the
+    loss of a node explains. Each failure is written to *log*.
+    """
+
+    def __init__(  # noqa: PLR0913 - what others know of it, each by its name
+        self,
+        controller: Controller,
+        hosts: Mapping[str, HostSettings],
+        starts: Mapping[str, Callable[[], StreamingQuery]],
+        *,
+        wanted: Callable[[str], HostSettings],
+        batch: Callable[[str], int],
+        failed: Callable[[str], None],
+        broker: Callable[[], Standing] = lambda: "well",
+        disk: DiskWatch | None = None,
+        log: Callable[[str], None] = lambda _line: None,
+    ) -> None:
+        self._controller, self._wanted, self._failed = controller, wanted, failed
+        self._starts, self._broker, self._log = dict(starts), broker, log
+        self._losses = NodeLosses()
+        self._disk = DiskWatch(()) if disk is None else disk
+        self._queries: dict[str, StreamingQuery] = {}
+        self._without_room: dict[str, StreamingQuery] = {}  # those that failed for that
+        self._hosts = {name: _Part(self._launcher(name)) for name in hosts}
+        self._parts = {
+            name: _Part(self._starter(name), partial(batch, name)) for name in starts
+        }
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    @property
+    def restarts(self) -> dict[str, int]:
+        """How often something was started again, by operator."""
+        return {
+            name: part.restarts.number
+            + (self._hosts[name].restarts.number if name in self._hosts else 0)
+            for name, part in self._parts.items()
+        }
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What users should know: queries whose batch does not end because nodes are lost."""
+        told = []
+        for name, part in self._parts.items():
+            times, at = part.restarts.excused
+            if times >= _OFTEN and at == part.at():
+                told.append(
+                    f"{name}: batch {at} failed {_OFTEN} times or more because a node was lost"
+                    "; it runs again, and shorter batches (--batch) lose less"
+                )
+        return tuple(told)
+
+    def start(self) -> None:
+        """Start the queries, and begin to watch."""
+        for part in self._parts.values():
+            part.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Watch no more, and stop the queries."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        for query in self._queries.values():
+            with suppress(Exception):  # Java may be gone, and all else must be stopped too
+                query.stop()
+
+    def _launcher(self, name: str) -> Callable[[], None]:
+        return lambda: self._controller.launch(self._wanted(name))
+
+    def _starter(self, name: str) -> Callable[[], None]:
+        def start() -> None:
+            self._queries[name] = self._starts[name]()
+
+        return start
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._ended.wait(_LOOK_S):
+            try:
+                if not self._all_looked_after():
+                    return
+                failures = 0
+            except Exception as error:  # noqa: BLE001 - nobody else would say that Java is gone
+                failures += 1
+                if failures == _TRIES and not self._ended.is_set():
+                    self._failed(f"Spark does not answer: {type(error).__name__}: {error}")
+                    return
+
+    def _all_looked_after(self) -> bool:
+        """Start again what ended; False where the application has to stop."""
+        for operator, reason in self._controller.stopped().items():
+            self._failed(f"{operator}: {reason}")
+            return False
+        self._disk.look()
+        now_s, ended, broker = time.monotonic(), self._controller.ended(), self._broker()
+        if (since_s := self._losses.saw(self._controller.lost_nodes())) is not None:
+            for part in self._parts.values():
+                part.restarts.forgive(since_s)
+        excuse = f"{lost} was lost" if (lost := self._losses.lately(now_s)) else ""
+        if broker != "well":
+            excuse = excuse or _NO_BROKER
+        hosts = (
+            self._looked_after(name, part, ended.get(name), now_s)
+            for name, part in self._hosts.items()
+        )
+        queries = (
+            broker == "away"
+            or self._disk.full_s is not None
+            or self._looked_after(name, part, why, now_s, self._no_room(name) or excuse)
+            for name, part in self._parts.items()
+            for why in (self._why_ended(name),)
+        )
+        return all(hosts) and all(queries)
+
+    def _looked_after(
+        self, name: str, part: _Part, why: str | None, now_s: float, excuse: str = ""
+    ) -> bool:
+        """Start a part that ended again when it is time; False if that is of no use.
+
+        With an *excuse* its failure does not count.
+        """
+        if why is None:
+            return True
+        if part.again_at_s is None:
+            at = part.at()
+            delay_s = (
+                part.restarts.excused_delay_s(now_s, None if excuse in _OUTAGES else at)
+                if excuse
+                else part.restarts.delay_s(now_s, at)
+            )
+            self._log(_failure(name, at, why, excuse, again=delay_s is not None))
+            if delay_s is None:
+                self._failed(f"{name} {part.restarts.why}: {why}")
+                return False
+            part.again_at_s = now_s + delay_s
+        if now_s >= part.again_at_s:
+            part.again_at_s = None
+            part.start()
+        return True
+
+    def _why_ended(self, name: str) -> str | None:
+        query = self._queries[name]
+        if query.isActive:
+            return None
+        error = query.exception()
+        if error is None:
+            return "it ended without an error"
+        why = _cause(error)
+        if self._without_room.get(name) is not query and lacks_room(str(error)):
+            self._without_room[name] = query
+            self._disk.lacks(why)
+        return why
+
+    def _no_room(self, name: str) -> str:
+        """Return the excuse of a query that a full disk has ended."""
+        return _NO_ROOM if self._without_room.get(name) is self._queries[name] else ""
+
+
+def _failure(name: str, at: int | None, why: str, excuse: str, *, again: bool) -> str:
+    """Return the line of the log for a failure.
+
+    >>> _failure("split", 7, "no host", "executor-1 was lost", again=True)
+    'split failed at batch 7, and is started again; executor-1 was lost, ...: no host'
+    """
+    batch = "" if at is None else f" at batch {at}"
+    then = "is started again" if again else "is not started again"
+    uncounted = f"; {excuse}, so it does not count" if excuse else ""
+    return f"{name} failed{batch}, and {then}{uncounted}: {why}"
+
+
+def _cause(error: StreamingQueryException) -> str:
+    """Return the line of a failure that says what happened; Spark wraps it in many others."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    told = [line for line in lines if "Error" in line or "Exception" in line]
+    for line in reversed(told):
+        if "EngineError" in line:
+            return line
+    return next(iter(told or lines), "Spark gives no reason")

@@ -1,0 +1,77 @@
+"""What a host logs: every change of what is open, what leaves and what keys keep."""
+
+import msgspec
+
+from sojourn.spark.host.batch.cut import CutId, OpenRecord
+from sojourn.spark.host.state.part_clock import ClockReading
+from sojourn.spark.wire.record import Record, Root
+from sojourn.spark.wire.relay import DeadLetter
+from sojourn.spark.wire.repetitions import Provenance
+
+__all__ = [
+    "Changed", "Committed", "Did", "Entered", "Entry", "Kept", "Left", "Mark", "Started",
+    "Took",
+]  # fmt: skip
+
+
+class Took(msgspec.Struct, tag="t", array_like=True, frozen=True):
+    """A root was taken from Spark."""
+
+    root: Root
+    provenance: Provenance | None = None
+
+
+class Entered(msgspec.Struct, tag="e", array_like=True, frozen=True):
+    """A record is open from now on."""
+
+    record: OpenRecord
+
+
+class Did(msgspec.Struct, tag="d", array_like=True, frozen=True):
+    """The open record of that *number* is done."""
+
+    number: int
+
+
+class Left(msgspec.Struct, tag="l", array_like=True, frozen=True):
+    """A result or a dead letter leaves."""
+
+    root: Root
+    record: Record | None
+    letter: DeadLetter | None = None
+
+
+class Changed(msgspec.Struct, tag="s", array_like=True, frozen=True):
+    """A key has another state; none if it is empty."""
+
+    operator: str
+    key: str
+    state: bytes
+
+
+class Kept(msgspec.Struct, tag="k", array_like=True, frozen=True):
+    """An operator keeps a record for processors that start later."""
+
+    operator: str
+    record: Record
+
+
+class Mark(msgspec.Struct, tag="m", array_like=True, frozen=True):
+    """A cut was made here."""
+
+    cut: CutId
+
+
+class Committed(msgspec.Struct, tag="c", array_like=True, frozen=True):
+    """Spark has committed the batch of a cut: what was before it is of no use any more."""
+
+    cut: CutId
+
+
+class Started(msgspec.Struct, tag="b", array_like=True, frozen=True):
+    """A host continues from this time: there is no cut with it, or the clock was in doubt."""
+
+    clock: ClockReading
+
+
+Entry = Took | Entered | Did | Left | Changed | Kept | Mark | Committed | Started

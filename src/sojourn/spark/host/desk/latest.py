@@ -1,0 +1,71 @@
+"""The latest record of each key of a broadcast stream, for processors that start later."""
+
+from dataclasses import dataclass, field
+
+from sojourn.spark.wire.record import Record
+
+__all__ = ["Latest"]
+
+
+@dataclass(slots=True)
+class Latest:
+    """At most *most* records of *most_bytes* in all; what is beyond is not kept.
+
+    >>> latest = Latest(most=1)
+    >>> latest.keep(1, Record("a", b"old", key="k"))
+    ''
+    >>> latest.keep(2, Record("b", b"new", key="k"))
+    ''
+    >>> [record.payload for record in latest.records]
+    [b'new']
+    >>> latest.keep(3, Record("c", b"more", key="other"))
+    'the limit of 1 keys is reached'
+    """
+
+    most: int = 10_000
+    most_bytes: int = 64 << 20
+    _kept: dict[tuple[str, str], tuple[int, Record]] = field(default_factory=dict)
+    _bytes: int = 0
+
+    @property
+    def records(self) -> list[Record]:
+        """What is kept, in order of arrival."""
+        return [record for _, record in sorted(self._kept.values(), key=lambda kept: kept[0])]
+
+    def keep(self, place: int, record: Record) -> str:
+        """Keep a record instead of the one before it; return why not, if there is no room.
+
+        *place* is the order of arrival: one that came before that of its key is not kept.
+        """
+        if record.key is None:
+            return ""
+        name = record.stream, record.key
+        if self.has_newer(place, record):
+            return ""
+        self.drop(record)
+        if len(self._kept) >= self.most:
+            return f"the limit of {self.most} keys is reached"
+        if self._bytes + record.size_bytes > self.most_bytes:
+            return f"the limit of {self.most_bytes} bytes is reached"
+        self._kept[name] = place, record
+        self._bytes += record.size_bytes
+        return ""
+
+    def has_newer(self, place: int, record: Record) -> bool:
+        """Return whether what is kept of the key of *record* came after it."""
+        return record.key is not None and (
+            self._kept.get((record.stream, record.key), (place, record))[0] > place
+        )
+
+    def has(self, record: Record) -> bool:
+        """Return whether a record is kept."""
+        if record.key is None:
+            return False
+        _, kept = self._kept.get((record.stream, record.key), (0, None))
+        return kept is record
+
+    def drop(self, record: Record) -> None:
+        """Keep nothing of the key of *record*."""
+        if record.key is not None:
+            _, kept = self._kept.pop((record.stream, record.key), (0, None))
+            self._bytes -= kept.size_bytes if kept is not None else 0

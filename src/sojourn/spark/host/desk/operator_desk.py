@@ -1,0 +1,412 @@
+"""The records of one operator and its processors: who gets which record.
+
+Events go in, instructions come out; another part carries them out. There is one queue for
+all processors, so a record never waits while one is idle. Only a record with a key waits for
+those of its key, and one for everyone for all processors. While many wait for short services,
+processors on other nodes have the next record before they are done with the one before.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from sojourn.app.operator import OnError
+from sojourn.decide.plan import HERE
+from sojourn.spark.host.desk.batch_size import Portions
+from sojourn.spark.host.desk.broadcast_backfill import Lessons
+from sojourn.spark.host.desk.broadcasts import Broadcasts
+from sojourn.spark.host.desk.error_policy import ErrorPolicy
+from sojourn.spark.host.desk.instructions import (
+    Completed,
+    Give,
+    KillProcessor,
+    OperatorInstruction,
+    StartProcessor,
+)
+from sojourn.spark.host.desk.keyed_queue import KeyedQueue
+from sojourn.spark.host.desk.processors import Processors
+from sojourn.spark.host.desk.work_item import Processor, RecordInHand
+from sojourn.spark.wire.processor import Answer, Result
+from sojourn.spark.wire.record import Record
+
+__all__ = ["OperatorDesk"]
+
+# Records that wait for their key keep no processor busy, so others are fetched in their
+# place: enough that one frequent key starves nobody, and not the whole stream.
+_MOST_BEHIND, _MOST_BEHIND_EACH = 100, 10
+# So many nodes in a row are not lost by chance while they work on a record.
+_MOST_LOST = 3
+
+
+class OperatorDesk:
+    """The records in hand of one operator, and its processors.
+
+    *ahead* is how many records more than processors are in hand, or more if they take no
+    time: enough to bridge the way here, and few, because what is not in hand waits where it
+    can be seen. The *latest* of each key, of what is for everyone, is told to processors that
+    start later. *error_policy* says what happens to those that cannot be done.
+    """
+
+    def __init__(self, *, on_error: OnError | None = None, ahead: int = 2) -> None:
+        self.error_policy = ErrorPolicy(on_error or OnError())
+        self._portions = Portions(ahead=ahead)
+        self._queue: KeyedQueue[RecordInHand] = KeyedQueue()
+        self._processors = Processors()
+        self._lessons = Lessons(self._processors)
+        self._broadcasts = Broadcasts(self._processors, self._lessons, self.error_policy)
+        self._arrived = self._in_service = 0
+
+    # -- what can be asked ----------------------------------------------------------------
+
+    @property
+    def wanted(self) -> int:
+        """Processors that there should be."""
+        return self._processors.wanted
+
+    @property
+    def running(self) -> int:
+        """Processors that can take a record."""
+        return len(self._processors.here)
+
+    @property
+    def running_by_node(self) -> Mapping[str, int]:
+        """Processors that can take a record, by node: another mapping when that changes."""
+        return self._processors.by_node
+
+    @property
+    def missing(self) -> str:
+        """Why fewer processors run than are wanted, if some cannot be started."""
+        return self._processors.missing
+
+    @property
+    def changes(self) -> int:
+        """How often it has changed who runs, or what is missing."""
+        return self._processors.changes
+
+    @property
+    def failures(self) -> int:
+        """Starts that failed since one succeeded."""
+        return self._processors.failures
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether there is no processor, and none can be started."""
+        return self._processors.hopeless
+
+    @property
+    def waiting(self) -> int:
+        """Records in hand that no processor works on."""
+        return len(self._queue) + self._broadcasts.waiting
+
+    @property
+    def room(self) -> int:
+        """Records that are wanted in hand, so that processors have work and little more."""
+        running, ahead = self.running, self._portions.ahead(self.running_by_node)
+        behind = min(self._queue.behind, _MOST_BEHIND + _MOST_BEHIND_EACH * running)
+        return running + ahead - (self.waiting - behind + self._in_service)
+
+    @property
+    def latest(self) -> list[Record]:
+        """What processors that start later are told first."""
+        return self._lessons.latest.records
+
+    def late(self, now_s: float, limit_s: float) -> list[int]:
+        """Return the processors that have worked on one record for longer than *limit_s*."""
+        return [
+            name
+            for name, p in self._processors
+            if (p.jobs or p.learning) and now_s - p.since_s > limit_s
+        ]
+
+    def waits(self, name: int, now_s: float) -> None:
+        """Take note that a processor waits for something outside: that is not its own time."""
+        if (processor := self._processors.get(name)) is not None:
+            processor.since_s = now_s
+
+    def unready(self, now_s: float, limit_s: float) -> list[int]:
+        """Return the processors that have been starting for longer than *limit_s*."""
+        return [
+            name for name, p in self._processors if not p.ready and now_s - p.since_s > limit_s
+        ]
+
+    # -- records --------------------------------------------------------------------------
+
+    def put(self, record: Record) -> RecordInHand:
+        """Take a record in hand; `turn` gives it to a processor."""
+        self._arrived += 1
+        job = RecordInHand(record, self._arrived)
+        if record.everyone:
+            self._broadcasts.put(job)
+        else:
+            self._queue.put(job)
+        return job
+
+    def keeps(self, record: Record) -> bool:
+        """Return whether processors that start later are told a record."""
+        return self._lessons.latest.has(record)
+
+    def forget(self, latest: Sequence[Record] = ()) -> None:
+        """Forget all records but the *latest* of each key, of what is for everyone.
+
+        Processors go on with those that they are at, for nobody. Those that run are told the
+        *latest* as well before they get another record: nobody knows what they know.
+        """
+        self._queue = KeyedQueue()
+        self._broadcasts.forget()
+        for _, processor in self._processors:
+            for job in processor.jobs:
+                job.forgotten = True
+        self._lessons.forget(latest)
+
+    # -- processors -----------------------------------------------------------------------
+
+    def scaled(self, wanted: int, now_s: float) -> list[OperatorInstruction]:
+        """Return what to do to have *wanted* processors on this node alone."""
+        return self.placed({HERE: wanted}, now_s)
+
+    def placed(self, on: Mapping[str, int], now_s: float) -> list[OperatorInstruction]:
+        """Return what to do to have so many processors *on* each node."""
+        self._processors.place(on)
+        return [*self._started(now_s), *self._settled(), *self.turn(now_s)]
+
+    def node_came(self, node: str, now_s: float) -> list[OperatorInstruction]:
+        """Return what to do when processors can be started on a node."""
+        self._processors.node_came(node)
+        return [*self._started(now_s), *self.turn(now_s)]
+
+    def node_left(self, node: str, now_s: float) -> list[OperatorInstruction]:
+        """Return what to do when a node is gone.
+
+        Its records are not to blame for it, unless that happens to one again and again: some
+        take more memory than a node has.
+        """
+        done: list[OperatorInstruction] = []
+        back: list[RecordInHand] = []
+        self._portions.forget(node)
+        for _, processor in self._processors.node_left(node):
+            jobs, processor.jobs = processor.jobs, []
+            self._in_service -= len(jobs)
+            for job in jobs:
+                if job.forgotten:
+                    continue
+                job.lost += 1
+                if job.round is not None:
+                    done += self._broadcasts.missed(job, job.round)
+                elif job.lost < _MOST_LOST or self.error_policy.may_retry(job):
+                    back.append(job)
+                else:
+                    reason = f"{job.lost} nodes in a row were lost while they worked on it"
+                    done += self._given_up(job, reason)
+            done += self._broadcasts.leave(processor)
+        self._queue.give_back(back)
+        return [*done, *self._started(now_s), *self.turn(now_s)]
+
+    def time_passed(self, now_s: float) -> list[OperatorInstruction]:
+        """Return what to do by now: start again what could not be started before."""
+        return [*self._started(now_s), *self.turn(now_s)]
+
+    def processor_ready(self, name: int, now_s: float) -> list[OperatorInstruction]:
+        """Return what to do when a processor can take its first record."""
+        processor = self._processors.get(name)
+        if processor is None:
+            return [KillProcessor(name)]
+        self._processors.ready(name)
+        self._lessons.begin(processor)
+        self._broadcasts.join(processor)
+        return [
+            *self._lessons.told(name, processor, now_s),
+            *self._settled(),
+            *self.turn(now_s),
+        ]
+
+    def processor_done(
+        self, name: int, results: Sequence[Result], now_s: float
+    ) -> list[OperatorInstruction]:
+        """Return what to do when a processor is done with the first of what it was given."""
+        processor = self._processors.get(name)
+        if processor is None:
+            return []  # its node was gone when it said so
+        number = len(results)
+        if processor.learning:
+            del processor.learning[:number]
+            return [*self._lessons.told(name, processor, now_s), *self.turn(now_s)]
+        jobs, processor.jobs = processor.jobs[:number], processor.jobs[number:]
+        self._portions.returned(processor, results, now_s)
+        processor.since_s, processor.waits_for_first = now_s, False
+        self._in_service -= number
+        done: list[OperatorInstruction] = []
+        back: list[RecordInHand] = []
+        for job, result in zip(jobs, results, strict=True):
+            if job.forgotten:
+                continue
+            if result.skipped:
+                back.append(job)
+                continue
+            self._portions.served(result.took_s)
+            if job.round is not None:
+                done += self._broadcasts.did_its_part(processor, job, job.round, result)
+            elif not result.error:
+                answer = Answer(result.outputs, state=result.state, reminders=result.reminders)
+                done += self._answered(job, answer)
+            elif self.error_policy.may_retry(job):
+                back.append(job)
+            else:
+                done += self._given_up(job, result.error, result.traceback)
+        self._queue.give_back(back)
+        if not processor.jobs:
+            done += self._gone(name) if processor.going else []
+            self._processors.idles(name)
+        return [*done, *self.turn(now_s)]
+
+    def processor_starved(self, name: int) -> None:
+        """Take note why a processor is about to be gone: its system has no room for it."""
+        if (processor := self._processors.get(name)) is not None:
+            processor.starved = True
+
+    def processor_lost(self, name: int) -> None:
+        """Give a processor that is gone nothing more, while it is asked what it died of."""
+        if (processor := self._processors.get(name)) is not None:
+            processor.lost = True
+            self._processors.withdraw(name)
+
+    def processor_died(
+        self, name: int, reason: str, now_s: float, *, late: bool = False
+    ) -> list[OperatorInstruction]:
+        """Return what to do when a processor is gone, whatever it was doing.
+
+        Of several records nobody knows which it died of: each is tried again alone. One that
+        was alone is tried once more; if its processor was ended because it was *late*, it had
+        its chance.
+        """
+        processor = self._processors.remove(name)
+        if processor is None:
+            return []
+        if not processor.ready:
+            self._processors.not_started(processor, reason, now_s)
+        done: list[OperatorInstruction] = [*self._lessons.failed(processor, reason)]
+        jobs, processor.jobs = processor.jobs, []
+        self._in_service -= len(jobs)
+        back: list[RecordInHand] = []
+        for job in jobs:
+            if job.forgotten:
+                continue
+            job.deaths += not late
+            if job.round is not None:
+                done += self._broadcasts.missed(job, job.round, reason, late=late)
+            elif len(jobs) > 1 or (job.deaths == 1 and not late):
+                self.error_policy.retried += 1
+                job.alone = True
+                back.append(job)
+            elif self.error_policy.may_retry(job):
+                back.append(job)
+            else:
+                done += self._given_up(job, reason)
+        self._queue.give_back(back)
+        done += self._broadcasts.leave(processor)
+        return [*done, *self._started(now_s), *self.turn(now_s)]
+
+    # -- inside: records ------------------------------------------------------------------
+
+    def _given_up(
+        self, job: RecordInHand, reason: str, traceback: str = ""
+    ) -> list[OperatorInstruction]:
+        """Do with a record that failed what the operator's policy says."""
+        given_up = self.error_policy.given_up(job, reason, traceback)
+        if isinstance(given_up, Completed):
+            self._queue.release(job)
+        return [given_up]
+
+    def _answered(self, job: RecordInHand, answer: Answer) -> list[OperatorInstruction]:
+        self._queue.release(job)
+        return [Completed(job, answer)]
+
+    # -- inside: processors ---------------------------------------------------------------
+
+    def _started(self, now_s: float) -> list[OperatorInstruction]:
+        """Start what is wanted, unless that failed a moment ago."""
+        asked = self._processors.to_start(now_s)
+        return [StartProcessor(name, node) for name, node in asked]
+
+    def _settled(self) -> list[OperatorInstruction]:
+        """Let those go that are not wanted, as far as others have come in their place."""
+        done: list[OperatorInstruction] = []
+        for name in self._processors.surplus():
+            done += self._let_go(name)
+        return done
+
+    def _let_go(self, name: int) -> list[OperatorInstruction]:
+        processor = self._processors.get(name)
+        if processor is None:
+            return []
+        processor.going = True
+        self._processors.withdraw(name)
+        done: list[OperatorInstruction] = [*self._broadcasts.leave(processor)]
+        return done if processor.jobs else [*done, *self._gone(name)]
+
+    def _gone(self, name: int) -> list[OperatorInstruction]:
+        self._processors.remove(name)
+        return [KillProcessor(name)]
+
+    # -- inside: work ---------------------------------------------------------------------
+
+    def turn(self, now_s: float, *, at_once: bool = False) -> list[OperatorInstruction]:
+        """Give idle processors work: *at_once* if it has just come."""
+        done: list[OperatorInstruction] = []
+        if self._lessons.are_owed:
+            done += self._lessons.told_again(now_s)
+        passed_by: list[int] = []
+        queued = len(self._queue) > 0
+        while (queued or self._broadcasts.in_lanes) and (idle := self._processors.next_idle()):
+            name, processor = idle
+            if processor.lane:
+                processor.jobs = [self._broadcasts.next_of(processor)]
+            elif queued:
+                processor.jobs = self._queue.take(
+                    self._portions.at_once(waiting=len(self._queue), running=self.running)
+                )
+                queued = bool(processor.jobs)
+            if processor.jobs:
+                processor.since_s, processor.waits_for_first = now_s, True
+                self._in_service += len(processor.jobs)
+                records = tuple(job.record for job in processor.jobs)
+                done.append(Give(name, records, at_once=at_once))
+            else:
+                passed_by.append(name)
+        for name in passed_by:
+            self._processors.idles(name)
+        if queued and self._portions.has_far_nodes:
+            done += self._given_ahead()
+        return done
+
+    def _given_ahead(self) -> list[OperatorInstruction]:
+        """Give processors that are far away the next records before they are done.
+
+        Only while more wait than there are processors: whoever is idle first finds one.
+        """
+        done: list[OperatorInstruction] = []
+        for name, processor, most in self._far():
+            spare = len(self._queue) - self._queue.behind - self.running
+            if spare <= 0:
+                break
+            taken = self._queue.take(min(most - len(processor.jobs), spare))
+            if not taken or taken[0].alone:
+                self._queue.give_back(taken)
+                break
+            processor.jobs = [*processor.jobs, *taken]
+            self._in_service += len(taken)
+            records = tuple(job.record for job in taken)
+            done.append(Give(name, records, ahead=True))
+        return done
+
+    def _far(self) -> list[tuple[int, Processor, int]]:
+        """Return who could have more records, and how many in all: who has fewest first."""
+        by_node = self.running_by_node
+        at_a_time = {node: self._portions.at_a_time(node) for node in by_node}
+        if max(at_a_time.values(), default=1) == 1:
+            return []
+        far = [
+            (name, processor, at_a_time[processor.node])
+            for name, processor in self._processors
+            if name in self._processors.here
+            and 0 < len(processor.jobs) < at_a_time[processor.node]
+            and not (processor.lane or processor.jobs[0].alone or processor.jobs[0].forgotten)
+        ]
+        return sorted(far, key=lambda each: len(each[1].jobs))

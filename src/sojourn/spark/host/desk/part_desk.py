@@ -1,0 +1,428 @@
+"""A part: operators that send records to each other in one process, without leaving it.
+
+Records enter from Spark through relays and leave through them; in between they go from the
+processor of one operator into the queue of the next. Events go in, instructions come out.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from time import time
+
+import msgspec
+
+from sojourn.spark.host.batch.cut import Cut, Leaving, OpenRecord
+from sojourn.spark.host.batch.instructions import (
+    Arrival,
+    CutInstruction,
+    RefuseRelay,
+    Restore,
+    SaveCut,
+)
+from sojourn.spark.host.batch.ledger import Ledger
+from sojourn.spark.host.desk.admission import Admission, Limits
+from sojourn.spark.host.desk.instructions import (
+    Completed,
+    Give,
+    OperatorInstruction,
+    Stopping,
+)
+from sojourn.spark.host.desk.open_trees import OpenTrees
+from sojourn.spark.host.desk.operator_desk import OperatorDesk
+from sojourn.spark.host.desk.part_graph import PartGraph
+from sojourn.spark.host.desk.part_instructions import (
+    Arrived,
+    AtOperator,
+    PartInstruction,
+    Sent,
+    StopPart,
+)
+from sojourn.spark.host.desk.routing import as_record, passing_through, read_by
+from sojourn.spark.host.desk.visits import Visits
+from sojourn.spark.host.desk.work_item import RecordInHand
+from sojourn.spark.host.state.expiry import Expiry
+from sojourn.spark.wire.processor import Answer, Result
+from sojourn.spark.wire.record import Record, Root
+from sojourn.spark.wire.relay import DeadLetter, Row
+
+__all__ = ["PartDesk"]
+
+
+class PartDesk:
+    """The operators of a part by name, and the ledger of what is open in it.
+
+    What a root makes is learned (*visits*); with *limits*, that decides how many are taken.
+    Messages without a value that operators do not read are counted (*nulls*).
+    States of operators in *ttl_s* are removed that long after they changed, by the clock of the
+    ledger. *clock* is the wall clock, for times of records.
+    """
+
+    def __init__(
+        self,
+        graph: PartGraph,
+        operators: Mapping[str, OperatorDesk],
+        ledger: Ledger,
+        *,
+        limits: Limits | None = None,
+        ttl_s: Mapping[str, float] | None = None,
+        clock: Callable[[], float] = time,
+    ) -> None:
+        self._graph, self._operators, self._ledger = graph, operators, ledger
+        self._limits, self._clock = limits or Limits(), clock
+        ttl_us = {name: round(each_s * 1e6) for name, each_s in (ttl_s or {}).items()}
+        self._expiry = Expiry(ledger.state, ttl_us)
+        self._numbers: dict[RecordInHand, int] = {}
+        self._trees, self.visits = OpenTrees(), Visits()
+        self.nulls: Counter[str] = Counter()
+        self.admission = Admission(graph, operators, self.visits, ledger.spill, self._limits)
+
+    @property
+    def inside(self) -> int:
+        """Records that are not done."""
+        return len(self._ledger.open) + len(self._ledger.spill)
+
+    @property
+    def due_s(self) -> float | None:
+        """When time is to pass next, by the part's clock; None if that is not soon."""
+        if self._ledger.draining or not self._graph.stateful:
+            return None
+        if self._expiry.is_behind(self._ledger.clock.now_us()):
+            return 0.0  # at once
+        due_us = self._ledger.reminders.next_us
+        return None if due_us is None else due_us / 1e6
+
+    # -- relays ---------------------------------------------------------------------------
+
+    def relay_came(self, relay: int, arrival: Arrival, now_s: float) -> list[PartInstruction]:
+        """Return what to do when a relay begins."""
+        done: list[PartInstruction] = []
+        for instruction in self._ledger.relay_came(relay, arrival):
+            match instruction:
+                case Restore(cut):
+                    self._restored(cut)
+                case RefuseRelay(other):
+                    self.admission.relay_left(other)
+            done.append(instruction)
+        if self._ledger.knows(relay):
+            self.admission.relay_came(relay)
+        done += self._remind()[0]
+        return [*done, *self._turned(self._operators, now_s)]
+
+    def relays_are(self, attempt: int, batch: int, number: int) -> list[PartInstruction]:
+        """Return what to do when it is known how many relays a batch has."""
+        return self._with_latest(self._ledger.relays_are(attempt, batch, number))
+
+    def rows_came(self, relay: int, rows: Iterable[Row], now_s: float) -> list[PartInstruction]:
+        """Return what to do with rows."""
+        came, into = self._remind()  # they come before what their keys get now
+        for row in rows:
+            root, record = Root(row.partition, row.offset), self._timed(row.record)
+            stream = record.stream if row.refused is None else None
+            self.admission.row_came(relay, row.partition[0], stream)
+            if not self._ledger.takes(relay, root, row.provenance):
+                continue
+            self.visits.entered(row.partition[0])
+            if (passed := passing_through(self._graph, row, record)) is not None:
+                came += self._ledger.leaves(Leaving(root, passed))
+                continue
+            for read in self._read(root, record, row.keys, row.only, null=row.null):
+                self._enter(read)
+                into.add(read.operator)
+                came.append(Arrived(read.operator, read.record))
+        return [*came, *self._turned(into, now_s)]
+
+    def relay_ended(self, relay: int) -> list[PartInstruction]:
+        """Return what to do when a relay has handed over all that Spark has read."""
+        return self._with_latest(self._ledger.relay_ended(relay))
+
+    def relay_left(self, relay: int) -> list[PartInstruction]:
+        """Return what to do without a relay."""
+        self.admission.relay_left(relay)
+        refused = self._ledger.relay_left(relay)
+        for instruction in refused:
+            if isinstance(instruction, RefuseRelay):
+                self.admission.relay_left(instruction.relay)
+        return [*refused]
+
+    def hand_on(self) -> list[PartInstruction]:
+        """Return what to do when relays can take more of what leaves again."""
+        return self._with_latest(self._ledger.hand_on())
+
+    def drain(self) -> list[PartInstruction]:
+        """Return what to do to end in order, with nothing open."""
+        return self._with_latest(self._ledger.drain())
+
+    def _with_latest(self, instructions: Iterable[CutInstruction]) -> list[PartInstruction]:
+        """Return instructions with what operators keep of broadcasts in their cuts."""
+        return [
+            replace(
+                instruction,
+                cut=msgspec.structs.replace(instruction.cut, latest=self._latest()),
+            )
+            if isinstance(instruction, SaveCut)
+            else instruction
+            for instruction in instructions
+        ]
+
+    def _latest(self) -> dict[str, tuple[Record, ...]]:
+        return {
+            name: tuple(latest)
+            for name, desk in self._operators.items()
+            if (latest := desk.latest)
+        }
+
+    # -- processors -------------------------------------------------------------------------
+
+    def scaled(self, operator: str, wanted: int, now_s: float) -> list[PartInstruction]:
+        """Return what to do to have *wanted* processors on this node alone."""
+        return self._done(operator, self._operators[operator].scaled(wanted, now_s), now_s)
+
+    def placed(
+        self, operator: str, on: Mapping[str, int], now_s: float
+    ) -> list[PartInstruction]:
+        """Return what to do to have so many processors *on* each node."""
+        return self._done(operator, self._operators[operator].placed(on, now_s), now_s)
+
+    def node_came(self, node: str, now_s: float) -> list[PartInstruction]:
+        """Return what to do when processors can be started on a node."""
+        done: list[PartInstruction] = []
+        for name, desk in self._operators.items():
+            done += self._done(name, desk.node_came(node, now_s), now_s)
+        return done
+
+    def node_left(self, node: str, now_s: float) -> list[PartInstruction]:
+        """Return what to do when a node is gone, with all that was on it."""
+        done: list[PartInstruction] = []
+        for name, desk in self._operators.items():
+            done += self._done(name, desk.node_left(node, now_s), now_s)
+        return done
+
+    def time_passed(self, now_s: float) -> list[PartInstruction]:
+        """Return what to do by now: remind, and start what could not be started before."""
+        done, into = self._remind()
+        now_us = self._ledger.clock.now_us()
+        for change in () if self._ledger.draining else self._expiry.due(now_us):
+            self._ledger.changed(*change)
+        done += self._turned(into, now_s)
+        for name, desk in self._operators.items():
+            done += self._done(name, desk.time_passed(now_s), now_s)
+        return done
+
+    def processor_ready(self, operator: str, name: int, now_s: float) -> list[PartInstruction]:
+        """Return what to do when a processor can take its first record."""
+        desk = self._operators[operator]
+        return self._done(operator, desk.processor_ready(name, now_s), now_s)
+
+    def processor_done(
+        self, operator: str, name: int, results: Sequence[Result], now_s: float
+    ) -> list[PartInstruction]:
+        """Return what to do when a processor is done with the first of what it was given."""
+        desk = self._operators[operator]
+        return self._done(operator, desk.processor_done(name, results, now_s), now_s)
+
+    def processor_died(
+        self, operator: str, name: int, reason: str, now_s: float, *, late: bool = False
+    ) -> list[PartInstruction]:
+        """Return what to do when a processor is gone, whatever it was doing."""
+        desk = self._operators[operator]
+        return self._done(operator, desk.processor_died(name, reason, now_s, late=late), now_s)
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _restored(self, cut: Cut) -> None:
+        """Go on with what the ledger has restored."""
+        self._expiry.restore()
+        for name, desk in self._operators.items():
+            desk.forget(cut.latest.get(name, ()))
+        self._numbers, self._trees = {}, OpenTrees()
+        self.admission.forget()
+        # what is on disk came after what is in memory, so only if nothing is there
+        spills = not len(self._ledger.spill)
+        for number, record in list(self._ledger.open.items()):
+            everyone = record.record.everyone
+            if spills and not everyone and self.admission.spills(record.operator):
+                self._ledger.put_back(number)
+            else:
+                self._put(number, record)
+
+    def _remind(self) -> tuple[list[PartInstruction], set[str]]:
+        """Let reminders that are due wait behind their keys; return what to note, and whose.
+
+        If many are due together, the rest follows when time passes. None while the application
+        ends in order: those that are pending stay so.
+        """
+        came: list[PartInstruction] = []
+        into: set[str] = set()
+        if self._ledger.draining:
+            return came, into
+        for change, record in self._ledger.reminders.due():
+            self._ledger.changed(*change)
+            topic = record.record.place.rsplit("/", 2)[0]  # of the record that asked for it
+            self.visits.visited(topic, record.operator)
+            self._enter(record)
+            into.add(record.operator)
+            came.append(Arrived(record.operator, record.record))
+        return came, into
+
+    def _enter(self, record: OpenRecord) -> None:
+        """Let a record wait for its operator, on disk if that has its share already."""
+        if not record.record.everyone and self.admission.spills(record.operator):
+            self._ledger.spilled(record)
+        else:
+            self._put(self._ledger.entered(record), record)
+
+    def _put(self, number: int, record: OpenRecord) -> None:
+        self._trees.entered(record.root)
+        self.admission.entered(record.operator, record.record)
+        self._numbers[self._operators[record.operator].put(record.record)] = number
+
+    def _fetch(self, operator: str) -> None:
+        """Bring back what an operator has on disk, while there is room for it."""
+        while self.admission.fetches(operator):
+            for record in self._ledger.fetched(operator):
+                self._put(record.number, record)
+
+    def _timed(self, record: Record) -> Record:
+        """Return a record that was written now if nobody knows when."""
+        if record.written_s and record.birth_s:
+            return record
+        now_s = self._clock()
+        return msgspec.structs.replace(
+            record, written_s=record.written_s or now_s, birth_s=record.birth_s or now_s
+        )
+
+    def _read(
+        self,
+        root: Root,
+        record: Record,
+        keys: Mapping[str, str | None],
+        only: str | None = None,
+        *,
+        null: bool = False,
+    ) -> list[OpenRecord]:
+        """Return a record for each operator that reads its stream, or for *only* one."""
+        read = read_by(self._graph, root, record, keys, only)
+        if null:
+            read = self._without_nulls(read)
+        for each in read:
+            self.visits.visited(root.partition[0], each.operator)
+        return read
+
+    def _without_nulls(self, read: Iterable[OpenRecord]) -> list[OpenRecord]:
+        """Leave out, and count, operators that do not read messages without a value."""
+        taken: list[OpenRecord] = []
+        for each in read:
+            if each.operator in self._graph.nulls:
+                taken.append(each)
+            else:
+                self.nulls[each.operator] += 1
+        return taken
+
+    def _done(
+        self, operator: str, instructions: Iterable[OperatorInstruction], now_s: float
+    ) -> list[PartInstruction]:
+        """Return what an operator's instructions mean for the others and for relays."""
+        done: list[PartInstruction] = []
+        into: set[str] = set()
+        for instruction in instructions:
+            match instruction:
+                case Completed(job, answer):
+                    into.update(self._sent(operator, job, answer, done))
+                case Stopping(job, reason, traceback):
+                    done.append(StopPart(operator, job.record, reason, traceback))
+                case Give():
+                    done.append(AtOperator(operator, self._lent(operator, instruction)))
+                case _:
+                    done.append(AtOperator(operator, instruction))
+        if self._ledger.spill.waiting(operator):
+            into.add(operator)
+        return [*done, *self._turned(into, now_s, changed=operator)]
+
+    def _lent(self, operator: str, give: Give) -> Give:
+        """Return what a processor is given, with the states of the keys.
+
+        Nobody else has them: of a key only one processor has records.
+        """
+        if operator not in self._graph.stateful:
+            return give
+        keys = {record.key for record in give.records if record.key is not None}
+        now_us = self._ledger.clock.now_us()
+        states = {key: self._expiry.of(operator, key, now_us) for key in keys}
+        return replace(give, states=states)
+
+    def _sent(
+        self, operator: str, job: RecordInHand, answer: Answer, done: list[PartInstruction]
+    ) -> Iterable[str]:
+        """Pass on what came of a record, out of the part and into queues; return whose."""
+        number, parent = self._numbers[job], job.record
+        root = self._ledger.open[number].root
+        if self._trees.made(root) + len(answer.outputs) > self._limits.of_root:
+            error = (
+                f"its root has produced more than {self._limits.of_root} records; check that "
+                "its loop terminates"
+            )
+            error_policy = self._operators[operator].error_policy
+            if error_policy.on_error.then == "stop":
+                done.append(StopPart(operator, parent, error, ""))
+                return ()
+            error_policy.dead += 1
+            answer = Answer((), error, "", 1)
+        del self._numbers[job]
+        self.admission.left(operator, parent)
+        written_s = self._clock()
+        children: list[Record] = []
+        records: list[OpenRecord] = []
+        results: list[Leaving] = []
+        for at, output in enumerate(answer.outputs):
+            child = as_record(parent, operator, at, output, written_s)
+            children.append(child)
+            records += self._read(root, child, output.keys)
+            if output.stream in self._graph.leaving:
+                results.append(Leaving(root, child))
+        if answer.dead:
+            inner = parent.stream in self._graph.inner
+            letter = DeadLetter(
+                operator, parent, answer.dead, answer.traceback, answer.tries, inner
+            )
+            results.append(Leaving(root, letter))
+        for record in records:
+            self._enter(record)
+        self._keep(operator, parent, answer)
+        if parent.everyone and self._operators[operator].keeps(parent):
+            self._ledger.kept(operator, parent)
+        then = self._ledger.done(number, results)
+        self._trees.done(root)
+        done.append(Sent(operator, parent, tuple(children)))
+        done += [Arrived(record.operator, record.record) for record in records]
+        if then:
+            done += self._with_latest(then)
+        return {record.operator for record in records}
+
+    def _keep(self, operator: str, record: Record, answer: Answer) -> None:
+        """Let a key have the state and the reminders of an answer."""
+        if record.key is None or operator not in self._graph.stateful:
+            return
+        if answer.state is not None:
+            now_us = self._ledger.clock.now_us()
+            for change in self._expiry.changes(operator, record.key, answer.state, now_us):
+                self._ledger.changed(*change)
+        for change in self._ledger.reminders.asked(operator, record, answer.reminders):
+            self._ledger.changed(*change)
+
+    def _turned(
+        self, operators: Collection[str], now_s: float, *, changed: str | None = None
+    ) -> list[PartInstruction]:
+        """Give idle processors of *operators* what just came, and relays credit for more.
+
+        One operator more has *changed*: it may want more records.
+        """
+        given: list[PartInstruction] = []
+        for name in sorted(operators):  # histories can be played again
+            self._fetch(name)
+            given += [
+                AtOperator(name, self._lent(name, instruction))
+                for instruction in self._operators[name].turn(now_s, at_once=True)
+                if isinstance(instruction, Give)
+            ]
+        affected = operators if changed is None else {*operators, changed}
+        return [*given, *self.admission.grants(affected)]

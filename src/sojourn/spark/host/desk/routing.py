@@ -1,0 +1,70 @@
+"""Where a record goes next: to operators of its part, or out of it."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from sojourn.spark.host.batch.cut import OpenRecord
+from sojourn.spark.host.desk.part_graph import PartGraph
+from sojourn.spark.wire.processor import OutputRecord
+from sojourn.spark.wire.record import Record, Root
+from sojourn.spark.wire.relay import DeadLetter, Row
+from sojourn.spark.wire.tracing import child_identity
+
+__all__ = ["as_record", "passing_through", "read_by"]
+
+
+def read_by(
+    graph: PartGraph,
+    root: Root,
+    record: Record,
+    keys: Mapping[str, str | None],
+    only: str | None = None,
+) -> list[OpenRecord]:
+    """Return a record for each operator that reads its stream, or for *only* one."""
+    return [
+        OpenRecord(root, reader, _as_read(graph, reader, record, keys))
+        for reader in graph.readers.get(record.stream, ())
+        if only is None or reader == only
+    ]
+
+
+def _as_read(
+    graph: PartGraph, reader: str, record: Record, keys: Mapping[str, str | None]
+) -> Record:
+    everyone = (reader, record.stream) in graph.everyone
+    key = keys.get(reader)
+    if not everyone and key is None:
+        return record
+    return msgspec.structs.replace(record, everyone=everyone, key=key)
+
+
+def passing_through(graph: PartGraph, row: Row, record: Record) -> Record | DeadLetter | None:
+    """Return what of a row leaves at once: what projections refuse, or are to try again."""
+    if row.refused is not None:
+        operator, error = row.refused
+        return DeadLetter(operator, record, error, "", 1)
+    if row.only is not None and graph.behind.get(row.only) == record.stream:
+        return msgspec.structs.replace(record, stream=row.only)
+    return None
+
+
+def as_record(
+    parent: Record, operator: str, number: int, output: OutputRecord, written_s: float
+) -> Record:
+    """Return an output as the record that it is for the next operators."""
+    name = child_identity(parent.name, operator, number, root=parent.root)
+    return Record(
+        name,
+        output.payload,
+        output.stream,
+        output.blobs,
+        written_s=written_s,
+        root=parent.root,
+        birth_s=parent.birth_s,
+        traced=parent.traced,
+        # of a message, ids take their part
+        room=max(1, parent.room + len(parent.name) - len(name)) if parent.room else 0,
+        place=parent.place,
+        message_key=parent.message_key,
+    )

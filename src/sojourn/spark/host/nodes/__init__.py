@@ -1,0 +1,1 @@
+"""Agents of nodes, as a host reaches them."""

@@ -1,0 +1,151 @@
+"""The nodes on which a host has processors: the connections of their agents."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from sojourn.spark.host.heartbeats import Heartbeats
+from sojourn.spark.host.nodes.agent_connection import Connection
+from sojourn.spark.host.operator_runner import Station
+from sojourn.spark.wire.agent import (
+    AgentHello,
+    CheckKafka,
+    ClockIs,
+    FromAgent,
+    ProcessorDied,
+    ProcessorLost,
+    Said,
+    Usage,
+    Welcome,
+)
+from sojourn.spark.wire.background import report
+from sojourn.spark.wire.frames import PREFIX_BYTES, Frames
+from sojourn.spark.wire.node_state import NodeState
+
+__all__ = ["NodeDecider", "Nodes"]
+
+_CHUNK = 1 << 16
+# An agent introduces itself at once.
+_HELLO_S = 10.0
+_decode = msgspec.msgpack.Decoder(FromAgent).decode
+
+
+class NodeDecider(Protocol):
+    """Who decides what is done when nodes come and go."""
+
+    def node_came(self, hello: AgentHello) -> None:
+        """Start processors on a node, if they are wanted there."""
+
+    def node_left(self, node: str, *, silent: bool) -> None:
+        """Let others do what was under way on a node, which may be *silent* and not gone."""
+
+
+class Nodes:
+    """Agents by the name of their node, for the *stations* of a *part*.
+
+    An agent says every second that it lives; one that is silent for *timeout_s* is lost.
+    """
+
+    def __init__(
+        self,
+        part: str,
+        stations: Mapping[str, Station],
+        decider: NodeDecider,
+        *,
+        timeout_s: float,
+    ) -> None:
+        self._part, self._stations, self._decider = part, stations, decider
+        self._connections: dict[str, Connection] = {}
+        self._heartbeats = Heartbeats[str](timeout_s)
+
+    @property
+    def states(self) -> dict[str, NodeState]:
+        """How nodes are, by name."""
+        return {name: connection.state for name, connection in self._connections.items()}
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Hear an agent until it is gone."""
+        connection, frames = None, Frames()
+        node = ""
+        try:
+            while some := await _some(reader, _HELLO_S if connection is None else None):
+                self._heartbeats.heard(node)
+                for body in frames.fed(some):
+                    message = _decode(body)
+                    if isinstance(message, AgentHello) and connection is None:
+                        node, connection = message.node, self._came(message, writer)
+                    elif connection is not None and self._is_heard(node, connection):
+                        self._heard(connection, message, PREFIX_BYTES + len(body))
+        except (msgspec.MsgspecError, asyncio.CancelledError):
+            pass
+        except Exception as error:  # noqa: BLE001 - before it is decided what its end means
+            report(error)
+        finally:
+            if connection is not None and self._is_heard(node, connection):
+                self._left(node)
+            writer.close()
+
+    def watch(self, now_s: float) -> None:
+        """Do without nodes that are silent; to be called several times a second."""
+        for node in self._heartbeats.silent(now_s):
+            self._connections[node].abort()
+            self._left(node, silent=True)
+
+    def check_kafka(self) -> None:
+        """Let all agents check again whether clients there reach Kafka."""
+        for connection in self._connections.values():
+            connection.tell(CheckKafka())
+
+    def close(self) -> None:
+        """Close all connections, at which agents end their processors."""
+        for node in list(self._connections):
+            self._connections.pop(node).close()
+
+    def _is_heard(self, node: str, connection: Connection) -> bool:
+        """Tell whether an agent has not connected again meanwhile."""
+        return self._connections.get(node) is connection
+
+    def _came(self, hello: AgentHello, writer: asyncio.StreamWriter) -> Connection:
+        if hello.node in self._connections:  # it has lost it, and we have not noticed
+            self._left(hello.node)
+        connection = Connection(writer, self._stations)
+        jobs = {name: station.job for name, station in self._stations.items()}
+        connection.tell(Welcome(self._part, jobs))
+        self._connections[hello.node] = connection
+        self._heartbeats.begin(hello.node)
+        for name, group in connection.groups.items():
+            self._stations[name].node_came(hello.node, group)
+        self._decider.node_came(hello)
+        return connection
+
+    def _left(self, node: str, *, silent: bool = False) -> None:
+        self._heartbeats.end(node)
+        self._connections.pop(node).close()
+        for station in self._stations.values():
+            station.node_left(node)
+        self._decider.node_left(node, silent=silent)
+
+    def _heard(self, connection: Connection, message: FromAgent, size_bytes: int) -> None:
+        match message:
+            case Said(operator, number, said):
+                connection.said(message, size_bytes)
+                self._stations[operator].said(number, said)
+            case ProcessorLost(operator, number):
+                self._stations[operator].lost(number)
+            case ProcessorDied(operator, number, reason, starved):
+                self._stations[operator].died(number, reason, starved=starved)
+            case Usage():
+                connection.used(message)
+            case ClockIs():
+                connection.clock_is(message)
+
+
+async def _some(reader: asyncio.StreamReader, within_s: float | None) -> bytes:
+    """Return what an agent says; nothing if its connection is over, however it broke."""
+    try:
+        async with asyncio.timeout(within_s):
+            return await reader.read(_CHUNK)
+    except OSError:  # also if it does not come in time
+        return b""

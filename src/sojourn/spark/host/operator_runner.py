@@ -1,0 +1,324 @@
+"""The processors of one operator, as a host runs them: what its desk decides is done here."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic, time
+from typing import BinaryIO, Protocol
+
+from sojourn.decide.plan import HERE
+from sojourn.files.log_lines import stamp
+from sojourn.files.private_files import append_to, make_folder
+from sojourn.spark.agent.processes import Processes
+from sojourn.spark.host.counting import Counters
+from sojourn.spark.host.desk.instructions import Give, KillProcessor, NotKept, StartProcessor
+from sojourn.spark.host.desk.operator_desk import OperatorDesk
+from sojourn.spark.host.error_log import ErrorLog
+from sojourn.spark.wire.counters import OperatorState, OperatorTally
+from sojourn.spark.wire.host_settings import OperatorSettings
+from sojourn.spark.wire.processor import Done, FromProcessor, NotReady, Ready, Result, Waits
+from sojourn.spark.wire.record import Record
+from sojourn.spark.wire.tracing import Trace
+
+__all__ = ["Decider", "ProcessorGroup", "Station", "StationInstruction"]
+
+StationInstruction = Give | StartProcessor | KillProcessor | NotKept
+
+
+class Decider(Protocol):
+    """Who decides what is done about what happens at the station of an operator."""
+
+    def processor_ready(self, operator: str, number: int) -> None:
+        """Decide what a processor does first."""
+
+    def processor_done(self, operator: str, number: int, results: list[Result]) -> None:
+        """Decide what becomes of what a processor has done."""
+
+    def processor_died(self, operator: str, number: int, reason: str, *, late: bool) -> None:
+        """Decide what becomes of the records of a processor that is gone."""
+
+    def broken(self, reason: str) -> None:
+        """End the host: an operator cannot go on."""
+
+
+class ProcessorGroup(Protocol):
+    """The processors of an operator on one node."""
+
+    def start(self, number: int) -> None:
+        """Start a processor; the station is told whether that succeeded."""
+
+    def give(
+        self, number: int, records: Iterable[Record], states: Mapping[str, bytes] | None = None
+    ) -> None:
+        """Let a processor work on records, with the *states* of their keys."""
+
+    def let_go(self, number: int) -> None:
+        """End a processor that has nothing to do."""
+
+    def kill(self, number: int, reason: str) -> None:
+        """End a processor whatever it does."""
+
+    def memory(self) -> Mapping[int, int]:
+        """Return the memory of each processor in bytes."""
+        ...
+
+
+class Station:
+    """Processes, counters and the log of one operator: a file, or standard error."""
+
+    def __init__(
+        self,
+        name: str,
+        decider: Decider,
+        settings: OperatorSettings,
+        *,
+        log: Path | None = None,
+    ) -> None:
+        self._name, self._decider = name, decider
+        self._limit_s, self._set_up_limit_s = settings.limit_s, settings.set_up_limit_s
+        self.desk = OperatorDesk(on_error=settings.on_error)
+        self.counters = Counters(since_s=monotonic())
+        self.measures = True
+        self._errors = ErrorLog()
+        self._log = _log_of(log)
+        self._settings = settings
+        self._processes = Processes(settings.job, settings.argument, self, log=self._log)
+        self._groups: dict[str, ProcessorGroup] = {HERE: self._processes}
+        self._node_of: dict[int, str] = {}
+        self._given: dict[int, list[tuple[Record, float | None]]] = {}
+        self._late: set[int] = set()
+        self._waiting: dict[int, str] = {}
+
+    async def open(self) -> None:
+        """Start the template. Raise `EngineError` if it cannot import the job."""
+        if self._settings.on is None:
+            await self._processes.open()
+
+    async def close(self) -> None:
+        """End all processes."""
+        await self._processes.close()
+        if self._log is not None:
+            self._log.close()
+
+    def watch(self, now_s: float) -> None:
+        """End what takes too long, and log what came again and again."""
+        for number in self.desk.late(now_s, self._limit_s):
+            self._late.add(number)
+            limit = f"took longer than {self._limit_s:g} s for one record"
+            self._kill(number, limit)
+        for number in self.desk.unready(now_s, self._set_up_limit_s):
+            limit = f"took longer than {self._set_up_limit_s:g} s for its set_up"
+            self._kill(number, limit)
+        for line in self._errors.repeated(now_s):
+            self._note(line)
+
+    def tally(self, *, spilled: int = 0, nulls: int = 0) -> OperatorTally:
+        """Return what was counted since the last time; so many records wait on disk.
+
+        So many messages without a value, *nulls*, were passed by.
+        """
+        desk = self.desk
+        used = {node: group.memory() for node, group in self._groups.items()}
+        state = OperatorState(
+            wanted=desk.wanted,
+            running=desk.running,
+            waiting=desk.waiting + spilled,
+            retried=desk.error_policy.retried,
+            dead=desk.error_policy.dead,
+            missing=desk.missing,
+            spilled=spilled,
+            memory={node: sum(sizes.values()) for node, sizes in used.items() if sizes},
+            at_work=sum(1 for given in self._given.values() if given),
+            waits=min(self._waiting.values(), default=""),
+            nulls=nulls,
+        )
+        memory = {
+            self._called(number): size_bytes
+            for sizes in used.values()
+            for number, size_bytes in sizes.items()
+        }
+        nodes = {self._called(number): node for number, node in self._node_of.items()}
+        tally = self.counters.taken(monotonic(), state, memory=memory, nodes=nodes)
+        if self.counters.untold:
+            self._note(f"{self.counters.untold} traces dropped: the driver did not ask in time")
+            self.counters.untold = 0
+        return tally
+
+    # -- nodes --------------------------------------------------------------------------------
+
+    @property
+    def job(self) -> tuple[str, str]:
+        """What its processors run: a job, and its argument."""
+        return self._settings.job, self._settings.argument
+
+    def node_came(self, node: str, group: ProcessorGroup) -> None:
+        """Have a *group* of processors on a node."""
+        self._groups[node] = group
+
+    def node_left(self, node: str) -> None:
+        """Do without the processors of a node."""
+        self._groups.pop(node, None)
+        for number in [number for number, on in self._node_of.items() if on == node]:
+            self._forget(number)
+
+    # -- what processors say ----------------------------------------------------------------
+
+    def said(self, number: int, message: FromProcessor) -> None:
+        """Hear what a processor says."""
+        match message:
+            case Ready():
+                self._decider.processor_ready(self._name, number)
+            case NotReady(error, traceback):
+                self._note(self._errors.seen(f"set_up raised {error}", traceback, ""))
+            case Waits(reason):
+                self._waiting[number] = reason
+                self._note(self._errors.seen(f"a record waits: {reason}", "", ""))
+                self.desk.waits(number, monotonic())
+            case Done(results):
+                self._waiting.pop(number, None)
+                self._count(number, results)
+                self._decider.processor_done(self._name, number, results)
+
+    def lost(self, number: int) -> None:
+        """Give a processor that is gone nothing more."""
+        self.desk.processor_lost(number)
+
+    def died(self, number: int, reason: str, *, starved: bool = False) -> None:
+        """Let it be decided what to do about a processor that is gone.
+
+        It was not started if it was *starved*.
+        """
+        late = number in self._late
+        if starved:
+            self.desk.processor_starved(number)
+        given = self._forget(number)
+        self._note(
+            self._errors.seen(f"a processor {reason}", "", given[0][0].place if given else "")
+        )
+        self._decider.processor_died(self._name, number, f"its processor {reason}", late=late)
+        if self.desk.hopeless:
+            failures = self.desk.failures
+            self._decider.broken(
+                f"{self._name}: {failures} processors in a row did not start; the last {reason}"
+            )
+
+    def template_ended(self) -> None:
+        """End: no processor could be started any more."""
+        self._decider.broken(
+            f"{self._name}: the template process, which starts processors, ended"
+        )
+
+    def _count(self, number: int, results: list[Result]) -> None:
+        given = self._given.get(number, [])
+        self._given[number] = left = given[len(results) :]
+        if left and left[0][1] is not None:  # it has waited for those before it
+            record = left[0][0]
+            left[0] = record, _waited_s(record, time())
+        for (record, waited_s), result in zip(given, results, strict=False):
+            if result.error:
+                self._note(self._errors.seen(result.error, result.traceback, record.place))
+            if self.measures and waited_s is not None and not result.skipped:
+                self.counters.served(
+                    self._called(number),
+                    service_s=result.took_s,
+                    wait_s=waited_s,
+                    cpu_s=result.cpu_s,
+                )
+
+    def _called(self, number: int) -> str:
+        return f"{self._name}-{number}"
+
+    # -- what was decided -------------------------------------------------------------------
+
+    def do(self, instruction: StationInstruction) -> None:
+        """Carry out what the desk decided."""
+        match instruction:
+            case Give():
+                self._give(instruction)
+            case NotKept(record, reason):
+                told = f"processors that start later will not get this record: {reason}"
+                self._note(self._errors.seen(told, "", record.place))
+            case StartProcessor(processor, node):
+                self._node_of[processor] = node
+                if (group := self._groups.get(node)) is not None:  # else it left meanwhile
+                    group.start(processor)
+            case KillProcessor(processor):
+                group = self._group_of(processor)
+                self._forget(processor)
+                if group is not None:
+                    group.let_go(processor)
+
+    def _group_of(self, number: int) -> ProcessorGroup | None:
+        return self._groups.get(self._node_of.get(number, ""))
+
+    def _kill(self, number: int, reason: str) -> None:
+        if (group := self._group_of(number)) is not None:
+            group.kill(number, reason)
+
+    def _forget(self, number: int) -> list[tuple[Record, float | None]]:
+        """Forget a processor, and return what it was at."""
+        self._node_of.pop(number, None)
+        self._late.discard(number)
+        self._waiting.pop(number, None)
+        return self._given.pop(number, [])
+
+    def _give(self, given: Give) -> None:
+        now_s = time()
+        before = self._given.get(given.processor, []) if given.ahead else []
+        self._given[given.processor] = before + [
+            (record, _waited_s(record, now_s) if given.new else None)
+            for record in given.records
+        ]
+        if given.at_once and given.new and self.measures:
+            for record in given.records:
+                self.counters.transferred(_waited_s(record, now_s))
+        if (group := self._group_of(given.processor)) is not None:
+            group.give(given.processor, given.records, given.states)
+
+    # -- what is counted --------------------------------------------------------------------
+
+    def arrived(self, record: Record, *, inner: bool) -> None:
+        """Count a record that came; *inner* if from another operator of the part."""
+        if self.measures:
+            self.counters.arrived(record, monotonic(), inner=inner)
+
+    def sent(self, record: Record, children: Iterable[Record]) -> None:
+        """Count what came of a record, and follow its tree."""
+        if not self.measures:
+            return
+        for child in children:
+            self.counters.passed(child.stream, child.size_bytes)
+        if not record.traced:
+            return
+        done_s = time()
+        self.counters.traced(
+            Trace(
+                root=record.root,
+                identity=record.name,
+                birth_s=record.birth_s,
+                done_s=done_s,
+                sojourn_s=max(0.0, done_s - record.written_s),
+                weight=record.traced,
+                children=[(child.stream, child.name) for child in children],
+            )
+        )
+
+    def _note(self, text: str) -> None:
+        """Write to the log of the operator; one that cannot be written harms nobody."""
+        if text:
+            with suppress(OSError):
+                log = sys.stderr.buffer if self._log is None else self._log
+                log.write(stamp(text, time()).encode(errors="replace"))
+                log.flush()
+
+
+def _waited_s(record: Record, now_s: float) -> float:
+    return max(0.0, now_s - record.written_s) if record.written_s else 0.0
+
+
+def _log_of(path: Path | None) -> BinaryIO | None:
+    if path is None:
+        return None
+    make_folder(path.parent)
+    return append_to(path)

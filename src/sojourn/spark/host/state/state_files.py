@@ -1,0 +1,392 @@
+"""States on disk: a store of all that Spark has committed, and files with what changed since.
+
+The store is mapped into memory, so a state is read in a microsecond or two, and pages that are
+in use stay in the system's cache. Each committed batch is one transaction. A cut records how
+far the store was: one that has less, or none, is refused. Each state has a checksum.
+"""
+
+import errno
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import islice, takewhile
+from pathlib import Path
+from struct import Struct
+from typing import TypeAlias
+from zlib import crc32
+
+import lmdb
+import msgspec
+
+from sojourn.errors import BadFile, DiskFull, EngineError
+from sojourn.files.checked_file import RESTORE, read_checked, write_checked
+from sojourn.files.durable_file import unwritable
+from sojourn.files.private_files import FILE_MODE, make_folder
+from sojourn.spark.host.batch.cut import CutId
+from sojourn.spark.host.state.keyed_state import Delta, MergeState, is_ordered
+from sojourn.spark.host.state.state_moment import StateMoment
+
+__all__ = ["GROUPS", "Replaced", "StateFiles"]
+
+Replaced: TypeAlias = Mapping[str, Iterable[tuple[str, bytes]]]
+"""The keys of operators, with the state of each."""
+GROUPS = 256
+"""Keys belong to so many groups; those of a group are neighbours in the store."""
+
+# The most that a store may ever have; a file takes only what is in it.
+_MOST_BYTES = 1 << 40
+_LONGEST_KEY = 511
+# More than LMDB's table of readers takes.
+_LOCK_BYTES = 12 << 10
+_MERGED = b"\0merged"
+# Written at a time: while Python writes, the event loop of the host waits.
+_CHUNK = 500
+_CHECK = Struct("!I")
+_decode = msgspec.msgpack.Decoder(dict[str, dict[str, bytes]]).decode
+_decode_long = msgspec.msgpack.Decoder(tuple[str, bytes]).decode
+_encode = msgspec.msgpack.Encoder().encode
+
+
+@dataclass(slots=True)
+class StateFiles:
+    """The files in *folder*: `store`, and `changed/BATCH-ATTEMPT` for each cut.
+
+    *readonly* leaves them to the process that writes them, which may go on.
+    """
+
+    folder: Path
+    readonly: bool = False
+    _opened: lmdb.Environment | None = field(default=None, repr=False)
+    _opening: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _merged: int = -1  # at least so many batches, and so many bytes, must be in it
+    _bytes: int = 0
+
+    def expect(self, *, merged: int, store_bytes: int) -> None:
+        """Refuse a store that has less than this: it was replaced, truncated or removed."""
+        self._merged = max(self._merged, merged)
+        self._bytes = max(self._bytes, store_bytes)
+        if self._opened is not None:
+            self._check_size()
+            self._check_merged(self._opened)
+
+    def extent(self) -> tuple[int, int]:
+        """Return up to which batch the store has all states at least, and its size in bytes."""
+        return self._merged, self._bytes
+
+    def prepare(self) -> None:
+        """Open the store, which may take room; reading it then takes none."""
+        self._store()
+
+    def merged(self) -> int:
+        """Return the last batch whose changes are in the store; -1 at the beginning."""
+        if self._missing:
+            return -1
+        with self._reading() as reading:
+            return _number(reading.get(_MERGED))
+
+    def look_up(self, operator: str, key: str) -> bytes:
+        """Return a state of the store; empty if there is none."""
+        if self._missing:
+            return b""
+        place = _place(operator, key)
+        try:
+            with self._store().begin() as reading:
+                found = reading.get(place)
+        except lmdb.Error as error:
+            raise self._unreadable(error) from error
+        if found is None:
+            return b""
+        found = self._checked(place, found)
+        return _decode_long(found)[1] if _is_long(place, operator) else found
+
+    def ordered(
+        self, operator: str, start: str, end: str, most: int
+    ) -> list[tuple[str, bytes]]:
+        """Return not more than *most* states of keys from *start* up to *end*, in order."""
+        if self._missing:
+            return []
+        first, last = _place(operator, start), _place(operator, end)
+        with self._reading() as reading:
+            cursor = reading.cursor()
+            found = cursor.iternext() if cursor.set_range(first) else ()
+            begun = len(operator.encode()) + 2
+            return [
+                (place[begun:].decode(), self._checked(place, state))
+                for place, state in takewhile(lambda one: one[0] < last, islice(found, most))
+            ]
+
+    def states(self, operator: str, cuts: Iterable[CutId] = ()) -> Iterator[tuple[str, bytes]]:
+        """Yield the keys of an operator, with the state of each, as of one moment.
+
+        That is the moment of the last of *cuts*, or a later one that is merged.
+        """
+        with self.moment(cuts) as moment:
+            yield from moment.states(operator)
+
+    @contextmanager
+    def moment(self, cuts: Iterable[CutId] = ()) -> Iterator[StateMoment]:
+        """Yield the states of all operators as of one moment, which is that of `states`."""
+        # Before the store: a file is removed once its changes are merged.
+        deltas: dict[CutId, Delta | None] = dict.fromkeys(cuts)
+        for cut in deltas:
+            with suppress(FileNotFoundError):
+                deltas[cut] = self.read_delta(cut)
+        if self._missing:
+            yield StateMoment(self._changed_since(-1, deltas), -1, lambda _: ())
+            return
+        with self._reading() as reading:
+            merged = _number(reading.get(_MERGED))
+            changed = self._changed_since(merged, deltas)
+            yield StateMoment(changed, merged, lambda operator: self._all(reading, operator))
+
+    def _changed_since(
+        self, merged: int, deltas: Mapping[CutId, Delta | None]
+    ) -> Mapping[str, Mapping[str, bytes]]:
+        """Return what has changed after batch *merged*, by operator and key."""
+        changed: dict[str, dict[str, bytes]] = {}
+        for cut, delta in deltas.items():
+            if cut.batch > merged:
+                if delta is None:
+                    raise BadFile(str(self._path(cut)), "is missing", RESTORE)
+                for operator, states in delta.items():
+                    changed.setdefault(operator, {}).update(states)
+        return changed
+
+    def write_delta(self, cut: CutId, changed: Delta) -> None:
+        """Keep what had changed by a cut; it is on disk when this returns."""
+        write_checked(self._path(cut), _encode(changed))
+
+    def read_delta(self, cut: CutId) -> Delta:
+        """Return what had changed by a cut. Raise `FileNotFoundError` if it is removed."""
+        path = self._path(cut)
+        try:
+            return _decode(read_checked(path))
+        except msgspec.MsgspecError as error:
+            raise BadFile(str(path), f"cannot be read: {error}", RESTORE) from error
+
+    def merge(self, merge: MergeState, replaced: Replaced | None = None) -> None:
+        """Put changes into the store, all or none; then remove the files that had them.
+
+        Operators of which states are *replaced* have these from then on, and no others.
+        """
+        try:
+            # pages that a reader had in use when it was killed can be used again
+            self._store().reader_check()
+            with self._store().begin(write=True) as writing:
+                merged = _number(writing.get(_MERGED))
+                for cut, changed in merge.cuts:
+                    if cut.batch > merged:
+                        for operator, states in changed.items():
+                            _put(writing, operator, states)
+                for operator, every in (replaced or {}).items():
+                    _replace(writing, operator, every)
+                merged = max(merged, merge.upto)
+                writing.put(_MERGED, str(merged).encode())
+        except lmdb.Error as error:
+            if _is_full(error):
+                raise DiskFull(str(self._folder), str(self._folder)) from error
+            raise EngineError(
+                f"{self._folder} cannot be written: {error}; check the disk"
+            ) from error
+        self._merged, self._bytes = merged, self._size()
+        for path in (self.folder / "changed").glob("*-*"):
+            batch = path.name.partition("-")[0]
+            if batch.isdigit() and int(batch) <= merged:
+                path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close the store."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    @property
+    def _folder(self) -> Path:
+        return self.folder / "store"
+
+    @property
+    def _missing(self) -> bool:
+        """Whether there is no store: it is made when something is written, or prepared."""
+        if self._opened is not None or self._size():
+            return False
+        self._check_size()
+        return True
+
+    @contextmanager
+    def _reading(self) -> Iterator["lmdb.Transaction[bytes]"]:
+        """Yield a transaction that sees one moment of the store."""
+        try:
+            with self._store().begin() as reading:
+                yield reading
+        except lmdb.Error as error:
+            raise self._unreadable(error) from error
+
+    def _store(self) -> lmdb.Environment:
+        return self._open() if self._opened is None else self._opened
+
+    def _open(self) -> lmdb.Environment:
+        with self._opening:
+            if self._opened is not None:
+                return self._opened
+            self._check_size()
+            if not self.readonly:
+                self._make()
+            try:
+                opened = lmdb.open(
+                    str(self._folder),
+                    map_size=_MOST_BYTES,
+                    readahead=False,
+                    readonly=self.readonly,
+                    create=not self.readonly,
+                    mode=FILE_MODE,
+                )
+            except (OSError, lmdb.Error) as error:
+                if _is_full(error) and not self._bytes:
+                    # a store that was begun could not be opened any more
+                    (self._folder / "data.mdb").unlink(missing_ok=True)
+                    raise DiskFull(str(self._folder), str(self._folder)) from error
+                raise BadFile(
+                    str(self._folder), f"cannot be opened: {error}", RESTORE
+                ) from error
+            try:
+                self._check_merged(opened)
+            except BaseException:
+                opened.close()
+                raise
+            self._opened = opened
+        return opened
+
+    def _make(self) -> None:
+        """Make the folder of the store, and the file by which LMDB knows its readers.
+
+        That one is mapped into memory: if it got its blocks on a full disk only when it is
+        used, the process would be killed.
+        """
+        try:
+            make_folder(self._folder)
+            flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
+            lock = os.open(self._folder / "lock.mdb", flags, FILE_MODE)
+            try:
+                os.posix_fallocate(lock, 0, _LOCK_BYTES)
+            finally:
+                os.close(lock)
+        except OSError as error:
+            raise unwritable(str(self._folder), self._folder, error) from error
+
+    def _size(self) -> int:
+        try:
+            return (self._folder / "data.mdb").stat().st_size
+        except OSError:
+            return 0
+
+    def _check_size(self) -> None:
+        """Raise `BadFile` if the store has become shorter: LMDB would read behind its end."""
+        size_bytes = self._size()
+        if size_bytes < self._bytes:
+            problem = (
+                f"is truncated: it has {size_bytes} of at least {self._bytes} bytes"
+                if size_bytes
+                else f"is missing or empty, and had {self._bytes} bytes"
+            )
+            raise BadFile(str(self._folder / "data.mdb"), problem, RESTORE)
+
+    def _check_merged(self, opened: lmdb.Environment) -> None:
+        """Raise `BadFile` if the store is of an earlier time."""
+        if self._merged < 0:
+            return
+        try:
+            with opened.begin() as reading:
+                merged = _number(reading.get(_MERGED))
+        except lmdb.Error as error:
+            raise self._unreadable(error) from error
+        if merged < self._merged:
+            problem = f"has states up to batch {merged}, not batch {self._merged}"
+            raise BadFile(str(self._folder), problem, RESTORE)
+
+    def _unreadable(self, error: lmdb.Error) -> BadFile:
+        return BadFile(str(self._folder), f"cannot be read: {error}", RESTORE)
+
+    def _checked(self, place: bytes, found: bytes) -> bytes:
+        """Return a state without its checksum. Raise `BadFile` if that does not match."""
+        state = found[_CHECK.size :]
+        if found[: _CHECK.size] != _CHECK.pack(crc32(state, crc32(place))):
+            operator = place.partition(b"\0")[0].decode()
+            problem = f"has a state of {operator} that is damaged: its checksum does not match"
+            raise BadFile(str(self._folder), problem, RESTORE)
+        return state
+
+    def _all(
+        self, reading: "lmdb.Transaction[bytes]", operator: str
+    ) -> Iterator[tuple[str, bytes]]:
+        start = operator.encode() + b"\0"
+        cursor = reading.cursor()
+        found_any = cursor.set_range(start)
+        for place, found in cursor if found_any else ():
+            if not place.startswith(start):
+                return
+            state = self._checked(place, found)
+            if _is_long(place, operator):
+                yield _decode_long(state)
+            else:
+                yield place[len(start) + 1 :].decode(errors="surrogatepass"), state
+
+    def _path(self, cut: CutId) -> Path:
+        return self.folder / "changed" / f"{cut.batch}-{cut.attempt}"
+
+
+def _is_full(error: Exception) -> bool:
+    """Tell whether LMDB failed for lack of room; it has no error of its own for a quota."""
+    return isinstance(error, lmdb.DiskError) or os.strerror(errno.EDQUOT) in str(error)
+
+
+def _number(found: bytes | None) -> int:
+    return -1 if found is None else int(found)
+
+
+def _place(operator: str, key: str) -> bytes:
+    """Return where a state is in the store; of a key that is too long there, a digest is."""
+    name = key.encode(errors="surrogatepass")
+    group = 0 if is_ordered(operator) else crc32(name) % GROUPS
+    start = b"%b\0%c" % (operator.encode(), group)
+    if len(start) + len(name) <= _LONGEST_KEY:
+        return start + name
+    return start + b"\0" + blake2b(name, digest_size=32).digest()
+
+
+def _is_long(place: bytes, operator: str) -> bool:
+    return place[len(operator.encode()) + 2 :].startswith(b"\0")
+
+
+def _with_check(place: bytes, state: bytes) -> bytes:
+    return _CHECK.pack(crc32(state, crc32(place))) + state
+
+
+def _replace(
+    writing: lmdb.Transaction, operator: str, every: Iterable[tuple[str, bytes]]
+) -> None:
+    start = operator.encode() + b"\0"
+    with writing.cursor() as cursor:
+        while cursor.set_range(start) and bytes(cursor.key()).startswith(start):
+            cursor.delete()
+    states = iter(every)
+    while some := dict(islice(states, _CHUNK)):
+        _put(writing, operator, some)
+
+
+def _put(writing: lmdb.Transaction, operator: str, states: Mapping[str, bytes]) -> None:
+    kept: list[tuple[bytes, bytes]] = []
+    for key, state in states.items():
+        place = _place(operator, key)
+        if not state:
+            writing.delete(place)
+        elif _is_long(place, operator):
+            kept.append((place, _with_check(place, _encode((key, state)))))
+        else:
+            kept.append((place, _with_check(place, state)))
+    ordered = iter(sorted(kept))  # neighbours are on the same page
+    with writing.cursor() as cursor:
+        while some := list(islice(ordered, _CHUNK)):
+            cursor.putmulti(some)

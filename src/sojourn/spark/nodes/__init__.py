@@ -1,1 +1,0 @@
-"""The nodes of an application: executors of Spark, their agents, and trial clusters."""

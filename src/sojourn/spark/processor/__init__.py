@@ -1,0 +1,1 @@
+"""Processors: the processes that run the functions of an application."""

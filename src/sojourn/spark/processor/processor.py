@@ -1,0 +1,104 @@
+"""A processor: one record after the other, from the host and back, until the host is gone."""
+
+import os
+import signal
+import socket
+from time import perf_counter, process_time
+
+import msgspec
+
+from sojourn.app.codec.registry import outlast
+from sojourn.errors import RegistryAway
+from sojourn.spark.processor.error_text import described
+from sojourn.spark.processor.job import Job, Lent
+from sojourn.spark.wire.frames import Frames, framed
+from sojourn.spark.wire.processor import Assignment, Done, NotReady, Ready, Result, Waits
+from sojourn.spark.wire.record import Record
+
+__all__ = ["run"]
+
+_CHUNK = 1 << 16
+# Results of several records are told together, unless they take longer than that: then each
+# has its own time limit, and none waits for the next.
+_TOGETHER_S = 0.001
+_decode = msgspec.msgpack.Decoder(Assignment).decode
+
+
+def run(host: socket.socket, job: Job) -> None:
+    """Serve the records that come from *host*, until it closes the connection."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the application to handle
+    try:
+        job.set_up()
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 - it is the user's: anything
+        host.sendall(framed(NotReady(*described(raised))))
+        return
+    host.sendall(framed(Ready(os.getpid())))
+    frames = Frames()
+    while some := host.recv(_CHUNK):
+        for body in frames.fed(some):
+            _serve(host, job, _decode(body))
+    job.tear_down()
+
+
+def _serve(host: socket.socket, job: Job, assigned: Assignment) -> None:
+    """Serve records in turn; one whose key failed before it is left for later."""
+    states = None if assigned.states is None else dict(assigned.states)
+    failed: set[str] = set()
+    results: list[Result] = []
+    told_s = perf_counter()
+    for record in assigned.records:
+        if record.key is not None and record.key in failed:
+            results.append(Result([], skipped=True))
+            continue
+        try:
+            result = _served(job, record, states)
+        except RegistryAway as away:
+            if results:  # they do not wait for this one
+                host.sendall(framed(Done(results)))
+                results = []
+            host.sendall(framed(Waits(str(away))))
+            result = _outlasted(host, job, record, states)
+        results.append(result)
+        if result.error and record.key is not None:
+            failed.add(record.key)
+        now_s = perf_counter()
+        if now_s - told_s > _TOGETHER_S:
+            host.sendall(framed(Done(results)))
+            results, told_s = [], now_s
+    if results:
+        host.sendall(framed(Done(results)))
+
+
+def _outlasted(
+    host: socket.socket, job: Job, record: Record, states: dict[str, bytes] | None
+) -> Result:
+    """Serve a record once the schema registry answers, and tell the host that it waits."""
+    try:
+        return outlast(
+            lambda: _served(job, record, states),
+            lambda reason: host.sendall(framed(Waits(reason))),
+        )
+    except RegistryAway as away:
+        return Result([], str(away))
+
+
+def _served(job: Job, record: Record, states: dict[str, bytes] | None) -> Result:
+    began_s, cpu_s = perf_counter(), process_time()
+    changed: bytes | None = None
+    reminders: list[tuple[float, str]] = []
+    try:
+        if states is None or record.key is None:
+            outputs = list(job(record))
+        else:
+            lent = Lent(states.get(record.key, b""))
+            outputs = list(job(record, lent))
+            if lent.state != states.get(record.key, b""):
+                changed = states[record.key] = lent.state
+            reminders = lent.reminders
+        error, traceback = "", ""
+    except RegistryAway:
+        raise
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 - it is the user's: anything
+        outputs, (error, traceback) = [], described(raised)
+    took_s, cpu_s = perf_counter() - began_s, process_time() - cpu_s
+    return Result(outputs, error, took_s, cpu_s, traceback, state=changed, reminders=reminders)

@@ -1,0 +1,134 @@
+"""A warm process that new processors are forked from: imports are paid for once.
+
+The host sends one end of a socket pair for each processor that it wants; the fork serves it.
+What became of those that ended is told to the host. It has no threads, so forking is safe.
+"""
+
+import os
+import select
+import signal
+import socket
+import sys
+
+import msgspec
+
+from sojourn.app.codec.registry import outlast
+from sojourn.files.log_lines import StampedLines
+from sojourn.spark.processor.error_text import described
+from sojourn.spark.processor.job import Job, load
+from sojourn.spark.processor.parent_death import die_with
+from sojourn.spark.processor.processor import run
+from sojourn.spark.wire.frames import framed
+
+__all__ = ["Ended", "Forked", "FromTemplate", "Loaded", "NotForked", "main"]
+
+# How often it looks for processors that ended, while nothing else happens.
+_LOOK_S = 0.2
+
+
+class Loaded(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The job is imported; or why it is not."""
+
+    error: str = ""
+
+
+class Forked(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A processor was started for the host's *number*."""
+
+    number: int
+    pid: int
+
+
+class NotForked(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The system has no room for the host's *number*."""
+
+    number: int
+    reason: str
+
+
+class Ended(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """A processor ended."""
+
+    pid: int
+    reason: str
+
+
+FromTemplate = Loaded | Forked | NotForked | Ended
+
+
+def main(fd: int, parent: int, spec: str, argument: str) -> None:
+    """Fork processors as the host at *fd*, process *parent*, asks for them, while it lives."""
+    die_with(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.stdout, sys.stderr = StampedLines(1), StampedLines(2)
+    host = socket.socket(fileno=fd)
+    try:
+        job = outlast(lambda: load(spec, argument), _note)
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 - the user's module: anything
+        error, traceback = described(raised)
+        sys.stderr.write(f"{traceback}\n")
+        host.sendall(framed(Loaded(error)))
+        return
+    host.sendall(framed(Loaded()))
+    while True:
+        readable, _, _ = select.select([host], [], [], _LOOK_S)
+        if readable:
+            asked, fds, _, _ = socket.recv_fds(host, 4, 1)
+            if not asked:
+                return
+            host.sendall(framed(_forked(host, int.from_bytes(asked, "big"), fds, job)))
+        _reap(host)
+
+
+def _note(why: str) -> None:
+    sys.stderr.write(f"{why}\n")
+
+
+def _forked(host: socket.socket, number: int, fds: list[int], job: Job) -> Forked | NotForked:
+    """Start a processor, if the system lets us."""
+    if not fds:  # it was not passed on
+        return NotForked(number, "could not be started: too many open files (ulimit -n)")
+    with socket.socket(fileno=fds[0]) as end:
+        try:
+            return Forked(number, _fork(host, end, job))
+        except OSError as error:
+            return NotForked(number, f"could not be started: no process (ulimit -u): {error}")
+
+
+def _fork(host: socket.socket, end: socket.socket, job: Job) -> int:
+    template = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        die_with(template)
+        host.close()
+        run(end, job)
+        status = 0
+    except (BrokenPipeError, ConnectionResetError):
+        status = 0  # the host is gone
+    except BaseException as raised:  # noqa: BLE001 - a function may raise anything
+        sys.stderr.write(f"{described(raised)[1]}\n")
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, StampedLines):
+                stream.end()
+        os._exit(status)
+
+
+def _reap(host: socket.socket) -> None:
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        code = os.waitstatus_to_exitcode(status)
+        reason = f"was killed by signal {-code}" if code < 0 else f"exited with status {code}"
+        host.sendall(framed(Ended(pid, reason)))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:5])

@@ -1,1 +1,0 @@
-"""The real-time query of a part, and what runs in its tasks."""

@@ -1,1 +1,0 @@
-"""Sinks at which nothing arrives twice."""

@@ -1,0 +1,1 @@
+"""Tasks of Spark: relays between Kafka's records and hosts, and filters of duplicates."""

@@ -1,0 +1,1 @@
+"""Filters of duplicates before a sink."""

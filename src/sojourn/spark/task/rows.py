@@ -1,0 +1,305 @@
+"""Kafka's rows as records of a part, and what leaves a part as rows for Kafka."""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from sojourn.app.codec import codec_of
+from sojourn.app.reminder import reminders_of
+from sojourn.app.state import key_fields, key_of_message
+from sojourn.app.stream import Stream
+from sojourn.spark.task.sampling import Sampling
+from sojourn.spark.wire.dead_letter import STREAM, dead_letter
+from sojourn.spark.wire.headers import (
+    BIRTH,
+    BLOB,
+    FOR,
+    ID,
+    INPUT,
+    LATEST_S,
+    MOST_TRACED,
+    ROOT,
+    TRACE,
+    WRITTEN,
+    Header,
+    Lineage,
+    addressee,
+    lineage_of,
+    marked,
+)
+from sojourn.spark.wire.message_size import MOST_BYTES, message_bytes
+from sojourn.spark.wire.record import Partition, Record, Root
+from sojourn.spark.wire.relay import Results, Row
+from sojourn.spark.wire.reminder import reminder_key
+from sojourn.spark.wire.repetitions import Input
+from sojourn.spark.wire.signed_inputs import LONGEST, SignedInputs
+from sojourn.spark.wire.tracing import child_identity
+
+__all__ = ["OUTPUT", "SCHEMA", "Route", "Rows", "end_row"]
+
+OUTPUT = (
+    "topic string, partition int, key binary, value binary, "
+    "headers array<struct<key: string, value: binary>>"
+)
+"""What is handed to Spark's Kafka sink; without a partition Kafka's client chooses one."""
+SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+    ]
+)
+"""The same, for Arrow."""
+
+# Numbers that are as long as any in the headers of a child.
+_MOST_OUTPUTS, _LONGEST = 10**9, 1 / 3e300
+
+SparkRow = dict[str, Any]
+"""The columns of a message, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """Where the records of a part come from and go to.
+
+    *reads* are streams by the name of the topic, *writes* topics by that of the stream. Of some
+    topics a projection *before* the functions makes that stream: the projection, and what it
+    reads, by topic. Projections *behind* them make their streams of another, which is told.
+    What *operators* of the part read by key is *keyed*: the operator with the stream, by name.
+    Records that were never in a topic are put back in through *retries*. About *trace_per_s*
+    roots in a second are followed. No message is larger than *most_bytes*. Ids of roots carry
+    *marks*, by topic. Readers of the topics in *partitions*, with their numbers, drop
+    duplicates in each partition by itself: all that comes of one partition goes to one of
+    theirs. The part itself drops duplicates of the topics in *deduplicates*. What it says of
+    offsets is signed with *signing_key*; without one it says nothing.
+    """
+
+    part: str
+    operators: tuple[str, ...]
+    reads: Mapping[str, str]
+    writes: Mapping[str, str]
+    dead_letters: str
+    before: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    behind: Mapping[str, str] = field(default_factory=dict)
+    retries: str = ""
+    trace_per_s: float = 100.0
+    keyed: Mapping[str, tuple[tuple[str, Stream], ...]] = field(default_factory=dict)
+    most_bytes: int = MOST_BYTES
+    marks: Mapping[str, str] = field(default_factory=dict)
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    deduplicates: frozenset[str] = frozenset()
+    signing_key: bytes = field(default=b"", repr=False)
+
+    @property
+    def topics(self) -> list[str]:
+        """All that is read."""
+        return [*self.reads, *([self.retries] if self.retries else [])]
+
+
+class Rows:
+    """Makes records of what Kafka brings for a part, and rows of what comes of them."""
+
+    def __init__(self, route: Route) -> None:
+        self._route = route
+        self._keys = {
+            name: [(reader, codec_of(stream), stream) for reader, stream in keyed]
+            for name, keyed in route.keyed.items()
+        }
+        self._reminders = {reminders_of(name): name for name in route.operators}
+        projections = [name for name, _ in route.before.values()]
+        self._addressees = {
+            addressee(route.dead_letters, name).encode(): name
+            for name in (*route.operators, *projections, *route.behind)
+        }
+        self._topics = {name: [topic] for name, topic in route.writes.items()}
+        for made, stream in route.behind.items():
+            self._topics.setdefault(stream, []).append(route.writes[made])
+        self._inputs = SignedInputs(
+            route.signing_key,
+            frozenset(marked(name, mark) for name, mark in route.marks.items()),
+        )
+        self._read = frozenset(route.topics)
+        self._sampling = Sampling(route.trace_per_s)
+        self._room_bytes = route.most_bytes - _beside_bytes(max(route.operators, key=len))
+
+    def came(self, row: SparkRow) -> Row:
+        """Return a row as the host takes it.
+
+        It raises at nothing that a record may be: a stranger may have written it. What a
+        projection could not read is as it came. Raise `RegistryAway` if the key is in Avro with
+        a schema that has to be asked for, and nobody answers.
+        """
+        topic, headers = row["topic"], row["headers"] or ()
+        projection, unchanged = self._route.before.get(topic, ("", ""))
+        refused = (projection, row["error"]) if row.get("error") else None
+        lineage = lineage_of(
+            [(header["key"], header["value"]) for header in headers],
+            topic=topic,
+            partition=row["partition"],
+            offset=row["offset"],
+            timestamp_s=_moment_s(row["timestamp_us"]),
+            key=row["key"],
+            mark=self._route.marks.get(topic, ""),
+        )
+        traced = lineage.traced
+        if traced is None:
+            traced = self._sampling.weight(time.monotonic())
+        payload = row["value"] or b""
+        stream = self._stream(topic, headers) if refused is None else unchanged
+        told_for = [header["value"] for header in headers if header["key"] == FOR]
+        only = self._addressees.get(told_for[-1] or b"", "") if told_for else None
+        if projection:  # what is for the projection is for all that read what it makes
+            only = None if only in (None, projection) else ""
+        return Row(
+            (topic, row["partition"]),
+            row["offset"],
+            Record(
+                lineage.identity,
+                payload,
+                stream,
+                lineage.blobs,
+                written_s=lineage.written_s,
+                root=lineage.root,
+                birth_s=lineage.birth_s,
+                traced=traced,
+                room=self._room(lineage),
+                place=lineage.place,
+                message_key=lineage.key,
+                others=lineage.others,
+            ),
+            self._keys_of(stream, payload, lineage.key),
+            only,
+            refused,
+            None
+            if told_for or topic not in self._route.deduplicates
+            else self._inputs.provenance(
+                lineage.identity,
+                lineage.root,
+                headers,
+                given=any(header["key"] == ID for header in headers),
+            ),
+            null=not payload and refused is None,
+        )
+
+    def _keys_of(
+        self, stream: str, payload: bytes, message_key: bytes | None
+    ) -> dict[str, str | None]:
+        """Return the keys of a record, by the operators that read it so.
+
+        A message without a value has them in its own key.
+        """
+        if (operator := self._reminders.get(stream)) is not None:
+            return {operator: reminder_key(payload)}
+        if not payload:
+            return {
+                reader: key_of_message(key_fields(read), message_key)
+                for reader, _, read in self._keys.get(stream, ())
+            }
+        return {
+            reader: codec.key(payload, read.key)
+            for reader, codec, read in self._keys.get(stream, ())
+        }
+
+    def _stream(self, topic: str, headers: Iterable[SparkRow]) -> str:
+        """Return the stream of a row: that of its topic, or what is put back in tells it."""
+        if topic != self._route.retries:
+            return self._route.reads[topic]
+        told = [header["value"] for header in headers if header["key"] == STREAM]
+        return bytes(told[-1] or b"").decode(errors="replace") if told else ""
+
+    def _room(self, lineage: Lineage) -> int:
+        """Return how many bytes a child may have, beside the key and headers that it gets."""
+        ids = len(lineage.identity.encode()) + len(lineage.root.encode())
+        return max(1, self._room_bytes - ids - len(lineage.key or b""))
+
+    def left(self, results: Results) -> list[SparkRow]:
+        """Return the rows of what leaves; those for projections are not changed yet."""
+        rows, partitions = [], self._route.partitions
+        for record, root, floor in results.records:
+            headers = _headers(record)
+            for topic in self._topics[record.stream]:
+                row = _row(topic, record.message_key, record.payload, headers)
+                if topic in partitions:  # only there somebody drops duplicates
+                    row["partition"] = self._entered(record, root) % partitions[topic]
+                    row["headers"] += _named(self._input(root, floor))
+                rows.append(row)
+        for letter, _, _ in results.letters:
+            made = dead_letter(letter, now_s=time.time(), most_bytes=self._route.most_bytes)
+            rows.append(_row(self._route.dead_letters, made.key, made.value, made.headers))
+        return rows
+
+    def _entered(self, record: Record, root: Root) -> int:
+        """Return the partition that a result comes of.
+
+        Of a reminder, which was in none, that is the one of the record that asked for it.
+        """
+        topic, partition = root.partition
+        if topic in self._read:
+            return partition
+        return int(record.place.rsplit("/", 2)[1])
+
+    def _input(self, root: Root, floor: int) -> list[Header]:
+        """Return the header that says where a result entered, and where the floor is."""
+        (topic, partition), offset = root
+        return self._inputs.header(
+            Input(
+                writer=self._route.part,
+                topic=marked(topic, self._route.marks.get(topic, "")),
+                partition=partition,
+                offset=offset,
+                floor=floor,
+            )
+        )
+
+
+def end_row(name: str, place: Partition, end: int) -> SparkRow:
+    """Return the row that tells Java, under *name*, where a partition ends: it has no topic."""
+    topic, partition = place
+    told = {"key": f"{name}/{topic}/{partition}".encode(), "value": str(end).encode()}
+    return {"topic": None, "partition": None, "headers": [], **told}
+
+
+def _headers(record: Record) -> list[Header]:
+    """Return the headers of a record that leaves."""
+    return [
+        (ID, record.name.encode()),
+        (ROOT, record.root.encode()),
+        (BIRTH, repr(record.birth_s).encode()),
+        (WRITTEN, repr(record.written_s).encode()),
+        (TRACE, str(record.traced).encode()),
+        *((BLOB + name, value) for name, value in record.blobs.items()),
+    ]
+
+
+def _beside_bytes(operator: str) -> int:
+    """Return what a message has at most beside payload, key and the ids of its parents."""
+    name = child_identity("", operator, _MOST_OUTPUTS, root="")
+    nobody = Record(
+        name, b"", birth_s=_LONGEST, written_s=_LONGEST, traced=MOST_TRACED, root=""
+    )
+    return message_bytes(None, b"", [*_headers(nobody), (INPUT, b"x" * LONGEST)])
+
+
+def _moment_s(timestamp_us: int | None) -> float:
+    """Return when a message was written; 0 where its writer's clock cannot be right.
+
+    The host says when that was, by the clock that it compares times with: here is another
+    machine, on a cluster.
+    """
+    if timestamp_us is None or not 0 <= timestamp_us <= LATEST_S * 1e6:
+        return 0.0
+    return timestamp_us / 1e6
+
+
+def _row(topic: str, key: bytes | None, value: bytes | None, headers: list[Header]) -> SparkRow:
+    named = _named(headers)
+    return {"topic": topic, "partition": None, "key": key, "value": value, "headers": named}
+
+
+def _named(headers: list[Header]) -> list[SparkRow]:
+    return [{"key": name, "value": content} for name, content in headers]

@@ -1,0 +1,97 @@
+"""Dead letters: a record as it came, and as headers what happened to it.
+
+They have the id `RECORD.OPERATOR.dead`, which no output has. What Kafka would refuse is cut:
+the position, of a record that came from Kafka, tells where the whole record is.
+"""
+
+from dataclasses import dataclass
+
+from sojourn.spark.wire.headers import (
+    BIRTH,
+    BLOB,
+    ERROR,
+    ID,
+    ROOT,
+    WRITTEN,
+    Header,
+)
+from sojourn.spark.wire.message_size import message_bytes
+from sojourn.spark.wire.relay import DeadLetter
+from sojourn.spark.wire.tracing import child_identity
+
+__all__ = [
+    "CUT",
+    "MOST_ERROR_BYTES",
+    "MOST_TRACEBACK_BYTES",
+    "OPERATOR",
+    "POSITION",
+    "RECORD",
+    "STREAM",
+    "TRACEBACK",
+    "TRIES",
+    "Letter",
+    "dead_letter",
+]
+
+OPERATOR, STREAM, RECORD = "sojourn-operator", "sojourn-stream", "sojourn-record"
+"""Which operator failed at which record of which stream."""
+POSITION = "sojourn-position"
+"""Topic, partition and offset that the record was read from."""
+TRACEBACK, TRIES = "sojourn-traceback", "sojourn-tries"
+"""Where the function raised, and how often it was tried."""
+CUT = "sojourn-cut"
+"""The bytes of a payload of which the letter has the beginning only, without binary columns."""
+
+MOST_ERROR_BYTES, MOST_TRACEBACK_BYTES = 1000, 8000
+_MOST_CUT_BYTES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A dead letter as Kafka takes it."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: list[Header]
+
+
+def dead_letter(letter: DeadLetter, *, now_s: float, most_bytes: int) -> Letter:
+    """Return a letter as Kafka takes it, of at most *most_bytes*."""
+    record, operator = letter.record, letter.operator
+    told = [
+        (ID, child_identity(record.name, operator, "dead", root=record.root).encode()),
+        (ROOT, record.root.encode()),
+        (BIRTH, repr(record.birth_s).encode()),
+        (WRITTEN, repr(now_s).encode()),
+        (RECORD, record.name.encode()),
+        (OPERATOR, operator.encode()),
+        (STREAM, record.stream.encode()),
+        (TRIES, str(max(1, letter.tries)).encode()),
+        (ERROR, _beginning(letter.error, MOST_ERROR_BYTES)),
+    ]
+    if not letter.inner:
+        told.append((POSITION, record.place.encode()))
+    if letter.traceback:
+        told.append((TRACEBACK, _end(letter.traceback, MOST_TRACEBACK_BYTES)))
+    blobs = [(BLOB + name, content) for name, content in record.blobs.items()]
+    headers = [*record.others, *blobs, *told]
+    if message_bytes(record.message_key, record.payload, headers) <= most_bytes:
+        return Letter(record.message_key, record.payload or None, headers)
+    short = len(record.message_key or b"") <= _MOST_CUT_BYTES
+    key = record.message_key if short else None
+    told.append((CUT, str(record.size_bytes).encode()))
+    room = max(0, most_bytes - message_bytes(key, b"", told))
+    return Letter(key, record.payload[: min(_MOST_CUT_BYTES, room)], told)
+
+
+def _beginning(text: str, most: int) -> bytes:
+    return _sound(text.encode(errors="replace")[:most])
+
+
+def _end(text: str, most: int) -> bytes:
+    return _sound(text.encode(errors="replace")[-most:])
+
+
+def _sound(cut: bytes) -> bytes:
+    """Return what was cut, without halves of letters."""
+    return cut.decode(errors="ignore").encode()

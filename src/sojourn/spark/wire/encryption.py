@@ -1,0 +1,90 @@
+"""TLS between machines, with a certificate that is made for one run.
+
+The key stays with the driver and its hosts, on one machine. Agents and relays are told the
+certificate and accept no other, so nobody has to vouch for it, and its name means nothing.
+Who they are is shown inside, by the secret of the run.
+"""
+
+import ssl
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Self
+
+from sojourn.files.durable_file import write_durably
+from sojourn.registry import optional
+
+__all__ = ["HANDSHAKE_S", "NAME", "RunIdentity", "host_context", "peer_context"]
+
+NAME = "sojourn"
+"""What peers call the host that they connect to, wherever it is."""
+HANDSHAKE_S = 10.0
+"""Long enough for a busy machine, and short for somebody who says nothing."""
+
+# A run may last for years, and its certificate cannot be replaced while agents hold it. The key
+# is gone when the run ends, so that it is valid for longer is of no use to anybody.
+_VALID = timedelta(days=3650)
+# Clocks of executors may be behind.
+_BEFORE = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunIdentity:
+    """A self-signed *certificate* and its *key*, both as PEM."""
+
+    certificate: str
+    key: str = field(repr=False)
+
+    @classmethod
+    def new(cls) -> Self:
+        """Return an identity that no other run has.
+
+        Raise `EngineError` if what makes certificates is not installed.
+        """
+        with optional("encryption needs", "encrypt"):
+            from cryptography import x509  # noqa: PLC0415 - only the driver needs it
+            from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
+            from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
+        now = datetime.now(UTC)
+        certificate = (
+            x509.CertificateBuilder()
+            .subject_name(name)
+            .issuer_name(name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - _BEFORE)
+            .not_valid_after(now + _VALID)
+            # it can vouch for no other certificate
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .sign(key, hashes.SHA256())
+        )
+        pem = serialization.Encoding.PEM
+        private = key.private_bytes(
+            pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        return cls(certificate=certificate.public_bytes(pem).decode(), key=private.decode())
+
+    def write(self, file: Path) -> None:
+        """Write both into a *file* that only its owner may read."""
+        write_durably(file, (self.key + self.certificate).encode())
+
+
+def host_context(identity: Path) -> ssl.SSLContext:
+    """Return how a host encrypts; the file *identity* has its key and its certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.num_tickets = 0  # nobody resumes a session
+    context.load_cert_chain(identity)
+    return context
+
+
+def peer_context(certificate: str) -> ssl.SSLContext:
+    """Return how agents and relays encrypt: to a host with this *certificate*, and no other."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False  # it is known by its key
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(cadata=certificate)
+    return context

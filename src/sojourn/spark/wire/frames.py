@@ -1,0 +1,52 @@
+"""Frames: a length and a message in MessagePack."""
+
+from struct import Struct as Layout
+
+import msgspec
+
+__all__ = ["PREFIX_BYTES", "Frames", "framed"]
+
+_LENGTH = Layout("!I")
+PREFIX_BYTES = _LENGTH.size
+"""What a frame has before its message."""
+_encoder = msgspec.msgpack.Encoder()
+
+
+def framed(message: msgspec.Struct) -> bytes:
+    """Return *message* as a frame."""
+    body = _encoder.encode(message)
+    return _LENGTH.pack(len(body)) + body
+
+
+class Frames:
+    """Bytes as they come in, cut into frames.
+
+    >>> from sojourn.spark.wire.processor import Ready
+    >>> frames = Frames()
+    >>> one = framed(Ready(3))
+    >>> list(frames.fed(one[:3])), [len(body) for body in frames.fed(one[3:] + one)]
+    ([], [8, 8])
+    """
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def fed(self, some: bytes | memoryview) -> list[bytes]:
+        """Return the frames that *some* more bytes complete."""
+        buffer = self._buffer
+        if buffer:
+            buffer += some
+            some = memoryview(buffer)
+        frames: list[bytes] = []
+        start, end = 0, len(some)
+        while (begin := start + _LENGTH.size) <= end:
+            (length,) = _LENGTH.unpack_from(some, start)
+            if begin + length > end:
+                break
+            start = begin + length
+            frames.append(bytes(some[begin:start]))
+        if not buffer:  # most often: whole frames come, and nothing is copied twice
+            buffer += some[start:]
+        elif start:
+            self._buffer = bytearray(some[start:])
+        return frames

@@ -1,0 +1,84 @@
+"""How nodes are: from who is connected, who was, and what runs there."""
+
+from sojourn.engine import NodeHealth
+from sojourn.measure.report import NodeReport
+from sojourn.spark.driver.nodes.node_health import measured, node_health, node_notices
+from sojourn.spark.wire.controller import NodeIs
+from sojourn.spark.wire.node_state import NodeState
+
+ONE = NodeIs("part", "executor-1", 4.0, "left", "/nodes/1/logs")
+TEN = NodeIs("part", "executor-10", 2.0, "right", "/nodes/10/logs")
+PLACED = {"a": {"executor-1": 2, "executor-10": 1}, "b": {"executor-1": 1}, "c": {}}
+MEMORY = {"a": {"executor-1": 100, "executor-10": 30}, "b": {"executor-1": 7}}
+
+
+def test_what_runs_on_a_node_is_counted_there():
+    there = {"executor-10": TEN, "executor-1": ONE}
+    assert node_health(there, {}, {}, PLACED, MEMORY) == (
+        NodeHealth(
+            name="executor-1", cores=4.0, processors={"a": 2, "b": 1}, memory_bytes=107,
+            machine="left", logs="/nodes/1/logs",
+        ),
+        NodeHealth(
+            name="executor-10", cores=2.0, processors={"a": 1}, memory_bytes=30,
+            machine="right", logs="/nodes/10/logs",
+        ),
+    )  # fmt: skip
+
+
+def test_of_a_node_that_is_away_only_its_logs_are_left():
+    """What was placed there, and its memory, are of the report before it went."""
+    away = {"executor-10": TEN}
+    one, ten = node_health({"executor-1": ONE}, away, {}, PLACED, MEMORY)
+    assert not one.reason
+    assert (ten.cores, ten.processors, ten.memory_bytes) == (2.0, {}, 0)
+    assert (ten.machine, ten.logs) == ("right", "/nodes/10/logs")
+    (notice,) = node_notices([one, ten])
+    assert node_notices([one, ten], "no more cores") == [
+        notice,
+        "nodes: no more cores; it is asked again",
+    ]
+    assert notice.startswith("node executor-10: the connection to its agent is lost")
+
+
+def test_the_reason_of_a_start_that_failed_is_told():
+    why = "its agent did not start: No module named sojourn"
+    failures = {"executor-2": why, "executor-10": why}
+    (two, ten) = node_health({}, {"executor-10": TEN}, failures, {}, {})
+    assert (two.name, two.cores, two.logs) == ("executor-2", None, "")
+    assert node_notices([two, ten]) == [f"node executor-2: {why}", f"node executor-10: {why}"]
+
+
+def test_a_node_that_does_not_reach_kafka_is_told_with_the_address():
+    """Each host hears of it from the same agent, and users hear of it once."""
+    why = "no connection to Kafka at kafka-1:9092: Connection refused"
+    nodes = node_health({"executor-1": ONE, "executor-10": TEN}, {}, {}, {}, {})
+    hosts = [{"executor-1": NodeState(kafka=why)}, {"executor-1": NodeState(kafka=why)}]
+    assert node_notices(measured(nodes, hosts, {})) == [f"node executor-1: {why}"]
+
+
+def test_an_agent_that_has_come_after_all_is_no_failure():
+    (one,) = node_health({"executor-1": ONE}, {}, {"executor-1": "not ready"}, {}, {})
+    assert (one.reason, node_notices([one])) == ("", [])
+
+
+def test_what_hosts_have_measured_of_a_node_is_put_together():
+    """Each host has a connection of its own to the same machine."""
+    near = NodeState(0.001, 0.2, 70, 100, {"a": 1, "b": 2}, {"c": 3}, 10.0, 20.0)
+    far = NodeState(0.004, 0.3, 71, 100, {"a": 10}, {"c": 30}, 1.0, 2.0)
+    unheard, away = NodeHealth(name="two"), NodeHealth(name="three", reason="gone")
+    hosts = [{"one": far, "three": far}, {"one": near}, {}]
+    cores = {"one": NodeReport(cores=2.0, busy_cores=1.5), "three": NodeReport(cores=2.0)}
+    one, two, three = measured([NodeHealth(name="one"), unheard, away], hosts, cores)
+    assert one == NodeHealth(
+        name="one", cores=2.0, busy_cores=1.5, memory_used_bytes=71, memory_limit_bytes=100,
+        round_trip_s=0.001,
+        clock_offset_s=0.2, received_bytes={"a": 11, "b": 2}, sent_bytes={"c": 33},
+        received_bytes_per_s=11.0, sent_bytes_per_s=22.0,
+    )  # fmt: skip
+    assert (two, three) == (unheard, away)
+
+
+def test_a_node_of_which_little_is_known_yet_is_no_trouble():
+    (one,) = measured([NodeHealth(name="one")], [{"one": NodeState()}], {})
+    assert one == NodeHealth(name="one")
