@@ -18,8 +18,9 @@ PAGES = {
     page.relative_to(documents.ROOT).as_posix(): page.read_text(encoding="utf-8")
     for page in documents.pages()
 }
-DESIGN, GLOSSARY, PATHS = (
-    PAGES[f"docs/background/{name}.md"] for name in ("design", "glossary", "paths")
+ARCHITECTURE, GLOSSARY, PATHS = (
+    PAGES[f"docs/{name}.md"]
+    for name in ("architecture", "background/glossary", "background/paths")
 )
 CONTRACTS = tomllib.loads((documents.ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
     "tool"
@@ -42,8 +43,10 @@ def parts():
 
 
 def shape():
-    """Return the parts that the design lists, from top to bottom, and those it calls pure."""
-    listed = re.search(r"^## Shape\n+((?:    .*\n)+)", DESIGN, re.MULTILINE)[1].splitlines()
+    """Return the parts that the page lists, from top to bottom, and those it calls pure."""
+    listed = re.search(r"^## Shape\n+((?:    .*\n)+)", ARCHITECTURE, re.MULTILINE)[
+        1
+    ].splitlines()
     names = [line.split()[0] for line in listed]
     return names, {
         name for name, line in zip(names, listed, strict=True) if line.endswith("pure")
@@ -98,7 +101,7 @@ def defines(module, name):
 # -- packages ----------------------------------------------------------------------------------
 
 
-def test_the_design_lists_every_part_once():
+def test_the_architecture_lists_every_part_once():
     names, _ = shape()
     assert sorted(names) == sorted(parts())
 
@@ -107,13 +110,13 @@ def test_the_import_contract_has_every_part_once():
     assert sorted(name for layer in layers() for name in layer) == sorted(parts())
 
 
-def test_the_design_lists_parts_in_the_order_of_imports():
+def test_the_architecture_lists_parts_in_the_order_of_imports():
     place = {name: number for number, layer in enumerate(layers()) for name in layer}
     names, _ = shape()
     assert [place[name] for name in names] == sorted(place[name] for name in names)
 
 
-def test_what_the_design_calls_pure_is_checked_to_be():
+def test_what_the_architecture_calls_pure_is_checked_to_be():
     checked = {
         name.split(".")[1]
         for name in contract("Models and decisions are pure")["source_modules"]
