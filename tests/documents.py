@@ -104,10 +104,19 @@ def true_page(text):
 
 def write():
     """Bring all pages up to date."""
+    for page, text in generated().items():
+        page.write_text(text, encoding="utf-8")
     for page in pages():
         text = page.read_text(encoding="utf-8")
         if (true := true_page(text)) != text:
             page.write_text(true, encoding="utf-8")
+
+
+def generated():
+    """Return the pages that are written by a program alone, and their texts."""
+    import decision_index  # noqa: PLC0415 - it imports this module
+
+    return {decision_index.PAGE: decision_index.index()}
 
 
 if __name__ == "__main__":

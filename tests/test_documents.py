@@ -1,5 +1,6 @@
 import pytest
 
+import decision_index
 import documents
 
 PAGES = [
@@ -49,3 +50,15 @@ def test_every_link_to_a_heading_leads_to_one():
         for target, heading in documents.ANCHOR.findall(page.read_text(encoding="utf-8")):
             read = (page.parent / target if target else page).read_text(encoding="utf-8")
             assert heading in documents.headings(read), f"{page.name}: {target}#{heading}"
+
+
+@pytest.mark.parametrize("page", documents.generated(), ids=lambda page: page.name)
+def test_generated_pages_are_up_to_date(page):
+    """`make docs` writes them."""
+    assert page.read_text(encoding="utf-8") == documents.generated()[page]
+
+
+def test_decisions_are_numbered_in_order_and_have_all_sections():
+    for number, (path, found) in enumerate(decision_index.records(), start=1):
+        assert found, path.name
+        assert int(found["number"]) == int(path.name[:4]) == number

@@ -1,0 +1,42 @@
+"""The index of decisions, from the files of `docs/decisions`."""
+
+import re
+from itertools import groupby
+
+import documents
+
+PAGE = documents.ROOT / "docs" / "decisions" / "README.md"
+RECORD = re.compile(
+    r"# (?P<number>\d+)\. (?P<title>[^\n]+)\n\n"
+    r"Status: (?P<status>accepted|superseded by \[\d+\]\(\d{4}-[\w-]+\.md\))\. "
+    r"Area: (?P<area>[^\n]+)\.\n\n"
+    r"## Context\n\n.+?\n\n## Decision\n\n.+?\n\n## Consequences\n\n.+",
+    re.DOTALL,
+)
+BEGINNING = """\
+# Decisions
+
+What was decided, what was rejected, and why: one file each, numbered, with status, context,
+decision and consequences. A decision that no longer holds stays, and names the one that
+supersedes it. [Architecture](../architecture.md) describes the result. `make docs` writes this
+page.
+"""
+
+
+def records():
+    """Return the path of each decision, and what its file says of it, in order."""
+    return [
+        (path, RECORD.fullmatch(path.read_text(encoding="utf-8")))
+        for path in sorted(PAGE.parent.glob("[0-9]*.md"))
+    ]
+
+
+def index():
+    """Return the text of the index."""
+    lines = [BEGINNING]
+    complete = ((path, found) for path, found in records() if found)
+    for area, group in groupby(complete, lambda record: record[1]["area"]):
+        lines.append(f"## {area}\n")
+        lines += [f"- [{found['title']}]({path.name})" for path, found in group]
+        lines.append("")
+    return "\n".join(lines)
