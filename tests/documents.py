@@ -114,9 +114,13 @@ def write():
 
 def generated():
     """Return the pages that are written by a program alone, and their texts."""
-    import decision_index  # noqa: PLC0415 - it imports this module
+    import command_reference  # noqa: PLC0415 - they import this module
+    import decision_index  # noqa: PLC0415
 
-    return {decision_index.PAGE: decision_index.index()}
+    return {
+        decision_index.PAGE: decision_index.index(),
+        command_reference.PAGE: command_reference.reference(),
+    }
 
 
 if __name__ == "__main__":
