@@ -4,6 +4,7 @@ import re
 import textwrap
 from collections import defaultdict
 from itertools import groupby
+from typing import Literal, get_args, get_origin
 
 import typer
 from typer.main import get_command
@@ -17,9 +18,10 @@ BEGINNING = """\
 
 `make docs` writes this page from the commands; `sojourn COMMAND --help` prints the same.
 [Output](output.md) has exit statuses, environment variables, shell completion and the fields of
-`--json`. Options that several commands share are explained [at the end](#shared-options).
+`--json`. Arguments and options that several commands share are explained
+[at the end](#shared-options).
 """
-TYPES = {bool: "", int: " INTEGER", float: " NUMBER"}
+TYPES = {bool: "", int: "INTEGER", float: "NUMBER"}
 
 
 def commands():
@@ -29,28 +31,26 @@ def commands():
     return sorted(found, key=lambda command: panels.index(command.rich_help_panel))
 
 
-def options(command):
-    """Return the options of a command, without its arguments."""
-    return [each for each in command.params if each.param_type_name == "option"]
-
-
-def row(option):
-    """Return the row of an option in a table."""
-    taken = option.metavar or TYPES.get(kind := option.type_descriptor.annotation)
-    if taken is None:
-        taken = "|".join(getattr(kind, "__args__", ())) if "Literal" in str(kind) else "TEXT"
-    names = f"{', '.join((*option.opts, *option.secondary_opts))} {taken.strip()}".strip()
-    default = "" if option.default in (None, False, "") else f"`{option.default}`"
-    if option.required:
+def row(parameter):
+    """Return the row of an argument or option in a table."""
+    if parameter.param_type_name == "argument":
+        names = parameter.metavar or parameter.name.upper()
+    else:
+        names = f"{', '.join((*parameter.opts, *parameter.secondary_opts))} {taken(parameter)}"
+    default = "" if parameter.default in (None, False, "") else f"`{parameter.default}`"
+    if parameter.required:
         default = "required"
-    return f"| `{in_a_table(names)}` | {default} | {in_a_table(option.help or '')} |"
+    return f"| `{in_a_table(names.strip())}` | {default} | {in_a_table(parameter.help or '')} |"
 
 
-def argument_row(argument):
-    """Return the row of an argument in a table."""
-    name = argument.metavar or argument.name.upper()
-    required = "required" if argument.required else ""
-    return f"| `{in_a_table(name)}` | {required} | {in_a_table(argument.help or '')} |"
+def taken(option):
+    """Return what an option takes, in the words of the help."""
+    if option.metavar:
+        return option.metavar
+    kind = option.type_descriptor.annotation
+    if get_origin(kind) is Literal:
+        return "|".join(get_args(kind))
+    return TYPES.get(kind, "TEXT")
 
 
 def in_a_table(text):
@@ -59,14 +59,14 @@ def in_a_table(text):
 
 
 def shared_rows():
-    """Return the rows that several commands have, by name of the option.
+    """Return the rows that several commands have, by name of the argument or option.
 
-    An option that two groups of commands explain in two ways is not among them.
+    One that two groups of commands explain in two ways is not among them.
     """
     names = defaultdict(list)
     for command in commands():
-        for option in options(command):
-            names[row(option)].append(option.opts[0])
+        for each in command.params:
+            names[row(each)].append(each.opts[0])
     several = sorted((found[0], text) for text, found in names.items() if len(found) > 1)
     by_name = {name: list(group) for name, group in groupby(several, lambda pair: pair[0])}
     return {name: group[0][1] for name, group in by_name.items() if len(group) == 1}
@@ -82,14 +82,18 @@ def section(command, shared):
     yield from (
         f"    {' '.join(each.split())}" for each in examples.partition(": ")[2].split("·")
     )
-    arguments = [each for each in command.params if each.param_type_name == "argument"]
-    own = [each for each in options(command) if shared.get(each.opts[0]) != row(each)]
-    if arguments or own:
+    own = [each for each in command.params if shared.get(each.opts[0]) != row(each)]
+    if own:
         yield "\n| argument, option | default | meaning |\n|---|---|---|"
-        yield from map(argument_row, arguments)
         yield from map(row, own)
-    if others := [f"`{each.opts[0]}`" for each in options(command) if each not in own]:
+    if others := [f"`{name_of(each)}`" for each in command.params if each not in own]:
         yield "\n" + wrapped(f"Shared: {', '.join(others)}.")
+
+
+def name_of(parameter):
+    """Return the name under which the shared options explain a parameter."""
+    is_argument = parameter.param_type_name == "argument"
+    return parameter.metavar if is_argument and parameter.metavar else parameter.opts[0]
 
 
 def wrapped(text):
@@ -105,7 +109,10 @@ def reference():
         lines.append(f"\n## {panel}")
         for command in group:
             lines += section(command, shared)
-    lines += ["\n## Shared options\n", "| option | default | meaning |\n|---|---|---|"]
+    lines += [
+        "\n## Shared options\n",
+        "| argument, option | default | meaning |\n|---|---|---|",
+    ]
     lines += shared.values()
     text = "\n".join(lines)
     return re.sub(r"\n{3,}", "\n\n", text) + "\n"
