@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from sojourn.decide.plan import Plan
 from sojourn.measure.aggregate import aggregate
-from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
+from sojourn.measure.counters import OperatorReport, ProcessorReport
+from sojourn.measure.report import Pull, RootReport
 from sojourn.measure.sketch import Sketch
 from sojourn.model.network import mean_s
 from sojourn.simulate.simulator import Simulator

@@ -15,6 +15,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.measure.counters import OperatorReport, ProcessorReport, one_each
 from sojourn.measure.faults import BIN_SLACK, faults
 from sojourn.measure.observation import (
     Moments,
@@ -22,7 +23,7 @@ from sojourn.measure.observation import (
     ObservedNode,
     ObservedOperator,
 )
-from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, one_each
+from sojourn.measure.report import Pull
 from sojourn.topology import Topology
 
 __all__ = ["LEAST_BINS", "LEAST_PER_BIN", "aggregate", "dispersion"]

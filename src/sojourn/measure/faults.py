@@ -6,11 +6,13 @@ and the first fault counts.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from math import ceil
 
 import numpy as np
 
-from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
+from sojourn.measure.counters import OperatorReport, ProcessorReport
+from sojourn.measure.report import Pull, RootReport
 from sojourn.topology import Topology
 from sojourn.topology.check import shown
 
@@ -30,7 +32,7 @@ _TOO_LONG = 3
 _ROUNDING, _VANISHING = 1e-6, 1e-300
 _NUMBERS = (int, float, np.integer, np.floating)
 _SUMS = ("service_s", "service_ss", "wait_s", "wait_ss")
-_COUNTS = ("served", "sampled", "cpu_s", "memory_bytes")
+_COUNTERS = tuple(each.name for each in fields(ProcessorReport) if each.type is not str)
 
 
 def faults(
@@ -136,7 +138,7 @@ def _counters(report: OperatorReport) -> Iterator[str]:
 
 def _processor(report: ProcessorReport, at_s: float) -> Iterator[str]:
     who = report.processor
-    for counter in (*_COUNTS, *_SUMS):
+    for counter in _COUNTERS:
         value = getattr(report, counter)
         if _wrong(value, _MOST**2 if counter.endswith("ss") else _MOST):
             yield f"{counter} of {who} is {shown(value)}"

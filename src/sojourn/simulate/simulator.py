@@ -11,7 +11,8 @@ from sojourn.decide.plan import HERE, Node, Plan
 from sojourn.engine import Cost, check_plan
 from sojourn.errors import EngineError
 from sojourn.measure.aggregate import LEAST_BINS
-from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
+from sojourn.measure.counters import OperatorReport, ProcessorReport
+from sojourn.measure.report import Pull, RootReport
 from sojourn.measure.sketch import Sketch
 from sojourn.model.cores import all_cores
 from sojourn.simulate.draws import ABSENT

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from operator import add
 
-from sojourn.measure.report import OperatorReport, ProcessorReport, Pull, RootReport
+from sojourn.measure.counters import OperatorReport, ProcessorReport
+from sojourn.measure.report import Pull, RootReport
 from sojourn.measure.sketch import Sketch
 from sojourn.topology import Arrival, Operator, Topology
 

@@ -7,14 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sojourn.measure.aggregate import LEAST_BINS, LEAST_PER_BIN, aggregate, dispersion
+from sojourn.measure.counters import OperatorReport, ProcessorReport
 from sojourn.measure.observation import ObservedNode
-from sojourn.measure.report import (
-    NodeReport,
-    OperatorReport,
-    ProcessorReport,
-    Pull,
-    RootReport,
-)
+from sojourn.measure.report import NodeReport, Pull, RootReport
 from sojourn.measure.sketch import Sketch
 from sojourn.topology.check import shown
 from unit.measure.pulls import CHAIN, operator, processor, pull, root_report

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sojourn.measure.aggregate import aggregate
-from sojourn.measure.report import RootReport, one_each
+from sojourn.measure.counters import one_each
+from sojourn.measure.report import RootReport
 from sojourn.measure.sketch import Sketch
 from unit.measure.pulls import CHAIN, merged, operator, processor, pull, root_report
 

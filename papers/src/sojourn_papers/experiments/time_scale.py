@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from sojourn.measure.report import OperatorReport, Pull
+from sojourn.measure.counters import OperatorReport
+from sojourn.measure.report import Pull
 from sojourn.simulate.workload import Rates
 from sojourn.topology import Topology
 

@@ -4,13 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sojourn.measure.clocks import ProducerClocks
-from sojourn.measure.report import (
-    OperatorReport,
-    ProcessorReport,
-    Pull,
-    RootReport,
-    sooner,
-)
+from sojourn.measure.counters import OperatorReport, ProcessorReport, merged, sooner
+from sojourn.measure.report import Pull, RootReport
 from sojourn.measure.sketch import Sketch
 from sojourn.measure.trees import Completed, Trees
 from sojourn.spark.driver.cpu_usage import CpuUsage
@@ -23,7 +18,6 @@ from sojourn.spark.wire.counters import (
     OperatorTally,
     PartState,
     PartTally,
-    ProcessorCounts,
 )
 from sojourn.spark.wire.tracing import Trace
 
@@ -180,7 +174,10 @@ class Pulls:
         transfer_s = sum(tally.transfers[1] for tally in tallies)
         return replace(
             report,
-            processors=tuple(sooner(each, behind_s) for each in _processors(tallies))
+            processors=tuple(
+                sooner(each, behind_s)
+                for each in merged(each for tally in tallies for each in tally.processors)
+            )
             if name in self.layout.functions
             else self._from_outside(name, until_s),
             backlog=backlog,
@@ -234,11 +231,7 @@ class Pulls:
             served = max(0, self.passed[name] - served)
         else:
             served = sum(self._arrivals(self.layout.writes(name).values(), until_s, 1))
-        return (
-            ProcessorReport(
-                processor=f"{name}-1", served=served, sampled=0, service_s=0.0, service_ss=0.0
-            ),
-        )
+        return (ProcessorReport(processor=f"{name}-1", served=served),)
 
     def _passed(self, name: str) -> int:
         """Return up to where the part of a projection has taken what that reads."""
@@ -365,31 +358,6 @@ def _beyond(
         max(0, end - positions.get(topic, {}).get(part, 0))
         for topic in topics
         for part, end in ends[topic].items()
-    )
-
-
-def _processors(tallies: Sequence[OperatorTally]) -> tuple[ProcessorReport, ...]:
-    merged: dict[str, ProcessorReport] = {}
-    for tally in tallies:
-        for counts in tally.processors:
-            report = _report(counts)
-            before = merged.get(counts.processor)
-            merged[counts.processor] = report if before is None else before + report
-    return tuple(merged.values())
-
-
-def _report(counts: ProcessorCounts) -> ProcessorReport:
-    return ProcessorReport(
-        processor=counts.processor,
-        served=counts.served,
-        sampled=counts.served,
-        service_s=counts.service_s,
-        service_ss=counts.service_ss,
-        wait_s=counts.wait_s,
-        wait_ss=counts.wait_ss,
-        cpu_s=counts.cpu_s,
-        memory_bytes=counts.memory_bytes,
-        node=counts.node,
     )
 
 

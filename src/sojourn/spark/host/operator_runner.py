@@ -215,16 +215,12 @@ class Station:
         if left and left[0][1] is not None:  # it has waited for those before it
             record = left[0][0]
             left[0] = record, _waited_s(record, time())
+        count = self.counters.processor(self._called(number)).count
         for (record, waited_s), result in zip(given, results, strict=False):
             if result.error:
                 self._note(self._errors.seen(result.error, result.traceback, record.place))
             if self.measures and waited_s is not None and not result.skipped:
-                self.counters.served(
-                    self._called(number),
-                    service_s=result.took_s,
-                    wait_s=waited_s,
-                    cpu_s=result.cpu_s,
-                )
+                count(service_s=result.took_s, wait_s=waited_s, cpu_s=result.cpu_s)
 
     def _called(self, number: int) -> str:
         return f"{self._name}-{number}"

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from sojourn.measure.counters import ProcessorReport
 from sojourn.spark.wire.node_state import NodeState
 from sojourn.spark.wire.tracing import Trace
 
@@ -11,28 +12,10 @@ __all__ = [
     "OperatorTally",
     "PartState",
     "PartTally",
-    "ProcessorCounts",
 ]
 
 BIN_S = 0.2
 """In which arrivals are counted."""
-
-
-class ProcessorCounts(msgspec.Struct, array_like=True, frozen=True):
-    """What one processor did: records, and the sums of times and of their squares.
-
-    It is on a *node*; empty if it is gone.
-    """
-
-    processor: str
-    served: int = 0
-    service_s: float = 0.0
-    service_ss: float = 0.0
-    wait_s: float = 0.0
-    wait_ss: float = 0.0
-    cpu_s: float = 0.0
-    memory_bytes: int = 0
-    node: str = ""
 
 
 class OperatorState(msgspec.Struct, array_like=True, frozen=True):
@@ -71,7 +54,7 @@ class OperatorTally(msgspec.Struct, array_like=True, frozen=True):
     since_s: float
     at_s: float
     state: OperatorState
-    processors: list[ProcessorCounts]
+    processors: list[ProcessorReport]
     arrivals: dict[int, int]
     bytes: dict[str, int]
     transfers: tuple[int, float]

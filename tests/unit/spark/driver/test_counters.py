@@ -6,7 +6,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.errors import BadInput
-from sojourn.measure.report import ProcessorReport, sooner
+from sojourn.measure.counters import ProcessorReport, sooner
 from sojourn.spark.driver.counters import Pulls
 from sojourn.spark.driver.cpu_usage import CpuUsage
 from sojourn.spark.driver.kafka.append_times import AppendTimes
@@ -17,7 +17,6 @@ from sojourn.spark.wire.counters import (
     OperatorTally,
     PartState,
     PartTally,
-    ProcessorCounts,
 )
 from sojourn.spark.wire.tracing import Trace
 
@@ -81,7 +80,19 @@ def tally(position=125, part=None, **fields):
         "since_s": 0.0,
         "at_s": 2.0,
         "state": OperatorState(wanted=2, running=2, waiting=3, dead=1),
-        "processors": [ProcessorCounts("split-1", 5, 0.5, 0.06, 1.0, 0.3, 0.02, 1 << 20)],
+        "processors": [
+            ProcessorReport(
+                processor="split-1",
+                served=5,
+                sampled=5,
+                service_s=0.5,
+                service_ss=0.06,
+                wait_s=1.0,
+                wait_ss=0.3,
+                cpu_s=0.02,
+                memory_bytes=1 << 20,
+            )
+        ],
         "arrivals": {},
         "bytes": {"lines": 100, "split": 60},
         "transfers": (4, 0.02),
@@ -355,8 +366,14 @@ def test_births_by_clocks_that_are_off_are_corrected_and_it_is_said(behind_s, sa
         transfers=(4, 4 * (0.005 + max(0.0, behind_s))),
         position=129,
         processors=[
-            ProcessorCounts(
-                "split-1", 10, 0.5, 0.03, 10 * (0.02 + max(0, behind_s)), 1e3, 0.0, 0
+            ProcessorReport(
+                processor="split-1",
+                served=10,
+                sampled=10,
+                service_s=0.5,
+                service_ss=0.03,
+                wait_s=10 * (0.02 + max(0, behind_s)),
+                wait_ss=1e3,
             )
         ],
     )

@@ -42,7 +42,9 @@ def test_only_what_comes_from_inside_the_part_is_counted_by_the_moment_it_came()
 def test_sums_are_those_of_each_processor_and_begin_anew():
     counters = Counters(since_s=0.0)
     for processor, took_s in (("a-1", 0.1), ("a-1", 0.3), ("a-2", 0.5)):
-        counters.served(processor, service_s=took_s, wait_s=2 * took_s, cpu_s=took_s / 2)
+        counters.processor(processor).count(
+            service_s=took_s, wait_s=2 * took_s, cpu_s=took_s / 2
+        )
     counters.transferred(0.01)
     counters.transferred(0.03)
     first = counters.taken(1.0, OperatorState(running=2), memory={"a-1": 7})
@@ -56,6 +58,7 @@ def test_sums_are_those_of_each_processor_and_begin_anew():
     again = counters.taken(2.0, OperatorState(), memory={"a-1": 7})
     assert (again.since_s, again.transfers) == (1.0, (0, 0.0))
     assert [each.served for each in again.processors] == [0]
+    assert told["a-1"].served == 2  # a report that was taken stays as it was
 
 
 def test_a_hot_key_is_found_among_any_number_of_others():

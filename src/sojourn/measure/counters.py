@@ -1,0 +1,145 @@
+"""Counters of processors and operators, as hosts and the simulator send them.
+
+Everything is counted *between* two pulls. Nothing is checked here: reports come from other
+machines, so `aggregate` checks them, and names the one that is wrong. This module imports no
+numpy: each host imports it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+__all__ = ["OperatorReport", "ProcessorReport", "merged", "one_each", "sooner"]
+
+# The cumulative counters of a processor; its memory is the current value.
+_COUNTERS = ("served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss", "cpu_s")
+
+
+@dataclass(slots=True, kw_only=True)
+class ProcessorReport:
+    """The counters of one processor: records served, and the times of one record in Nₘ.
+
+    *service_ss* and *wait_ss* are the sums of the squares, in s². *cpu_s* is the CPU time of
+    all records served, *memory_bytes* the memory at the end; 0 if they are not measured. *node*
+    is where it runs, on a cluster.
+
+    Not frozen: a host counts every record here. Once it is sent it does not change.
+
+    >>> report = ProcessorReport(processor="split-1")
+    >>> report.count(service_s=0.3, wait_s=0.1, cpu_s=0.2)
+    >>> report.count(service_s=0.5, wait_s=0.0, cpu_s=0.2)
+    >>> report.served, report.service_s, report.service_ss
+    (2, 0.8, 0.34)
+    """
+
+    processor: str
+    served: int = 0
+    sampled: int = 0
+    service_s: float = 0.0
+    service_ss: float = 0.0
+    wait_s: float = 0.0
+    wait_ss: float = 0.0
+    cpu_s: float = 0.0
+    memory_bytes: int = 0
+    node: str = ""
+
+    def count(self, *, service_s: float, wait_s: float, cpu_s: float) -> None:
+        """Count a record that the processor has served."""
+        self.served += 1
+        self.sampled += 1
+        self.service_s += service_s
+        self.service_ss += service_s * service_s
+        self.wait_s += wait_s
+        self.wait_ss += wait_s * wait_s
+        self.cpu_s += cpu_s
+
+    def __add__(self, later: "ProcessorReport") -> "ProcessorReport":
+        counted = {name: getattr(self, name) + getattr(later, name) for name in _COUNTERS}
+        return replace(later, **counted, node=later.node or self.node)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorReport:
+    """The counters of the processors of an operator, and the arrivals in each bin of time.
+
+    The bins are *bin_s* wide and begin with the interval; only the last may be shorter.
+    *backlog* is the number of waiting records at its end. *counted_ratio* is the share of the
+    operator's queues whose arrivals are counted: below 1 if a report was lost. *bytes* were
+    read from or written to each stream, by its name. *transfers* records found an idle
+    processor, and waited *transfer_s* in total: the time of the transfer to the operator.
+    *hottest* is the share of the records read by key that have the most frequent key, 0 if
+    none are; *hottest_name* is that key, if known. *missing* says why processors that are
+    wanted do not start. *at_work* processors have records at the end; None if not measured.
+    """
+
+    name: str
+    wanted: int
+    running: int
+    processors: tuple[ProcessorReport, ...]
+    arrivals: tuple[int, ...]
+    bin_s: float
+    backlog: int
+    counted_ratio: float = 1.0
+    bytes: Mapping[str, int] = field(default_factory=dict)
+    transfers: int = 0
+    transfer_s: float = 0.0
+    hottest: float = 0.0
+    hottest_name: str = ""
+    missing: str = ""
+    at_work: int | None = None
+
+    def __add__(self, later: "OperatorReport") -> "OperatorReport":
+        both = (*one_each(self.processors).values(), *one_each(later.processors).values())
+        return replace(
+            later,
+            processors=merged(both),
+            arrivals=(*self.arrivals, *later.arrivals),
+            counted_ratio=min(self.counted_ratio, later.counted_ratio),
+            bytes={
+                stream: self.bytes.get(stream, 0) + later.bytes.get(stream, 0)
+                for stream in {**self.bytes, **later.bytes}
+            },
+            transfers=self.transfers + later.transfers,
+            transfer_s=self.transfer_s + later.transfer_s,
+            hottest=later.hottest or self.hottest,
+            hottest_name=later.hottest_name or self.hottest_name,
+        )
+
+
+def sooner(report: ProcessorReport, by_s: float) -> ProcessorReport:
+    """Return *report* with the wait of each record shorter by *by_s*, but not below 0.
+
+    >>> told = ProcessorReport(
+    ...     processor="p", served=2, sampled=2, service_s=0.2, service_ss=0.02,
+    ...     wait_s=11.0, wait_ss=61.0,
+    ... )  # 5 s and 6 s
+    >>> sooner(told, 5.0).wait_s, sooner(told, 5.0).wait_ss
+    (1.0, 1.0)
+    """
+    if by_s == 0 or report.sampled == 0:
+        return report
+    number = report.sampled
+    wait_s = max(0.0, report.wait_s - number * by_s)
+    squares = report.wait_ss - 2 * by_s * report.wait_s + number * by_s * by_s
+    # whatever the error, the sums must be possible for some times
+    return replace(
+        report, wait_s=wait_s, wait_ss=min(wait_s**2, max(wait_s**2 / number, squares))
+    )
+
+
+def merged(reports: Iterable[ProcessorReport]) -> tuple[ProcessorReport, ...]:
+    """Return one report per processor: the sum of its *reports*, the earliest first."""
+    total: dict[str, ProcessorReport] = {}
+    for report in reports:
+        before = total.get(report.processor)
+        total[report.processor] = report if before is None else before + report
+    return tuple(total.values())
+
+
+def one_each(reports: Iterable[ProcessorReport]) -> dict[str, ProcessorReport]:
+    """Return one report per processor: of duplicates, the one with more records served."""
+    kept: dict[str, ProcessorReport] = {}
+    for report in reports:
+        before = kept.get(report.processor)
+        if before is None or report.served > before.served:
+            kept[report.processor] = report
+    return kept
