@@ -6,7 +6,7 @@ this: `sojourn.simulate.real_time` is an engine for tests as it is.
 
 import time
 
-from sojourn.engine import Health, KafkaAccess
+from sojourn.engine import Health, InnerTopics, KafkaAccess
 from sojourn.errors import ApplicationStopped, EngineError
 from sojourn.simulate.real_time import InstantClock, RealTimeSimulator
 
@@ -44,7 +44,7 @@ class LiveSimulator(RealTimeSimulator):
     def health(self):
         return Health(
             restarts={"extract": 2}, dead_letters=3, running=self.plan.allocation,
-            failure=self.failure, held_records=0,
+            failure=self.failure, inner_topics=InnerTopics(records=0),
         )  # fmt: skip
 
     def kafka(self):

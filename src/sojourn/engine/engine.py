@@ -23,6 +23,7 @@ __all__ = [
     "HasHealth",
     "HasKafka",
     "Health",
+    "InnerTopics",
     "KafkaAccess",
     "KeepsStateElsewhere",
     "LeavesProcesses",
@@ -163,6 +164,14 @@ class NodeHealth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InnerTopics:
+    """What the topics between operators hold; None if there are none, or it is not known."""
+
+    records: int | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     """Failures so far, and the current health.
 
@@ -174,9 +183,8 @@ class Health:
     next start begins with others. *failure* is why the application stopped, if it did.
     *no_broker_s* is how long no broker has answered; *notices* are messages for the user, whose
     text stays the same while the condition lasts. *waits_for* says what the start still waits
-    for, empty once records are read. The topics between operators, if any, hold *held_records*
-    and, if known, *held_bytes*. *parts* are the operators that pass records to each other in
-    one process. *nodes* are those of a cluster; on one machine there
+    for, empty once records are read. *parts* are the operators that pass records to each other
+    in one process. *nodes* are those of a cluster; on one machine there
     are none. *node_s* is the time that nodes were there, added up; None if there are always the
     same. *node_costs* is how long nodes took to come and to go.
     """
@@ -194,8 +202,7 @@ class Health:
     no_broker_s: float | None = None
     notices: tuple[str, ...] = ()
     waits_for: str = ""
-    held_records: int | None = None
-    held_bytes: int | None = None
+    inner_topics: InnerTopics = InnerTopics()
     parts: tuple[PartHealth, ...] = ()
     nodes: tuple[NodeHealth, ...] = ()
     node_s: float | None = None

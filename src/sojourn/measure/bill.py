@@ -47,7 +47,9 @@ class NodeTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """The hours of all nodes so far, each at *price_per_hour*.
+    """The hours of all nodes so far, each at *price_per_hour*, and their *cost*.
+
+    The cost is in the currency of the price.
 
     >>> Bill.of(5400.0, 0.5).cost
     0.75
@@ -55,16 +57,13 @@ class Bill:
 
     node_hours: float
     price_per_hour: float
+    cost: float
 
     @classmethod
     def of(cls, node_s: float, price_per_hour: float) -> "Bill":
         """Return the bill for the time of all nodes in seconds."""
-        return cls(node_hours=node_s / _HOUR_S, price_per_hour=price_per_hour)
-
-    @property
-    def cost(self) -> float:
-        """The cost, in the currency of the price."""
-        return self.node_hours * self.price_per_hour
+        hours = node_s / _HOUR_S
+        return cls(node_hours=hours, price_per_hour=price_per_hour, cost=hours * price_per_hour)
 
 
 def check_price(price_per_hour: float) -> None:

@@ -1,7 +1,6 @@
 """The output of `sojourn run`: lines of text, live charts, or JSON."""
 
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import asdict
 
 import typer
 from rich.console import Console
@@ -20,7 +19,6 @@ from sojourn.report.text import printable
 from sojourn.report.totals import Totals
 from sojourn.report.turns import turns
 from sojourn.service.entry import Entry
-from sojourn.service.status import bill_json
 from sojourn.service.supervisor import Supervisor
 
 __all__ = ["AsJson", "ForPeople"]
@@ -189,8 +187,8 @@ class AsJson:
                 "turns": self._turns,
                 "changes": changes,
                 "allocation": allocation,
-                "node_costs": asdict(health(supervisor.engine).node_costs),
-                "bill": bill_json(supervisor.bill),
+                "node_costs": health(supervisor.engine).node_costs,
+                "bill": supervisor.bill,
             },
         )
 

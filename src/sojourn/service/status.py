@@ -2,16 +2,18 @@
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import isfinite
-from typing import Any, TypeVar
+from typing import Any
+
+import msgspec
 
 from sojourn.decide.target import Target
-from sojourn.engine import Health, NodeHealth, PartHealth
+from sojourn.engine import Health
+from sojourn.errors import BadTarget, EngineError
 from sojourn.knowledge import Episode, News, measured_s
 from sojourn.measure.bill import Bill
-from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.observation import Observation
 from sojourn.model.network import PERCENTILES
 from sojourn.service.supervisor import Supervisor
@@ -22,7 +24,6 @@ __all__ = [
     "Measured",
     "OperatorStatus",
     "Status",
-    "bill_json",
     "from_json",
     "status",
     "to_json",
@@ -33,13 +34,8 @@ _MOST_DECISIONS = 10
 _MEASURED = (
     "backlog", "arrivals_per_s", "served_per_s", "service_s", "wait_s", "utilisation"
 )  # fmt: skip
-# The fields of `Health` in the JSON.
-_HEALTH = (
-    "restarts", "replayed", "retried", "dead_letters", "nulls", "failure", "no_broker_s",
-    "notices", "waits_for",
-)  # fmt: skip
-
-_Record = TypeVar("_Record")
+# The fields of `Health` that stand beside it in the JSON.
+_BESIDE = ("inner_topics", "parts", "nodes", "node_costs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +181,7 @@ def status(
         now="" if last is None else last.decision.reason,
         usable=last is None or last.observation.usable,
         changes=supervisor.changes,
-        decisions=list(decisions),
+        decisions=tuple(decisions),
         health=state,
         bill=supervisor.bill,
         history=history,
@@ -218,7 +214,7 @@ def _operator(
         running=health.running.get(name, measured.running if measured else None),
         min_processors=operator.min_processors,
         max_processors=operator.max_processors,
-        sends_to=list(operator.emits),
+        sends_to=tuple(operator.emits),
         restarts=health.restarts.get(name, 0),
         **values,
     )
@@ -230,62 +226,25 @@ def _known(value: float | None) -> float | None:
 
 def to_json(status: Status) -> dict[str, Any]:
     """Return the JSON of a status."""
-    told = asdict(status)
-    health, history = told["health"], told.pop("history")
-    told["health"] = {name: health[name] for name in _HEALTH}
-    told["health"]["notices"] = list(health["notices"])
-    told["inner_topics"] = {"records": health["held_records"], "bytes": health["held_bytes"]}
-    told["parts"] = [
-        part | {"operators": list(part["operators"]), "projections": list(part["projections"])}
-        for part in health["parts"]
-    ]
-    told["nodes"] = [node | {"warnings": list(node["warnings"])} for node in health["nodes"]]
-    told["node_costs"] = health["node_costs"]
-    told["bill"] = bill_json(status.bill)
-    return told if history is None else told | {"history": history}
-
-
-def bill_json(bill: Bill | None) -> dict[str, float] | None:
-    """Return the JSON of a bill, with its cost."""
-    return None if bill is None else asdict(bill) | {"cost": bill.cost}
+    told: dict[str, Any] = msgspec.to_builtins(status, enc_hook=_plain)
+    return told | {name: told["health"].pop(name) for name in _BESIDE}
 
 
 def from_json(told: Mapping[str, Any]) -> Status:
-    """Return the status in its JSON, which another version may have written."""
-    held = told.get("inner_topics") or {}
-    health = {
-        **told["health"],
-        "notices": tuple(told["health"].get("notices", ())),
-        "held_records": held.get("records"),
-        "held_bytes": held.get("bytes"),
-        "parts": tuple(
-            PartHealth(
-                operators=tuple(p["operators"]),
-                open_records=p["open_records"],
-                projections=tuple(p.get("projections", ())),
-            )
-            for p in told.get("parts", ())
-        ),
-        "nodes": tuple(
-            _record(NodeHealth, {**node, "warnings": tuple(node.get("warnings", ()))})
-            for node in told.get("nodes", ())
-        ),
-        "node_costs": _record(NodeCosts, told.get("node_costs") or {}),
-    }
-    records = {
-        "target": _record(Target, told["target"]),
-        "measured": _record(Measured, told["measured"]),
-        "operators": {
-            name: _record(OperatorStatus, o) for name, o in told["operators"].items()
-        },
-        "decisions": [_record(DecisionStatus, each) for each in told["decisions"]],
-        "health": _record(Health, health),
-        "bill": _record(Bill, told["bill"]) if told.get("bill") else None,
-    }
-    return _record(Status, {**told, **records})
+    """Return the status in its JSON, which another version may have written.
+
+    Fields that it lacks have their defaults, and unknown ones are ignored. Raise `EngineError`
+    if a field without a default is missing, or has another type.
+    """
+    beside = {name: told[name] for name in _BESIDE if name in told}
+    try:
+        health = {**told.get("health", {}), **beside}
+        return msgspec.convert({**told, "health": health}, Status)
+    except (TypeError, BadTarget, msgspec.ValidationError) as error:
+        raise EngineError(
+            f"its status cannot be read: {error}; use the version of sojourn that runs it"
+        ) from error
 
 
-def _record(kind: type[_Record], told: Mapping[str, Any]) -> _Record:
-    """Return a record from the fields that are there."""
-    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
-    return kind(**{name: told[name] for name in names if name in told})
+def _plain(value: Any) -> object:  # noqa: ANN401 - an engine may have counted with numpy
+    return dict(value) if isinstance(value, Mapping) else value.item()

@@ -231,7 +231,7 @@ def test_a_user_without_spark_can_run_it(tmp_path):
     blocked = tmp_path / "sitecustomize.py"
     blocked.write_text(
         "import sys\n"
-        "for name in ('pyspark', 'confluent_kafka', 'msgspec', 'psutil'):\n"
+        "for name in ('pyspark', 'confluent_kafka', 'lmdb', 'psutil'):\n"
         "    sys.modules[name] = None\n"
     )
     paths = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"

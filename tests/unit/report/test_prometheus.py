@@ -6,7 +6,7 @@ from dataclasses import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from sojourn.decide.target import Target
-from sojourn.engine import Health, NodeHealth
+from sojourn.engine import Health, InnerTopics, NodeHealth
 from sojourn.measure.bill import Bill
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.report.prometheus import serve_metrics
@@ -22,7 +22,9 @@ STATUS = Status(
     measured=Measured(at_s=9.0, arrivals_per_s=3.5, mean_s=1.0, percentiles_s={"p95": 2.0}),
     operators={"extract": OPERATOR, 'odd \\ "name"': replace(OPERATOR, wait_s=1e-7)},
     decisions=(),
-    health=Health(dead_letters=3, nulls=2, retried=1, held_records=5, held_bytes=1 << 40),
+    health=Health(
+        dead_letters=3, nulls=2, retried=1, inner_topics=InnerTopics(records=5, bytes=1 << 40),
+    ),
 )  # fmt: skip
 
 
@@ -100,7 +102,7 @@ def test_nodes_of_a_cluster_have_metrics_of_their_own():
 
 
 def test_a_bill_has_metrics_if_there_is_one():
-    told = samples(replace(STATUS, bill=Bill(node_hours=2.0, price_per_hour=0.5)))
+    told = samples(replace(STATUS, bill=Bill.of(7200.0, 0.5)))
     assert told["sojourn_node_seconds_total", "vld"] == 7200
     assert told["sojourn_cost_total", "vld"] == 1
     assert not any("cost" in name for name, *_ in samples(STATUS))

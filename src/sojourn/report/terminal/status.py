@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from time import sleep
@@ -26,7 +25,7 @@ from sojourn.report.terminal.nodes import nodes_view, traffic_view
 from sojourn.report.text import clock, duration, number, processors_text
 from sojourn.service.client import ask_status
 from sojourn.service.entry import Entry
-from sojourn.service.status import DecisionStatus, OperatorStatus, Status, bill_json
+from sojourn.service.status import DecisionStatus, OperatorStatus, Status
 
 __all__ = [
     "application_json", "applications_view", "cluster_view", "status_view", "watch_status",
@@ -60,9 +59,9 @@ def application_json(folder: Path, entry: Entry) -> dict[str, Any]:
         "deciding": silent if status is None else status.deciding,
         "policy": "" if status is None else status.policy,
         "notices": [] if status is None else _notices(status),
-        "nodes": [] if status is None else [asdict(node) for node in status.health.nodes],
-        "node_costs": None if status is None else asdict(status.health.node_costs),
-        "bill": None if status is None else bill_json(status.bill),
+        "nodes": () if status is None else status.health.nodes,
+        "node_costs": None if status is None else status.health.node_costs,
+        "bill": None if status is None else status.bill,
     }
 
 
@@ -82,7 +81,7 @@ def applications_view(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def cluster_view(row: Mapping[str, Any]) -> RenderableType:
     """Return the nodes of an application, and what goes between them and the driver."""
-    nodes = [NodeHealth(**node) for node in row["nodes"]]
+    nodes: Sequence[NodeHealth] = row["nodes"]
     if not nodes:
         return line(f"{row['name']} has no nodes: it runs on this machine")
     lines: list[RenderableType] = [Text(), line(row["name"], "bold"), *nodes_view(nodes)]
@@ -262,10 +261,11 @@ def _named(part: PartHealth) -> str:
 
 
 def _inner_topics(health: Health) -> list[Text]:
-    if health.held_records is None:
+    topics = health.inner_topics
+    if topics.records is None:
         return []
-    size = "" if health.held_bytes is None else f", {decimal(health.held_bytes)}"
-    return [line(f"topics between operators hold {health.held_records} records{size}")]
+    size = "" if topics.bytes is None else f", {decimal(topics.bytes)}"
+    return [line(f"topics between operators hold {topics.records} records{size}")]
 
 
 def _text(value: float | None, said: Callable[[float], str]) -> Text:

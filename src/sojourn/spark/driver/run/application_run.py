@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from sojourn.engine import Health, NodeHealth, PartHealth
+from sojourn.engine import Health, InnerTopics, NodeHealth, PartHealth
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.report import Pull
 from sojourn.spark.driver.batches import Batches
@@ -81,8 +81,10 @@ class ApplicationRun:
             no_broker_s=offsets.away_s,
             notices=(*self._notices(), *node_notices(nodes, refused)),
             waits_for=self.pulls.reading.waits_for,
-            held_records=offsets.held(inner) if inner else None,
-            held_bytes=None if own is None or not inner else own.broker.size_bytes(inner),
+            inner_topics=InnerTopics(
+                records=offsets.held(inner) if inner else None,
+                bytes=None if own is None or not inner else own.broker.size_bytes(inner),
+            ),
             parts=tuple(
                 PartHealth(
                     operators=part.operators,
