@@ -139,6 +139,7 @@ def test_what_it_counts_is_what_happened(tmp_path):
             assert tally.bytes["out"] > tally.bytes["in"]
             assert sum(c.served for c in tally.processors) == 60
             assert sum(c.service_s for c in tally.processors) >= 60 * 0.02
+            assert max(c.longest_service_s for c in tally.processors) >= 0.02
             assert all(c.memory_bytes > 1e6 for c in tally.processors)
             assert [trace.identity for trace in tally.traces] == ["id-7"]
             assert tally.traces[0].children == [("out", "id-7.shout.0")]

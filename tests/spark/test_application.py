@@ -126,6 +126,8 @@ def test_an_application_does_what_it_says(servers, shop, tmp_path):
             for name in shop.operators
         }
         assert served["price"] == ORDERS + 3
+        told = [p for pull in pulls for o in pull.operators for p in o.processors]
+        assert max(p.longest_service_s for p in told) > 0
         # every processor hears every tip
         assert served["taxed"] >= ORDERS + 1 + 6
         assert sum(o.backlog for o in pulls[-1].operators) == 0

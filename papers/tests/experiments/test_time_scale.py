@@ -49,7 +49,7 @@ def test_rates_change_sooner_and_are_higher():
 def test_every_time_is_told_as_described():
     report = ProcessorReport(
         processor="p", served=4, sampled=4, service_s=2.0, service_ss=1.0, wait_s=0.5,
-        wait_ss=0.25, cpu_s=0.1, memory_bytes=7,
+        wait_ss=0.25, cpu_s=0.1, longest_service_s=0.7, memory_bytes=7,
     )  # fmt: skip
     operator = OperatorReport(
         name="a", wanted=1, running=1, processors=(report,), arrivals=(1, 3), bin_s=0.5,
@@ -66,8 +66,9 @@ def test_every_time_is_told_as_described():
     (there,) = told.operators
     (counted,) = there.processors
     assert counted == replace(
-        report, service_s=20.0, service_ss=100.0, wait_s=5.0, wait_ss=25.0, cpu_s=1.0
-    )
+        report, service_s=20.0, service_ss=100.0, wait_s=5.0, wait_ss=25.0, cpu_s=1.0,
+        longest_service_s=7.0,
+    )  # fmt: skip
     assert there == replace(operator, processors=(counted,), bin_s=5.0, transfer_s=0.1)
     assert (told.roots.entered, told.roots.completed) == (4, 2)
     assert (told.roots.completions.mean_s, told.roots.sums.mean_s) == (20.0, 20.0)

@@ -63,9 +63,12 @@ def aggregate(
     if pull.warming:
         none = Moments()
         operators = {
-            name: replace(seen, service=none, transfer=none, cpu_s=None, utilisation=None)
+            name: replace(
+                seen, service=none, longest_service_s=None, transfer=none, cpu_s=None,
+                utilisation=None,
+            )
             for name, seen in operators.items()
-        }
+        }  # fmt: skip
     return Observation(
         since_s=pull.since_s,
         at_s=pull.at_s,
@@ -200,6 +203,8 @@ def _operator(report: OperatorReport, lasted_s: float, notes: list[str]) -> Obse
         bins=bins,
         utilisation=busy_s / time_s if busy_s is not None and time_s > 0 else None,
         cpu_s=_cpu_s(kept),
+        longest_service_s=max((float(p.longest_service_s) for p in processors), default=0)
+        or None,
         memory_bytes=sum(int(processor.memory_bytes) for processor in processors),
         bytes_per_s={stream: number / lasted_s for stream, number in report.bytes.items()},
         transfer=_moments(report.transfers, report.transfer_s),

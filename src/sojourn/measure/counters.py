@@ -19,16 +19,16 @@ class ProcessorReport:
     """The counters of one processor: records served, and the times of one record in Nₘ.
 
     *service_ss* and *wait_ss* are the sums of the squares, in s². *cpu_s* is the CPU time of
-    all records served, *memory_bytes* the memory at the end; 0 if they are not measured. *node*
-    is where it runs, on a cluster.
+    all records served, *longest_service_s* the longest service time of one, *memory_bytes* the
+    memory at the end; 0 if they are not measured. *node* is where it runs, on a cluster.
 
     Not frozen: a host counts every record here. Once it is sent it does not change.
 
     >>> report = ProcessorReport(processor="split-1")
     >>> report.count(service_s=0.3, wait_s=0.1, cpu_s=0.2)
     >>> report.count(service_s=0.5, wait_s=0.0, cpu_s=0.2)
-    >>> report.served, report.service_s, report.service_ss
-    (2, 0.8, 0.34)
+    >>> report.served, report.service_s, report.service_ss, report.longest_service_s
+    (2, 0.8, 0.34, 0.5)
     """
 
     processor: str
@@ -39,6 +39,7 @@ class ProcessorReport:
     wait_s: float = 0.0
     wait_ss: float = 0.0
     cpu_s: float = 0.0
+    longest_service_s: float = 0.0
     memory_bytes: int = 0
     node: str = ""
 
@@ -51,10 +52,17 @@ class ProcessorReport:
         self.wait_s += wait_s
         self.wait_ss += wait_s * wait_s
         self.cpu_s += cpu_s
+        if service_s > self.longest_service_s:  # noqa: PLR1730 - a call for each record less
+            self.longest_service_s = service_s
 
     def __add__(self, later: "ProcessorReport") -> "ProcessorReport":
         counted = {name: getattr(self, name) + getattr(later, name) for name in _COUNTERS}
-        return replace(later, **counted, node=later.node or self.node)
+        return replace(
+            later,
+            **counted,
+            longest_service_s=max(self.longest_service_s, later.longest_service_s),
+            node=later.node or self.node,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,9 +58,10 @@ class ObservedOperator:
     *arrival_scv* is None if there were too few bins, or too few arrivals in them; *bins* is how
     many were used. *wanted* and *running* processors and the *backlog* are those at the end.
     *utilisation* is the part of the time that processors were busy; a record counts in the
-    interval in which it is done, so a long one may bring it above 1. *cpu_s* is the mean CPU
-    time of a record, None if nothing was served or it is not measured; *memory_bytes* is that
-    of all its processors, *bytes_per_s* that of each stream. *transfer* are the waits of
+    interval in which it is done, so a long one may bring it above 1. *longest_service_s* is
+    that of one record, also at processors that are left out as outliers, and *cpu_s* the mean
+    CPU time of a record; None if nothing was served or it is not measured. *memory_bytes* is
+    that of all its processors, *bytes_per_s* that of each stream. *transfer* are the waits of
     records that found an idle processor; *wait* includes them. *hottest* is the share of its
     records that have the most frequent key, *hottest_name*, 0 if it reads none by key;
     *missing* says why processors that are wanted do not start. *at_work* processors had
@@ -80,6 +81,7 @@ class ObservedOperator:
     bins: float = 0
     utilisation: float | None = None
     cpu_s: float | None = None
+    longest_service_s: float | None = None
     memory_bytes: int = 0
     bytes_per_s: Mapping[str, float] = field(default_factory=dict)
     transfer: Moments = Moments()

@@ -26,6 +26,7 @@ _OF_OPERATORS = (
     ("arrivals_per_s", "arrivals_per_second", "Records that arrive per second."),
     ("served_per_s", "served_per_second", "Records that are processed per second."),
     ("service_s", "service_seconds", "Mean service time of a record."),
+    ("longest_service_s", "longest_service_seconds", "Longest service in the last minute."),
     ("wait_s", "wait_seconds", "Mean time a record waits."),
     ("backlog", "backlog_records", "Records that wait."),
     ("utilisation", "utilisation_ratio", "Fraction of the time processors are busy."),

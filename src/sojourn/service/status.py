@@ -30,6 +30,8 @@ __all__ = [
 ]
 
 _MOST_DECISIONS = 10
+# A record that took long is shown until everybody who looks once a minute has seen it.
+_LONGEST_WITHIN_S = 60.0
 # What is measured of an operator.
 _MEASURED = (
     "backlog", "arrivals_per_s", "served_per_s", "service_s", "wait_s", "utilisation"
@@ -54,7 +56,8 @@ class Measured:
 class OperatorStatus:
     """An operator: its processors, bounds and measurements.
 
-    *key* is the most frequent one, which takes *key_busy* of one processor's time.
+    *longest_service_s* is that of one record in the last minute. *key* is the most frequent
+    one, which takes *key_busy* of one processor's time.
     """
 
     wanted: int | None = None
@@ -67,6 +70,7 @@ class OperatorStatus:
     arrivals_per_s: float | None = None
     served_per_s: float | None = None
     service_s: float | None = None
+    longest_service_s: float | None = None
     wait_s: float | None = None
     utilisation: float | None = None
     key_busy: float | None = None
@@ -214,10 +218,22 @@ def _operator(
         running=health.running.get(name, measured.running if measured else None),
         min_processors=operator.min_processors,
         max_processors=operator.max_processors,
+        longest_service_s=_longest_service_s(supervisor.knowledge.episodes, name, seen.at_s),
         sends_to=tuple(operator.emits),
         restarts=health.restarts.get(name, 0),
         **values,
     )
+
+
+def _longest_service_s(episodes: Sequence[Episode], name: str, at_s: float) -> float | None:
+    """Return the longest service time of a record at an operator in the minute until *at_s*."""
+    times = [
+        operator.longest_service_s or 0.0
+        for episode in episodes
+        if episode.observation.at_s > at_s - _LONGEST_WITHIN_S
+        and (operator := episode.observation.operators.get(name)) is not None
+    ]
+    return max(times, default=0.0) or None
 
 
 def _known(value: float | None) -> float | None:

@@ -243,7 +243,7 @@ def test_top_before_the_first_look_and_in_trouble():
     told["measured"]["target_statistic_s"] = told["measured"]["arrivals_per_s"] = None
     told["operators"]["match"] |= {
         "running": 3, "wanted": 5, "utilisation": None, "service_s": None, "wait_s": None,
-        "arrivals_per_s": None, "backlog": None,
+        "arrivals_per_s": None, "backlog": None, "longest_service_s": 4.25,
     }  # fmt: skip
     told |= {"deciding": "failed", "why": "the loop failed\x1b[1m", "now": ""}
     told["health"] |= {
@@ -259,7 +259,8 @@ def test_top_before_the_first_look_and_in_trouble():
     console.print(status_view(from_json(told), 1))
     printed = console.file.getvalue()
     for says in (
-        "mean unknown of 2 s", "3 of 5", "the loop is failed: the loop failed [1m",
+        "mean unknown of 2 s", "3 of 5", "longest", "4.25 s",
+        "the loop is failed: the loop failed [1m",
         "up failed  1:1:1", ": no processors", "hold", ": a bug", "stopped: match: it cannot",
         "no broker has answered for 0:00:42", "no broker answers at k:9",
         "topics between operators hold 7 records, 1.2 GB",

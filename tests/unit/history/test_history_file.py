@@ -64,7 +64,7 @@ operators = st.builds(
     name=names, wanted=whole, running=whole, backlog=whole, arrivals_per_s=numbers,
     served_per_s=numbers, served=numbers, service=moments, wait=moments,
     arrival_scv=st.none() | numbers, bins=numbers | whole, utilisation=st.none() | numbers,
-    cpu_s=st.none() | numbers, memory_bytes=whole,
+    cpu_s=st.none() | numbers, longest_service_s=st.none() | numbers, memory_bytes=whole,
     bytes_per_s=st.dictionaries(names, numbers, max_size=3), hottest=numbers,
     missing=st.text(), at_work=st.none() | whole,
 )  # fmt: skip

@@ -28,7 +28,7 @@ def processor(name="p0", times_s=(0.1,) * 50, waits_s=None, served=None, **told)
         service_ss=sum(t * t for t in times_s),
         wait_s=sum(waits_s),
         wait_ss=sum(t * t for t in waits_s),
-        **told,
+        **{"longest_service_s": max(times_s, default=0.0)} | told,
     )
 
 

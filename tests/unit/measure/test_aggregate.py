@@ -118,7 +118,7 @@ def test_a_time_that_is_none_is_not_used(which, wrong):
     "counter",
     [
         "served", "sampled", "service_s", "service_ss", "wait_s", "wait_ss", "cpu_s",
-        "memory_bytes",
+        "longest_service_s", "memory_bytes",
     ],
 )  # fmt: skip
 def test_a_counter_that_cannot_be_names_operator_and_value(counter, wrong):
@@ -493,6 +493,8 @@ def test_a_processor_a_hundred_times_slower_than_the_others_is_left_out():
     assert (split.samples, split.served) == (200, 250)
     assert split.service_s == pytest.approx(0.1, rel=0.3)
     assert "split: p2 is ignored" in seen.notes[0]
+    # the processor that is slow is who is looked for
+    assert split.longest_service_s > 10
 
 
 def test_a_processor_that_answers_at_once_is_left_out():
@@ -649,6 +651,7 @@ def test_times_of_a_start_are_not_told():
     assert (split.samples, split.cpu_s, split.utilisation, split.transfer.number) == (
         0, None, None, 0,
     )  # fmt: skip
+    assert split.longest_service_s is None
     assert (split.arrivals_per_s, split.served) == (10, 100)
     assert machine(cores=2, busy_cores=1.9).operators["split"].samples == 100
 

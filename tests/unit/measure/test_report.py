@@ -55,6 +55,7 @@ def test_merging_the_reports_of_two_pulls_equals_pulling_once(times, split, coun
         assert two.arrivals_per_s == one.arrivals_per_s
         assert two.served == one.served
         assert two.arrival_scv == one.arrival_scv
+        assert two.longest_service_s == one.longest_service_s == max(sum(times, ()))
         assert two.service_s == pytest.approx(one.service_s)
         assert two.service_scv == pytest.approx(one.service_scv, abs=1e-9)
         assert two.wait_s == pytest.approx(one.wait_s)

@@ -14,7 +14,7 @@ from sojourn.service.status import Measured, OperatorStatus, Status
 
 OPERATOR = OperatorStatus(
     running=3, wanted=4, arrivals_per_s=12_345_678.25, served_per_s=2.0, service_s=0.5,
-    backlog=0, restarts=2,
+    longest_service_s=4.5, backlog=0, restarts=2,
 )  # fmt: skip
 STATUS = Status(
     name="vld", policy="drs", target=Target("p95", 3.0), max_processors=25, deciding="active",
@@ -51,6 +51,7 @@ def test_names_labels_and_values_are_those_of_the_status():
         ("processors", "extract", 3),
         ("processors_wanted", "extract", 4),
         ("arrivals_per_second", "extract", 12_345_678.25),
+        ("longest_service_seconds", "extract", 4.5),
         ("wait_seconds", 'odd \\ "name"', 1e-7),
         ("restarts_total", "extract", 2),
         ("roots_per_second", 3.5),

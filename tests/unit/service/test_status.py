@@ -17,6 +17,21 @@ from sojourn.service.status import LatestDecisions, from_json, status, to_json
 from supervised import Jump, begun, turned
 
 
+class Timed(LiveSimulator):
+    """Processors of `a` tell the longest service time of a look, by its number."""
+
+    def __init__(self, longest_s):
+        super().__init__()
+        self._longest_s = longest_s
+
+    def observe(self, until_s):
+        pull = super().observe(until_s)
+        longest_s = self._longest_s.get(round(until_s)) or 0.0
+        first, second = pull.operators
+        told = [replace(each, longest_service_s=longest_s) for each in first.processors]
+        return replace(pull, operators=(replace(first, processors=tuple(told)), second))
+
+
 def sent(told):
     """Return the JSON of a status as the other end of the socket reads it."""
     return json.loads(json.dumps(to_json(told)))
@@ -88,12 +103,25 @@ def test_what_is_read_is_what_was_told():
     ]  # fmt: skip
     assert list(told["operators"]["a"]) == [
         "wanted", "running", "min_processors", "max_processors", "sends_to", "restarts",
-        "backlog", "arrivals_per_s", "served_per_s", "service_s", "wait_s", "utilisation",
-        "key_busy", "key",
+        "backlog", "arrivals_per_s", "served_per_s", "service_s", "longest_service_s", "wait_s",
+        "utilisation", "key_busy", "key",
     ]  # fmt: skip
     read = from_json(told)
     assert sent(read) == told
     assert (read.processors, read.history) == (sum(read.allocation.values()), "/s/history")
+
+
+def test_the_longest_service_is_that_of_the_last_minute():
+    """A look is often shorter than the time between two looks of a person, or two scrapes."""
+    engine = Timed({1: 9.0, 2: 0.5, 30: 4.0, 60: None})
+    running = begun(Static(), engine=engine)
+    looks = running.turns()
+    longest = {}
+    for n in range(1, 101):
+        next(looks)
+        longest[n] = status(running).operators["a"].longest_service_s
+    assert [longest[n] for n in (1, 2, 60, 61, 62, 89, 90)] == [9, 9, 9, 4, 4, 4, None]
+    assert status(running).operators["b"].longest_service_s is None
 
 
 def test_parts_are_told_and_read():

@@ -62,6 +62,7 @@ def _operator(report: OperatorReport, faster: float) -> OperatorReport:
             wait_s=faster * one.wait_s,
             wait_ss=faster**2 * one.wait_ss,
             cpu_s=faster * one.cpu_s,
+            longest_service_s=faster * one.longest_service_s,
         )
         for one in report.processors
     ]

@@ -189,7 +189,9 @@ def _latency(status: Status) -> Text:
 
 
 def _operators(operators: Mapping[str, OperatorStatus]) -> Table:
-    right = ("processors", "per s", "busy", "service", "waits", "backlog", "restarts")
+    right = (
+        "processors", "per s", "busy", "service", "longest", "waits", "backlog", "restarts",
+    )  # fmt: skip
     made = table("operator", *right, "sends to", right=right)
     for name, operator in operators.items():
         wanted, running = operator.wanted, operator.running
@@ -200,6 +202,7 @@ def _operators(operators: Mapping[str, OperatorStatus]) -> Table:
             _text(operator.arrivals_per_s, number),
             busy_text(operator.utilisation),
             _text(operator.service_s, duration),
+            _text(operator.longest_service_s, duration),
             _text(operator.wait_s, duration),
             _text(operator.backlog, str),
             Text(str(operator.restarts or "")),

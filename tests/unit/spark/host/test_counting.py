@@ -52,12 +52,13 @@ def test_sums_are_those_of_each_processor_and_begin_anew():
     assert (told["a-1"].served, told["a-1"].memory_bytes) == (2, 7)
     assert told["a-1"].service_s == pytest.approx(0.4)
     assert told["a-1"].service_ss == pytest.approx(0.1)
+    assert told["a-1"].longest_service_s == 0.3
     assert told["a-1"].wait_s == pytest.approx(0.8)
     assert told["a-2"].served == 1
     assert first.transfers == (2, pytest.approx(0.04))
     again = counters.taken(2.0, OperatorState(), memory={"a-1": 7})
     assert (again.since_s, again.transfers) == (1.0, (0, 0.0))
-    assert [each.served for each in again.processors] == [0]
+    assert [(each.served, each.longest_service_s) for each in again.processors] == [(0, 0.0)]
     assert told["a-1"].served == 2  # a report that was taken stays as it was
 
 
