@@ -17,19 +17,22 @@ _MOST_TRACES = 20_000
 
 @dataclass(slots=True)
 class Counters:
-    """Counts from *since_s* on. Traces that there was no room for are *untold*.
+    """Counts of an *operator* from *since_s* on. Traces that had no room are *untold*.
 
-    >>> counters = Counters(since_s=100.0)
+    Processors are counted by number: a name for each record would cost more than the counting.
+
+    >>> counters = Counters("a", since_s=100.0)
     >>> counters.arrived(Record("lines/0/7.split.0", b"four", "words"), 100.5, inner=True)
-    >>> counters.processor("a-1").count(service_s=0.3, wait_s=0.1, cpu_s=0.0)
-    >>> tally = counters.taken(101.5, OperatorState(), memory={"a-1": 1024, "a-2": 2048})
-    >>> tally.arrivals, tally.bytes, [each.served for each in tally.processors]
-    ({502: 1}, {'words': 4}, [1, 0])
+    >>> counters.processor(1).count(service_s=0.3, wait_s=0.1, cpu_s=0.0)
+    >>> tally = counters.taken(101.5, OperatorState(), memory={1: 1024, 2: 2048})
+    >>> tally.arrivals, tally.bytes, {each.processor: each.served for each in tally.processors}
+    ({502: 1}, {'words': 4}, {'a-1': 1, 'a-2': 0})
     """
 
+    operator: str
     since_s: float
     untold: int = 0
-    _processors: dict[str, ProcessorReport] = field(default_factory=dict)
+    _processors: dict[int, ProcessorReport] = field(default_factory=dict)
     _arrivals: dict[int, int] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
     _transfers: tuple[int, float] = (0, 0.0)
@@ -49,11 +52,12 @@ class Counters:
         """Count what came from a stream, or went to it."""
         self._bytes[stream] = self._bytes.get(stream, 0) + size_bytes
 
-    def processor(self, name: str) -> ProcessorReport:
+    def processor(self, number: int) -> ProcessorReport:
         """Return the report of a processor, to count in until it is taken."""
-        report = self._processors.get(name)
+        report = self._processors.get(number)
         if report is None:
-            report = self._processors[name] = ProcessorReport(processor=name)
+            name = f"{self.operator}-{number}"
+            report = self._processors[number] = ProcessorReport(processor=name)
         return report
 
     def transferred(self, took_s: float) -> None:
@@ -73,18 +77,18 @@ class Counters:
         at_s: float,
         state: OperatorState,
         *,
-        memory: dict[str, int],
-        nodes: Mapping[str, str] | None = None,
+        memory: Mapping[int, int],
+        nodes: Mapping[int, str] | None = None,
     ) -> OperatorTally:
         """Return what was counted, and begin anew.
 
         *memory* is that of processors there are, *nodes* are those that they are on.
         """
         on = nodes or {}
-        for name, size_bytes in memory.items():
-            self.processor(name).memory_bytes = size_bytes
-        for name, report in self._processors.items():
-            report.node = on.get(name, "")
+        for number, size_bytes in memory.items():
+            self.processor(number).memory_bytes = size_bytes
+        for number, report in self._processors.items():
+            report.node = on.get(number, "")
         tally = OperatorTally(
             since_s=self.since_s,
             at_s=at_s,

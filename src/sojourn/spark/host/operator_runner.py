@@ -78,7 +78,7 @@ class Station:
         self._name, self._decider = name, decider
         self._limit_s, self._set_up_limit_s = settings.limit_s, settings.set_up_limit_s
         self.desk = OperatorDesk(on_error=settings.on_error)
-        self.counters = Counters(since_s=monotonic())
+        self.counters = Counters(name, since_s=monotonic())
         self.measures = True
         self._errors = ErrorLog()
         self._log = _log_of(log)
@@ -133,13 +133,8 @@ class Station:
             waits=min(self._waiting.values(), default=""),
             nulls=nulls,
         )
-        memory = {
-            self._called(number): size_bytes
-            for sizes in used.values()
-            for number, size_bytes in sizes.items()
-        }
-        nodes = {self._called(number): node for number, node in self._node_of.items()}
-        tally = self.counters.taken(monotonic(), state, memory=memory, nodes=nodes)
+        memory = {n: size_bytes for sizes in used.values() for n, size_bytes in sizes.items()}
+        tally = self.counters.taken(monotonic(), state, memory=memory, nodes=self._node_of)
         if self.counters.untold:
             self._note(f"{self.counters.untold} traces dropped: the driver did not ask in time")
             self.counters.untold = 0
@@ -215,15 +210,12 @@ class Station:
         if left and left[0][1] is not None:  # it has waited for those before it
             record = left[0][0]
             left[0] = record, _waited_s(record, time())
-        count = self.counters.processor(self._called(number)).count
+        count = self.counters.processor(number).count
         for (record, waited_s), result in zip(given, results, strict=False):
             if result.error:
                 self._note(self._errors.seen(result.error, result.traceback, record.place))
             if self.measures and waited_s is not None and not result.skipped:
                 count(service_s=result.took_s, wait_s=waited_s, cpu_s=result.cpu_s)
-
-    def _called(self, number: int) -> str:
-        return f"{self._name}-{number}"
 
     # -- what was decided -------------------------------------------------------------------
 

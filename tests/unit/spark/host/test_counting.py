@@ -19,7 +19,7 @@ def record(key, **fields):
 
 
 def test_the_hottest_key_is_told_as_a_part_of_those_with_a_key_in_the_interval():
-    counters = Counters(since_s=0.0)
+    counters = Counters("a", since_s=0.0)
     for key in ["a", "b", "a", None, "a"]:
         counters.arrived(record(key), 0.5, inner=False)
     counters.arrived(record("a", everyone=True), 0.5, inner=False)
@@ -30,7 +30,7 @@ def test_the_hottest_key_is_told_as_a_part_of_those_with_a_key_in_the_interval()
 
 def test_only_what_comes_from_inside_the_part_is_counted_by_the_moment_it_came():
     """Of what comes from Kafka the broker tells when it was written."""
-    counters = Counters(since_s=0.0)
+    counters = Counters("a", since_s=0.0)
     counters.arrived(record(None), 10 * BIN_S, inner=False)
     for at_s in (10.1, 10.9, 12.5):
         counters.arrived(record(None), at_s * BIN_S, inner=True)
@@ -40,14 +40,14 @@ def test_only_what_comes_from_inside_the_part_is_counted_by_the_moment_it_came()
 
 
 def test_sums_are_those_of_each_processor_and_begin_anew():
-    counters = Counters(since_s=0.0)
-    for processor, took_s in (("a-1", 0.1), ("a-1", 0.3), ("a-2", 0.5)):
+    counters = Counters("a", since_s=0.0)
+    for processor, took_s in ((1, 0.1), (1, 0.3), (2, 0.5)):
         counters.processor(processor).count(
             service_s=took_s, wait_s=2 * took_s, cpu_s=took_s / 2
         )
     counters.transferred(0.01)
     counters.transferred(0.03)
-    first = counters.taken(1.0, OperatorState(running=2), memory={"a-1": 7})
+    first = counters.taken(1.0, OperatorState(running=2), memory={1: 7})
     told = {each.processor: each for each in first.processors}
     assert (told["a-1"].served, told["a-1"].memory_bytes) == (2, 7)
     assert told["a-1"].service_s == pytest.approx(0.4)
@@ -56,7 +56,7 @@ def test_sums_are_those_of_each_processor_and_begin_anew():
     assert told["a-1"].wait_s == pytest.approx(0.8)
     assert told["a-2"].served == 1
     assert first.transfers == (2, pytest.approx(0.04))
-    again = counters.taken(2.0, OperatorState(), memory={"a-1": 7})
+    again = counters.taken(2.0, OperatorState(), memory={1: 7})
     assert (again.since_s, again.transfers) == (1.0, (0, 0.0))
     assert [(each.served, each.longest_service_s) for each in again.processors] == [(0, 0.0)]
     assert told["a-1"].served == 2  # a report that was taken stays as it was
@@ -109,7 +109,7 @@ def test_even_keys_are_not_taken_for_a_hot_one():
 
 def test_traces_that_nobody_asks_for_are_bounded(monkeypatch):
     monkeypatch.setattr(counting, "_MOST_TRACES", 3)
-    counters = Counters(since_s=0.0)
+    counters = Counters("a", since_s=0.0)
     for _ in range(5):
         counters.traced(Trace("r", "i", 0.0, 1.0, 1.0, 1, []))
     assert counters.untold == 2
