@@ -87,7 +87,7 @@ class Part:
         self._offset += 1
         self.ledger.takes(batch, root)
         record = Record(name, PAYLOAD, "words", key=key(number), root=name)
-        opened = self.ledger.entered(OpenRecord(root, OPERATOR, record))
+        opened = self.ledger.entered(OpenRecord(root, OPERATOR, record)).number
         self.files.log.append(self.ledger.unlogged())
         self.ledger.changed(OPERATOR, key(number), chance.randbytes(STATE_BYTES))
         self.ledger.done(opened, [Leaving(root, Record(f"{name}.0", PAYLOAD, "counts"))])

@@ -7,11 +7,13 @@ from contextlib import asynccontextmanager
 
 import psutil
 import pytest
+from sojourn.spark.wire.record import Record, Root
 
 from sojourn.app.operator import OnError
 from sojourn.decide.plan import HERE
 from sojourn.errors import EngineError
 from sojourn.spark.agent.processes import Processes
+from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.instructions import Completed, KillProcessor, NotKept, Stopping
 from sojourn.spark.host.operator_runner import Station
 from sojourn.spark.wire.host_settings import OperatorSettings
@@ -26,6 +28,7 @@ class Host:
 
     def __init__(self, log):
         self.log, self.done, self.stopping, self.why = log, [], [], ""
+        self.put_count = 0
 
     def do(self, instructions):
         for instruction in instructions:
@@ -47,7 +50,8 @@ class Host:
                 f"id-{number}", json.dumps({"line": line}).encode(), "lines", **fields
             )
             self.station.arrived(record, inner=False)
-            self.station.desk.put(record)
+            self.put_count += 1
+            self.station.desk.put(OpenRecord(Root(("lines", 0), 0), "", record, self.put_count))
         self.do(self.station.desk.turn(time.monotonic()))
 
     def processor_ready(self, _operator, number):

@@ -449,6 +449,22 @@ class CountingLedger(Ledger):
         return cut in self._memory
 
 
+class OrderedDesk(OperatorDesk):
+    """A desk that sees that its queue gets records in the order of their numbers."""
+
+    last = 0
+
+    def put(self, record):
+        if not record.record.everyone:
+            assert record.number > self.last
+            self.last = record.number
+        super().put(record)
+
+    def forget(self, latest=()):
+        self.last = 0
+        super().forget(latest)
+
+
 class Host:
     """A life of the host: operators, their processors, and what is on its way to the disk.
 
@@ -460,7 +476,7 @@ class Host:
         self.drained = False
         self.ledger = CountingLedger(store, counted, clock)
         on_error = OnError(retries=1, then="dead_letter")
-        desks = {name: OperatorDesk(on_error=on_error) for name in OPERATORS}
+        desks = {name: OrderedDesk(on_error=on_error) for name in OPERATORS}
         self.part = PartDesk(
             GRAPH,
             desks,

@@ -2,9 +2,11 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sojourn.spark.wire.record import Record, Root
 
 from sojourn.app.operator import OnError
 from sojourn.decide.plan import HERE
+from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.instructions import (
     Completed,
     Give,
@@ -89,10 +91,10 @@ class World:
                 assert processor not in self.busy or processor in self.learning
                 self.busy.pop(processor, None)
                 self.heard.pop(processor, None)
-            case Completed(job):
-                self.completed(job.record)
-            case Stopping(job):
-                assert job.record.name in self.open
+            case Completed(done):
+                self.completed(done.record)
+            case Stopping(failed):
+                assert failed.record.name in self.open
                 self.stopped = True
 
     def completed(self, told):
@@ -180,7 +182,7 @@ class World:
         self.heard = {name: {} for name in self.heard}
         self.latest = {told.key: _place(told) for told in latest}
         for told in self.open.values():
-            self.desk.put(told)
+            self.put(told)
         self.do(self.desk.turn(self.now_s))
 
     def send(self, event, number):
@@ -199,8 +201,12 @@ class World:
         if event == "key":
             self.by_key.setdefault(told.key, []).append(told.name)
         self.open[told.name] = told
-        self.desk.put(told)
+        self.put(told)
         self.do(self.desk.turn(self.now_s))
+
+    def put(self, told):
+        place = _place(told)
+        self.desk.put(OpenRecord(Root(("lines", 0), place), "split", told, 1 + place))
 
     def work(self, event, number):
         name = sorted(self.busy)[number % len(self.busy)]

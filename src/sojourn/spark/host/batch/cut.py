@@ -36,6 +36,11 @@ class OpenRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
     record: Record
     number: int = 0
 
+    @property
+    def key(self) -> str | None:
+        """What it is served in order with."""
+        return self.record.key
+
 
 class Segment(msgspec.Struct, array_like=True, frozen=True):
     """So many records that wait for *operator*, in a file of that *name*.

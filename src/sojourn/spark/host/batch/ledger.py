@@ -413,11 +413,11 @@ class Ledger:
         entries, self._unlogged = self._unlogged, []
         return entries
 
-    def entered(self, record: OpenRecord) -> int:
-        """Return the number of a record that is open from now on."""
+    def entered(self, record: OpenRecord) -> OpenRecord:
+        """Return a record that is open, in memory, from now on."""
         entered = self._numbered(record)
         self._open[entered.number] = entered
-        return entered.number
+        return entered
 
     def _numbered(self, record: OpenRecord) -> OpenRecord:
         """Return a record that is open from now on, with a number of its own."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sojourn.decide.plan import HERE
 from sojourn.spark.host.desk.distances import Distances
-from sojourn.spark.host.desk.work_item import Processor
+from sojourn.spark.host.desk.processors import Processor
 from sojourn.spark.wire.processor import Result
 
 __all__ = ["Portions"]

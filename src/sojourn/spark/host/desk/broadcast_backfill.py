@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from sojourn.spark.host.desk.instructions import Give, NotKept
 from sojourn.spark.host.desk.latest import Latest
-from sojourn.spark.host.desk.processors import Processors
-from sojourn.spark.host.desk.work_item import Processor
+from sojourn.spark.host.desk.processors import Processor, Processors
 from sojourn.spark.wire.record import Record
 
 __all__ = ["Lessons"]
@@ -68,7 +67,7 @@ class Lessons:
         done: list[Give] = []
         for name in sorted(self._owed):
             processor = self._processors.get(name)
-            if processor is not None and processor.here and processor.jobs:
+            if processor is not None and processor.here and processor.records:
                 continue  # of a record that is nobody's any more
             self._owed.discard(name)
             if processor is not None and processor.here and not processor.learning:

@@ -2,17 +2,35 @@
 
 from bisect import insort
 from collections import deque
+from dataclasses import dataclass, field
 
+from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.broadcast_backfill import Lessons
 from sojourn.spark.host.desk.error_policy import ErrorPolicy
 from sojourn.spark.host.desk.instructions import Completed, NotKept, Stopping
-from sojourn.spark.host.desk.processors import Processors
-from sojourn.spark.host.desk.work_item import Processor, RecordInHand, Round
-from sojourn.spark.wire.processor import Answer, Result
+from sojourn.spark.host.desk.processors import Processor, Processors
+from sojourn.spark.wire.processor import Answer, OutputRecord, Result
 
 __all__ = ["Broadcasts"]
 
 Outcome = Completed | Stopping | NotKept
+
+
+@dataclass(slots=True)
+class _Round:
+    """A record for everyone, on its way through the processors."""
+
+    record: OpenRecord
+    left: int
+    """Processors that have it to do; none if it waits for the first that comes."""
+    did: int = 0
+    """Processors that have done it."""
+    outputs: list[OutputRecord] = field(default_factory=list)
+    error: str = ""
+    """That of the first processor that failed."""
+    traceback: str = ""
+    died: str = ""
+    """What the first processor died of that may not have done it."""
 
 
 class Broadcasts:
@@ -26,117 +44,119 @@ class Broadcasts:
     ) -> None:
         self._processors, self._lessons = processors, lessons
         self._error_policy = error_policy
-        self._homeless: list[RecordInHand] = []
-        self._rounds: dict[int, RecordInHand] = {}
-        self._in_lanes = 0
+        self._rounds: dict[int, _Round] = {}
+        self._homeless = self._in_lanes = 0
 
     @property
     def waiting(self) -> int:
         """How often a record waits for a processor."""
-        return len(self._homeless) + self._in_lanes
+        return self._homeless + self._in_lanes
 
     @property
     def in_lanes(self) -> int:
         """How often a record waits for a processor that is there."""
         return self._in_lanes
 
-    def put(self, job: RecordInHand) -> None:
+    def put(self, record: OpenRecord) -> None:
         """Let a record wait for each processor there is, or for the first that comes."""
         here = [processor for _, processor in self._processors if processor.here]
-        job.round = Round(len(here))
-        if job.key is not None:
-            self._rounds[job.place] = job
+        self._rounds[record.number] = _Round(record, len(here))
         for processor in here:  # one that comes here again was before those that wait
-            insort(processor.lane, job, key=lambda other: other.place)
+            insort(processor.lane, record, key=lambda other: other.number)
         self._in_lanes += len(here)
-        if not here:
-            self._homeless.append(job)
+        self._homeless += not here
 
-    def next_of(self, processor: Processor) -> RecordInHand:
+    def next_of(self, processor: Processor) -> OpenRecord:
         """Take the first record from the lane of a processor."""
         self._in_lanes -= 1
         return processor.lane.popleft()
 
     def forget(self) -> None:
         """Forget all of them."""
-        self._homeless, self._rounds, self._in_lanes = [], {}, 0
+        self._rounds, self._homeless, self._in_lanes = {}, 0, 0
         for _, processor in self._processors:
             processor.lane.clear()
             processor.tried = 0
 
     def join(self, processor: Processor) -> None:
         """Let a processor that has started do what waits for one, or is under way elsewhere."""
-        homeless, self._homeless = self._homeless, []
-        for job in sorted({*homeless, *self._rounds.values()}, key=lambda job: job.place):
-            if job.round is None or not job.round.left:
-                self.put(job)
-            elif not self._lessons.latest.has_newer(job.place, job.record):
-                job.round.left += 1
-                processor.lane.append(job)
+        self._homeless = 0
+        for _, under_way in sorted(self._rounds.items()):
+            record = under_way.record
+            if not under_way.left:
+                self.put(record)
+            elif record.key is not None and not self._has_newer(record):
+                under_way.left += 1
+                processor.lane.append(record)
                 self._in_lanes += 1
 
     def leave(self, processor: Processor) -> list[Outcome]:
         """Do without a processor that goes."""
         lane, processor.lane = processor.lane, deque()
         self._in_lanes -= len(lane)
-        done: list[Outcome] = []
-        for job in lane:
-            if job.round is not None:
-                done += self.missed(job, job.round)
-        return done
+        return [outcome for record in lane for outcome in self.missed(record)]
 
     def did_its_part(
-        self, processor: Processor, job: RecordInHand, here: Round, result: Result
+        self, processor: Processor, record: OpenRecord, result: Result
     ) -> list[Outcome]:
         """Take note of what a record came to at one processor."""
+        under_way = self._rounds[record.number]
         if result.error:
             processor.tried += 1
             if processor.tried <= self._error_policy.on_error.retries:
                 if not processor.here:
-                    return self.missed(job, here)
+                    return self.missed(record)
                 self._error_policy.retried += 1
                 self._in_lanes += 1
-                processor.lane.appendleft(job)  # only there it is not done yet
+                processor.lane.appendleft(record)  # only there it is not done yet
                 return []
-            if not here.error:
-                here.error, here.traceback = result.error, result.traceback
-                job.tries = processor.tried
+            if not under_way.error:
+                under_way.error, under_way.traceback = result.error, result.traceback
+                self._error_policy.failures(record).tries = processor.tried
         else:
-            here.did += 1
-            here.outputs += result.outputs
+            under_way.did += 1
+            under_way.outputs += result.outputs
         processor.tried = 0
-        here.left -= 1
-        return self._rounded_off(job, here)
+        under_way.left -= 1
+        return self._rounded_off(under_way)
 
     def missed(
-        self, job: RecordInHand, here: Round, reason: str = "", *, late: bool = False
+        self, record: OpenRecord, reason: str = "", *, late: bool = False
     ) -> list[Outcome]:
         """Do without a processor that is gone: the others have the record."""
-        here.died = here.died or reason
+        under_way = self._rounds[record.number]
+        under_way.died = under_way.died or reason
         if late:
-            here.error = here.error or reason
-        here.left -= 1
-        return self._rounded_off(job, here)
+            under_way.error = under_way.error or reason
+        under_way.left -= 1
+        return self._rounded_off(under_way)
 
-    def _rounded_off(self, job: RecordInHand, here: Round) -> list[Outcome]:
+    def _rounded_off(self, over: _Round) -> list[Outcome]:
         """Answer a record, once, when nobody has it to do any more."""
-        if here.left:
+        if over.left:
             return []
-        self._rounds.pop(job.place, None)
-        kept = self._kept(job) if here.did else []
-        if here.error:
-            given_up = self._error_policy.given_up(job, here.error, here.traceback)
-            return [*kept, given_up]
-        if here.did:
-            return [*kept, Completed(job, Answer(here.outputs))]
-        if job.deaths > 1 and not self._error_policy.may_retry(job):
-            return [self._error_policy.given_up(job, here.died)]
-        self.put(job)  # all that had it are gone, and nobody has done it
+        record, error_policy = over.record, self._error_policy
+        del self._rounds[record.number]
+        kept = self._kept(record) if over.did else []
+        if over.error:
+            return [
+                *kept,
+                error_policy.given_up(record, over.error, over.traceback, over.outputs),
+            ]
+        if over.did:
+            error_policy.done(record)
+            return [*kept, Completed(record, Answer(over.outputs))]
+        if error_policy.failures(record).deaths > 1 and not error_policy.may_retry(record):
+            return [error_policy.given_up(record, over.died)]
+        self.put(record)  # all that had it are gone, and nobody has done it
         return []
 
-    def _kept(self, job: RecordInHand) -> list[NotKept]:
+    def _kept(self, record: OpenRecord) -> list[NotKept]:
         """Keep a record for processors that start later, if it has a key and is the latest."""
-        if job.key is None or self._lessons.latest.has_newer(job.place, job.record):
+        if record.key is None or self._has_newer(record):
             return []
-        reason = self._lessons.latest.keep(job.place, job.record)
-        return [NotKept(job.record, reason)] if reason else []
+        reason = self._lessons.latest.keep(record.number, record.record)
+        return [NotKept(record.record, reason)] if reason else []
+
+    def _has_newer(self, record: OpenRecord) -> bool:
+        return self._lessons.latest.has_newer(record.number, record.record)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sojourn.decide.plan import HERE
-from sojourn.spark.host.desk.work_item import RecordInHand
+from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.wire.processor import Answer
 from sojourn.spark.wire.record import Record
 
@@ -63,7 +63,7 @@ class NotKept:
 class Completed:
     """A record is done."""
 
-    job: RecordInHand
+    record: OpenRecord
     answer: Answer
 
 
@@ -71,7 +71,7 @@ class Completed:
 class Stopping:
     """A record stops the application: none behind it of its key is served."""
 
-    job: RecordInHand
+    record: OpenRecord
     reason: str
     traceback: str = ""
 

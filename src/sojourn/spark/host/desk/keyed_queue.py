@@ -6,45 +6,33 @@ service waits until that is done, and holds up no record of another key.
 
 from bisect import insort
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import Generic, Protocol, TypeVar
 
-__all__ = ["KeyedQueue", "Waiting"]
+from sojourn.spark.host.batch.cut import OpenRecord
 
-
-class Waiting(Protocol):
-    """What waits: *place* is its own of the queue; *alone* it is taken without others."""
-
-    place: int
-    alone: bool
-
-    @property
-    def key(self) -> str | None:
-        """What it is served in order with; None where any order will do."""
-        ...
-
-
-T = TypeVar("T", bound=Waiting)
+__all__ = ["KeyedQueue"]
 
 
 @dataclass(slots=True)
-class _Key(Generic[T]):
+class _Key:
     """A key of which some are in service, or else one is next; *behind* are the others."""
 
     in_service: int = 0
-    behind: deque[T] = field(default_factory=deque)
+    behind: deque[OpenRecord] = field(default_factory=deque)
 
 
-class KeyedQueue(Generic[T]):
-    """Records in order of arrival; each step takes about constant time.
+class KeyedQueue:
+    """Records in order of arrival, which is that of their numbers; each step is about O(1).
 
-    What was taken is either given back, to its old place, or released.
+    What was taken is either given back, to where it was, or released. Records whose number is
+    in *alone*, which may change while they are in service, are taken without others.
 
     >>> from types import SimpleNamespace
     >>> queue = KeyedQueue()
     >>> for number, key in enumerate("aab"):
-    ...     queue.put(SimpleNamespace(number=number, key=key, alone=False))
+    ...     queue.put(SimpleNamespace(number=number, key=key))
     >>> (first,), (second,) = queue.take(1), queue.take(1)
     >>> first.key, second.key, queue.take(1), len(queue)
     ('a', 'b', [], 1)
@@ -53,12 +41,12 @@ class KeyedQueue(Generic[T]):
     [1]
     """
 
-    def __init__(self) -> None:
-        self._arrived, self._length = 0, 0
-        self._behind = 0
-        self._fresh: deque[T] = deque()  # not looked at yet
-        self._next: list[tuple[int, T]] = []  # they came before those, and may be taken
-        self._keys: dict[str, _Key[T]] = {}
+    def __init__(self, alone: Collection[int] = ()) -> None:
+        self._alone = alone
+        self._length = self._behind = 0
+        self._fresh: deque[OpenRecord] = deque()  # not looked at yet
+        self._next: list[tuple[int, OpenRecord]] = []  # came before those, and may be taken
+        self._keys: dict[str, _Key] = {}
 
     def __len__(self) -> int:
         return self._length
@@ -68,59 +56,54 @@ class KeyedQueue(Generic[T]):
         """How many were seen to wait for their key, and not for a processor."""
         return self._behind
 
-    def put(self, item: T) -> None:
+    def put(self, item: OpenRecord) -> None:
         """Let *item* wait behind all others."""
-        self._arrived += 1
-        item.place = self._arrived
         self._fresh.append(item)
         self._length += 1
 
-    def take(self, most: int) -> list[T]:
+    def take(self, most: int) -> list[OpenRecord]:
         """Return the next, and up to *most* in all for the same processor, in order.
 
         There may be several of one key among them. None if all that waits waits for its key.
         """
-        taken: list[T] = []
+        taken: list[OpenRecord] = []
         own: set[str] = set()
         while len(taken) < most and (item := self._popped(own)) is not None:
-            if taken and item.alone:
+            if taken and item.number in self._alone:
                 self.give_back([item])
                 break
             taken.append(item)
-            if item.alone:
+            if item.number in self._alone:
                 break
             if item.key is not None:
                 own.add(item.key)
-                behind = self._keys[item.key].behind
-                while behind and not behind[0].alone and len(taken) < most:
-                    self._behind -= 1
-                    taken.append(self._serve(behind.popleft()))
+                taken += self._served_behind(item.key, most - len(taken))
         return taken
 
-    def release(self, item: T) -> None:
+    def release(self, item: OpenRecord) -> None:
         """Take note that *item* is done, so that the next of its key may be taken."""
         if item.key is not None:
             self._keys[item.key].in_service -= 1
             self._settle(item.key)
 
-    def give_back(self, items: list[T]) -> None:
+    def give_back(self, items: list[OpenRecord]) -> None:
         """Let what was taken wait again, each where it was."""
         for item in items:
             self._length += 1
             if item.key is None:
-                heappush(self._next, (item.place, item))
+                heappush(self._next, (item.number, item))
             else:
                 served = self._keys[item.key]
                 served.in_service -= 1
                 self._behind += 1
-                insort(served.behind, item, key=lambda other: other.place)
+                insort(served.behind, item, key=lambda other: other.number)
         for key in {item.key for item in items if item.key is not None}:
             self._settle(key)
 
-    def _popped(self, own: set[str]) -> T | None:
+    def _popped(self, own: set[str]) -> OpenRecord | None:
         """Take the first that need not wait for its key; those of keys in *own* need not."""
         while self._next or self._fresh:
-            if self._next and not (self._fresh and self._fresh[0].place < self._next[0][0]):
+            if self._next and not (self._fresh and self._fresh[0].number < self._next[0][0]):
                 return self._serve(heappop(self._next)[1])
             item = self._fresh.popleft()
             served = None if item.key is None else self._keys.get(item.key)
@@ -130,7 +113,16 @@ class KeyedQueue(Generic[T]):
             served.behind.append(item)
         return None
 
-    def _serve(self, item: T) -> T:
+    def _served_behind(self, key: str, most: int) -> list[OpenRecord]:
+        """Take the next of a key, of which one was just taken for the same processor."""
+        served: list[OpenRecord] = []
+        behind = self._keys[key].behind
+        while behind and behind[0].number not in self._alone and len(served) < most:
+            self._behind -= 1
+            served.append(self._serve(behind.popleft()))
+        return served
+
+    def _serve(self, item: OpenRecord) -> OpenRecord:
         self._length -= 1
         if item.key is not None:
             self._keys.setdefault(item.key, _Key()).in_service += 1
@@ -144,6 +136,6 @@ class KeyedQueue(Generic[T]):
         if served.behind:
             self._behind -= 1
             first = served.behind.popleft()
-            heappush(self._next, (first.place, first))
+            heappush(self._next, (first.number, first))
         else:
             del self._keys[key]

@@ -32,29 +32,29 @@ class Latest:
         """What is kept, in order of arrival."""
         return [record for _, record in sorted(self._kept.values(), key=lambda kept: kept[0])]
 
-    def keep(self, place: int, record: Record) -> str:
+    def keep(self, number: int, record: Record) -> str:
         """Keep a record instead of the one before it; return why not, if there is no room.
 
-        *place* is the order of arrival: one that came before that of its key is not kept.
+        One with a lower *number* came before that of its key, and is not kept.
         """
         if record.key is None:
             return ""
         name = record.stream, record.key
-        if self.has_newer(place, record):
+        if self.has_newer(number, record):
             return ""
         self.drop(record)
         if len(self._kept) >= self.most:
             return f"the limit of {self.most} keys is reached"
         if self._bytes + record.size_bytes > self.most_bytes:
             return f"the limit of {self.most_bytes} bytes is reached"
-        self._kept[name] = place, record
+        self._kept[name] = number, record
         self._bytes += record.size_bytes
         return ""
 
-    def has_newer(self, place: int, record: Record) -> bool:
+    def has_newer(self, number: int, record: Record) -> bool:
         """Return whether what is kept of the key of *record* came after it."""
         return record.key is not None and (
-            self._kept.get((record.stream, record.key), (place, record))[0] > place
+            self._kept.get((record.stream, record.key), (number, record))[0] > number
         )
 
     def has(self, record: Record) -> bool:

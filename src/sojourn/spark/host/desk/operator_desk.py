@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from sojourn.app.operator import OnError
 from sojourn.decide.plan import HERE
+from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.batch_size import Portions
 from sojourn.spark.host.desk.broadcast_backfill import Lessons
 from sojourn.spark.host.desk.broadcasts import Broadcasts
@@ -22,8 +23,7 @@ from sojourn.spark.host.desk.instructions import (
     StartProcessor,
 )
 from sojourn.spark.host.desk.keyed_queue import KeyedQueue
-from sojourn.spark.host.desk.processors import Processors
-from sojourn.spark.host.desk.work_item import Processor, RecordInHand
+from sojourn.spark.host.desk.processors import Processor, Processors
 from sojourn.spark.wire.processor import Answer, Result
 from sojourn.spark.wire.record import Record
 
@@ -48,11 +48,11 @@ class OperatorDesk:
     def __init__(self, *, on_error: OnError | None = None, ahead: int = 2) -> None:
         self.error_policy = ErrorPolicy(on_error or OnError())
         self._portions = Portions(ahead=ahead)
-        self._queue: KeyedQueue[RecordInHand] = KeyedQueue()
+        self._queue = KeyedQueue(self.error_policy.alone)
         self._processors = Processors()
         self._lessons = Lessons(self._processors)
         self._broadcasts = Broadcasts(self._processors, self._lessons, self.error_policy)
-        self._arrived = self._in_service = 0
+        self._in_service = 0
 
     # -- what can be asked ----------------------------------------------------------------
 
@@ -113,7 +113,7 @@ class OperatorDesk:
         return [
             name
             for name, p in self._processors
-            if (p.jobs or p.learning) and now_s - p.since_s > limit_s
+            if (p.records or p.learning) and now_s - p.since_s > limit_s
         ]
 
     def waits(self, name: int, now_s: float) -> None:
@@ -129,15 +129,12 @@ class OperatorDesk:
 
     # -- records --------------------------------------------------------------------------
 
-    def put(self, record: Record) -> RecordInHand:
+    def put(self, record: OpenRecord) -> None:
         """Take a record in hand; `turn` gives it to a processor."""
-        self._arrived += 1
-        job = RecordInHand(record, self._arrived)
-        if record.everyone:
-            self._broadcasts.put(job)
+        if record.record.everyone:
+            self._broadcasts.put(record)
         else:
-            self._queue.put(job)
-        return job
+            self._queue.put(record)
 
     def keeps(self, record: Record) -> bool:
         """Return whether processors that start later are told a record."""
@@ -149,11 +146,11 @@ class OperatorDesk:
         Processors go on with those that they are at, for nobody. Those that run are told the
         *latest* as well before they get another record: nobody knows what they know.
         """
-        self._queue = KeyedQueue()
+        self._queue = KeyedQueue(self.error_policy.alone)
         self._broadcasts.forget()
+        self.error_policy.forget()
         for _, processor in self._processors:
-            for job in processor.jobs:
-                job.forgotten = True
+            processor.forgotten = bool(processor.records)
         self._lessons.forget(latest)
 
     # -- processors -----------------------------------------------------------------------
@@ -179,22 +176,21 @@ class OperatorDesk:
         take more memory than a node has.
         """
         done: list[OperatorInstruction] = []
-        back: list[RecordInHand] = []
+        back: list[OpenRecord] = []
         self._portions.forget(node)
         for _, processor in self._processors.node_left(node):
-            jobs, processor.jobs = processor.jobs, []
-            self._in_service -= len(jobs)
-            for job in jobs:
-                if job.forgotten:
+            for record in self._taken_from(processor):
+                if record.record.everyone:
+                    done += self._broadcasts.missed(record)
                     continue
-                job.lost += 1
-                if job.round is not None:
-                    done += self._broadcasts.missed(job, job.round)
-                elif job.lost < _MOST_LOST or self.error_policy.may_retry(job):
-                    back.append(job)
+                failures = self.error_policy.failures(record)
+                failures.lost += 1
+                if failures.lost < _MOST_LOST or self.error_policy.may_retry(record):
+                    back.append(record)
                 else:
-                    reason = f"{job.lost} nodes in a row were lost while they worked on it"
-                    done += self._given_up(job, reason)
+                    lost = failures.lost
+                    reason = f"{lost} nodes in a row were lost while they worked on it"
+                    done += self._given_up(record, reason)
             done += self._broadcasts.leave(processor)
         self._queue.give_back(back)
         return [*done, *self._started(now_s), *self.turn(now_s)]
@@ -228,30 +224,32 @@ class OperatorDesk:
         if processor.learning:
             del processor.learning[:number]
             return [*self._lessons.told(name, processor, now_s), *self.turn(now_s)]
-        jobs, processor.jobs = processor.jobs[:number], processor.jobs[number:]
+        answered = processor.records[:number]
+        processor.records = processor.records[number:]
         self._portions.returned(processor, results, now_s)
         processor.since_s, processor.waits_for_first = now_s, False
         self._in_service -= number
         done: list[OperatorInstruction] = []
-        back: list[RecordInHand] = []
-        for job, result in zip(jobs, results, strict=True):
-            if job.forgotten:
-                continue
+        back: list[OpenRecord] = []
+        if processor.forgotten:
+            processor.forgotten = bool(processor.records)
+            answered, results = [], ()
+        for record, result in zip(answered, results, strict=True):
             if result.skipped:
-                back.append(job)
+                back.append(record)
                 continue
             self._portions.served(result.took_s)
-            if job.round is not None:
-                done += self._broadcasts.did_its_part(processor, job, job.round, result)
+            if record.record.everyone:
+                done += self._broadcasts.did_its_part(processor, record, result)
             elif not result.error:
                 answer = Answer(result.outputs, state=result.state, reminders=result.reminders)
-                done += self._answered(job, answer)
-            elif self.error_policy.may_retry(job):
-                back.append(job)
+                done += self._answered(record, answer)
+            elif self.error_policy.may_retry(record):
+                back.append(record)
             else:
-                done += self._given_up(job, result.error, result.traceback)
+                done += self._given_up(record, result.error, result.traceback)
         self._queue.give_back(back)
-        if not processor.jobs:
+        if not processor.records:
             done += self._gone(name) if processor.going else []
             self._processors.idles(name)
         return [*done, *self.turn(now_s)]
@@ -282,41 +280,46 @@ class OperatorDesk:
         if not processor.ready:
             self._processors.not_started(processor, reason, now_s)
         done: list[OperatorInstruction] = [*self._lessons.failed(processor, reason)]
-        jobs, processor.jobs = processor.jobs, []
-        self._in_service -= len(jobs)
-        back: list[RecordInHand] = []
-        for job in jobs:
-            if job.forgotten:
-                continue
-            job.deaths += not late
-            if job.round is not None:
-                done += self._broadcasts.missed(job, job.round, reason, late=late)
-            elif len(jobs) > 1 or (job.deaths == 1 and not late):
+        records = self._taken_from(processor)
+        back: list[OpenRecord] = []
+        for record in records:
+            failures = self.error_policy.failures(record)
+            failures.deaths += not late
+            if record.record.everyone:
+                done += self._broadcasts.missed(record, reason, late=late)
+            elif len(records) > 1 or (failures.deaths == 1 and not late):
                 self.error_policy.retried += 1
-                job.alone = True
-                back.append(job)
-            elif self.error_policy.may_retry(job):
-                back.append(job)
+                self.error_policy.alone.add(record.number)
+                back.append(record)
+            elif self.error_policy.may_retry(record):
+                back.append(record)
             else:
-                done += self._given_up(job, reason)
+                done += self._given_up(record, reason)
         self._queue.give_back(back)
         done += self._broadcasts.leave(processor)
         return [*done, *self._started(now_s), *self.turn(now_s)]
 
     # -- inside: records ------------------------------------------------------------------
 
+    def _taken_from(self, processor: Processor) -> list[OpenRecord]:
+        """Take from a processor that is gone the open records that it was not done with."""
+        records, processor.records = processor.records, []
+        self._in_service -= len(records)
+        return [] if processor.forgotten else records
+
     def _given_up(
-        self, job: RecordInHand, reason: str, traceback: str = ""
+        self, record: OpenRecord, reason: str, traceback: str = ""
     ) -> list[OperatorInstruction]:
         """Do with a record that failed what the operator's policy says."""
-        given_up = self.error_policy.given_up(job, reason, traceback)
+        given_up = self.error_policy.given_up(record, reason, traceback)
         if isinstance(given_up, Completed):
-            self._queue.release(job)
+            self._queue.release(record)
         return [given_up]
 
-    def _answered(self, job: RecordInHand, answer: Answer) -> list[OperatorInstruction]:
-        self._queue.release(job)
-        return [Completed(job, answer)]
+    def _answered(self, record: OpenRecord, answer: Answer) -> list[OperatorInstruction]:
+        self._queue.release(record)
+        self.error_policy.done(record)
+        return [Completed(record, answer)]
 
     # -- inside: processors ---------------------------------------------------------------
 
@@ -339,7 +342,7 @@ class OperatorDesk:
         processor.going = True
         self._processors.withdraw(name)
         done: list[OperatorInstruction] = [*self._broadcasts.leave(processor)]
-        return done if processor.jobs else [*done, *self._gone(name)]
+        return done if processor.records else [*done, *self._gone(name)]
 
     def _gone(self, name: int) -> list[OperatorInstruction]:
         self._processors.remove(name)
@@ -357,16 +360,16 @@ class OperatorDesk:
         while (queued or self._broadcasts.in_lanes) and (idle := self._processors.next_idle()):
             name, processor = idle
             if processor.lane:
-                processor.jobs = [self._broadcasts.next_of(processor)]
+                processor.records = [self._broadcasts.next_of(processor)]
             elif queued:
-                processor.jobs = self._queue.take(
+                processor.records = self._queue.take(
                     self._portions.at_once(waiting=len(self._queue), running=self.running)
                 )
-                queued = bool(processor.jobs)
-            if processor.jobs:
+                queued = bool(processor.records)
+            if processor.records:
                 processor.since_s, processor.waits_for_first = now_s, True
-                self._in_service += len(processor.jobs)
-                records = tuple(job.record for job in processor.jobs)
+                self._in_service += len(processor.records)
+                records = tuple(each.record for each in processor.records)
                 done.append(Give(name, records, at_once=at_once))
             else:
                 passed_by.append(name)
@@ -386,13 +389,13 @@ class OperatorDesk:
             spare = len(self._queue) - self._queue.behind - self.running
             if spare <= 0:
                 break
-            taken = self._queue.take(min(most - len(processor.jobs), spare))
-            if not taken or taken[0].alone:
+            taken = self._queue.take(min(most - len(processor.records), spare))
+            if not taken or taken[0].number in self.error_policy.alone:
                 self._queue.give_back(taken)
                 break
-            processor.jobs = [*processor.jobs, *taken]
+            processor.records = [*processor.records, *taken]
             self._in_service += len(taken)
-            records = tuple(job.record for job in taken)
+            records = tuple(each.record for each in taken)
             done.append(Give(name, records, ahead=True))
         return done
 
@@ -406,7 +409,8 @@ class OperatorDesk:
             (name, processor, at_a_time[processor.node])
             for name, processor in self._processors
             if name in self._processors.here
-            and 0 < len(processor.jobs) < at_a_time[processor.node]
-            and not (processor.lane or processor.jobs[0].alone or processor.jobs[0].forgotten)
+            and 0 < len(processor.records) < at_a_time[processor.node]
+            and not (processor.lane or processor.forgotten)
+            and processor.records[0].number not in self.error_policy.alone
         ]
-        return sorted(far, key=lambda each: len(each[1].jobs))
+        return sorted(far, key=lambda each: len(each[1].records))

@@ -39,7 +39,6 @@ from sojourn.spark.host.desk.part_instructions import (
 )
 from sojourn.spark.host.desk.routing import as_record, passing_through, read_by
 from sojourn.spark.host.desk.visits import Visits
-from sojourn.spark.host.desk.work_item import RecordInHand
 from sojourn.spark.host.state.expiry import Expiry
 from sojourn.spark.wire.processor import Answer, Result
 from sojourn.spark.wire.record import Record, Root
@@ -71,7 +70,6 @@ class PartDesk:
         self._limits, self._clock = limits or Limits(), clock
         ttl_us = {name: round(each_s * 1e6) for name, each_s in (ttl_s or {}).items()}
         self._expiry = Expiry(ledger.state, ttl_us)
-        self._numbers: dict[RecordInHand, int] = {}
         self._trees, self.visits = OpenTrees(), Visits()
         self.nulls: Counter[str] = Counter()
         self.admission = Admission(graph, operators, self.visits, ledger.spill, self._limits)
@@ -234,7 +232,7 @@ class PartDesk:
         self._expiry.restore()
         for name, desk in self._operators.items():
             desk.forget(cut.latest.get(name, ()))
-        self._numbers, self._trees = {}, OpenTrees()
+        self._trees = OpenTrees()
         self.admission.forget()
         # what is on disk came after what is in memory, so only if nothing is there
         spills = not len(self._ledger.spill)
@@ -243,7 +241,7 @@ class PartDesk:
             if spills and not everyone and self.admission.spills(record.operator):
                 self._ledger.put_back(number)
             else:
-                self._put(number, record)
+                self._put(record)
 
     def _remind(self) -> tuple[list[PartInstruction], set[str]]:
         """Let reminders that are due wait behind their keys; return what to note, and whose.
@@ -269,18 +267,18 @@ class PartDesk:
         if not record.record.everyone and self.admission.spills(record.operator):
             self._ledger.spilled(record)
         else:
-            self._put(self._ledger.entered(record), record)
+            self._put(self._ledger.entered(record))
 
-    def _put(self, number: int, record: OpenRecord) -> None:
+    def _put(self, record: OpenRecord) -> None:
         self._trees.entered(record.root)
         self.admission.entered(record.operator, record.record)
-        self._numbers[self._operators[record.operator].put(record.record)] = number
+        self._operators[record.operator].put(record)
 
     def _fetch(self, operator: str) -> None:
         """Bring back what an operator has on disk, while there is room for it."""
         while self.admission.fetches(operator):
             for record in self._ledger.fetched(operator):
-                self._put(record.number, record)
+                self._put(record)
 
     def _timed(self, record: Record) -> Record:
         """Return a record that was written now if nobody knows when."""
@@ -326,10 +324,10 @@ class PartDesk:
         into: set[str] = set()
         for instruction in instructions:
             match instruction:
-                case Completed(job, answer):
-                    into.update(self._sent(operator, job, answer, done))
-                case Stopping(job, reason, traceback):
-                    done.append(StopPart(operator, job.record, reason, traceback))
+                case Completed(record, answer):
+                    into.update(self._sent(record, answer, done))
+                case Stopping(record, reason, traceback):
+                    done.append(StopPart(operator, record.record, reason, traceback))
                 case Give():
                     done.append(AtOperator(operator, self._lent(operator, instruction)))
                 case _:
@@ -351,11 +349,10 @@ class PartDesk:
         return replace(give, states=states)
 
     def _sent(
-        self, operator: str, job: RecordInHand, answer: Answer, done: list[PartInstruction]
+        self, completed: OpenRecord, answer: Answer, done: list[PartInstruction]
     ) -> Iterable[str]:
         """Pass on what came of a record, out of the part and into queues; return whose."""
-        number, parent = self._numbers[job], job.record
-        root = self._ledger.open[number].root
+        root, operator, parent = completed.root, completed.operator, completed.record
         if self._trees.made(root) + len(answer.outputs) > self._limits.of_root:
             error = (
                 f"its root has produced more than {self._limits.of_root} records; check that "
@@ -367,7 +364,6 @@ class PartDesk:
                 return ()
             error_policy.dead += 1
             answer = Answer((), error, "", 1)
-        del self._numbers[job]
         self.admission.left(operator, parent)
         written_s = self._clock()
         children: list[Record] = []
@@ -390,7 +386,7 @@ class PartDesk:
         self._keep(operator, parent, answer)
         if parent.everyone and self._operators[operator].keeps(parent):
             self._ledger.kept(operator, parent)
-        then = self._ledger.done(number, results)
+        then = self._ledger.done(completed.number, results)
         self._trees.done(root)
         done.append(Sent(operator, parent, tuple(children)))
         done += [Arrived(record.operator, record.record) for record in records]

@@ -1,14 +1,51 @@
 """The processors of one operator, on the nodes where they are wanted."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from sojourn.decide.plan import HERE
+from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.starts import Starts
-from sojourn.spark.host.desk.work_item import Processor
+from sojourn.spark.wire.record import Record
 
-__all__ = ["Processors"]
+__all__ = ["Processor", "Processors"]
+
+
+@dataclass(slots=True)
+class Processor:
+    """A processor that starts, idles, works, or goes when it is done."""
+
+    since_s: float
+    """When it began to start, or with the first of its records."""
+    node: str = HERE
+    ready: bool = False
+    starved: bool = False
+    """It could not be started because its system had no room for it."""
+    lost: bool = False
+    """It is gone, and not known yet why."""
+    going: bool = False
+    """It ends once it is done with its records."""
+    records: list[OpenRecord] = field(default_factory=list)
+    """Records that it was given and is not done with, in order."""
+    forgotten: bool = False
+    """Its records are not open any more: nothing may come of them."""
+    waits_for_first: bool = False
+    """It was given records when it had none, and is not done with the first."""
+    lane: deque[OpenRecord] = field(default_factory=deque)
+    """Broadcast records that wait for it."""
+    tried: int = 0
+    """How often it has tried the first of those."""
+    to_know: deque[Record] = field(default_factory=deque)
+    """Records that it only has to know, before its first."""
+    learning: list[Record] = field(default_factory=list)
+    """Those of them that it was given."""
+
+    @property
+    def here(self) -> bool:
+        """Whether it takes records, now or when it has done those it has."""
+        return self.ready and not (self.lost or self.going)
 
 
 class Processors:
@@ -129,7 +166,7 @@ class Processors:
             wanted = self._wanted.get(node, 0)
             # those that are not ready do no work that others could take over
             by_use = sorted(
-                staying, key=lambda n: (self._all[n].ready, bool(self._all[n].jobs), -n)
+                staying, key=lambda n: (self._all[n].ready, bool(self._all[n].records), -n)
             )
             over += by_use[: max(0, len(staying) - wanted)]
             ready += sum(self._all[n].ready for n in by_use[max(0, len(staying) - wanted) :])
@@ -195,6 +232,6 @@ class Processors:
         while self._idle:
             _, number = heappop(self._idle)
             processor = self._all.get(number)
-            if processor is not None and not processor.jobs and number in self._here:
+            if processor is not None and not processor.records and number in self._here:
                 return number, processor
         return None

@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from sojourn.spark.host.desk.keyed_queue import KeyedQueue
 
 
-def item(number, key=None, *, alone=False):
-    return SimpleNamespace(number=number, key=key, alone=alone)
+def item(number, key=None):
+    return SimpleNamespace(number=number, key=key)
 
 
 def numbers(items):
     return [one.number for one in items]
 
 
-def filled(*keys):
-    queue = KeyedQueue()
+def filled(*keys, alone=()):
+    queue = KeyedQueue(alone)
     for number, key in enumerate(keys):
         queue.put(item(number, key))
     return queue
@@ -54,9 +54,7 @@ def test_what_goes_back_in_two_steps_is_in_order_again():
 
 
 def test_one_that_is_to_be_alone_is():
-    queue = filled("a", None)
-    queue.put(item(2, "a", alone=True))
-    queue.put(item(3))
+    queue = filled("a", None, "a", None, alone=[2])
     taken = queue.take(9)
     assert numbers(taken) == [0, 1]
     for one in taken:
@@ -96,10 +94,13 @@ class World:
     """A queue, groups that were taken off it, and by key what is left, in order."""
 
     def __init__(self):
-        self.queue, self.groups, self.left, self.number = KeyedQueue(), [], {}, 0
+        self.alone = set()
+        self.queue, self.groups, self.left, self.number = KeyedQueue(self.alone), [], {}, 0
 
     def put(self, key, *, alone):
-        self.queue.put(item(self.number, key, alone=alone))
+        if alone:
+            self.alone.add(self.number)
+        self.queue.put(item(self.number, key))
         self.left.setdefault(key, []).append(self.number)
         self.number += 1
 

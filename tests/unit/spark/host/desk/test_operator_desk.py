@@ -3,8 +3,11 @@
 from heapq import heappop, heappush
 from random import Random
 
+from sojourn.spark.wire.record import Record, Root
+
 from sojourn.app.operator import OnError
 from sojourn.decide.plan import HERE
+from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.instructions import (
     Completed,
     Give,
@@ -41,12 +44,12 @@ def first(give):
 
 
 def done_numbers(instructions):
-    return [number_of(done.job.record) for done in of(Completed, instructions)]
+    return [number_of(done.record.record) for done in of(Completed, instructions)]
 
 
 def stops(instructions):
     """Return the records that stop the application, and why."""
-    return [(number_of(stop.job.record), stop.reason) for stop in of(Stopping, instructions)]
+    return [(number_of(stop.record.record), stop.reason) for stop in of(Stopping, instructions)]
 
 
 def desk(k=2, **fields):
@@ -60,8 +63,14 @@ def desk(k=2, **fields):
 def put(made, records, at_s=0.0):
     """Return what is to be done with records that come."""
     for each in records:
-        made.put(each)
+        made.put(opened(each))
     return made.turn(at_s)
+
+
+def opened(told):
+    """Return a record as it is in hand."""
+    number = number_of(told)
+    return OpenRecord(Root(("lines", 0), number), "split", told, 1 + number)
 
 
 def out(text):
@@ -576,7 +585,7 @@ def test_one_that_is_being_told_goes_on_with_what_it_has_to_know_now():
 
 def test_a_record_that_nodes_die_of_again_and_again_is_put_aside():
     desk = OperatorDesk(on_error=OnError(retries=0, then="dead_letter"))
-    desk.put(Record("id-1", b""))
+    desk.put(opened(record(1)))
     done = []
     for number in range(3):
         node = f"node-{number}"
@@ -597,8 +606,8 @@ def test_a_record_waits_for_a_near_processor_only_if_none_is_idle():
     for start in started:
         desk.processor_ready(start.processor, 0.0)
     (near,) = [start.processor for start in started if start.node == HERE]
-    desk.put(Record("id-1", b""))
-    desk.put(Record("id-2", b""))
+    desk.put(opened(record(1)))
+    desk.put(opened(record(2)))
     first, second = desk.turn(0.0)
     assert first.processor == near
     assert second.processor != near
