@@ -20,8 +20,8 @@ from rich.table import Table
 
 from sojourn.spark.host.batch.cut import Cut, CutId
 from sojourn.spark.host.batch.cut_store import CutFiles
-from sojourn.spark.host.batch.instructions import Arrival
 from sojourn.spark.host.batch.ledger import Ledger
+from sojourn.spark.host.desk.events import Arrival, RelayCame, TimePassed
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
@@ -80,13 +80,13 @@ def steps_ms(folder, number, what, where):
     clock = PartClock(lambda: 1e6 + NIGHT_S, lambda: running_s)
     ledger = Ledger(files, reminded=REMINDED, clock=clock)
     desk = PartDesk(GRAPH, {OPERATOR: OperatorDesk()}, ledger, ttl_s={OPERATOR: TTL_S})
-    desk.relay_came(1, Arrival(attempt=2, batch=1), 0.0)
+    desk.handle(RelayCame(1, Arrival(attempt=2, batch=1)), 0.0)
     files.log.append(ledger.unlogged())
     running_s = 60.0  # the night counts from now on
     found, open_before = [], desk.inside
     while not found or (desk.due_s is not None and desk.due_s <= clock.now_s()):
         began_s = time.process_time()
-        desk.time_passed(running_s)
+        desk.handle(TimePassed(), running_s)
         files.log.append(ledger.unlogged())
         found.append(1e3 * (time.process_time() - began_s))
     came = desk.inside - open_before

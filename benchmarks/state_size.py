@@ -37,8 +37,8 @@ from rich.table import Table
 
 from sojourn.spark.host.batch.cut import Cut, CutId, Leaving, OpenRecord
 from sojourn.spark.host.batch.cut_store import CutFiles
-from sojourn.spark.host.batch.instructions import Arrival
 from sojourn.spark.host.batch.ledger import Ledger
+from sojourn.spark.host.desk.events import Arrival
 from sojourn.spark.host.state.keyed_state import MergeState
 from sojourn.spark.wire.record import Record, Root
 

@@ -14,6 +14,12 @@ from sojourn.decide.plan import HERE
 from sojourn.errors import EngineError
 from sojourn.spark.agent.processes import Processes
 from sojourn.spark.host.batch.cut import OpenRecord
+from sojourn.spark.host.desk.events import (
+    NodeCame,
+    NodeLeft,
+    PlacementAsked,
+    TimePassed,
+)
 from sojourn.spark.host.desk.instructions import Completed, KillProcessor, NotKept, Stopping
 from sojourn.spark.host.operator_runner import Station
 from sojourn.spark.wire.host_settings import OperatorSettings
@@ -42,7 +48,7 @@ class Host:
 
     def place(self, **on):
         where = {name.replace("_", "-"): number for name, number in on.items()}
-        self.do(self.station.desk.placed(where, time.monotonic()))
+        self.decide(PlacementAsked("", where))
 
     def put(self, *lines, **fields):
         for number, line in enumerate(lines):
@@ -54,15 +60,8 @@ class Host:
             self.station.desk.put(OpenRecord(Root(("lines", 0), 0), "", record, self.put_count))
         self.do(self.station.desk.turn(time.monotonic()))
 
-    def processor_ready(self, _operator, number):
-        self.do(self.station.desk.processor_ready(number, time.monotonic()))
-
-    def processor_done(self, _operator, number, results):
-        self.do(self.station.desk.processor_done(number, results, time.monotonic()))
-
-    def processor_died(self, _operator, number, reason, *, late):
-        died = self.station.desk.processor_died
-        self.do(died(number, reason, time.monotonic(), late=late))
+    def decide(self, event):
+        self.do(self.station.desk.handle(event, time.monotonic()))
 
     def broken(self, reason):
         self.why = reason
@@ -191,7 +190,7 @@ def test_processors_that_never_get_ready_break_the_host(tmp_path):
             host.place(here=1)
 
             def tried():
-                host.do(host.station.desk.time_passed(time.monotonic() + 3600.0))
+                host.do(host.station.desk.handle(TimePassed(), time.monotonic() + 3600.0))
                 host.station.watch(time.monotonic() + 3601.0)
                 return host.why
 
@@ -232,7 +231,7 @@ def test_processors_of_a_node_come_and_go_with_it(tmp_path):
             await group.open()
             try:
                 near.node_came("executor-1", group)
-                host.do(near.desk.node_came("executor-1", time.monotonic()))
+                host.decide(NodeCame("executor-1"))
                 host.place(executor_1=2)
                 await host.until(lambda: near.desk.running_by_node == {"executor-1": 2})
                 host.put("a", "b", "c")
@@ -241,7 +240,7 @@ def test_processors_of_a_node_come_and_go_with_it(tmp_path):
                 host.place(executor_1=1)
                 await host.until(lambda: near.desk.running == 1)
                 near.node_left("executor-1")
-                host.do(near.desk.node_left("executor-1", time.monotonic()))
+                host.decide(NodeLeft("executor-1"))
                 assert near.desk.running == 0
             finally:
                 await group.close()

@@ -12,7 +12,7 @@ from sojourn.report.events import AsJson, ForPeople
 from sojourn.report.json.output import print_json
 from sojourn.report.terminal.console import line, say
 from sojourn.report.terminal.status import applications_view
-from sojourn.spark.host.desk.part_instructions import StopPart
+from sojourn.spark.host.desk.instructions import StopPart
 from sojourn.spark.host.server import _why_it_stops
 from sojourn.spark.processor.error_text import described
 from sojourn.spark.wire.record import Record

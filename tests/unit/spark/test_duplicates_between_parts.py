@@ -8,8 +8,8 @@ import pytest
 
 import sojourn as sj
 from sojourn.spark.driver.layout import Layout
-from sojourn.spark.host.batch.instructions import Arrival
 from sojourn.spark.host.batch.ledger import Ledger
+from sojourn.spark.host.desk.events import Arrival
 from sojourn.spark.host.desk.routing import as_record
 from sojourn.spark.task.rows import Rows
 from sojourn.spark.wire.processor import OutputRecord

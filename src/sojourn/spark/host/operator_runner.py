@@ -12,7 +12,14 @@ from sojourn.files.log_lines import stamp
 from sojourn.files.private_files import append_to, make_folder
 from sojourn.spark.agent.processes import Processes
 from sojourn.spark.host.counting import Counters
-from sojourn.spark.host.desk.instructions import Give, KillProcessor, NotKept, StartProcessor
+from sojourn.spark.host.desk.events import Event, ProcessorDone, ProcessorEnded, ProcessorReady
+from sojourn.spark.host.desk.instructions import (
+    Give,
+    KillProcessor,
+    NotKept,
+    StartProcessor,
+    StationInstruction,
+)
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.error_log import ErrorLog
 from sojourn.spark.wire.counters import OperatorState, OperatorTally
@@ -21,22 +28,14 @@ from sojourn.spark.wire.processor import Done, FromProcessor, NotReady, Ready, R
 from sojourn.spark.wire.record import Record
 from sojourn.spark.wire.tracing import Trace
 
-__all__ = ["Decider", "ProcessorGroup", "Station", "StationInstruction"]
-
-StationInstruction = Give | StartProcessor | KillProcessor | NotKept
+__all__ = ["Decider", "ProcessorGroup", "Station"]
 
 
 class Decider(Protocol):
     """Who decides what is done about what happens at the station of an operator."""
 
-    def processor_ready(self, operator: str, number: int) -> None:
-        """Decide what a processor does first."""
-
-    def processor_done(self, operator: str, number: int, results: list[Result]) -> None:
-        """Decide what becomes of what a processor has done."""
-
-    def processor_died(self, operator: str, number: int, reason: str, *, late: bool) -> None:
-        """Decide what becomes of the records of a processor that is gone."""
+    def decide(self, event: Event, /) -> None:
+        """Decide on an event, and carry that out."""
 
     def broken(self, reason: str) -> None:
         """End the host: an operator cannot go on."""
@@ -163,7 +162,7 @@ class Station:
         """Hear what a processor says."""
         match message:
             case Ready():
-                self._decider.processor_ready(self._name, number)
+                self._decider.decide(ProcessorReady(self._name, number))
             case NotReady(error, traceback):
                 self._note(self._errors.seen(f"set_up raised {error}", traceback, ""))
             case Waits(reason):
@@ -173,11 +172,11 @@ class Station:
             case Done(results):
                 self._waiting.pop(number, None)
                 self._count(number, results)
-                self._decider.processor_done(self._name, number, results)
+                self._decider.decide(ProcessorDone(self._name, number, results))
 
     def lost(self, number: int) -> None:
         """Give a processor that is gone nothing more."""
-        self.desk.processor_lost(number)
+        self.desk.lost(number)
 
     def died(self, number: int, reason: str, *, starved: bool = False) -> None:
         """Let it be decided what to do about a processor that is gone.
@@ -185,13 +184,12 @@ class Station:
         It was not started if it was *starved*.
         """
         late = number in self._late
-        if starved:
-            self.desk.processor_starved(number)
         given = self._forget(number)
         self._note(
             self._errors.seen(f"a processor {reason}", "", given[0][0].place if given else "")
         )
-        self._decider.processor_died(self._name, number, f"its processor {reason}", late=late)
+        why = f"its processor {reason}"
+        self._decider.decide(ProcessorEnded(self._name, number, why, late, starved))
         if self.desk.hopeless:
             failures = self.desk.failures
             self._decider.broken(

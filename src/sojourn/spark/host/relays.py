@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from sojourn.spark.host.batch.instructions import HandOver
+from sojourn.spark.host.desk.instructions import HandOver
 from sojourn.spark.wire.frames import framed
 from sojourn.spark.wire.record import Partition
 from sojourn.spark.wire.relay import DeadLetter, Ends, Failed, Grant, Results

@@ -9,12 +9,12 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from time import monotonic, time
 from traceback import format_exception
-from typing import Any, ParamSpec
+from typing import Any
 
 from sojourn.decide.plan import HERE
 from sojourn.errors import DiskFull, EngineError, SojournError
@@ -23,30 +23,43 @@ from sojourn.spark.host.alarm import Alarm
 from sojourn.spark.host.batch.checkpoint_id import CheckpointId
 from sojourn.spark.host.batch.cut import Cut
 from sojourn.spark.host.batch.cut_store import CutFiles
-from sojourn.spark.host.batch.instructions import (
-    Arrival,
-    FinishRelay,
-    HandOver,
-    RefuseRelay,
-    Restore,
-    SaveCut,
-)
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.batch.room import Room
 from sojourn.spark.host.batch.stage_tasks import StageTasks
 from sojourn.spark.host.batch.write_queue import WriteQueue
 from sojourn.spark.host.controller_connection import ControllerConnection
-from sojourn.spark.host.desk.admission import GrantRelay
-from sojourn.spark.host.desk.operator_desk import OperatorDesk
-from sojourn.spark.host.desk.part_desk import PartDesk
-from sojourn.spark.host.desk.part_graph import PartGraph
-from sojourn.spark.host.desk.part_instructions import (
+from sojourn.spark.host.desk.events import (
+    Arrival,
+    CutSaved,
+    DrainAsked,
+    Event,
+    NodeCame,
+    NodeLeft,
+    PlacementAsked,
+    RelayCame,
+    RelayEnded,
+    RelayLeft,
+    RelaysCaughtUp,
+    RelaysCounted,
+    RowsCame,
+    TimePassed,
+)
+from sojourn.spark.host.desk.instructions import (
     Arrived,
     AtOperator,
-    PartInstruction,
+    FinishRelay,
+    GrantRelay,
+    HandOver,
+    Instruction,
+    RefuseRelay,
+    Restore,
+    SaveCut,
     Sent,
     StopPart,
 )
+from sojourn.spark.host.desk.operator_desk import OperatorDesk
+from sojourn.spark.host.desk.part_desk import PartDesk
+from sojourn.spark.host.desk.part_graph import PartGraph
 from sojourn.spark.host.garbage import collect_if_few
 from sojourn.spark.host.heartbeats import Heartbeats
 from sojourn.spark.host.held_events import HeldEvents
@@ -79,7 +92,7 @@ from sojourn.spark.wire.controller import (
 from sojourn.spark.wire.counters import PartState, PartTally
 from sojourn.spark.wire.encryption import host_context
 from sojourn.spark.wire.host_settings import SECRET, SOCKET, TOKEN, HostSettings
-from sojourn.spark.wire.processor import Result, Waits
+from sojourn.spark.wire.processor import Waits
 from sojourn.spark.wire.relay import (
     AllRead,
     Failed,
@@ -98,8 +111,6 @@ _LOOK_S = 0.25
 # Credit of relays while the application ends in order: whatever Spark has read is taken.
 _ALL = 1 << 30
 _AGENT_SHARE = 0.8
-
-P = ParamSpec("P")
 
 
 class Host:
@@ -187,7 +198,7 @@ class Host:
             )
             for name, operator in self._settings.operators.items():
                 on = {HERE: operator.processors} if operator.on is None else operator.on
-                self._decide(self._desk.placed, name, on, monotonic())
+                self.decide(PlacementAsked(name, on))
             self._work.spawn(self._obey())
             self._work.spawn(self._watch())
             await self._ending.wait()
@@ -211,11 +222,10 @@ class Host:
     def _told(self, message: FromController) -> None:
         match message:
             case PlaceProcessors(operator, on):
-                self._decide(self._desk.placed, operator, on, monotonic())
+                self.decide(PlacementAsked(operator, on))
             case TasksAre(stage, number):
                 if (arrival := self._tasks.of(stage)) is not None:
-                    relays_are = self._desk.relays_are
-                    self._decide(relays_are, arrival.attempt, arrival.batch, number)
+                    self.decide(RelaysCounted(arrival.attempt, arrival.batch, number))
             case TopicEnds(ends):
                 self._relays.tell_ends(ends, self._ledger.taken)
             case CheckNodes():
@@ -231,7 +241,7 @@ class Host:
     def _drain(self) -> None:
         self._draining = True
         self._relays.say_to_all(Grant(_ALL))
-        self._decide(self._desk.drain)
+        self.decide(DrainAsked())
 
     def _report(self) -> None:
         if self._controller.is_behind:
@@ -278,7 +288,7 @@ class Host:
                 station.watch(now_s)
             self._time_passed()
             if self._ledger.leaves_again and not self._relays.are_behind:
-                self._decide(self._desk.hand_on)
+                self.decide(RelaysCaughtUp())
             ledger, listened_s = self._ledger, self._heartbeats.listened_s
             if reason := self._tasks.watch(listened_s, ledger.missing, ledger.not_begun):
                 self._relays.say_to_all(Failed(reason))
@@ -298,12 +308,12 @@ class Host:
         """Start processors on a node, if they are wanted there."""
         told = NodeIs(self._settings.name, hello.node, hello.cores, hello.machine, hello.logs)
         self._controller.tell(told)
-        self._decide(self._desk.node_came, hello.node, monotonic())
+        self.decide(NodeCame(hello.node))
 
     def node_left(self, node: str, *, silent: bool) -> None:
         """Let others do what was under way on a node."""
         self._controller.tell(NodeIs(self._settings.name, node, None, silent=silent))
-        self._decide(self._desk.node_left, node, monotonic())
+        self.decide(NodeLeft(node))
 
     # -- relays -----------------------------------------------------------------------------
 
@@ -316,16 +326,16 @@ class Host:
                 self._waiting[relay] = reason
             case Rows(rows):
                 self._waiting.pop(relay, None)
-                self._decide(self._desk.rows_came, relay, rows, monotonic())
+                self.decide(RowsCame(relay, rows))
             case AllRead():
-                self._decide(self._desk.relay_ended, relay)
+                self.decide(RelayEnded(relay))
             case Heartbeat():
                 pass  # it was heard
 
     def relay_left(self, relay: int) -> None:
         """Do without a relay."""
         self._waiting.pop(relay, None)
-        self._decide(self._desk.relay_left, relay)
+        self.decide(RelayLeft(relay))
 
     def _lose(self, relay: int) -> None:
         """Do without a relay that is silent."""
@@ -348,7 +358,7 @@ class Host:
         if self._settings.stateful:
             self._files.prepare()
         arrival = Arrival(attempt=attempt, batch=hello.batch, task=hello.partition)
-        self._decide(self._desk.relay_came, relay, arrival, monotonic())
+        self.decide(RelayCame(relay, arrival))
         self._held.put_next(partial(self._greeted, relay, arrival, hello.stage))
 
     def _greeted(self, relay: int, arrival: Arrival, stage: int) -> None:
@@ -359,21 +369,6 @@ class Host:
             self._controller.tell(AskTasks(self._settings.name, stage))
         if self._draining:
             self._relays.say(relay, Grant(_ALL))
-
-    # -- processors -------------------------------------------------------------------------
-
-    def processor_ready(self, operator: str, number: int) -> None:
-        """Decide what a processor does first."""
-        self._decide(self._desk.processor_ready, operator, number, monotonic())
-
-    def processor_done(self, operator: str, number: int, results: list[Result]) -> None:
-        """Decide what becomes of what a processor has done."""
-        self._decide(self._desk.processor_done, operator, number, results, monotonic())
-
-    def processor_died(self, operator: str, number: int, reason: str, *, late: bool) -> None:
-        """Decide what becomes of the records of a processor that is gone."""
-        died = self._desk.processor_died
-        self._decide(died, operator, number, reason, monotonic(), late=late)
 
     # -- errors -----------------------------------------------------------------------------
 
@@ -410,21 +405,22 @@ class Host:
 
     # -- what the desk decided ----------------------------------------------------------------
 
-    def _decide(
-        self, decide: Callable[P, Iterable[PartInstruction]], *event: P.args, **more: P.kwargs
-    ) -> None:
-        """Let an event be decided, logged and carried out; end the host on any error.
+    def decide(self, event: Event) -> None:
+        """Decide on an event, log that and carry it out; end the host on any error.
 
         A decision that was broken off leaves a memory with which nothing may be decided. One
         for whose log there is no room is carried out later.
         """
+        self._decide(event, monotonic())
+
+    def _decide(self, event: Event, now_s: float) -> None:
         if self._ending.is_set():
             return
         if self._held.waiting:
-            self._held.put(partial(self._decide, decide, *event, **more))
+            self._held.put(partial(self._decide, event, now_s))
             return
         try:
-            instructions = decide(*event, **more)
+            instructions = self._desk.handle(event, now_s)
             try:
                 self._files.append(self._ledger.unlogged())
             except DiskFull as error:
@@ -437,9 +433,9 @@ class Host:
     def _time_passed(self) -> None:
         """Decide what is due; not while decisions wait, after which it is asked again."""
         if not self._held.waiting:
-            self._decide(self._desk.time_passed, monotonic())
+            self.decide(TimePassed())
 
-    def _do(self, instructions: Iterable[PartInstruction]) -> None:
+    def _do(self, instructions: Iterable[Instruction]) -> None:
         for instruction in instructions:
             match instruction:
                 case AtOperator(operator, then):
@@ -497,7 +493,7 @@ class Host:
             self._files.drop_before(cut.id.batch - 1 - self._settings.kept_batches)
 
         def then() -> None:
-            self._decide(self._ledger.saved, cut.id)
+            self.decide(CutSaved(cut.id))
             collect_if_few(self._desk.inside)
 
         self._writes.put(f"the open records of {self._settings.name}", write, then)

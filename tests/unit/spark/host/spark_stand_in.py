@@ -21,24 +21,44 @@ from sojourn.errors import DiskFull, EngineError, SojournError
 from sojourn.spark.host.batch.cut import Cut, CutId
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.host_log import HostLog
-from sojourn.spark.host.batch.instructions import (
-    Arrival,
-    FinishRelay,
-    HandOver,
-    RefuseRelay,
-    SaveCut,
-)
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.batch.log_entries import Did
 from sojourn.spark.host.batch.room import Room
 from sojourn.spark.host.batch.spill import Spill
 from sojourn.spark.host.batch.stage_tasks import StageTasks
-from sojourn.spark.host.desk.admission import GrantRelay, Limits
-from sojourn.spark.host.desk.instructions import Give, KillProcessor, StartProcessor
+from sojourn.spark.host.desk.admission import Limits
+from sojourn.spark.host.desk.events import (
+    Arrival,
+    CutSaved,
+    DrainAsked,
+    NodeCame,
+    NodeLeft,
+    PlacementAsked,
+    ProcessorDone,
+    ProcessorEnded,
+    ProcessorReady,
+    RelayCame,
+    RelayEnded,
+    RelayLeft,
+    RelaysCaughtUp,
+    RelaysCounted,
+    RowsCame,
+    TimePassed,
+)
+from sojourn.spark.host.desk.instructions import (
+    AtOperator,
+    FinishRelay,
+    Give,
+    GrantRelay,
+    HandOver,
+    KillProcessor,
+    RefuseRelay,
+    SaveCut,
+    StartProcessor,
+)
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
-from sojourn.spark.host.desk.part_instructions import AtOperator
 from sojourn.spark.host.held_events import HeldEvents
 from sojourn.spark.host.state.keyed_state import KeyedState, MergeState
 from sojourn.spark.host.state.part_clock import PartClock
@@ -496,15 +516,18 @@ class Host:
         if away:
             self.node(0)
         for name in OPERATORS:
-            self.decide(self.part.placed, name, {NODES[1]: 1} if away else {HERE: 2}, 0.0)
+            self.decide(PlacementAsked(name, {NODES[1]: 1} if away else {HERE: 2}))
 
-    def decide(self, decide, *event):
+    def decide(self, event):
         """Let an event be decided, logged and done; where there is no room it waits."""
+        self.decide_at(event, self.now_s)
+
+    def decide_at(self, event, now_s):
         if self.held.waiting:
             self.held_back = True
-            self.held.put(partial(self.decide, decide, *event))
+            self.held.put(partial(self.decide_at, event, now_s))
             return
-        instructions = decide(*event)
+        instructions = self.part.handle(event, now_s)
         try:
             self.store.log.append(self.ledger.unlogged())
             self.store.flush()
@@ -569,9 +592,9 @@ class Host:
                 record = Record(name, b"", relay.partition[0], root=name)
                 keys = {"merge": key_of(name, 0)}
                 row = Row(relay.partition, offset, record, keys, provenance=provenance)
-                self.decide(self.part.rows_came, relay.number, [row], self.now_s)
+                self.decide(RowsCame(relay.number, [row]))
             case ("end",):
-                self.decide(self.part.relay_ended, relay.number)
+                self.decide(RelayEnded(relay.number))
 
     def begin(self, relay, run, batch, stage):
         """Let a relay begin, once files have the room that they need for it."""
@@ -581,7 +604,7 @@ class Host:
         task = PARTITIONS.index(relay.partition)
         arrival = Arrival(attempt=self.store.attempt(run), batch=batch, task=task)
         self.store.prepare()
-        self.decide(self.part.relay_came, relay.number, arrival, self.now_s)
+        self.decide(RelayCame(relay.number, arrival))
         self.held.put_next(partial(self.greeted, relay, arrival, stage))
 
     def greeted(self, relay, arrival, stage):
@@ -592,8 +615,7 @@ class Host:
     def told_tasks(self, _number):
         """Let the host hear how many tasks a batch has."""
         arrival = self.asking.popleft()
-        known = arrival.attempt, arrival.batch, len(PARTITIONS)
-        self.decide(self.part.relays_are, *known)
+        self.decide(RelaysCounted(arrival.attempt, arrival.batch, len(PARTITIONS)))
 
     def hands_on(self):
         """Tell whether results wait in the log, for relays that are there."""
@@ -601,12 +623,12 @@ class Host:
 
     def hand_on(self, _number):
         """Let the next of what leaves again from the log leave."""
-        self.do(self.part.hand_on())
+        self.do(self.part.handle(RelaysCaughtUp(), self.now_s))
 
     def ready(self, number):
         """Let a processor be ready."""
         operator, processor = self.starting.pop(number)
-        self.decide(self.part.processor_ready, operator, processor, self.now_s)
+        self.decide(ProcessorReady(operator, processor))
 
     def work(self, number):
         """Let a processor do the next of what it was given."""
@@ -628,7 +650,7 @@ class Host:
             for at, stream in enumerate(streams or ())
         ]
         result = Result(outputs, error, took_s=SERVICE_S, state=state, reminders=asked)
-        self.decide(self.part.processor_done, operator, processor, [result], self.now_s)
+        self.decide(ProcessorDone(operator, processor, [result]))
 
     def kill_processor(self, number):
         if self.busy:
@@ -639,13 +661,13 @@ class Host:
             self.hit.update(records)
             del self.busy[operator, processor]
             self.dead.add((operator, processor))
-            self.decide(self.part.processor_died, operator, processor, "was killed", self.now_s)
+            self.decide(ProcessorEnded(operator, processor, "was killed"))
 
     def rescale(self, number):
         """Place an operator on one or two nodes, be they there or not."""
         operator = OPERATORS[number % len(OPERATORS)]
         on = {NODES[number % 3]: 1 + number % 2, NODES[number % 5 % 3]: 1}
-        self.decide(self.part.placed, operator, on, self.now_s)
+        self.decide(PlacementAsked(operator, on))
 
     def node(self, number):
         """Let a node come, or go with all that is on it."""
@@ -654,18 +676,18 @@ class Host:
             return
         if node not in self.nodes:
             self.nodes.add(node)
-            self.decide(self.part.node_came, node, self.now_s)
+            self.decide(NodeCame(node))
             return
         self.nodes.discard(node)
         there = {processor for processor, on in self.node_of.items() if on == node}
         self.starting = [processor for processor in self.starting if processor not in there]
         self.busy = {name: jobs for name, jobs in self.busy.items() if name not in there}
-        self.decide(self.part.node_left, node, self.now_s)
+        self.decide(NodeLeft(node))
 
     def time_passes(self, _number=0):
         self.now_s += 100.0
         if not self.held.waiting:
-            self.decide(self.part.time_passed, self.now_s)
+            self.decide(TimePassed())
 
 
 def _keys(record, place):
@@ -897,7 +919,7 @@ class World:
 
     def host_loses(self, relay):
         if self.host is not None and relay.host is self.host:
-            self.host.decide(self.host.part.relay_left, relay.number)
+            self.host.decide(RelayLeft(relay.number))
 
     def fail(self, relay):
         """Fail a task: Spark ends the run, and the other tasks a moment later."""
@@ -974,7 +996,7 @@ class World:
         host.writing.popleft()
         match host.written.popleft():
             case SaveCut(cut):
-                host.decide(host.ledger.saved, cut.id)
+                host.decide(CutSaved(cut.id))
             case MergeState(upto):
                 host.ledger.state.merged(upto)
 
@@ -1011,7 +1033,7 @@ class World:
     def drain(self, _number=0):
         if self.host is not None:
             self.host.drained = True
-            self.host.decide(self.host.part.drain)
+            self.host.decide(DrainAsked())
 
     def stand_still(self, number):
         """Let processors do nothing while batches are committed: what waits outlives them."""

@@ -7,6 +7,15 @@ from sojourn.spark.wire.record import Record, Root
 from sojourn.app.operator import OnError
 from sojourn.decide.plan import HERE
 from sojourn.spark.host.batch.cut import OpenRecord
+from sojourn.spark.host.desk.events import (
+    NodeCame,
+    NodeLeft,
+    PlacementAsked,
+    ProcessorDone,
+    ProcessorEnded,
+    ProcessorReady,
+    TimePassed,
+)
 from sojourn.spark.host.desk.instructions import (
     Completed,
     Give,
@@ -18,6 +27,8 @@ from sojourn.spark.host.desk.instructions import (
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.wire.processor import Result
 from sojourn.spark.wire.record import Record
+
+AT = "split"
 
 EVENTS = [
     *["send", "key", "everyone", "rule", "done", "partly", "raise", "die", "late"],
@@ -44,7 +55,7 @@ def test_every_record_is_done_once_and_keys_stay_in_order_whatever_happens(
     first. Every processor knows the latest rules, in order.
     """
     world = World(policy, service_s)
-    world.do(world.desk.scaled(2, 0.0))
+    world.do(world.desk.handle(PlacementAsked(AT, {HERE: 2}), 0.0))
     if away:
         world.go_away()
     for event, number in events:
@@ -127,20 +138,20 @@ class World:
         if self.starting:
             name = self.starting.pop(0)
             if event == "unborn":
-                self.do(self.desk.processor_died(name, "no room", self.now_s))
+                self.do(self.desk.handle(ProcessorEnded(AT, name, "no room"), self.now_s))
             else:
                 self.heard[name] = {}
-                self.do(self.desk.processor_ready(name, self.now_s))
-        self.do(self.desk.time_passed(self.now_s))
+                self.do(self.desk.handle(ProcessorReady(AT, name), self.now_s))
+        self.do(self.desk.handle(TimePassed(), self.now_s))
         if event in ("send", "key", "everyone", "rule", "burst"):
             self.send(event, number)
         elif event == "restore":
             self.restore()
         elif event == "scale":
-            self.do(self.desk.scaled(1 + number % 5, self.now_s))
+            self.do(self.desk.handle(PlacementAsked(AT, {HERE: 1 + number % 5}), self.now_s))
         elif event == "place":
             on = {NODES[number % 3]: 1 + number % 2, NODES[number % 5 % 3]: 2}
-            self.do(self.desk.placed(on, self.now_s))
+            self.do(self.desk.handle(PlacementAsked(AT, on), self.now_s))
         elif event == "node":
             self.node(NODES[1 + number % 2])
         elif self.busy:
@@ -151,7 +162,7 @@ class World:
     def go_away(self):
         """Have processors where it is known that the way is long, and many records wait."""
         self.node("node-1")
-        self.do(self.desk.placed({"node-1": 2}, self.now_s))
+        self.do(self.desk.handle(PlacementAsked(AT, {"node-1": 2}), self.now_s))
         for event, number in [*[("send", 0)] * 3, *[("done", 0)] * 3, ("burst", 5)]:
             self.event(event, number)
 
@@ -159,7 +170,7 @@ class World:
         """Let a node come, or go with all that is on it."""
         if node not in self.nodes:
             self.nodes.add(node)
-            self.do(self.desk.node_came(node, self.now_s))
+            self.do(self.desk.handle(NodeCame(node), self.now_s))
             return
         self.nodes.discard(node)
         for name in [name for name, on in self.node_of.items() if on == node]:
@@ -168,7 +179,7 @@ class World:
             self.learning.discard(name)
             if name in self.starting:
                 self.starting.remove(name)
-        self.do(self.desk.node_left(node, self.now_s))
+        self.do(self.desk.handle(NodeLeft(node), self.now_s))
 
     def restore(self):
         """Forget all, and go on with what is open, as a part does from a cut."""
@@ -215,7 +226,7 @@ class World:
         if event in ("die", "late"):
             late = event == "late"
             del self.heard[name]
-            self.do(self.desk.processor_died(name, "killed", self.now_s, late=late))
+            self.do(self.desk.handle(ProcessorEnded(AT, name, "killed", late=late), self.now_s))
             return
         several = 1 + number % len(records) if event == "partly" else len(records)
         if records[several:]:
@@ -227,7 +238,7 @@ class World:
         for told, result in zip(records, results, strict=False):
             if told.everyone and told.key is not None and not forgotten:
                 self.hear(name, told, result)
-        self.do(self.desk.processor_done(name, results, self.now_s))
+        self.do(self.desk.handle(ProcessorDone(AT, name, results), self.now_s))
 
     def result(self, records, place, fails):
         if place == fails:

@@ -2,14 +2,25 @@
 
 import pytest
 
+from sojourn.decide.plan import HERE
 from sojourn.spark.host.batch.cut_store import CutFiles
-from sojourn.spark.host.batch.instructions import Arrival, SaveCut
 from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.desk.instructions import Give, StartProcessor
+from sojourn.spark.host.desk.events import (
+    Arrival,
+    CutSaved,
+    PlacementAsked,
+    ProcessorDone,
+    ProcessorReady,
+    RelayCame,
+    RelayEnded,
+    RelayLeft,
+    RelaysCounted,
+    RowsCame,
+)
+from sojourn.spark.host.desk.instructions import AtOperator, Give, SaveCut, StartProcessor
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
-from sojourn.spark.host.desk.part_instructions import AtOperator
 from sojourn.spark.wire.processor import Result
 from sojourn.spark.wire.record import Record
 from sojourn.spark.wire.relay import Row
@@ -26,16 +37,18 @@ class Part:
 
     def start(self, processors=1):
         """Return what processors that start now are told first."""
-        started = self.desk.scaled("match", processors, 0.0)
+        started = self.desk.handle(PlacementAsked("match", {HERE: processors}), 0.0)
         return [
             give
             for start in at_operator(StartProcessor, started)
-            for give in told(self.desk.processor_ready("match", start.processor, 0.0))
+            for give in told(self.desk.handle(ProcessorReady("match", start.processor), 0.0))
         ]
 
     def begin(self, batch, attempt=1):
         """Return what processors are told when a batch begins."""
-        return told(self.desk.relay_came(batch, Arrival(attempt=attempt, batch=batch), 0.0))
+        return told(
+            self.desk.handle(RelayCame(batch, Arrival(attempt=attempt, batch=batch)), 0.0)
+        )
 
     def rules(self, batch, *numbered):
         """Bring rules, each a number with a key, and let the only processor do them."""
@@ -43,16 +56,18 @@ class Part:
             row = Row(
                 ("rules", 0), number, Record(f"rule-{number}", b"{}", "rules"), {"match": key}
             )
-            self.desk.rows_came(batch, [row], 0.0)
-            self.desk.processor_done("match", 1, [Result([])], 1.0)
+            self.desk.handle(RowsCame(batch, [row]), 0.0)
+            self.desk.handle(ProcessorDone("match", 1, [Result([])]), 1.0)
 
     def end(self, batch, attempt=1):
         """End a batch, whose cut is saved."""
-        self.desk.relays_are(attempt, batch, 1)
-        (save,) = [i for i in self.desk.relay_ended(batch) if isinstance(i, SaveCut)]
+        self.desk.handle(RelaysCounted(attempt, batch, 1), 0.0)
+        (save,) = [
+            i for i in self.desk.handle(RelayEnded(batch), 0.0) if isinstance(i, SaveCut)
+        ]
         self.files.save(save.cut)
-        self.ledger.saved(save.cut.id)
-        self.desk.relay_left(batch)
+        self.desk.handle(CutSaved(save.cut.id), 0.0)
+        self.desk.handle(RelayLeft(batch), 0.0)
 
 
 def at_operator(kind, instructions):
@@ -104,9 +119,9 @@ def test_a_batch_that_goes_on_from_memory_tells_nobody_again(files):
     part = Part(files)
     part.start()
     part.begin(1)
-    part.desk.processor_done("match", 1, [Result([])] * 2, 1.0)
+    part.desk.handle(ProcessorDone("match", 1, [Result([])] * 2), 1.0)
     part.rules(1, (3, "b"))
     part.end(1)
     assert part.begin(2) == []
-    assert part.desk.scaled("match", 2, 2.0)
-    assert told(part.desk.processor_ready("match", 2, 2.0)) == [["rule-2", "rule-3"]]
+    assert part.desk.handle(PlacementAsked("match", {HERE: 2}), 2.0)
+    assert told(part.desk.handle(ProcessorReady("match", 2), 2.0)) == [["rule-2", "rule-3"]]

@@ -1,13 +1,21 @@
 """Reminders and states that are due together, at the desk: records are served in between."""
 
 from sojourn.spark.host.batch.cut import Cut, CutId
-from sojourn.spark.host.batch.instructions import Arrival, SaveCut
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.batch.log_entries import Entered
+from sojourn.spark.host.desk.events import (
+    Arrival,
+    DrainAsked,
+    RelayCame,
+    RelayEnded,
+    RelaysCounted,
+    RowsCame,
+    TimePassed,
+)
+from sojourn.spark.host.desk.instructions import Arrived, SaveCut
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
-from sojourn.spark.host.desk.part_instructions import Arrived
 from sojourn.spark.host.state.keyed_state import KeyedState
 from sojourn.spark.host.state.part_clock import PartClock
 from sojourn.spark.host.state.reminders import Reminders
@@ -50,8 +58,10 @@ class Morning:
         reminded = {"count": REMINDERS}
         self.ledger = Ledger(self.disk, reminded=reminded, clock=self.clock())
         self.desk = PartDesk(GRAPH, {"count": OperatorDesk()}, self.ledger)
-        self.came = _came(self.desk.relay_came(1, Arrival(attempt=attempt, batch=1), 0.0))
-        self.desk.relays_are(attempt, 1, 1)
+        self.came = _came(
+            self.desk.handle(RelayCame(1, Arrival(attempt=attempt, batch=1)), 0.0)
+        )
+        self.desk.handle(RelaysCounted(attempt, 1, 1), 0.0)
 
     @property
     def is_at_once(self):
@@ -66,11 +76,11 @@ def test_many_come_a_thousand_at_a_time_at_most_and_records_in_between():
     morning = Morning()
     steps = [morning.came]
     row = Row(("lines", 0), 7, Record("lines/0/7", b"", "lines"), {"count": '["7"]'})
-    steps.append(_came(morning.desk.rows_came(1, [row], 0.0)))
+    steps.append(_came(morning.desk.handle(RowsCame(1, [row]), 0.0)))
     assert steps[1][-1] == "lines/0/7"
     while morning.is_at_once:
         morning.ledger.unlogged()
-        steps.append(_came(morning.desk.time_passed(0.0)))
+        steps.append(_came(morning.desk.handle(TimePassed(), 0.0)))
         entries = [each for each in morning.ledger.unlogged() if isinstance(each, Entered)]
         assert len(entries) <= AT_ONCE
     assert max(map(len, steps)) <= AT_ONCE
@@ -82,7 +92,9 @@ def test_those_that_have_not_come_by_a_cut_are_pending_in_it():
     """They come to the next host, above all that the cut says is done."""
     morning = Morning()
     first = morning.came
-    (save,) = [each for each in morning.desk.relay_ended(1) if isinstance(each, SaveCut)]
+    (save,) = [
+        each for each in morning.desk.handle(RelayEnded(1), 0.0) if isinstance(each, SaveCut)
+    ]
     assert save.cut.reminded == {(REMINDERS, 0): len(first)}
     state = KeyedState(morning.disk)
     morning.disk.save(save.cut, save.changed)
@@ -114,6 +126,6 @@ def test_a_host_that_dies_before_the_first_cut_leaves_its_clock_in_the_log():
 
 def test_none_come_while_it_ends_in_order():
     morning = Morning()
-    morning.desk.drain()
+    morning.desk.handle(DrainAsked(), 0.0)
     assert morning.desk.due_s is None
-    assert _came(morning.desk.time_passed(0.0)) == []
+    assert _came(morning.desk.handle(TimePassed(), 0.0)) == []

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from sojourn.spark.host.batch.cut import Leaving
-from sojourn.spark.host.batch.instructions import HandOver
+from sojourn.spark.host.desk.instructions import HandOver
 from sojourn.spark.host.relays import Relays
 from sojourn.spark.wire.frame_connection import FrameConnection
 from sojourn.spark.wire.frames import Frames

@@ -10,6 +10,7 @@ import pytest
 from sojourn.errors import EngineError
 from sojourn.spark.host.batch.cut import CutId
 from sojourn.spark.host.batch.log_entries import Did
+from sojourn.spark.host.desk.events import RelayEnded, RelayLeft
 from unit.spark.host.word_count import LINES, WordCountHost
 
 
@@ -131,7 +132,7 @@ def test_more_results_than_memory_holds_are_all_handed_over_again(host_in, most,
     host.work_off()
     first = host.written
     assert len(first) == 5
-    host.desk.relay_left(1)
+    host.decide(RelayLeft(1))
     if host_dies:
         host = host_in(**most)
     host.written = []
@@ -281,7 +282,7 @@ def test_a_cut_that_a_host_writes_late_changes_nothing(host_in, late):
     old.relay_comes(1, batch=0, attempt=1)
     old.take(1, ["a", "z"])
     old.work_off()
-    old.decide(old.desk.relay_ended, 1)
+    old.decide(RelayEnded(1))
     ((cut, changed),) = old.saving
     new = host_in()
     new.relay_comes(2, batch=0, attempt=2)
@@ -332,7 +333,7 @@ def test_a_relay_of_a_driver_that_was_thought_dead_is_refused_with_the_reason(ho
     host.relay_comes(2, batch=0, attempt=1)
     assert host.refused == {2: "a later attempt or batch than (1, 0) has begun"}
     host.take(2, ["z", "z"])
-    host.decide(host.desk.relay_ended, 2)
+    host.decide(RelayEnded(2))
     assert host.saving == []
     host.work_off()
     assert (host.counts("a", "z"), host.ledger.taken) == ({"a": 1, "z": 0}, {LINES: 1})

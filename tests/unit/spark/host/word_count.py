@@ -1,21 +1,37 @@
 """A host that counts words, on real files; whoever uses it decides what happens next."""
 
+from sojourn.spark.wire.record import Record
+
+from sojourn.decide.plan import HERE
 from sojourn.spark.host.batch.cut_store import CutFiles
-from sojourn.spark.host.batch.instructions import (
-    Arrival,
-    FinishRelay,
-    HandOver,
-    RefuseRelay,
-    SaveCut,
-)
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.batch.spill import Spill
 from sojourn.spark.host.desk.admission import Limits
-from sojourn.spark.host.desk.instructions import Give, KillProcessor, StartProcessor
+from sojourn.spark.host.desk.events import (
+    Arrival,
+    CutSaved,
+    PlacementAsked,
+    ProcessorDone,
+    ProcessorReady,
+    RelayCame,
+    RelayEnded,
+    RelaysCaughtUp,
+    RelaysCounted,
+    RowsCame,
+)
+from sojourn.spark.host.desk.instructions import (
+    AtOperator,
+    FinishRelay,
+    Give,
+    HandOver,
+    KillProcessor,
+    RefuseRelay,
+    SaveCut,
+    StartProcessor,
+)
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
-from sojourn.spark.host.desk.part_instructions import AtOperator
 from sojourn.spark.host.state.keyed_state import MergeState
 from sojourn.spark.wire.processor import OutputRecord, Result
 from sojourn.spark.wire.record import Record
@@ -47,11 +63,11 @@ class WordCountHost:
         self.took_s, self.given, self.saving, self.merging = took_s, {}, [], []
         self.written, self.finished, self.refused = [], [], {}
         for operator in GRAPH.emits:
-            self.decide(self.desk.scaled, operator, processors, 0.0)
+            self.decide(PlacementAsked(operator, {HERE: processors}))
 
-    def decide(self, decide, *event):
+    def decide(self, event):
         """Let an event be decided, logged and done, in this order."""
-        instructions = decide(*event)
+        instructions = self.desk.handle(event, 0.0)
         self.files.log.append(self.ledger.unlogged())
         self._let_go()
         for instruction in instructions:
@@ -74,7 +90,7 @@ class WordCountHost:
             case RefuseRelay(relay, reason):
                 self.refused[relay] = reason
             case AtOperator(operator, StartProcessor(number)):
-                self.decide(self.desk.processor_ready, operator, number, 0.0)
+                self.decide(ProcessorReady(operator, number))
             case AtOperator(operator, Give(number) as give):
                 self.given[operator, number] = give
             case AtOperator(operator, KillProcessor(number)):
@@ -84,10 +100,10 @@ class WordCountHost:
 
     def relay_comes(self, relay, *, batch, attempt):
         """Let the only relay of a batch begin."""
-        self.decide(self.desk.relay_came, relay, Arrival(attempt=attempt, batch=batch), 0.0)
-        self.decide(self.desk.relays_are, attempt, batch, 1)
+        self.decide(RelayCame(relay, Arrival(attempt=attempt, batch=batch)))
+        self.decide(RelaysCounted(attempt, batch, 1))
         while self.ledger.leaves_again:
-            self.decide(self.desk.hand_on)
+            self.decide(RelaysCaughtUp())
 
     def take(self, relay, lines, first=0, names=None):
         """Let a relay bring lines, the first of which has that offset."""
@@ -95,7 +111,7 @@ class WordCountHost:
         for offset, line in enumerate(lines, first):
             name = f"line {offset}" if names is None else names[offset]
             rows.append(Row(LINES, offset, Record(name, line.encode(), "lines", root=name)))
-        self.decide(self.desk.rows_came, relay, rows, 0.0)
+        self.decide(RowsCame(relay, rows))
 
     def work(self, operator, processor):
         """Let a processor do what it was given, with the states it was lent."""
@@ -113,7 +129,7 @@ class WordCountHost:
                 state = states[text] = b"%d" % (int(states[text] or 0) + 1)
                 outputs = [OutputRecord("counts", b"%b %b" % (record.payload, state))]
                 results.append(Result(outputs, took_s=self.took_s, state=state))
-        self.decide(self.desk.processor_done, operator, processor, results, 0.0)
+        self.decide(ProcessorDone(operator, processor, results))
 
     def work_off(self):
         """Let processors work until none has anything to do."""
@@ -122,10 +138,10 @@ class WordCountHost:
 
     def end_batch(self, relay):
         """Let a relay have read all; return once its cut is on disk."""
-        self.decide(self.desk.relay_ended, relay)
+        self.decide(RelayEnded(relay))
         for cut, changed in self.saving:
             self.files.save(cut, changed)
-            self.decide(self.ledger.saved, cut.id)
+            self.decide(CutSaved(cut.id))
         self.saving.clear()
 
     def merge(self):

@@ -21,15 +21,6 @@ import msgspec
 from sojourn.errors import EngineError
 from sojourn.spark.host.batch.batch_relays import LOST, BatchRelays
 from sojourn.spark.host.batch.cut import Cut, CutId, Leaving, OpenRecord, Segment, floors
-from sojourn.spark.host.batch.instructions import (
-    Arrival,
-    CutInstruction,
-    FinishRelay,
-    HandOver,
-    RefuseRelay,
-    Restore,
-    SaveCut,
-)
 from sojourn.spark.host.batch.leaving_results import LeavingResults, as_entry, as_leaving
 from sojourn.spark.host.batch.log_entries import (
     Changed,
@@ -44,6 +35,15 @@ from sojourn.spark.host.batch.log_entries import (
     Took,
 )
 from sojourn.spark.host.batch.spill import SegmentStore, Spill
+from sojourn.spark.host.desk.events import Arrival
+from sojourn.spark.host.desk.instructions import (
+    BatchInstruction,
+    FinishRelay,
+    HandOver,
+    RefuseRelay,
+    Restore,
+    SaveCut,
+)
 from sojourn.spark.host.state.keyed_state import KeyedState, StateStore
 from sojourn.spark.host.state.part_clock import PartClock
 from sojourn.spark.host.state.reminders import Reminders
@@ -199,7 +199,7 @@ class Ledger:
         """Tell whether a relay is of the batch that runs."""
         return relay in self._relays
 
-    def relay_came(self, relay: int, arrival: Arrival) -> list[CutInstruction]:
+    def relay_came(self, relay: int, arrival: Arrival) -> list[BatchInstruction]:
         """Return what to do when a relay begins; the first of a batch ends those before.
 
         A second one for a task means that Spark believes the first to be lost, with all that
@@ -221,19 +221,19 @@ class Ledger:
         self._relays.came(relay, arrival.task)
         return [*begun, *self._handed_over()]
 
-    def relays_are(self, attempt: int, batch: int, number: int) -> list[CutInstruction]:
+    def relays_are(self, attempt: int, batch: int, number: int) -> list[BatchInstruction]:
         """Return what to do when it is known how many relays a batch has."""
         if (attempt, batch) != (self._attempt, self._batch):
             return []
         self._relays.expect(number)
         return self._cut()
 
-    def _begun(self, arrival: Arrival) -> list[CutInstruction]:
+    def _begun(self, arrival: Arrival) -> list[BatchInstruction]:
         """Begin a batch: the one before is committed, or was this one and is run again."""
         over = [RefuseRelay(relay, "its batch is over") for relay in self._relays]
         self._relays, self._cutting = BatchRelays(), None
         base = self._store.last(arrival.batch - 1)
-        restored: list[CutInstruction] = []
+        restored: list[BatchInstruction] = []
         if base not in self._memory or not self._store.log_is_own:
             restored = [Restore(self._recovered(base))]
             self._committed.clear()
@@ -346,12 +346,12 @@ class Ledger:
         self.repeated += 1
         return False
 
-    def relay_ended(self, relay: int) -> list[CutInstruction]:
+    def relay_ended(self, relay: int) -> list[BatchInstruction]:
         """Return what to do when a relay has handed over all that Spark has read."""
         self._relays.ended(relay)
         return self._cut()
 
-    def relay_left(self, relay: int) -> list[CutInstruction]:
+    def relay_left(self, relay: int) -> list[BatchInstruction]:
         """Return what to do without a relay: it is finished, or the batch is to run again.
 
         A task that is lost with its executor Spark would run again within the batch, and never
@@ -359,14 +359,14 @@ class Ledger:
         """
         return [RefuseRelay(other, LOST) for other in self._relays.left(relay)]
 
-    def drain(self) -> list[CutInstruction]:
+    def drain(self) -> list[BatchInstruction]:
         """Return what to do to end in order: from now on a cut waits for all that is open."""
         self._draining = True
         return self._cut()
 
     # -- cuts -----------------------------------------------------------------------------
 
-    def _cut(self) -> list[CutInstruction]:
+    def _cut(self) -> list[BatchInstruction]:
         if self._cutting is not None or not self._relays.all_ended:
             return []
         if self._leaving.in_log:  # after a commit nobody would read it there
@@ -395,7 +395,7 @@ class Ledger:
             self.clean = self._batch  # and stays, while batches come and go without a record
         return [*handed, SaveCut(self._cutting, changed)]
 
-    def saved(self, cut: CutId) -> list[CutInstruction]:
+    def saved(self, cut: CutId) -> list[BatchInstruction]:
         """Return what to do when a cut is on disk."""
         if self._cutting is None or cut != self._cutting.id:
             return []  # another attempt has begun
@@ -427,7 +427,7 @@ class Ledger:
         self.clean = None
         return numbered
 
-    def leaves(self, leaving: Leaving) -> list[CutInstruction]:
+    def leaves(self, leaving: Leaving) -> list[BatchInstruction]:
         """Return what to do with a result of a root that was just taken, and is done."""
         self._left([leaving])
         return self._handed()
@@ -455,7 +455,7 @@ class Ledger:
         """Take note that an operator keeps a record for processors that start later."""
         self._unlogged.append(Kept(operator, record))
 
-    def done(self, number: int, results: Iterable[Leaving]) -> list[CutInstruction]:
+    def done(self, number: int, results: Iterable[Leaving]) -> list[BatchInstruction]:
         """Return what to do with the results of a record, once what it sends on is open."""
         del self._open[number]
         self._unlogged.append(Did(number))
@@ -468,7 +468,7 @@ class Ledger:
         """Whether results wait in the log, for relays that can take more of them."""
         return self._leaving.in_log
 
-    def hand_on(self) -> list[CutInstruction]:
+    def hand_on(self) -> list[BatchInstruction]:
         """Return what to do when relays can take more of what leaves again from the log."""
         return [*self._handed_over(), *self._handed(), *self._cut()]
 
@@ -477,14 +477,14 @@ class Ledger:
             self._leaving.add(leaving)
             self._unlogged.append(as_entry(leaving))
 
-    def _handed(self) -> list[CutInstruction]:
+    def _handed(self) -> list[BatchInstruction]:
         """Give results to relays, unless what leaves now is in the cut already.
 
         What leaves again from the log comes before, as fast as relays take it.
         """
         return [] if self._leaving.in_log else self._handed_over()
 
-    def _handed_over(self) -> list[CutInstruction]:
+    def _handed_over(self) -> list[BatchInstruction]:
         if self._cutting is not None or not self._leaving or not self._relays:
             return []
         return [

@@ -1,6 +1,6 @@
 """The tasks of the batch that runs: Spark knows how many there are, and some may not begin."""
 
-from sojourn.spark.host.batch.instructions import Arrival
+from sojourn.spark.host.desk.events import Arrival
 
 __all__ = ["StageTasks"]
 

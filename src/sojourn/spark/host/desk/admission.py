@@ -10,12 +10,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from sojourn.spark.host.batch.spill import Spill
+from sojourn.spark.host.desk.instructions import GrantRelay
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
 from sojourn.spark.host.desk.visits import Visits
 from sojourn.spark.wire.record import Record
 
-__all__ = ["Admission", "GrantRelay", "Limits"]
+__all__ = ["Admission", "Limits"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +32,6 @@ class Limits:
     spilled: int = 1_000_000
     spilled_bytes: int = 1 << 30
     of_root: int = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class GrantRelay:
-    """Let a relay hand over so many records more."""
-
-    relay: int
-    number: int
 
 
 @dataclass(slots=True)

@@ -1,74 +1,91 @@
-"""What the desk of an operator tells the host to do."""
+"""What desks and the ledger of a part decide: the host carries it out.
+
+Instructions are structs, which are cheap to make: there are several for each record.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from sojourn.decide.plan import HERE
-from sojourn.spark.host.batch.cut import OpenRecord
+from sojourn.spark.host.batch.cut import Cut, Leaving, OpenRecord
+from sojourn.spark.host.state.keyed_state import Delta, MergeState
 from sojourn.spark.wire.processor import Answer
 from sojourn.spark.wire.record import Record
 
 __all__ = [
+    "Arrived",
+    "AtOperator",
+    "BatchInstruction",
     "Completed",
+    "FinishRelay",
     "Give",
+    "GrantRelay",
+    "HandOver",
+    "Instruction",
     "KillProcessor",
     "NotKept",
     "OperatorInstruction",
+    "RefuseRelay",
+    "Restore",
+    "SaveCut",
+    "Sent",
     "StartProcessor",
+    "StationInstruction",
+    "StopPart",
     "Stopping",
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Give:
-    """Let a processor work on records, one after the other.
+# -- for the station of an operator -----------------------------------------------------------
 
-    Those that it only has to know are not *new*: what it makes of them is nobody's. Those that
-    it waited for are given *at_once*, others *ahead* of the end of those that it has. With them
-    it is lent the *states* of their keys, if the operator keeps any.
-    """
+
+class Give(msgspec.Struct, frozen=True, gc=False):
+    """Let a processor work on records, one after the other."""
 
     processor: int
     records: tuple[Record, ...]
     new: bool = True
+    """Whether anything may come of them: of those that it only has to know, nothing does."""
     at_once: bool = False
+    """Whether it waited for them."""
     ahead: bool = False
+    """Whether it is not done with those that it has."""
     states: Mapping[str, bytes] | None = None
+    """The states of their keys, if the operator keeps any."""
 
 
-@dataclass(frozen=True, slots=True)
-class StartProcessor:
+class StartProcessor(msgspec.Struct, frozen=True, gc=False):
     """Start a processor on a node; it is counted once it is ready."""
 
     processor: int
     node: str = HERE
 
 
-@dataclass(frozen=True, slots=True)
-class KillProcessor:
-    """End a processor that has nothing to do, or takes too long."""
+class KillProcessor(msgspec.Struct, frozen=True, gc=False):
+    """End a processor that has nothing to do."""
 
     processor: int
 
 
-@dataclass(frozen=True, slots=True)
-class NotKept:
-    """Say that processors that start later will not get a record, and why."""
+class NotKept(msgspec.Struct, frozen=True, gc=False):
+    """Log that processors that start later will not get a record, and why."""
 
     record: Record
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+# -- from the desk of an operator to that of its part -----------------------------------------
+
+
+class Completed(msgspec.Struct, frozen=True, gc=False):
     """A record is done."""
 
     record: OpenRecord
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
-class Stopping:
+class Stopping(msgspec.Struct, frozen=True, gc=False):
     """A record stops the application: none behind it of its key is served."""
 
     record: OpenRecord
@@ -76,4 +93,89 @@ class Stopping:
     traceback: str = ""
 
 
-OperatorInstruction = Give | StartProcessor | KillProcessor | NotKept | Completed | Stopping
+# -- for relays, and the disk -----------------------------------------------------------------
+
+
+class HandOver(msgspec.Struct, frozen=True, gc=False):
+    """Give a result to a relay.
+
+    All roots of its partition below *floor* have left for good: what comes of one later is a
+    repetition.
+    """
+
+    relay: int
+    leaving: Leaving
+    floor: int
+
+
+class GrantRelay(msgspec.Struct, frozen=True, gc=False):
+    """Let a relay hand over so many records more."""
+
+    relay: int
+    number: int
+
+
+class SaveCut(msgspec.Struct, frozen=True, gc=False):
+    """Write a cut to disk, with the states that have changed, and say when it is there."""
+
+    cut: Cut
+    changed: Delta
+
+
+class FinishRelay(msgspec.Struct, frozen=True, gc=False):
+    """Let a relay end: the cut of its batch is on disk."""
+
+    relay: int
+
+
+class RefuseRelay(msgspec.Struct, frozen=True, gc=False):
+    """End a relay of a batch or an attempt that is over."""
+
+    relay: int
+    reason: str
+
+
+class Restore(msgspec.Struct, frozen=True, gc=False):
+    """Forget all records, and continue with those of a cut, which are open again."""
+
+    cut: Cut
+
+
+# -- for the host -----------------------------------------------------------------------------
+
+
+class AtOperator(msgspec.Struct, frozen=True, gc=False):
+    """Do something at the station of an operator."""
+
+    operator: str
+    instruction: "StationInstruction"
+
+
+class Arrived(msgspec.Struct, frozen=True, gc=False):
+    """Count a record that came to an operator."""
+
+    operator: str
+    record: Record
+
+
+class Sent(msgspec.Struct, frozen=True, gc=False):
+    """Count what an operator made of a record."""
+
+    operator: str
+    record: Record
+    children: tuple[Record, ...]
+
+
+class StopPart(msgspec.Struct, frozen=True, gc=False):
+    """Stop the application: a record cannot be done."""
+
+    operator: str
+    record: Record
+    reason: str
+    traceback: str
+
+
+StationInstruction = Give | StartProcessor | KillProcessor | NotKept
+OperatorInstruction = StationInstruction | Completed | Stopping
+BatchInstruction = HandOver | SaveCut | FinishRelay | RefuseRelay | Restore | MergeState
+Instruction = BatchInstruction | AtOperator | Arrived | Sent | GrantRelay | StopPart

@@ -9,12 +9,21 @@ processors on other nodes have the next record before they are done with the one
 from collections.abc import Mapping, Sequence
 
 from sojourn.app.operator import OnError
-from sojourn.decide.plan import HERE
 from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.batch_size import Portions
 from sojourn.spark.host.desk.broadcast_backfill import Lessons
 from sojourn.spark.host.desk.broadcasts import Broadcasts
 from sojourn.spark.host.desk.error_policy import ErrorPolicy
+from sojourn.spark.host.desk.events import (
+    NodeCame,
+    NodeLeft,
+    OperatorEvent,
+    PlacementAsked,
+    ProcessorDone,
+    ProcessorEnded,
+    ProcessorReady,
+    TimePassed,
+)
 from sojourn.spark.host.desk.instructions import (
     Completed,
     Give,
@@ -153,24 +162,106 @@ class OperatorDesk:
             processor.forgotten = bool(processor.records)
         self._lessons.forget(latest)
 
+    def handle(self, event: OperatorEvent, now_s: float) -> list[OperatorInstruction]:
+        """Decide on an event; then idle processors are given work."""
+        match event:
+            case ProcessorDone(_, number, results):
+                done = self._done(number, results, now_s)
+            case ProcessorReady(_, number):
+                done = self._ready(number, now_s)
+            case ProcessorEnded():
+                done = self._ended(event, now_s)
+            case PlacementAsked(_, on):
+                self._processors.place(on)
+                done = [*self._started(now_s), *self._settled()]
+            case NodeCame(node):
+                self._processors.node_came(node)
+                done = self._started(now_s)
+            case NodeLeft(node):
+                done = self._node_left(node, now_s)
+            case TimePassed():
+                done = self._started(now_s)
+        done += self.turn(now_s)
+        return done
+
+    def lost(self, number: int) -> None:
+        """Give a processor that is gone nothing more, while it is asked what it died of."""
+        if (processor := self._processors.get(number)) is not None:
+            processor.lost = True
+            self._processors.withdraw(number)
+
     # -- processors -----------------------------------------------------------------------
 
-    def scaled(self, wanted: int, now_s: float) -> list[OperatorInstruction]:
-        """Return what to do to have *wanted* processors on this node alone."""
-        return self.placed({HERE: wanted}, now_s)
+    def _ready(self, number: int, now_s: float) -> list[OperatorInstruction]:
+        processor = self._processors.get(number)
+        if processor is None:
+            return [KillProcessor(number)]
+        self._processors.ready(number)
+        self._lessons.begin(processor)
+        self._broadcasts.join(processor)
+        return [*self._lessons.told(number, processor, now_s), *self._settled()]
 
-    def placed(self, on: Mapping[str, int], now_s: float) -> list[OperatorInstruction]:
-        """Return what to do to have so many processors *on* each node."""
-        self._processors.place(on)
-        return [*self._started(now_s), *self._settled(), *self.turn(now_s)]
+    def _done(
+        self, number: int, results: Sequence[Result], now_s: float
+    ) -> list[OperatorInstruction]:
+        processor, several = self._processors.get(number), len(results)
+        if processor is None:
+            return []  # its node was gone when it said so
+        if processor.learning:
+            del processor.learning[:several]
+            return [*self._lessons.told(number, processor, now_s)]
+        answered = processor.records[:several]
+        processor.records = processor.records[several:]
+        self._portions.returned(processor, results, now_s)
+        processor.since_s, processor.waits_for_first = now_s, False
+        self._in_service -= several
+        if processor.forgotten:
+            processor.forgotten = bool(processor.records)
+            answered, results = [], ()
+        done = self._answered(processor, answered, results)
+        if not processor.records:
+            done += self._gone(number) if processor.going else []
+            self._processors.idles(number)
+        return done
 
-    def node_came(self, node: str, now_s: float) -> list[OperatorInstruction]:
-        """Return what to do when processors can be started on a node."""
-        self._processors.node_came(node)
-        return [*self._started(now_s), *self.turn(now_s)]
+    def _ended(self, ended: ProcessorEnded, now_s: float) -> list[OperatorInstruction]:
+        """Do without a processor.
 
-    def node_left(self, node: str, now_s: float) -> list[OperatorInstruction]:
-        """Return what to do when a node is gone.
+        Of several records nobody knows which it died of: each is tried again alone. One that
+        was alone is tried once more; if its processor was ended because it was late, it had
+        its chance.
+        """
+        processor, reason, late = (
+            self._processors.remove(ended.processor),
+            ended.reason,
+            ended.late,
+        )
+        if processor is None:
+            return []
+        if not processor.ready:
+            self._processors.not_started(processor.node, reason, now_s, starved=ended.starved)
+        done: list[OperatorInstruction] = [*self._lessons.failed(processor, reason)]
+        records = self._taken_from(processor)
+        back: list[OpenRecord] = []
+        for record in records:
+            failures = self.error_policy.failures(record)
+            failures.deaths += not late
+            if record.record.everyone:
+                done += self._broadcasts.missed(record, reason, late=late)
+            elif len(records) > 1 or (failures.deaths == 1 and not late):
+                self.error_policy.retried += 1
+                self.error_policy.alone.add(record.number)
+                back.append(record)
+            elif self.error_policy.may_retry(record):
+                back.append(record)
+            else:
+                done += self._given_up(record, reason)
+        self._queue.give_back(back)
+        done += self._broadcasts.leave(processor)
+        return [*done, *self._started(now_s)]
+
+    def _node_left(self, node: str, now_s: float) -> list[OperatorInstruction]:
+        """Do without a node.
 
         Its records are not to blame for it, unless that happens to one again and again: some
         take more memory than a node has.
@@ -193,111 +284,7 @@ class OperatorDesk:
                     done += self._given_up(record, reason)
             done += self._broadcasts.leave(processor)
         self._queue.give_back(back)
-        return [*done, *self._started(now_s), *self.turn(now_s)]
-
-    def time_passed(self, now_s: float) -> list[OperatorInstruction]:
-        """Return what to do by now: start again what could not be started before."""
-        return [*self._started(now_s), *self.turn(now_s)]
-
-    def processor_ready(self, name: int, now_s: float) -> list[OperatorInstruction]:
-        """Return what to do when a processor can take its first record."""
-        processor = self._processors.get(name)
-        if processor is None:
-            return [KillProcessor(name)]
-        self._processors.ready(name)
-        self._lessons.begin(processor)
-        self._broadcasts.join(processor)
-        return [
-            *self._lessons.told(name, processor, now_s),
-            *self._settled(),
-            *self.turn(now_s),
-        ]
-
-    def processor_done(
-        self, name: int, results: Sequence[Result], now_s: float
-    ) -> list[OperatorInstruction]:
-        """Return what to do when a processor is done with the first of what it was given."""
-        processor = self._processors.get(name)
-        if processor is None:
-            return []  # its node was gone when it said so
-        number = len(results)
-        if processor.learning:
-            del processor.learning[:number]
-            return [*self._lessons.told(name, processor, now_s), *self.turn(now_s)]
-        answered = processor.records[:number]
-        processor.records = processor.records[number:]
-        self._portions.returned(processor, results, now_s)
-        processor.since_s, processor.waits_for_first = now_s, False
-        self._in_service -= number
-        done: list[OperatorInstruction] = []
-        back: list[OpenRecord] = []
-        if processor.forgotten:
-            processor.forgotten = bool(processor.records)
-            answered, results = [], ()
-        for record, result in zip(answered, results, strict=True):
-            if result.skipped:
-                back.append(record)
-                continue
-            self._portions.served(result.took_s)
-            if record.record.everyone:
-                done += self._broadcasts.did_its_part(processor, record, result)
-            elif not result.error:
-                answer = Answer(result.outputs, state=result.state, reminders=result.reminders)
-                done += self._answered(record, answer)
-            elif self.error_policy.may_retry(record):
-                back.append(record)
-            else:
-                done += self._given_up(record, result.error, result.traceback)
-        self._queue.give_back(back)
-        if not processor.records:
-            done += self._gone(name) if processor.going else []
-            self._processors.idles(name)
-        return [*done, *self.turn(now_s)]
-
-    def processor_starved(self, name: int) -> None:
-        """Take note why a processor is about to be gone: its system has no room for it."""
-        if (processor := self._processors.get(name)) is not None:
-            processor.starved = True
-
-    def processor_lost(self, name: int) -> None:
-        """Give a processor that is gone nothing more, while it is asked what it died of."""
-        if (processor := self._processors.get(name)) is not None:
-            processor.lost = True
-            self._processors.withdraw(name)
-
-    def processor_died(
-        self, name: int, reason: str, now_s: float, *, late: bool = False
-    ) -> list[OperatorInstruction]:
-        """Return what to do when a processor is gone, whatever it was doing.
-
-        Of several records nobody knows which it died of: each is tried again alone. One that
-        was alone is tried once more; if its processor was ended because it was *late*, it had
-        its chance.
-        """
-        processor = self._processors.remove(name)
-        if processor is None:
-            return []
-        if not processor.ready:
-            self._processors.not_started(processor, reason, now_s)
-        done: list[OperatorInstruction] = [*self._lessons.failed(processor, reason)]
-        records = self._taken_from(processor)
-        back: list[OpenRecord] = []
-        for record in records:
-            failures = self.error_policy.failures(record)
-            failures.deaths += not late
-            if record.record.everyone:
-                done += self._broadcasts.missed(record, reason, late=late)
-            elif len(records) > 1 or (failures.deaths == 1 and not late):
-                self.error_policy.retried += 1
-                self.error_policy.alone.add(record.number)
-                back.append(record)
-            elif self.error_policy.may_retry(record):
-                back.append(record)
-            else:
-                done += self._given_up(record, reason)
-        self._queue.give_back(back)
-        done += self._broadcasts.leave(processor)
-        return [*done, *self._started(now_s), *self.turn(now_s)]
+        return [*done, *self._started(now_s)]
 
     # -- inside: records ------------------------------------------------------------------
 
@@ -316,10 +303,30 @@ class OperatorDesk:
             self._queue.release(record)
         return [given_up]
 
-    def _answered(self, record: OpenRecord, answer: Answer) -> list[OperatorInstruction]:
-        self._queue.release(record)
-        self.error_policy.done(record)
-        return [Completed(record, answer)]
+    def _answered(
+        self, processor: Processor, records: Sequence[OpenRecord], results: Sequence[Result]
+    ) -> list[OperatorInstruction]:
+        """Decide what becomes of records by what a processor made of them."""
+        done: list[OperatorInstruction] = []
+        back: list[OpenRecord] = []
+        for record, result in zip(records, results, strict=True):
+            if result.skipped:
+                back.append(record)
+                continue
+            self._portions.served(result.took_s)
+            if record.record.everyone:
+                done += self._broadcasts.did_its_part(processor, record, result)
+            elif not result.error:
+                self._queue.release(record)
+                self.error_policy.done(record)
+                answer = Answer(result.outputs, state=result.state, reminders=result.reminders)
+                done.append(Completed(record, answer))
+            elif self.error_policy.may_retry(record):
+                back.append(record)
+            else:
+                done += self._given_up(record, result.error, result.traceback)
+        self._queue.give_back(back)
+        return done
 
     # -- inside: processors ---------------------------------------------------------------
 

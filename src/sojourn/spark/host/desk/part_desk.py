@@ -5,42 +5,56 @@ processor of one operator into the queue of the next. Events go in, instructions
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping
 from time import time
 
 import msgspec
 
 from sojourn.spark.host.batch.cut import Cut, Leaving, OpenRecord
-from sojourn.spark.host.batch.instructions import (
+from sojourn.spark.host.batch.ledger import Ledger
+from sojourn.spark.host.desk.admission import Admission, Limits
+from sojourn.spark.host.desk.events import (
     Arrival,
-    CutInstruction,
+    BatchEvent,
+    CutSaved,
+    DrainAsked,
+    Event,
+    NodeCame,
+    NodeLeft,
+    OperatorEvent,
+    PlacementAsked,
+    ProcessorDone,
+    ProcessorEnded,
+    ProcessorReady,
+    RelayCame,
+    RelayEnded,
+    RelayLeft,
+    RelaysCaughtUp,
+    RelaysCounted,
+    RowsCame,
+    TimePassed,
+)
+from sojourn.spark.host.desk.instructions import (
+    Arrived,
+    AtOperator,
+    BatchInstruction,
+    Completed,
+    Give,
+    Instruction,
     RefuseRelay,
     Restore,
     SaveCut,
-)
-from sojourn.spark.host.batch.ledger import Ledger
-from sojourn.spark.host.desk.admission import Admission, Limits
-from sojourn.spark.host.desk.instructions import (
-    Completed,
-    Give,
-    OperatorInstruction,
+    Sent,
+    StopPart,
     Stopping,
 )
 from sojourn.spark.host.desk.open_trees import OpenTrees
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
-from sojourn.spark.host.desk.part_instructions import (
-    Arrived,
-    AtOperator,
-    PartInstruction,
-    Sent,
-    StopPart,
-)
 from sojourn.spark.host.desk.routing import as_record, passing_through, read_by
 from sojourn.spark.host.desk.visits import Visits
 from sojourn.spark.host.state.expiry import Expiry
-from sojourn.spark.wire.processor import Answer, Result
+from sojourn.spark.wire.processor import Answer
 from sojourn.spark.wire.record import Record, Root
 from sojourn.spark.wire.relay import DeadLetter, Row
 
@@ -89,11 +103,29 @@ class PartDesk:
         due_us = self._ledger.reminders.next_us
         return None if due_us is None else due_us / 1e6
 
+    def handle(self, event: Event, now_s: float) -> list[Instruction]:
+        """Decide on an event."""
+        match event:
+            case ProcessorDone() | ProcessorReady() | ProcessorEnded() | PlacementAsked():
+                done = self._at(event.operator, event, now_s)
+            case RowsCame(relay, rows):
+                done = self._rows_came(relay, rows, now_s)
+            case NodeCame() | NodeLeft():
+                done = self._everywhere(event, now_s)
+            case TimePassed():
+                done = [*self._due(now_s), *self._everywhere(event, now_s)]
+            case RelayCame(relay, arrival):
+                done = self._relay_came(relay, arrival, now_s)
+            case RelayLeft(relay):
+                done = self._relay_left(relay)
+            case _:
+                done = self._with_latest(self._at_ledger(event))
+        return done
+
     # -- relays ---------------------------------------------------------------------------
 
-    def relay_came(self, relay: int, arrival: Arrival, now_s: float) -> list[PartInstruction]:
-        """Return what to do when a relay begins."""
-        done: list[PartInstruction] = []
+    def _relay_came(self, relay: int, arrival: Arrival, now_s: float) -> list[Instruction]:
+        done: list[Instruction] = []
         for instruction in self._ledger.relay_came(relay, arrival):
             match instruction:
                 case Restore(cut):
@@ -106,12 +138,7 @@ class PartDesk:
         done += self._remind()[0]
         return [*done, *self._turned(self._operators, now_s)]
 
-    def relays_are(self, attempt: int, batch: int, number: int) -> list[PartInstruction]:
-        """Return what to do when it is known how many relays a batch has."""
-        return self._with_latest(self._ledger.relays_are(attempt, batch, number))
-
-    def rows_came(self, relay: int, rows: Iterable[Row], now_s: float) -> list[PartInstruction]:
-        """Return what to do with rows."""
+    def _rows_came(self, relay: int, rows: Iterable[Row], now_s: float) -> list[Instruction]:
         came, into = self._remind()  # they come before what their keys get now
         for row in rows:
             root, record = Root(row.partition, row.offset), self._timed(row.record)
@@ -129,12 +156,7 @@ class PartDesk:
                 came.append(Arrived(read.operator, read.record))
         return [*came, *self._turned(into, now_s)]
 
-    def relay_ended(self, relay: int) -> list[PartInstruction]:
-        """Return what to do when a relay has handed over all that Spark has read."""
-        return self._with_latest(self._ledger.relay_ended(relay))
-
-    def relay_left(self, relay: int) -> list[PartInstruction]:
-        """Return what to do without a relay."""
+    def _relay_left(self, relay: int) -> list[Instruction]:
         self.admission.relay_left(relay)
         refused = self._ledger.relay_left(relay)
         for instruction in refused:
@@ -142,20 +164,25 @@ class PartDesk:
                 self.admission.relay_left(instruction.relay)
         return [*refused]
 
-    def hand_on(self) -> list[PartInstruction]:
-        """Return what to do when relays can take more of what leaves again."""
-        return self._with_latest(self._ledger.hand_on())
+    def _at_ledger(self, event: BatchEvent) -> list[BatchInstruction]:
+        match event:
+            case RelayEnded(relay):
+                return self._ledger.relay_ended(relay)
+            case RelaysCounted(attempt, batch, relays):
+                return self._ledger.relays_are(attempt, batch, relays)
+            case RelaysCaughtUp():
+                return self._ledger.hand_on()
+            case CutSaved(cut):
+                return self._ledger.saved(cut)
+            case DrainAsked():
+                return self._ledger.drain()
 
-    def drain(self) -> list[PartInstruction]:
-        """Return what to do to end in order, with nothing open."""
-        return self._with_latest(self._ledger.drain())
-
-    def _with_latest(self, instructions: Iterable[CutInstruction]) -> list[PartInstruction]:
+    def _with_latest(self, instructions: Iterable[BatchInstruction]) -> list[Instruction]:
         """Return instructions with what operators keep of broadcasts in their cuts."""
         return [
-            replace(
-                instruction,
-                cut=msgspec.structs.replace(instruction.cut, latest=self._latest()),
+            SaveCut(
+                msgspec.structs.replace(instruction.cut, latest=self._latest()),
+                instruction.changed,
             )
             if isinstance(instruction, SaveCut)
             else instruction
@@ -169,61 +196,39 @@ class PartDesk:
             if (latest := desk.latest)
         }
 
-    # -- processors -------------------------------------------------------------------------
+    # -- operators --------------------------------------------------------------------------
 
-    def scaled(self, operator: str, wanted: int, now_s: float) -> list[PartInstruction]:
-        """Return what to do to have *wanted* processors on this node alone."""
-        return self._done(operator, self._operators[operator].scaled(wanted, now_s), now_s)
-
-    def placed(
-        self, operator: str, on: Mapping[str, int], now_s: float
-    ) -> list[PartInstruction]:
-        """Return what to do to have so many processors *on* each node."""
-        return self._done(operator, self._operators[operator].placed(on, now_s), now_s)
-
-    def node_came(self, node: str, now_s: float) -> list[PartInstruction]:
-        """Return what to do when processors can be started on a node."""
-        done: list[PartInstruction] = []
-        for name, desk in self._operators.items():
-            done += self._done(name, desk.node_came(node, now_s), now_s)
+    def _everywhere(self, event: OperatorEvent, now_s: float) -> list[Instruction]:
+        done: list[Instruction] = []
+        for operator in self._operators:
+            done += self._at(operator, event, now_s)
         return done
 
-    def node_left(self, node: str, now_s: float) -> list[PartInstruction]:
-        """Return what to do when a node is gone, with all that was on it."""
-        done: list[PartInstruction] = []
-        for name, desk in self._operators.items():
-            done += self._done(name, desk.node_left(node, now_s), now_s)
-        return done
+    def _at(self, operator: str, event: OperatorEvent, now_s: float) -> list[Instruction]:
+        """Let the desk of an operator decide; pass on what that means for others and relays."""
+        done: list[Instruction] = []
+        into: set[str] = set()
+        for instruction in self._operators[operator].handle(event, now_s):
+            match instruction:
+                case Completed(record, answer):
+                    into.update(self._sent(record, answer, done))
+                case Stopping(record, reason, traceback):
+                    done.append(StopPart(operator, record.record, reason, traceback))
+                case Give():
+                    done.append(AtOperator(operator, self._lent(operator, instruction)))
+                case _:
+                    done.append(AtOperator(operator, instruction))
+        if self._ledger.spill.waiting(operator):
+            into.add(operator)
+        return [*done, *self._turned(into, now_s, changed=operator)]
 
-    def time_passed(self, now_s: float) -> list[PartInstruction]:
-        """Return what to do by now: remind, and start what could not be started before."""
+    def _due(self, now_s: float) -> list[Instruction]:
+        """Remind of what is due, and remove states that are too old."""
         done, into = self._remind()
         now_us = self._ledger.clock.now_us()
         for change in () if self._ledger.draining else self._expiry.due(now_us):
             self._ledger.changed(*change)
-        done += self._turned(into, now_s)
-        for name, desk in self._operators.items():
-            done += self._done(name, desk.time_passed(now_s), now_s)
-        return done
-
-    def processor_ready(self, operator: str, name: int, now_s: float) -> list[PartInstruction]:
-        """Return what to do when a processor can take its first record."""
-        desk = self._operators[operator]
-        return self._done(operator, desk.processor_ready(name, now_s), now_s)
-
-    def processor_done(
-        self, operator: str, name: int, results: Sequence[Result], now_s: float
-    ) -> list[PartInstruction]:
-        """Return what to do when a processor is done with the first of what it was given."""
-        desk = self._operators[operator]
-        return self._done(operator, desk.processor_done(name, results, now_s), now_s)
-
-    def processor_died(
-        self, operator: str, name: int, reason: str, now_s: float, *, late: bool = False
-    ) -> list[PartInstruction]:
-        """Return what to do when a processor is gone, whatever it was doing."""
-        desk = self._operators[operator]
-        return self._done(operator, desk.processor_died(name, reason, now_s, late=late), now_s)
+        return [*done, *self._turned(into, now_s)]
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -243,13 +248,13 @@ class PartDesk:
             else:
                 self._put(record)
 
-    def _remind(self) -> tuple[list[PartInstruction], set[str]]:
+    def _remind(self) -> tuple[list[Instruction], set[str]]:
         """Let reminders that are due wait behind their keys; return what to note, and whose.
 
         If many are due together, the rest follows when time passes. None while the application
         ends in order: those that are pending stay so.
         """
-        came: list[PartInstruction] = []
+        came: list[Instruction] = []
         into: set[str] = set()
         if self._ledger.draining:
             return came, into
@@ -316,26 +321,6 @@ class PartDesk:
                 self.nulls[each.operator] += 1
         return taken
 
-    def _done(
-        self, operator: str, instructions: Iterable[OperatorInstruction], now_s: float
-    ) -> list[PartInstruction]:
-        """Return what an operator's instructions mean for the others and for relays."""
-        done: list[PartInstruction] = []
-        into: set[str] = set()
-        for instruction in instructions:
-            match instruction:
-                case Completed(record, answer):
-                    into.update(self._sent(record, answer, done))
-                case Stopping(record, reason, traceback):
-                    done.append(StopPart(operator, record.record, reason, traceback))
-                case Give():
-                    done.append(AtOperator(operator, self._lent(operator, instruction)))
-                case _:
-                    done.append(AtOperator(operator, instruction))
-        if self._ledger.spill.waiting(operator):
-            into.add(operator)
-        return [*done, *self._turned(into, now_s, changed=operator)]
-
     def _lent(self, operator: str, give: Give) -> Give:
         """Return what a processor is given, with the states of the keys.
 
@@ -346,10 +331,10 @@ class PartDesk:
         keys = {record.key for record in give.records if record.key is not None}
         now_us = self._ledger.clock.now_us()
         states = {key: self._expiry.of(operator, key, now_us) for key in keys}
-        return replace(give, states=states)
+        return msgspec.structs.replace(give, states=states)
 
     def _sent(
-        self, completed: OpenRecord, answer: Answer, done: list[PartInstruction]
+        self, completed: OpenRecord, answer: Answer, done: list[Instruction]
     ) -> Iterable[str]:
         """Pass on what came of a record, out of the part and into queues; return whose."""
         root, operator, parent = completed.root, completed.operator, completed.record
@@ -407,12 +392,12 @@ class PartDesk:
 
     def _turned(
         self, operators: Collection[str], now_s: float, *, changed: str | None = None
-    ) -> list[PartInstruction]:
+    ) -> list[Instruction]:
         """Give idle processors of *operators* what just came, and relays credit for more.
 
         One operator more has *changed*: it may want more records.
         """
-        given: list[PartInstruction] = []
+        given: list[Instruction] = []
         for name in sorted(operators):  # histories can be played again
             self._fetch(name)
             given += [

@@ -21,8 +21,6 @@ class Processor:
     """When it began to start, or with the first of its records."""
     node: str = HERE
     ready: bool = False
-    starved: bool = False
-    """It could not be started because its system had no room for it."""
     lost: bool = False
     """It is gone, and not known yet why."""
     going: bool = False
@@ -187,10 +185,10 @@ class Processors:
         self._starts_of(number).succeeded()
         self._all[number].ready = True
 
-    def not_started(self, processor: Processor, reason: str, now_s: float) -> None:
-        """Take note that a processor could not be started."""
-        starts = self._starts.setdefault(processor.node, Starts())
-        starts.failed(reason, now_s, starved=processor.starved)
+    def not_started(self, node: str, reason: str, now_s: float, *, starved: bool) -> None:
+        """Take note that a processor could not be started on a node."""
+        starts = self._starts.setdefault(node, Starts())
+        starts.failed(reason, now_s, starved=starved)
         self.changes += 1
 
     def remove(self, number: int) -> Processor | None:

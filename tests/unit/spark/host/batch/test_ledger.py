@@ -4,8 +4,9 @@ import msgspec
 import pytest
 
 from sojourn.spark.host.batch.cut import Cut, CutId, Leaving, OpenRecord
-from sojourn.spark.host.batch.instructions import (
-    Arrival,
+from sojourn.spark.host.batch.ledger import Ledger
+from sojourn.spark.host.desk.events import Arrival
+from sojourn.spark.host.desk.instructions import (
     FinishRelay,
     HandOver,
     RefuseRelay,

@@ -5,19 +5,30 @@ import os
 import pytest
 
 from small_disk import mounted
+from sojourn.decide.plan import HERE
 from sojourn.errors import BadFile, DiskFull, EngineError
 from sojourn.files.checked_file import write_checked
 from sojourn.spark.host.batch.cut import Cut, CutId, OpenRecord, floors
 from sojourn.spark.host.batch.cut_store import CutFiles
-from sojourn.spark.host.batch.instructions import Arrival, SaveCut
 from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.host.batch.spill import Spill
 from sojourn.spark.host.desk.admission import Limits
-from sojourn.spark.host.desk.instructions import Give, StartProcessor
+from sojourn.spark.host.desk.events import (
+    Arrival,
+    CutSaved,
+    PlacementAsked,
+    ProcessorDone,
+    ProcessorReady,
+    RelayCame,
+    RelayEnded,
+    RelayLeft,
+    RelaysCounted,
+    RowsCame,
+)
+from sojourn.spark.host.desk.instructions import AtOperator, Give, SaveCut, StartProcessor
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
-from sojourn.spark.host.desk.part_instructions import AtOperator
 from sojourn.spark.wire.processor import Result
 from sojourn.spark.wire.record import Record, Root
 from sojourn.spark.wire.relay import Row
@@ -37,10 +48,12 @@ class Part:
         self.desk = PartDesk(graph, desks, self.ledger, limits=limits)
         self.given = {name: [] for name in operators}
         for name in operators:
-            for each in self.desk.scaled(name, processors, 0.0):
+            for each in self.desk.handle(PlacementAsked(name, {HERE: processors}), 0.0):
                 if isinstance(each.instruction, StartProcessor):
-                    self.do(self.desk.processor_ready(name, each.instruction.processor, 0.0))
-        self.do(self.desk.relay_came(1, Arrival(attempt=1, batch=0), 0.0))
+                    self.do(
+                        self.desk.handle(ProcessorReady(name, each.instruction.processor), 0.0)
+                    )
+        self.do(self.desk.handle(RelayCame(1, Arrival(attempt=1, batch=0)), 0.0))
 
     def do(self, instructions):
         for each in instructions:
@@ -49,20 +62,20 @@ class Part:
                     self.given[name] += [record.name for record in records]
                 case SaveCut(cut):
                     self.files.save(cut)
-                    self.do(self.ledger.saved(cut.id))
+                    self.do(self.desk.handle(CutSaved(cut.id), 0.0))
 
     def take(self, numbers, key=None, relay=1):
         for number in numbers:
             record = Record(f"lines/0/{number}", b"{}", "lines", root=f"lines/0/{number}")
             row = Row(LINES, number, record, {"slow": key})
-            self.do(self.desk.rows_came(relay, [row], 0.0))
+            self.do(self.desk.handle(RowsCame(relay, [row]), 0.0))
 
     def work(self, operator):
-        self.do(self.desk.processor_done(operator, 1, [Result([], took_s=1.0)], 1.0))
+        self.do(self.desk.handle(ProcessorDone(operator, 1, [Result([], took_s=1.0)]), 1.0))
 
     def cut(self):
-        self.do(self.desk.relays_are(1, self.ledger.batch, 1))
-        self.do(self.desk.relay_ended(1))
+        self.do(self.desk.handle(RelaysCounted(1, self.ledger.batch, 1), 0.0))
+        self.do(self.desk.handle(RelayEnded(1), 0.0))
         return self.files.load(CutId(self.ledger.batch, 1))
 
 
@@ -93,7 +106,7 @@ def test_what_was_spilled_is_open_in_a_cut_and_goes_on_from_it(tmp_path):
     assert sum(segment.records for segment in cut.spilled) == 2 * 9 - len(cut.open)
     part.work("slow")  # after the cut: it does not count
     other = Part(tmp_path, BRANCHES, Limits(records=4))
-    other.do(other.desk.relay_came(2, Arrival(attempt=2, batch=1), 0.0))
+    other.do(other.desk.handle(RelayCame(2, Arrival(attempt=2, batch=1)), 0.0))
     assert other.desk.inside == 18
     other.take(range(9, 14), key="k", relay=2)
     for _ in range(14):
@@ -112,8 +125,8 @@ def test_segments_are_removed_once_the_cut_that_names_them_is_past(tmp_path):
         part.work("fast")
     assert list((tmp_path / "segments").iterdir())  # the cut of batch 0 names them
     for batch in (1, 2, 3):
-        part.desk.relay_left(1)
-        part.do(part.desk.relay_came(1, Arrival(attempt=1, batch=batch), 0.0))
+        part.desk.handle(RelayLeft(1), 0.0)
+        part.do(part.desk.handle(RelayCame(1, Arrival(attempt=1, batch=batch)), 0.0))
         part.cut()
     assert not list((tmp_path / "segments").iterdir())
 
@@ -124,8 +137,8 @@ def test_segments_stay_for_as_many_batches_as_their_records_wait(tmp_path):
     part.take(range(6))
     part.cut()
     for batch in (1, 2, 3):
-        part.desk.relay_left(1)
-        part.do(part.desk.relay_came(1, Arrival(attempt=1, batch=batch), 0.0))
+        part.desk.handle(RelayLeft(1), 0.0)
+        part.do(part.desk.handle(RelayCame(1, Arrival(attempt=1, batch=batch)), 0.0))
         part.cut()
     for _ in range(6):
         part.work("slow")
@@ -141,10 +154,10 @@ def test_nobody_beside_it_the_entry_is_closed_and_says_by_whom(tmp_path):
     part = Part(tmp_path, chain, Limits(records=8))
     for number in range(4):
         record = Record(f"words-{number}", b"{}", "words", root=f"lines/0/{number}")
-        part.do(part.desk.rows_came(1, [Row(LINES, number, record)], 0.0))
+        part.do(part.desk.handle(RowsCame(1, [Row(LINES, number, record)]), 0.0))
     assert part.desk.admission.closed_by == ()
     record = Record("words-4", b"{}", "words", root="lines/0/4")
-    part.do(part.desk.rows_came(1, [Row(LINES, 4, record)], 0.0))
+    part.do(part.desk.handle(RowsCame(1, [Row(LINES, 4, record)]), 0.0))
     assert part.desk.admission.closed_by == ("store",)
     assert part.ledger.spill.waiting("store") == 0  # it waits in Kafka
     part.work("store")
@@ -175,7 +188,7 @@ def test_keys_and_headers_count_as_well_as_payloads(tmp_path, large):
     part = Part(tmp_path, BRANCHES, Limits(bytes=16))
     for number in range(4):
         record = Record(f"lines/0/{number}", b"", "lines", root=f"lines/0/{number}", **large)
-        part.do(part.desk.rows_came(1, [Row(LINES, number, record)], 0.0))
+        part.do(part.desk.handle(RowsCame(1, [Row(LINES, number, record)]), 0.0))
     assert part.ledger.spill.waiting("slow") >= 2
 
 

@@ -8,6 +8,15 @@ from sojourn.spark.wire.record import Record, Root
 from sojourn.app.operator import OnError
 from sojourn.decide.plan import HERE
 from sojourn.spark.host.batch.cut import OpenRecord
+from sojourn.spark.host.desk.events import (
+    NodeCame,
+    NodeLeft,
+    PlacementAsked,
+    ProcessorDone,
+    ProcessorEnded,
+    ProcessorReady,
+    TimePassed,
+)
 from sojourn.spark.host.desk.instructions import (
     Completed,
     Give,
@@ -20,6 +29,8 @@ from sojourn.spark.host.desk.latest import Latest
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.wire.processor import OutputRecord, Result
 from sojourn.spark.wire.record import Record
+
+AT = "split"
 
 
 def record(number, **fields):
@@ -55,8 +66,8 @@ def stops(instructions):
 def desk(k=2, **fields):
     """Return a desk with *k* processors that are ready."""
     made = OperatorDesk(**fields)
-    for started in of(StartProcessor, made.scaled(k, 0.0)):
-        made.processor_ready(started.processor, 0.0)
+    for started in of(StartProcessor, made.handle(PlacementAsked(AT, {HERE: k}), 0.0)):
+        made.handle(ProcessorReady(AT, started.processor), 0.0)
     return made
 
 
@@ -87,7 +98,7 @@ def test_records_go_to_idle_processors_and_the_rest_waits():
 def test_one_that_is_done_brings_the_next_and_makes_room_for_another():
     made = desk(k=1, ahead=1)
     put(made, [record(0), record(1)])
-    done = made.processor_done(1, [Result(out("a"))], 1.0)
+    done = made.handle(ProcessorDone(AT, 1, [Result(out("a"))]), 1.0)
     assert done_numbers(done) == [0]
     assert [first(g) for g in of(Give, done)] == [1]
     assert made.room == 1
@@ -98,7 +109,7 @@ def test_there_is_room_for_processors_and_a_few_more():
     assert made.room == 7
     put(made, [record(i) for i in range(3)])
     assert made.room == 4
-    made.processor_done(1, [Result([])], 1.0)
+    made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0)
     assert made.room == 5
 
 
@@ -107,10 +118,10 @@ def test_there_is_room_for_processors_and_a_few_more():
 
 def test_more_processors_count_once_they_are_ready():
     made = desk(k=1)
-    started = of(StartProcessor, made.scaled(3, 0.0))
+    started = of(StartProcessor, made.handle(PlacementAsked(AT, {HERE: 3}), 0.0))
     assert (made.wanted, made.running, len(started)) == (3, 1, 2)
     room = made.room
-    made.processor_ready(started[0].processor, 0.0)
+    made.handle(ProcessorReady(AT, started[0].processor), 0.0)
     assert made.running == 2
     assert made.room == room + 1
 
@@ -118,24 +129,31 @@ def test_more_processors_count_once_they_are_ready():
 def test_fewer_processors_idle_ones_go_first():
     made = desk(k=3)
     put(made, [record(0)])
-    assert of(KillProcessor, made.scaled(1, 0.0)) == [KillProcessor(3), KillProcessor(2)]
+    assert of(KillProcessor, made.handle(PlacementAsked(AT, {HERE: 1}), 0.0)) == [
+        KillProcessor(3),
+        KillProcessor(2),
+    ]
     assert made.running == 1
 
 
 def test_one_that_works_goes_when_it_is_done():
     made = desk(k=2)
     put(made, [record(0), record(1)])
-    assert of(KillProcessor, made.scaled(1, 0.0)) == []
-    done = made.processor_done(2, [Result(out("x"))], 1.0)
+    assert of(KillProcessor, made.handle(PlacementAsked(AT, {HERE: 1}), 0.0)) == []
+    done = made.handle(ProcessorDone(AT, 2, [Result(out("x"))]), 1.0)
     assert of(KillProcessor, done) == [KillProcessor(2)]
     assert len(of(Completed, done)) == 1
 
 
 def test_one_that_was_let_go_before_it_was_ready_is_ended():
     made = desk(k=1)
-    (started,) = of(StartProcessor, made.scaled(2, 0.0))
-    assert of(KillProcessor, made.scaled(1, 0.0)) == [KillProcessor(started.processor)]
-    assert made.processor_ready(started.processor, 0.0) == [KillProcessor(started.processor)]
+    (started,) = of(StartProcessor, made.handle(PlacementAsked(AT, {HERE: 2}), 0.0))
+    assert of(KillProcessor, made.handle(PlacementAsked(AT, {HERE: 1}), 0.0)) == [
+        KillProcessor(started.processor)
+    ]
+    assert made.handle(ProcessorReady(AT, started.processor), 0.0) == [
+        KillProcessor(started.processor)
+    ]
 
 
 # -- failures --------------------------------------------------------------------------------
@@ -144,7 +162,7 @@ def test_one_that_was_let_go_before_it_was_ready_is_ended():
 def test_a_function_that_raises_stops_the_application_by_default():
     made = desk(k=1)
     put(made, [record(7)])
-    done = made.processor_done(1, [Result([], "ValueError: no")], 1.0)
+    done = made.handle(ProcessorDone(AT, 1, [Result([], "ValueError: no")]), 1.0)
     assert stops(done) == [(7, "ValueError: no")]
 
 
@@ -152,9 +170,11 @@ def test_or_makes_a_dead_letter_after_some_retries():
     made = desk(k=1, on_error=OnError(retries=2, then="dead_letter"))
     put(made, [record(7)])
     for _ in range(2):
-        again = made.processor_done(1, [Result([], "ValueError: no")], 1.0)
+        again = made.handle(ProcessorDone(AT, 1, [Result([], "ValueError: no")]), 1.0)
         assert [first(g) for g in of(Give, again)] == [7]
-    (reply,) = of(Completed, made.processor_done(1, [Result([], "ValueError: no")], 1.0))
+    (reply,) = of(
+        Completed, made.handle(ProcessorDone(AT, 1, [Result([], "ValueError: no")]), 1.0)
+    )
     assert reply.answer.dead == "ValueError: no"
     assert made.error_policy.retried == 2
 
@@ -162,7 +182,7 @@ def test_or_makes_a_dead_letter_after_some_retries():
 def test_the_record_of_a_dead_processor_is_tried_elsewhere():
     made = desk(k=2)
     put(made, [record(0)])
-    done = made.processor_died(1, "killed by signal 9", 1.0)
+    done = made.handle(ProcessorEnded(AT, 1, "killed by signal 9"), 1.0)
     assert len(of(StartProcessor, done)) == 1
     assert [(g.processor, first(g)) for g in of(Give, done)] == [(2, 0)]
 
@@ -170,16 +190,18 @@ def test_the_record_of_a_dead_processor_is_tried_elsewhere():
 def test_what_dies_twice_follows_the_policy():
     made = desk(k=1, on_error=OnError(then="dead_letter"))
     put(made, [record(0)])
-    (started,) = of(StartProcessor, made.processor_died(1, "killed by signal 9", 1.0))
-    made.processor_ready(started.processor, 2.0)
-    done = made.processor_died(started.processor, "killed by signal 9", 3.0)
+    (started,) = of(
+        StartProcessor, made.handle(ProcessorEnded(AT, 1, "killed by signal 9"), 1.0)
+    )
+    made.handle(ProcessorReady(AT, started.processor), 2.0)
+    done = made.handle(ProcessorEnded(AT, started.processor, "killed by signal 9"), 3.0)
     assert of(Completed, done)[0].answer.dead == "killed by signal 9"
 
 
 def test_one_that_was_ended_for_taking_too_long_follows_the_policy_at_once():
     made = desk(k=1)
     put(made, [record(0)])
-    done = made.processor_died(1, "longer than 1 s", 2.0, late=True)
+    done = made.handle(ProcessorEnded(AT, 1, "longer than 1 s", late=True), 2.0)
     assert stops(done) == [(0, "longer than 1 s")]
 
 
@@ -207,7 +229,7 @@ def light(k, **fields):
     """Return a desk whose *k* processors have been seen to take 10 us for a record."""
     made = desk(k=k, ahead=100, **fields)
     put(made, [record(0)])
-    made.processor_done(1, [Result([], took_s=1e-5)], 0.0)
+    made.handle(ProcessorDone(AT, 1, [Result([], took_s=1e-5)]), 0.0)
     return made
 
 
@@ -216,33 +238,36 @@ def test_light_records_are_given_several_at_once_and_shared():
     given_out = of(Give, put(made, [record(i) for i in range(1, 61)], at_s=1.0))
     assert [len(give.records) for give in given_out] == [30, 15]
     results = [Result([], took_s=1e-5)] * 30
-    done = made.processor_done(1, results, 2.0)
+    done = made.handle(ProcessorDone(AT, 1, results), 2.0)
     assert done_numbers(done) == list(range(1, 31))
 
 
 def test_light_records_are_fetched_well_ahead():
     made = desk(k=1, ahead=2)
     put(made, [record(0)])
-    made.processor_done(1, [Result([], took_s=1e-4)], 0.0)
+    made.handle(ProcessorDone(AT, 1, [Result([], took_s=1e-4)]), 0.0)
     assert made.room == 1 + 50
 
 
 def test_an_idle_processor_that_is_gone_gets_nothing_while_it_is_asked_why():
     made = desk(k=2)
-    made.processor_lost(1)
+    made.lost(1)
     given_out = of(Give, put(made, [record(0), record(1)]))
     assert [(g.processor, first(g)) for g in given_out] == [(2, 0)]
     assert made.running == 1
-    assert len(of(StartProcessor, made.processor_died(1, "killed by signal 9", 1.0))) == 1
-    made.processor_lost(1)  # it may be told twice
+    assert (
+        len(of(StartProcessor, made.handle(ProcessorEnded(AT, 1, "killed by signal 9"), 1.0)))
+        == 1
+    )
+    made.lost(1)  # it may be told twice
 
 
 def test_those_of_a_processor_that_died_are_tried_again_one_by_one():
     made = light(1)
     (first,) = of(Give, put(made, [record(i) for i in range(1, 5)], at_s=1.0))
     assert len(first.records) == 3
-    (started,) = of(StartProcessor, made.processor_died(1, "killed", 2.0))
-    (again,) = of(Give, made.processor_ready(started.processor, 3.0))
+    (started,) = of(StartProcessor, made.handle(ProcessorEnded(AT, 1, "killed"), 2.0))
+    (again,) = of(Give, made.handle(ProcessorReady(AT, started.processor), 3.0))
     assert len(again.records) == 1
 
 
@@ -254,16 +279,16 @@ def test_a_key_is_in_service_once_and_holds_up_no_other():
     came = [record(0, key="a"), record(1, key="a"), record(2, key="b"), record(3)]
     given_out = of(Give, put(made, came))
     assert [first(g) for g in given_out] == [0, 2, 3]
-    (more,) = of(Give, made.processor_done(1, [Result([])], 1.0))
+    (more,) = of(Give, made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0))
     assert first(more) == 1
 
 
 def test_one_that_is_tried_again_is_not_overtaken_by_its_key():
     made = desk(k=2, on_error=OnError(retries=1))
     put(made, [record(0, key="a"), record(1, key="a")])
-    (again,) = of(Give, made.processor_done(1, [Result([], "ValueError")], 1.0))
+    (again,) = of(Give, made.handle(ProcessorDone(AT, 1, [Result([], "ValueError")]), 1.0))
     assert first(again) == 0
-    (again,) = of(Give, made.processor_died(again.processor, "killed", 2.0))
+    (again,) = of(Give, made.handle(ProcessorEnded(AT, again.processor, "killed"), 2.0))
     assert first(again) == 0
 
 
@@ -273,9 +298,9 @@ def test_those_behind_one_that_failed_in_the_same_group_wait_behind_it():
     (group,) = of(Give, put(made, came, at_s=1.0))
     assert numbers(group.records) == list(range(1, 9))
     results = [Result([]), Result([], "ValueError"), *[Result([], skipped=True)] * 6]
-    (again,) = of(Give, made.processor_done(1, results, 2.0))
+    (again,) = of(Give, made.handle(ProcessorDone(AT, 1, results), 2.0))
     assert numbers(again.records) == [2]
-    (rest,) = of(Give, made.processor_done(1, [Result([])], 2.0))
+    (rest,) = of(Give, made.handle(ProcessorDone(AT, 1, [Result([])]), 2.0))
     assert numbers(rest.records)[:2] == [3, 4]
 
 
@@ -283,10 +308,10 @@ def test_a_record_that_stops_the_application_keeps_those_of_its_key_behind_it():
     """It is tried again when the application goes on, and must not come after them."""
     made = desk(k=2)
     put(made, [record(0, key="a"), record(1, key="a")])
-    done = made.processor_done(1, [Result([], "ValueError")], 1.0)
+    done = made.handle(ProcessorDone(AT, 1, [Result([], "ValueError")]), 1.0)
     assert stops(done) == [(0, "ValueError")]
     assert not of(Give, done)
-    assert of(Give, made.time_passed(2.0)) == []
+    assert of(Give, made.handle(TimePassed(), 2.0)) == []
     assert [first(give) for give in of(Give, put(made, [record(2, key="b")]))] == [2]
 
 
@@ -319,7 +344,7 @@ def busy(keys, *, k=20, records=4000):
             do(put(made, [record(sent, key=chance.choice(keys) if keys else None)], now_s))
         now_s, name, took_s = heappop(ends)
         worked_s += took_s
-        do(made.processor_done(name, [Result([], took_s=took_s)], now_s))
+        do(made.handle(ProcessorDone(AT, name, [Result([], took_s=took_s)]), now_s))
     return worked_s / (k * now_s)
 
 
@@ -338,9 +363,9 @@ def test_a_record_for_everyone_is_done_when_all_have_done_it():
     made = desk(k=3)
     given_out = of(Give, put(made, [record(0, everyone=True)]))
     assert [g.processor for g in given_out] == [1, 2, 3]
-    assert of(Completed, made.processor_done(1, [Result(out("a"))], 1.0)) == []
-    assert of(Completed, made.processor_done(2, [Result(out("b"))], 1.0)) == []
-    (reply,) = of(Completed, made.processor_done(3, [Result(out("c"))], 1.0))
+    assert of(Completed, made.handle(ProcessorDone(AT, 1, [Result(out("a"))]), 1.0)) == []
+    assert of(Completed, made.handle(ProcessorDone(AT, 2, [Result(out("b"))]), 1.0)) == []
+    (reply,) = of(Completed, made.handle(ProcessorDone(AT, 3, [Result(out("c"))]), 1.0))
     assert [o.payload for o in reply.answer.outputs] == [b"a", b"b", b"c"]
 
 
@@ -348,21 +373,25 @@ def test_one_that_dies_does_not_keep_everyone_waiting():
     made = desk(k=2, on_error=OnError(retries=9))
     put(made, [record(0)])
     put(made, [record(1, everyone=True)])
-    made.processor_done(2, [Result([])], 1.0)
-    done = made.processor_died(1, "killed by signal 9", 1.0)
+    made.handle(ProcessorDone(AT, 2, [Result([])]), 1.0)
+    done = made.handle(ProcessorEnded(AT, 1, "killed by signal 9"), 1.0)
     assert 1 in done_numbers(done)
 
 
 def test_one_that_fails_at_some_is_done_once_with_what_the_others_made_of_it():
     made = desk(k=3, on_error=OnError(retries=1, then="dead_letter"))
     put(made, [record(0, everyone=True)])
-    done = made.processor_done(1, [Result([], "ValueError: first", traceback="at 1")], 1.0)
+    done = made.handle(
+        ProcessorDone(AT, 1, [Result([], "ValueError: first", traceback="at 1")]), 1.0
+    )
     assert [g.processor for g in of(Give, done)] == [1]
-    done += made.processor_done(1, [Result([], "ValueError: first", traceback="at 1")], 1.0)
-    done += made.processor_done(2, [Result(out("b"))], 1.0)
+    done += made.handle(
+        ProcessorDone(AT, 1, [Result([], "ValueError: first", traceback="at 1")]), 1.0
+    )
+    done += made.handle(ProcessorDone(AT, 2, [Result(out("b"))]), 1.0)
     assert of(Completed, done) == []
     for _ in range(2):
-        done += made.processor_done(3, [Result([], "ValueError: second")], 1.0)
+        done += made.handle(ProcessorDone(AT, 3, [Result([], "ValueError: second")]), 1.0)
     (reply,) = of(Completed, done)
     told = reply.answer
     assert (told.dead, told.traceback, told.tries) == ("ValueError: first", "at 1", 2)
@@ -373,28 +402,30 @@ def test_one_that_fails_at_some_is_done_once_with_what_the_others_made_of_it():
 def test_one_that_nobody_did_because_all_are_gone_waits_for_the_next():
     made = desk(k=1)
     put(made, [record(0, everyone=True)])
-    done = made.processor_died(1, "killed", 1.0)
+    done = made.handle(ProcessorEnded(AT, 1, "killed"), 1.0)
     assert of(Completed, done) == []
     (started,) = of(StartProcessor, done)
-    (again,) = of(Give, made.processor_ready(started.processor, 2.0))
+    (again,) = of(Give, made.handle(ProcessorReady(AT, started.processor), 2.0))
     assert first(again) == 0
-    assert of(Stopping, made.processor_died(started.processor, "killed", 3.0))
+    assert of(Stopping, made.handle(ProcessorEnded(AT, started.processor, "killed"), 3.0))
 
 
 def test_one_that_is_to_be_tried_again_does_without_a_processor_that_goes():
     made = desk(k=2, on_error=OnError(retries=1))
     put(made, [record(0, everyone=True)])
-    made.scaled(1, 0.0)
-    made.processor_done(2, [Result([], "ValueError")], 1.0)
-    (reply,) = of(Completed, made.processor_done(1, [Result(out("a"))], 2.0))
+    made.handle(PlacementAsked(AT, {HERE: 1}), 0.0)
+    made.handle(ProcessorDone(AT, 2, [Result([], "ValueError")]), 1.0)
+    (reply,) = of(Completed, made.handle(ProcessorDone(AT, 1, [Result(out("a"))]), 2.0))
     assert (reply.answer.dead, list(reply.answer.outputs)) == ("", out("a"))
 
 
 def test_one_that_hangs_somewhere_follows_the_policy():
     made = desk(k=2, on_error=OnError(then="dead_letter"))
     put(made, [record(0, everyone=True)])
-    made.processor_done(1, [Result(out("a"))], 1.0)
-    (reply,) = of(Completed, made.processor_died(2, "longer than 1 s", 2.0, late=True))
+    made.handle(ProcessorDone(AT, 1, [Result(out("a"))]), 1.0)
+    (reply,) = of(
+        Completed, made.handle(ProcessorEnded(AT, 2, "longer than 1 s", late=True), 2.0)
+    )
     assert reply.answer.dead == "longer than 1 s"
     assert list(reply.answer.outputs) == out("a")
 
@@ -410,15 +441,20 @@ def told_to_a_new_one(made, name=None):
     """Return the records that a processor that starts now gets before its first."""
     if name is None:
         (name,) = (
-            start.processor for start in of(StartProcessor, made.scaled(made.wanted + 1, 9.0))
+            start.processor
+            for start in of(
+                StartProcessor, made.handle(PlacementAsked(AT, {HERE: made.wanted + 1}), 9.0)
+            )
         )
-    told, instructions = [], made.processor_ready(name, 9.0)
+    told, instructions = [], made.handle(ProcessorReady(AT, name), 9.0)
     while lessons := [give for give in of(Give, instructions) if give.processor == name]:
         (give,) = lessons
         if give.new:
             break
         told += numbers(give.records)
-        instructions = made.processor_done(name, [Result(out("x"))] * len(give.records), 9.0)
+        instructions = made.handle(
+            ProcessorDone(AT, name, [Result(out("x"))] * len(give.records)), 9.0
+        )
         assert of(Completed, instructions) == []  # what it makes of them is nobody's
     return told
 
@@ -427,9 +463,9 @@ def test_one_that_starts_later_gets_the_latest_of_each_key_before_its_first_reco
     made = desk(k=1, ahead=9)
     for number, key in enumerate(["a", "b", "a"]):
         put(made, [rule(number, key)])
-        made.processor_done(1, [Result([])], 1.0)
+        made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0)
     put(made, [record(3, everyone=True)], at_s=2.0)  # without a key nothing is kept
-    made.processor_done(1, [Result([])], 2.0)
+    made.handle(ProcessorDone(AT, 1, [Result([])]), 2.0)
     assert told_to_a_new_one(made) == [1, 2]
     assert made.running == 2
 
@@ -438,19 +474,19 @@ def test_one_that_starts_while_a_rule_is_under_way_gets_it_too():
     made = desk(k=1)
     put(made, [rule(0, "a")])
     assert told_to_a_new_one(made) == []
-    assert of(Completed, made.processor_done(1, [Result([])], 1.0)) == []
-    assert of(Completed, made.processor_done(2, [Result([])], 1.0))
+    assert of(Completed, made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0)) == []
+    assert of(Completed, made.handle(ProcessorDone(AT, 2, [Result([])]), 1.0))
 
 
 def test_it_counts_as_running_once_it_knows_all():
     made = desk(k=1)
     put(made, [rule(0, "a")])
-    made.processor_done(1, [Result([])], 1.0)
-    (start,) = of(StartProcessor, made.scaled(2, 2.0))
-    (give,) = of(Give, made.processor_ready(start.processor, 3.0))
+    made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0)
+    (start,) = of(StartProcessor, made.handle(PlacementAsked(AT, {HERE: 2}), 2.0))
+    (give,) = of(Give, made.handle(ProcessorReady(AT, start.processor), 3.0))
     assert (give.new, made.running) == (False, 1)
     assert made.late(9.0, 5.0) == [start.processor]
-    made.processor_done(start.processor, [Result([], "ValueError")], 4.0)
+    made.handle(ProcessorDone(AT, start.processor, [Result([], "ValueError")]), 4.0)
     assert made.running == 2
 
 
@@ -458,33 +494,33 @@ def test_what_it_has_to_know_is_told_in_portions():
     made = desk(k=1)
     for number in range(150):
         put(made, [rule(number, f"key-{number}")])
-        made.processor_done(1, [Result([])], 1.0)
-    (start,) = of(StartProcessor, made.scaled(2, 2.0))
-    (give,) = of(Give, made.processor_ready(start.processor, 3.0))
+        made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0)
+    (start,) = of(StartProcessor, made.handle(PlacementAsked(AT, {HERE: 2}), 2.0))
+    (give,) = of(Give, made.handle(ProcessorReady(AT, start.processor), 3.0))
     assert len(give.records) == 100
-    some = made.processor_done(start.processor, [Result([])] * 99, 8.0)
+    some = made.handle(ProcessorDone(AT, start.processor, [Result([])] * 99), 8.0)
     assert of(Give, some) == []
     assert made.late(9.0, 5.0) == []  # each has its own time
-    (give,) = of(Give, made.processor_done(start.processor, [Result([])], 9.0))
+    (give,) = of(Give, made.handle(ProcessorDone(AT, start.processor, [Result([])]), 9.0))
     assert numbers(give.records) == list(range(100, 150))
 
 
 def test_what_failed_everywhere_is_not_kept():
     made = desk(k=1, on_error=OnError(then="dead_letter"))
     put(made, [rule(0, "a")])
-    made.processor_done(1, [Result([])], 1.0)
+    made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0)
     put(made, [rule(1, "a")], at_s=2.0)
-    made.processor_done(1, [Result([], "ValueError")], 3.0)
+    made.handle(ProcessorDone(AT, 1, [Result([], "ValueError")]), 3.0)
     assert told_to_a_new_one(made) == [0]
 
 
 def test_what_there_is_no_room_for_is_said_and_reaches_those_that_run():
     made = OperatorDesk()
     made.forget([rule(number, f"key-{number}") for number in range(10_000)])
-    made.scaled(1, 0.0)
+    made.handle(PlacementAsked(AT, {HERE: 1}), 0.0)
     assert told_to_a_new_one(made, 1) == list(range(10_000))
     put(made, [rule(10_000, "one more")], at_s=2.0)
-    done = made.processor_done(1, [Result([])], 3.0)
+    done = made.handle(ProcessorDone(AT, 1, [Result([])]), 3.0)
     (said,) = of(NotKept, done)
     assert number_of(said.record) == 10_000
     assert said.reason == "the limit of 10000 keys is reached"
@@ -505,14 +541,16 @@ def test_a_rule_that_kills_those_that_learn_it_is_found_and_dropped():
     made = desk(k=1)
     for number in range(3):
         put(made, [rule(number, f"key-{number}")])
-        made.processor_done(1, [Result([])], 1.0)
-    (start,) = of(StartProcessor, made.scaled(2, 2.0))
-    (give,) = of(Give, made.processor_ready(start.processor, 2.0))
+        made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0)
+    (start,) = of(StartProcessor, made.handle(PlacementAsked(AT, {HERE: 2}), 2.0))
+    (give,) = of(Give, made.handle(ProcessorReady(AT, start.processor), 2.0))
     assert len(give.records) == 3
-    (start,) = of(StartProcessor, made.processor_died(start.processor, "killed", 3.0))
-    (give,) = of(Give, made.processor_ready(start.processor, 4.0))
+    (start,) = of(
+        StartProcessor, made.handle(ProcessorEnded(AT, start.processor, "killed"), 3.0)
+    )
+    (give,) = of(Give, made.handle(ProcessorReady(AT, start.processor), 4.0))
     assert numbers(give.records) == [0]
-    done = made.processor_died(start.processor, "killed", 5.0)
+    done = made.handle(ProcessorEnded(AT, start.processor, "killed"), 5.0)
     assert [(number_of(said.record), said.reason) for said in of(NotKept, done)] == [
         (0, "killed")
     ]
@@ -529,11 +567,12 @@ def test_what_is_forgotten_is_nobodys_and_processors_are_free_when_they_are_done
     made.forget()
     assert made.waiting == 0
     (give,) = of(
-        Give, put(made, [record(0, key="a")]) + made.processor_done(1, [Result([])], 1.0)
+        Give,
+        put(made, [record(0, key="a")]) + made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0),
     )
     assert (give.processor, first(give)) == (1, 0)
-    assert of(Completed, made.processor_died(2, "killed", 2.0)) == []
-    done = made.processor_done(1, [Result(out("a"))], 3.0)
+    assert of(Completed, made.handle(ProcessorEnded(AT, 2, "killed"), 2.0)) == []
+    done = made.handle(ProcessorDone(AT, 1, [Result(out("a"))]), 3.0)
     assert done_numbers(done) == [0]
     assert (made.error_policy.retried, made.waiting) == (0, 0)
 
@@ -541,16 +580,16 @@ def test_what_is_forgotten_is_nobodys_and_processors_are_free_when_they_are_done
 def test_one_for_everyone_that_is_forgotten_holds_nobody_up():
     made = desk(k=2)
     put(made, [record(0, everyone=True), record(1, everyone=True)])
-    made.processor_done(1, [Result([])], 1.0)
+    made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0)
     made.forget()
     put(made, [record(0, everyone=True)])
     given = [
-        *made.processor_done(1, [Result([])], 2.0),
-        *made.processor_done(2, [Result([])], 2.0),
+        *made.handle(ProcessorDone(AT, 1, [Result([])]), 2.0),
+        *made.handle(ProcessorDone(AT, 2, [Result([])]), 2.0),
     ]
     assert sorted((give.processor, first(give)) for give in of(Give, given)) == [(1, 0), (2, 0)]
-    assert of(Completed, given + made.processor_done(1, [Result([])], 3.0)) == []
-    assert done_numbers(made.processor_done(2, [Result([])], 3.0)) == [0]
+    assert of(Completed, given + made.handle(ProcessorDone(AT, 1, [Result([])]), 3.0)) == []
+    assert done_numbers(made.handle(ProcessorDone(AT, 2, [Result([])]), 3.0)) == [0]
 
 
 def test_processors_that_run_already_are_told_what_they_have_to_know():
@@ -561,11 +600,12 @@ def test_processors_that_run_already_are_told_what_they_have_to_know():
     assert made.running == 0
     (give,) = of(Give, put(made, [record(3)], at_s=1.0))
     assert (give.processor, give.new, numbers(give.records)) == (2, False, [1, 2])
-    (give,) = of(Give, made.processor_done(1, [Result([])], 2.0))  # it was at another
+    # the other was at a record
+    (give,) = of(Give, made.handle(ProcessorDone(AT, 1, [Result([])]), 2.0))
     assert (give.processor, give.new, numbers(give.records)) == (1, False, [1, 2])
-    (give,) = of(Give, made.processor_done(2, [Result([])] * 2, 3.0))
+    (give,) = of(Give, made.handle(ProcessorDone(AT, 2, [Result([])] * 2), 3.0))
     assert (give.processor, give.new, first(give)) == (2, True, 3)
-    made.processor_done(1, [Result([])] * 2, 3.0)
+    made.handle(ProcessorDone(AT, 1, [Result([])] * 2), 3.0)
     assert made.running == 2
     assert numbers(made.latest) == [1, 2]
 
@@ -573,13 +613,13 @@ def test_processors_that_run_already_are_told_what_they_have_to_know():
 def test_one_that_is_being_told_goes_on_with_what_it_has_to_know_now():
     made = OperatorDesk()
     made.forget([rule(0, "a")])
-    made.scaled(1, 0.0)
-    made.processor_ready(1, 0.0)
+    made.handle(PlacementAsked(AT, {HERE: 1}), 0.0)
+    made.handle(ProcessorReady(AT, 1), 0.0)
     made.forget([rule(1, "a"), rule(2, "b")])
     assert made.turn(1.0) == []
-    (give,) = made.processor_done(1, [Result([])], 1.0)
+    (give,) = made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0)
     assert (give.new, numbers(give.records)) == (False, [1, 2])
-    made.processor_done(1, [Result([])] * 2, 2.0)
+    made.handle(ProcessorDone(AT, 1, [Result([])] * 2), 2.0)
     assert made.running == 1
 
 
@@ -589,22 +629,22 @@ def test_a_record_that_nodes_die_of_again_and_again_is_put_aside():
     done = []
     for number in range(3):
         node = f"node-{number}"
-        desk.placed({node: 1}, 0.0)
-        (start,) = desk.node_came(node, 0.0)
+        desk.handle(PlacementAsked(AT, {node: 1}), 0.0)
+        (start,) = desk.handle(NodeCame(node), 0.0)
         assert (start.processor, start.node) == (number + 1, node)
-        (given,) = desk.processor_ready(start.processor, 0.0)
+        (given,) = desk.handle(ProcessorReady(AT, start.processor), 0.0)
         assert given.processor == start.processor
-        done = desk.node_left(node, 0.0)
+        done = desk.handle(NodeLeft(node), 0.0)
     (completed,) = done
     assert completed.answer.dead == "3 nodes in a row were lost while they worked on it"
 
 
 def test_a_record_waits_for_a_near_processor_only_if_none_is_idle():
     desk = OperatorDesk()
-    desk.node_came("far", 0.0)
-    started = desk.placed({"far": 1, HERE: 1}, 0.0)
+    desk.handle(NodeCame("far"), 0.0)
+    started = desk.handle(PlacementAsked(AT, {"far": 1, HERE: 1}), 0.0)
     for start in started:
-        desk.processor_ready(start.processor, 0.0)
+        desk.handle(ProcessorReady(AT, start.processor), 0.0)
     (near,) = [start.processor for start in started if start.node == HERE]
     desk.put(opened(record(1)))
     desk.put(opened(record(2)))
@@ -616,12 +656,12 @@ def test_a_record_waits_for_a_near_processor_only_if_none_is_idle():
 def far_desk(k=2, *, service_s=0.001, way_s=0.004):
     """Return a desk whose *k* processors are on a node, as far away as was seen."""
     made = OperatorDesk()
-    made.node_came("far", 0.0)
-    for started in made.placed({"far": k}, 0.0):
-        made.processor_ready(started.processor, 0.0)
+    made.handle(NodeCame("far"), 0.0)
+    for started in made.handle(PlacementAsked(AT, {"far": k}), 0.0):
+        made.handle(ProcessorReady(AT, started.processor), 0.0)
     (given_out,) = of(Give, put(made, [record(0)]))
     took = Result([], took_s=service_s)
-    made.processor_done(given_out.processor, [took], service_s + way_s)
+    made.handle(ProcessorDone(AT, given_out.processor, [took]), service_s + way_s)
     return made
 
 
@@ -636,7 +676,7 @@ def test_who_is_far_away_gets_short_records_before_it_is_done():
         each[give.processor] += give.records
     assert [len(records) for records in each.values()] == [5, 5]
     assert made.waiting >= 2  # for who is idle first
-    done = made.processor_done(1, [Result([], took_s=0.001)], 1.005)
+    done = made.handle(ProcessorDone(AT, 1, [Result([], took_s=0.001)]), 1.005)
     assert done_numbers(done) == [number_of(each[1][0])]
     assert [(give.processor, len(give.records)) for give in of(Give, done)] == [(1, 1)]
 
@@ -654,9 +694,10 @@ def test_who_is_far_away_gets_one_record_at_a_time_where_services_are_long_or_fe
 def test_a_record_that_has_to_be_alone_is_not_given_ahead():
     made = far_desk(k=2)
     put(made, [record(i) for i in range(1, made.room + 1)], at_s=1.0)
-    done = made.processor_died(1, "killed", 1.1)  # what it had is tried again, each alone
+    # what it had is tried again, each alone
+    done = made.handle(ProcessorEnded(AT, 1, "killed"), 1.1)
     for name in (2, 2, 2, 2, 2):
-        done = made.processor_done(name, [Result([], took_s=0.001)], 1.2)
+        done = made.handle(ProcessorDone(AT, name, [Result([], took_s=0.001)]), 1.2)
     (give,) = of(Give, done)
     assert (give.ahead, len(give.records)) == (False, 1)
     assert not of(Give, made.turn(1.3))
