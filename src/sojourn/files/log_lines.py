@@ -2,11 +2,13 @@
 
 import io
 import os
+import sys
 import threading
 from contextlib import suppress
 from datetime import UTC, datetime
+from time import time
 
-__all__ = ["StampedLines", "stamp"]
+__all__ = ["StampedLines", "log", "stamp"]
 
 # What never ends with a newline is written all the same.
 _LONGEST_LINE = 1 << 16
@@ -22,6 +24,13 @@ def stamp(text: str, now_s: float) -> str:
     at = datetime.fromtimestamp(now_s, UTC).replace(tzinfo=None)
     prefix = at.isoformat(timespec="milliseconds")
     return "".join(f"{prefix}Z {line}\n" for line in text.split("\n"))
+
+
+def log(text: str) -> None:
+    """Write to the log of hosts, which is standard error; a full disk does not stop a host."""
+    with suppress(OSError):
+        sys.stderr.write(stamp(text, time()))
+        sys.stderr.flush()
 
 
 class StampedLines(io.TextIOBase):

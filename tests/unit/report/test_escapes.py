@@ -13,7 +13,7 @@ from sojourn.report.json.output import print_json
 from sojourn.report.terminal.console import line, say
 from sojourn.report.terminal.status import applications_view
 from sojourn.spark.host.desk.instructions import StopPart
-from sojourn.spark.host.server import _why_it_stops
+from sojourn.spark.host.execution import why_it_stops
 from sojourn.spark.processor.error_text import described
 from sojourn.spark.wire.record import Record
 
@@ -33,7 +33,7 @@ def stopped():
         parse(HOSTILE)
     error, traceback = described(raised.value)
     stop = StopPart("parse", Record("lines/0/7", b"", place="lines/0/7"), error, traceback)
-    return f"sojourn: shop stopped: {ApplicationStopped(_why_it_stops(stop))}"
+    return f"sojourn: shop stopped: {ApplicationStopped(why_it_stops(stop))}"
 
 
 @pytest.mark.parametrize("output", [ForPeople(live=False), AsJson()], ids=["text", "JSON"])

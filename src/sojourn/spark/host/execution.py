@@ -1,0 +1,136 @@
+"""Carries out what the desk of a part decided: at processors, relays, disk and driver."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from sojourn.spark.host.batch.cut import Cut
+from sojourn.spark.host.batch.cut_store import CutFiles
+from sojourn.spark.host.batch.ledger import Ledger
+from sojourn.spark.host.batch.write_queue import WriteQueue
+from sojourn.spark.host.controller_connection import ControllerConnection
+from sojourn.spark.host.desk.events import CutSaved, Event
+from sojourn.spark.host.desk.instructions import (
+    Arrived,
+    AtOperator,
+    BatchInstruction,
+    FinishRelay,
+    GrantRelay,
+    HandOver,
+    Instruction,
+    RefuseRelay,
+    SaveCut,
+    Sent,
+    StopPart,
+)
+from sojourn.spark.host.desk.operator_desk import OperatorDesk
+from sojourn.spark.host.desk.part_desk import PartDesk
+from sojourn.spark.host.garbage import collect_if_few
+from sojourn.spark.host.operator_runner import Station
+from sojourn.spark.host.relays import Relays
+from sojourn.spark.host.state.keyed_state import Delta, MergeState
+from sojourn.spark.wire.controller import Reached, Stopped
+from sojourn.spark.wire.host_settings import HostSettings
+from sojourn.spark.wire.relay import Failed, Finished
+
+__all__ = ["Execution", "why_it_stops"]
+
+
+class Execution:
+    """Has stations, relays and files do what the *desk* decided; then it may *decide* more."""
+
+    def __init__(  # noqa: PLR0913 - all that a host has
+        self,
+        settings: HostSettings,
+        decide: Callable[[Event], None],
+        desk: PartDesk,
+        ledger: Ledger,
+        *,
+        stations: Mapping[str, Station],
+        relays: Relays,
+        files: CutFiles,
+        writes: WriteQueue,
+        controller: ControllerConnection,
+    ) -> None:
+        self._settings, self._decide = settings, decide
+        self._desk, self._ledger = desk, ledger
+        self._stations, self._relays = stations, relays
+        self._files, self._writes, self._controller = files, writes, controller
+        # of what comes from Kafka, offsets tell how much there is
+        self._inner = frozenset(settings.inner) - frozenset(settings.projected)
+        self._changes = dict.fromkeys(stations, 0)
+        self._reached: dict[str, tuple[Mapping[str, int], str]] = {}
+
+    def do(self, instructions: Iterable[Instruction]) -> None:
+        """Carry out instructions, in order."""
+        for instruction in instructions:
+            match instruction:
+                case AtOperator(operator, then):
+                    self._stations[operator].do(then)
+                case Arrived(operator, record):
+                    inner = record.stream in self._inner
+                    self._stations[operator].arrived(record, inner=inner)
+                case Sent(operator, record, children):
+                    self._stations[operator].sent(record, children)
+                case HandOver():
+                    self._relays.hand_over(instruction)
+                case GrantRelay(relay, number):
+                    self._relays.grant(relay, number)
+                case StopPart():
+                    self._stop(instruction)
+                case _:
+                    self._do_batch(instruction)
+        self._relays.send()
+        for name, station in self._stations.items():
+            if station.desk.changes != self._changes[name]:
+                self._changes[name] = station.desk.changes
+                self._tell_reached(name, station.desk)
+
+    def _tell_reached(self, name: str, desk: OperatorDesk) -> None:
+        reached = desk.running_by_node, desk.missing
+        if reached != self._reached.get(name, ({}, "")):
+            self._reached[name] = reached
+            self._controller.tell(
+                Reached(self._settings.name, name, desk.running, desk.missing, reached[0])
+            )
+
+    def _do_batch(self, instruction: BatchInstruction) -> None:
+        match instruction:
+            case SaveCut(cut, changed):
+                self._save(cut, changed)
+            case MergeState():
+                self._merge(instruction)
+            case FinishRelay(relay):
+                self._relays.say(relay, Finished())
+            case RefuseRelay(relay, reason):
+                self._relays.say(relay, Failed(reason))
+
+    def _stop(self, stop: StopPart) -> None:
+        place, told = stop.record.place, why_it_stops(stop)
+        self._controller.tell(Stopped(self._settings.name, stop.operator, place, told))
+        self._relays.say_to_all(Failed(f"{stop.operator}: record {place}: {told}"))
+
+    def _save(self, cut: Cut, changed: Delta) -> None:
+        def write() -> None:
+            self._files.save(cut, changed)
+            self._files.drop_before(cut.id.batch - 1 - self._settings.kept_batches)
+
+        def then() -> None:
+            self._decide(CutSaved(cut.id))
+            collect_if_few(self._desk.inside)
+
+        self._writes.put(f"the open records of {self._settings.name}", write, then)
+
+    def _merge(self, merge: MergeState) -> None:
+        self._writes.put(
+            f"the state of {self._settings.name}",
+            lambda: self._files.merge(merge),
+            lambda: self._ledger.state.merged(merge.upto),
+        )
+
+
+def why_it_stops(stop: StopPart) -> str:
+    """Return the reason, first in short, with where it was raised and the way out."""
+    way_out = (
+        f"correct {stop.operator} and start the application again: it continues with "
+        'this record; or set on_error="dead_letter" to put such records aside'
+    )
+    return "\n".join(part for part in (stop.reason, stop.traceback, way_out) if part)
