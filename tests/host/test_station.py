@@ -106,7 +106,7 @@ def test_records_are_done_by_processors_and_counted(tmp_path):
     async def work():
         async with station(tmp_path, "who") as host:
             host.place(here=2)
-            await host.until(lambda: host.station.desk.running == 2)
+            await host.until(lambda: host.station.desk.processors.running == 2)
             host.put(*(f"line {n}" for n in range(20)), written_s=time.time() - 1.0, traced=1)
             await host.until(lambda: len(host.done) == 20)
             for number in range(20):
@@ -129,7 +129,7 @@ def test_a_processor_that_waits_for_something_outside_is_told_and_not_late(tmp_p
     async def work():
         async with station(tmp_path, "who", limit_s=3600.0) as host:
             host.place(here=1)
-            await host.until(lambda: host.station.desk.running == 1)
+            await host.until(lambda: host.station.desk.processors.running == 1)
             host.station.said(1, Waits("the registry does not answer"))
             told = host.station.tally().state.waits
             host.put("a line")
@@ -146,7 +146,7 @@ def test_what_raises_and_what_is_not_kept_is_in_the_log(tmp_path):
         policy = OnError(retries=0, then="dead_letter")
         async with station(tmp_path, "counted", on_error=policy) as host:
             host.place(here=1)
-            await host.until(lambda: host.station.desk.running == 1)
+            await host.until(lambda: host.station.desk.processors.running == 1)
             host.put("no state is lent", place="lines[0] 7")
             await host.until(lambda: host.done)
             host.station.do(NotKept(Record("id", b"", place="lines[0] 9"), "too large"))
@@ -168,10 +168,10 @@ def test_a_record_that_takes_too_long_ends_its_processor_and_nothing_else(tmp_pa
         policy = OnError(retries=0, then="dead_letter")
         async with station(tmp_path, "slowly", limit_s=0.05, on_error=policy) as host:
             host.place(here=1)
-            await host.until(lambda: host.station.desk.running == 1)
+            await host.until(lambda: host.station.desk.processors.running == 1)
             host.put("long")
             await host.until(lambda: host.done)
-            await host.until(lambda: host.station.desk.running == 1)  # another one
+            await host.until(lambda: host.station.desk.processors.running == 1)  # another one
             return host
 
     host = asyncio.run(work())
@@ -206,7 +206,7 @@ def test_without_a_template_no_processor_can_be_started(tmp_path):
     async def work():
         async with station(tmp_path, "who") as host:
             host.place(here=1)
-            await host.until(lambda: host.station.desk.running == 1)
+            await host.until(lambda: host.station.desk.processors.running == 1)
             templates()[0].kill()
             await host.until(lambda: host.why)
             return host
@@ -233,15 +233,15 @@ def test_processors_of_a_node_come_and_go_with_it(tmp_path):
                 near.node_came("executor-1", group)
                 host.decide(NodeCame("executor-1"))
                 host.place(executor_1=2)
-                await host.until(lambda: near.desk.running_by_node == {"executor-1": 2})
+                await host.until(lambda: near.desk.processors.by_node == {"executor-1": 2})
                 host.put("a", "b", "c")
                 await host.until(lambda: len(host.done) == 3)
                 near.do(KillProcessor(99))  # nobody knows it
                 host.place(executor_1=1)
-                await host.until(lambda: near.desk.running == 1)
+                await host.until(lambda: near.desk.processors.running == 1)
                 near.node_left("executor-1")
                 host.decide(NodeLeft("executor-1"))
-                assert near.desk.running == 0
+                assert near.desk.processors.running == 0
             finally:
                 await group.close()
             return host

@@ -21,8 +21,8 @@ from sojourn.spark.host.desk.instructions import (
     Sent,
     StopPart,
 )
-from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.desk.part_desk import PartDesk
+from sojourn.spark.host.desk.processors import Processors
 from sojourn.spark.host.garbage import collect_if_few
 from sojourn.spark.host.operator_runner import Station
 from sojourn.spark.host.relays import Relays
@@ -80,16 +80,17 @@ class Execution:
                     self._do_batch(instruction)
         self._relays.send()
         for name, station in self._stations.items():
-            if station.desk.changes != self._changes[name]:
-                self._changes[name] = station.desk.changes
-                self._tell_reached(name, station.desk)
+            processors = station.desk.processors
+            if processors.changes != self._changes[name]:
+                self._changes[name] = processors.changes
+                self._tell_reached(name, processors)
 
-    def _tell_reached(self, name: str, desk: OperatorDesk) -> None:
-        reached = desk.running_by_node, desk.missing
+    def _tell_reached(self, name: str, processors: Processors) -> None:
+        reached = processors.by_node, processors.missing
         if reached != self._reached.get(name, ({}, "")):
             self._reached[name] = reached
             self._controller.tell(
-                Reached(self._settings.name, name, desk.running, desk.missing, reached[0])
+                Reached(self._settings.name, name, processors.running, reached[1], reached[0])
             )
 
     def _do_batch(self, instruction: BatchInstruction) -> None:

@@ -102,11 +102,11 @@ class Station:
 
     def watch(self, now_s: float) -> None:
         """End what takes too long, and log what came again and again."""
-        for number in self.desk.late(now_s, self._limit_s):
+        for number in self.desk.processors.late(now_s, self._limit_s):
             self._late.add(number)
             limit = f"took longer than {self._limit_s:g} s for one record"
             self._kill(number, limit)
-        for number in self.desk.unready(now_s, self._set_up_limit_s):
+        for number in self.desk.processors.unready(now_s, self._set_up_limit_s):
             limit = f"took longer than {self._set_up_limit_s:g} s for its set_up"
             self._kill(number, limit)
         for line in self._errors.repeated(now_s):
@@ -120,12 +120,12 @@ class Station:
         desk = self.desk
         used = {node: group.memory() for node, group in self._groups.items()}
         state = OperatorState(
-            wanted=desk.wanted,
-            running=desk.running,
+            wanted=desk.processors.wanted,
+            running=desk.processors.running,
             waiting=desk.waiting + spilled,
             retried=desk.error_policy.retried,
             dead=desk.error_policy.dead,
-            missing=desk.missing,
+            missing=desk.processors.missing,
             spilled=spilled,
             memory={node: sum(sizes.values()) for node, sizes in used.items() if sizes},
             at_work=sum(1 for given in self._given.values() if given),
@@ -168,7 +168,7 @@ class Station:
             case Waits(reason):
                 self._waiting[number] = reason
                 self._note(self._errors.seen(f"a record waits: {reason}", "", ""))
-                self.desk.waits(number, monotonic())
+                self.desk.processors.waits(number, monotonic())
             case Done(results):
                 self._waiting.pop(number, None)
                 self._count(number, results)
@@ -176,7 +176,7 @@ class Station:
 
     def lost(self, number: int) -> None:
         """Give a processor that is gone nothing more."""
-        self.desk.lost(number)
+        self.desk.processors.lost(number)
 
     def died(self, number: int, reason: str, *, starved: bool = False) -> None:
         """Let it be decided what to do about a processor that is gone.
@@ -190,8 +190,8 @@ class Station:
         )
         why = f"its processor {reason}"
         self._decider.decide(ProcessorEnded(self._name, number, why, late, starved))
-        if self.desk.hopeless:
-            failures = self.desk.failures
+        if self.desk.processors.hopeless:
+            failures = self.desk.processors.failures
             self._decider.broken(
                 f"{self._name}: {failures} processors in a row did not start; the last {reason}"
             )

@@ -63,7 +63,7 @@ def test_every_record_is_done_once_and_keys_stay_in_order_whatever_happens(
     world.settle()
     assert not world.open
     assert sorted(world.done) == sorted(f"id-{n}" for n in range(world.sent))
-    assert (world.desk.waiting, world.desk.hopeless) == (0, False)
+    assert (world.desk.waiting, world.desk.processors.hopeless) == (0, False)
     if policy.then == "dead_letter":
         world.check_rules()
 
@@ -84,9 +84,9 @@ class World:
     def do(self, instructions):
         for instruction in instructions:
             self.carry_out(instruction)
-        reached = dict(self.desk.running_by_node), self.desk.missing
+        reached = dict(self.desk.processors.by_node), self.desk.processors.missing
         # who runs is told to others, and is looked at only if it was counted
-        assert self.reached.setdefault(self.desk.changes, reached) == reached
+        assert self.reached.setdefault(self.desk.processors.changes, reached) == reached
 
     def carry_out(self, instruction):
         match instruction:

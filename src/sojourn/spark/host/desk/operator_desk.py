@@ -6,7 +6,7 @@ those of its key, and one for everyone for all processors. While many wait for s
 processors on other nodes have the next record before they are done with the one before.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from sojourn.app.operator import OnError
 from sojourn.spark.host.batch.cut import OpenRecord
@@ -58,47 +58,12 @@ class OperatorDesk:
         self.error_policy = ErrorPolicy(on_error or OnError())
         self._portions = Portions(ahead=ahead)
         self._queue = KeyedQueue(self.error_policy.alone)
-        self._processors = Processors()
-        self._lessons = Lessons(self._processors)
-        self._broadcasts = Broadcasts(self._processors, self._lessons, self.error_policy)
+        self.processors = Processors()
+        self._lessons = Lessons(self.processors)
+        self._broadcasts = Broadcasts(self.processors, self._lessons, self.error_policy)
         self._in_service = 0
 
     # -- what can be asked ----------------------------------------------------------------
-
-    @property
-    def wanted(self) -> int:
-        """Processors that there should be."""
-        return self._processors.wanted
-
-    @property
-    def running(self) -> int:
-        """Processors that can take a record."""
-        return len(self._processors.here)
-
-    @property
-    def running_by_node(self) -> Mapping[str, int]:
-        """Processors that can take a record, by node: another mapping when that changes."""
-        return self._processors.by_node
-
-    @property
-    def missing(self) -> str:
-        """Why fewer processors run than are wanted, if some cannot be started."""
-        return self._processors.missing
-
-    @property
-    def changes(self) -> int:
-        """How often it has changed who runs, or what is missing."""
-        return self._processors.changes
-
-    @property
-    def failures(self) -> int:
-        """Starts that failed since one succeeded."""
-        return self._processors.failures
-
-    @property
-    def hopeless(self) -> bool:
-        """Whether there is no processor, and none can be started."""
-        return self._processors.hopeless
 
     @property
     def waiting(self) -> int:
@@ -108,7 +73,7 @@ class OperatorDesk:
     @property
     def room(self) -> int:
         """Records that are wanted in hand, so that processors have work and little more."""
-        running, ahead = self.running, self._portions.ahead(self.running_by_node)
+        running, ahead = self.processors.running, self._portions.ahead(self.processors.by_node)
         behind = min(self._queue.behind, _MOST_BEHIND + _MOST_BEHIND_EACH * running)
         return running + ahead - (self.waiting - behind + self._in_service)
 
@@ -116,25 +81,6 @@ class OperatorDesk:
     def latest(self) -> list[Record]:
         """What processors that start later are told first."""
         return self._lessons.latest.records
-
-    def late(self, now_s: float, limit_s: float) -> list[int]:
-        """Return the processors that have worked on one record for longer than *limit_s*."""
-        return [
-            name
-            for name, p in self._processors
-            if (p.records or p.learning) and now_s - p.since_s > limit_s
-        ]
-
-    def waits(self, name: int, now_s: float) -> None:
-        """Take note that a processor waits for something outside: that is not its own time."""
-        if (processor := self._processors.get(name)) is not None:
-            processor.since_s = now_s
-
-    def unready(self, now_s: float, limit_s: float) -> list[int]:
-        """Return the processors that have been starting for longer than *limit_s*."""
-        return [
-            name for name, p in self._processors if not p.ready and now_s - p.since_s > limit_s
-        ]
 
     # -- records --------------------------------------------------------------------------
 
@@ -158,7 +104,7 @@ class OperatorDesk:
         self._queue = KeyedQueue(self.error_policy.alone)
         self._broadcasts.forget()
         self.error_policy.forget()
-        for _, processor in self._processors:
+        for _, processor in self.processors:
             processor.forgotten = bool(processor.records)
         self._lessons.forget(latest)
 
@@ -172,10 +118,10 @@ class OperatorDesk:
             case ProcessorEnded():
                 done = self._ended(event, now_s)
             case PlacementAsked(_, on):
-                self._processors.place(on)
+                self.processors.place(on)
                 done = [*self._started(now_s), *self._settled()]
             case NodeCame(node):
-                self._processors.node_came(node)
+                self.processors.node_came(node)
                 done = self._started(now_s)
             case NodeLeft(node):
                 done = self._node_left(node, now_s)
@@ -184,19 +130,13 @@ class OperatorDesk:
         done += self.turn(now_s)
         return done
 
-    def lost(self, number: int) -> None:
-        """Give a processor that is gone nothing more, while it is asked what it died of."""
-        if (processor := self._processors.get(number)) is not None:
-            processor.lost = True
-            self._processors.withdraw(number)
-
     # -- processors -----------------------------------------------------------------------
 
     def _ready(self, number: int, now_s: float) -> list[OperatorInstruction]:
-        processor = self._processors.get(number)
+        processor = self.processors.get(number)
         if processor is None:
             return [KillProcessor(number)]
-        self._processors.ready(number)
+        self.processors.ready(number)
         self._lessons.begin(processor)
         self._broadcasts.join(processor)
         return [*self._lessons.told(number, processor, now_s), *self._settled()]
@@ -204,7 +144,7 @@ class OperatorDesk:
     def _done(
         self, number: int, results: Sequence[Result], now_s: float
     ) -> list[OperatorInstruction]:
-        processor, several = self._processors.get(number), len(results)
+        processor, several = self.processors.get(number), len(results)
         if processor is None:
             return []  # its node was gone when it said so
         if processor.learning:
@@ -221,7 +161,7 @@ class OperatorDesk:
         done = self._answered(processor, answered, results)
         if not processor.records:
             done += self._gone(number) if processor.going else []
-            self._processors.idles(number)
+            self.processors.idles(number)
         return done
 
     def _ended(self, ended: ProcessorEnded, now_s: float) -> list[OperatorInstruction]:
@@ -232,14 +172,14 @@ class OperatorDesk:
         its chance.
         """
         processor, reason, late = (
-            self._processors.remove(ended.processor),
+            self.processors.remove(ended.processor),
             ended.reason,
             ended.late,
         )
         if processor is None:
             return []
         if not processor.ready:
-            self._processors.not_started(processor.node, reason, now_s, starved=ended.starved)
+            self.processors.not_started(processor.node, reason, now_s, starved=ended.starved)
         done: list[OperatorInstruction] = [*self._lessons.failed(processor, reason)]
         records = self._taken_from(processor)
         back: list[OpenRecord] = []
@@ -269,7 +209,7 @@ class OperatorDesk:
         done: list[OperatorInstruction] = []
         back: list[OpenRecord] = []
         self._portions.forget(node)
-        for _, processor in self._processors.node_left(node):
+        for _, processor in self.processors.node_left(node):
             for record in self._taken_from(processor):
                 if record.record.everyone:
                     done += self._broadcasts.missed(record)
@@ -332,27 +272,27 @@ class OperatorDesk:
 
     def _started(self, now_s: float) -> list[OperatorInstruction]:
         """Start what is wanted, unless that failed a moment ago."""
-        asked = self._processors.to_start(now_s)
+        asked = self.processors.to_start(now_s)
         return [StartProcessor(name, node) for name, node in asked]
 
     def _settled(self) -> list[OperatorInstruction]:
         """Let those go that are not wanted, as far as others have come in their place."""
         done: list[OperatorInstruction] = []
-        for name in self._processors.surplus():
+        for name in self.processors.surplus():
             done += self._let_go(name)
         return done
 
     def _let_go(self, name: int) -> list[OperatorInstruction]:
-        processor = self._processors.get(name)
+        processor = self.processors.get(name)
         if processor is None:
             return []
         processor.going = True
-        self._processors.withdraw(name)
+        self.processors.withdraw(name)
         done: list[OperatorInstruction] = [*self._broadcasts.leave(processor)]
         return done if processor.records else [*done, *self._gone(name)]
 
     def _gone(self, name: int) -> list[OperatorInstruction]:
-        self._processors.remove(name)
+        self.processors.remove(name)
         return [KillProcessor(name)]
 
     # -- inside: work ---------------------------------------------------------------------
@@ -364,13 +304,15 @@ class OperatorDesk:
             done += self._lessons.told_again(now_s)
         passed_by: list[int] = []
         queued = len(self._queue) > 0
-        while (queued or self._broadcasts.in_lanes) and (idle := self._processors.next_idle()):
+        while (queued or self._broadcasts.in_lanes) and (idle := self.processors.next_idle()):
             name, processor = idle
             if processor.lane:
                 processor.records = [self._broadcasts.next_of(processor)]
             elif queued:
                 processor.records = self._queue.take(
-                    self._portions.at_once(waiting=len(self._queue), running=self.running)
+                    self._portions.at_once(
+                        waiting=len(self._queue), running=self.processors.running
+                    )
                 )
                 queued = bool(processor.records)
             if processor.records:
@@ -381,7 +323,7 @@ class OperatorDesk:
             else:
                 passed_by.append(name)
         for name in passed_by:
-            self._processors.idles(name)
+            self.processors.idles(name)
         if queued and self._portions.has_far_nodes:
             done += self._given_ahead()
         return done
@@ -393,7 +335,7 @@ class OperatorDesk:
         """
         done: list[OperatorInstruction] = []
         for name, processor, most in self._far():
-            spare = len(self._queue) - self._queue.behind - self.running
+            spare = len(self._queue) - self._queue.behind - self.processors.running
             if spare <= 0:
                 break
             taken = self._queue.take(min(most - len(processor.records), spare))
@@ -408,14 +350,14 @@ class OperatorDesk:
 
     def _far(self) -> list[tuple[int, Processor, int]]:
         """Return who could have more records, and how many in all: who has fewest first."""
-        by_node = self.running_by_node
+        by_node = self.processors.by_node
         at_a_time = {node: self._portions.at_a_time(node) for node in by_node}
         if max(at_a_time.values(), default=1) == 1:
             return []
         far = [
             (name, processor, at_a_time[processor.node])
-            for name, processor in self._processors
-            if name in self._processors.here
+            for name, processor in self.processors
+            if name in self.processors.here
             and 0 < len(processor.records) < at_a_time[processor.node]
             and not (processor.lane or processor.forgotten)
             and processor.records[0].number not in self.error_policy.alone

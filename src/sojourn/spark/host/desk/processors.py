@@ -86,6 +86,11 @@ class Processors:
         return self._here
 
     @property
+    def running(self) -> int:
+        """How many can take a record."""
+        return len(self._here)
+
+    @property
     def by_node(self) -> Mapping[str, int]:
         """How many can take a record, by node: another mapping when that changes."""
         return self._by_node
@@ -113,6 +118,22 @@ class Processors:
         if len(there) < len(wanted) or not there or self._staying():
             return False
         return all(starts.hopeless for starts in there)
+
+    def late(self, now_s: float, limit_s: float) -> list[int]:
+        """Return those that have worked on one record for longer than *limit_s*."""
+        return [
+            number
+            for number, each in self._all.items()
+            if (each.records or each.learning) and now_s - each.since_s > limit_s
+        ]
+
+    def unready(self, now_s: float, limit_s: float) -> list[int]:
+        """Return those that have been starting for longer than *limit_s*."""
+        return [
+            number
+            for number, each in self._all.items()
+            if not each.ready and now_s - each.since_s > limit_s
+        ]
 
     # -- nodes ----------------------------------------------------------------------------
 
@@ -191,6 +212,12 @@ class Processors:
         starts.failed(reason, now_s, starved=starved)
         self.changes += 1
 
+    def lost(self, number: int) -> None:
+        """Give a processor that is gone nothing more, while it is asked what it died of."""
+        if (processor := self._all.get(number)) is not None:
+            processor.lost = True
+            self.withdraw(number)
+
     def remove(self, number: int) -> Processor | None:
         """Forget a processor, and return it if it was there."""
         self.withdraw(number)
@@ -209,6 +236,11 @@ class Processors:
         if len(self._here) >= self.wanted:
             for starts in self._starts.values():
                 starts.why = ""
+
+    def waits(self, number: int, now_s: float) -> None:
+        """Take note that a processor waits for something outside: that is not its own time."""
+        if (processor := self._all.get(number)) is not None:
+            processor.since_s = now_s
 
     def withdraw(self, number: int) -> None:
         """Give a processor no more records."""

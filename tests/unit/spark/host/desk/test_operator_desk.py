@@ -119,10 +119,10 @@ def test_there_is_room_for_processors_and_a_few_more():
 def test_more_processors_count_once_they_are_ready():
     made = desk(k=1)
     started = of(StartProcessor, made.handle(PlacementAsked(AT, {HERE: 3}), 0.0))
-    assert (made.wanted, made.running, len(started)) == (3, 1, 2)
+    assert (made.processors.wanted, made.processors.running, len(started)) == (3, 1, 2)
     room = made.room
     made.handle(ProcessorReady(AT, started[0].processor), 0.0)
-    assert made.running == 2
+    assert made.processors.running == 2
     assert made.room == room + 1
 
 
@@ -133,7 +133,7 @@ def test_fewer_processors_idle_ones_go_first():
         KillProcessor(3),
         KillProcessor(2),
     ]
-    assert made.running == 1
+    assert made.processors.running == 1
 
 
 def test_one_that_works_goes_when_it_is_done():
@@ -208,18 +208,18 @@ def test_one_that_was_ended_for_taking_too_long_follows_the_policy_at_once():
 def test_a_processor_that_takes_too_long_is_seen():
     made = desk(k=2)
     put(made, [record(0)], at_s=10.0)
-    assert made.late(300.0, 300.0) == []
-    assert made.late(311.0, 300.0) == [1]
+    assert made.processors.late(300.0, 300.0) == []
+    assert made.processors.late(311.0, 300.0) == [1]
 
 
 def test_the_time_in_which_a_processor_waits_for_something_outside_is_not_its_own():
     made = desk(k=1)
     put(made, [record(0)], at_s=10.0)
     for now_s in (200.0, 400.0):
-        made.waits(1, now_s)
-    made.waits(7, 400.0)  # of one that is gone
-    assert made.late(700.0, 300.0) == []
-    assert made.late(701.0, 300.0) == [1]
+        made.processors.waits(1, now_s)
+    made.processors.waits(7, 400.0)  # of one that is gone
+    assert made.processors.late(700.0, 300.0) == []
+    assert made.processors.late(701.0, 300.0) == [1]
 
 
 # -- records that take no time ---------------------------------------------------------------
@@ -251,15 +251,15 @@ def test_light_records_are_fetched_well_ahead():
 
 def test_an_idle_processor_that_is_gone_gets_nothing_while_it_is_asked_why():
     made = desk(k=2)
-    made.lost(1)
+    made.processors.lost(1)
     given_out = of(Give, put(made, [record(0), record(1)]))
     assert [(g.processor, first(g)) for g in given_out] == [(2, 0)]
-    assert made.running == 1
+    assert made.processors.running == 1
     assert (
         len(of(StartProcessor, made.handle(ProcessorEnded(AT, 1, "killed by signal 9"), 1.0)))
         == 1
     )
-    made.lost(1)  # it may be told twice
+    made.processors.lost(1)  # it may be told twice
 
 
 def test_those_of_a_processor_that_died_are_tried_again_one_by_one():
@@ -443,7 +443,8 @@ def told_to_a_new_one(made, name=None):
         (name,) = (
             start.processor
             for start in of(
-                StartProcessor, made.handle(PlacementAsked(AT, {HERE: made.wanted + 1}), 9.0)
+                StartProcessor,
+                made.handle(PlacementAsked(AT, {HERE: made.processors.wanted + 1}), 9.0),
             )
         )
     told, instructions = [], made.handle(ProcessorReady(AT, name), 9.0)
@@ -467,7 +468,7 @@ def test_one_that_starts_later_gets_the_latest_of_each_key_before_its_first_reco
     put(made, [record(3, everyone=True)], at_s=2.0)  # without a key nothing is kept
     made.handle(ProcessorDone(AT, 1, [Result([])]), 2.0)
     assert told_to_a_new_one(made) == [1, 2]
-    assert made.running == 2
+    assert made.processors.running == 2
 
 
 def test_one_that_starts_while_a_rule_is_under_way_gets_it_too():
@@ -484,10 +485,10 @@ def test_it_counts_as_running_once_it_knows_all():
     made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0)
     (start,) = of(StartProcessor, made.handle(PlacementAsked(AT, {HERE: 2}), 2.0))
     (give,) = of(Give, made.handle(ProcessorReady(AT, start.processor), 3.0))
-    assert (give.new, made.running) == (False, 1)
-    assert made.late(9.0, 5.0) == [start.processor]
+    assert (give.new, made.processors.running) == (False, 1)
+    assert made.processors.late(9.0, 5.0) == [start.processor]
     made.handle(ProcessorDone(AT, start.processor, [Result([], "ValueError")]), 4.0)
-    assert made.running == 2
+    assert made.processors.running == 2
 
 
 def test_what_it_has_to_know_is_told_in_portions():
@@ -500,7 +501,7 @@ def test_what_it_has_to_know_is_told_in_portions():
     assert len(give.records) == 100
     some = made.handle(ProcessorDone(AT, start.processor, [Result([])] * 99), 8.0)
     assert of(Give, some) == []
-    assert made.late(9.0, 5.0) == []  # each has its own time
+    assert made.processors.late(9.0, 5.0) == []  # each has its own time
     (give,) = of(Give, made.handle(ProcessorDone(AT, start.processor, [Result([])]), 9.0))
     assert numbers(give.records) == list(range(100, 150))
 
@@ -597,7 +598,7 @@ def test_processors_that_run_already_are_told_what_they_have_to_know():
     made = desk(k=2)
     put(made, [record(0)])
     made.forget([rule(1, "a"), rule(2, "b")])
-    assert made.running == 0
+    assert made.processors.running == 0
     (give,) = of(Give, put(made, [record(3)], at_s=1.0))
     assert (give.processor, give.new, numbers(give.records)) == (2, False, [1, 2])
     # the other was at a record
@@ -606,7 +607,7 @@ def test_processors_that_run_already_are_told_what_they_have_to_know():
     (give,) = of(Give, made.handle(ProcessorDone(AT, 2, [Result([])] * 2), 3.0))
     assert (give.processor, give.new, first(give)) == (2, True, 3)
     made.handle(ProcessorDone(AT, 1, [Result([])] * 2), 3.0)
-    assert made.running == 2
+    assert made.processors.running == 2
     assert numbers(made.latest) == [1, 2]
 
 
@@ -620,7 +621,7 @@ def test_one_that_is_being_told_goes_on_with_what_it_has_to_know_now():
     (give,) = made.handle(ProcessorDone(AT, 1, [Result([])]), 1.0)
     assert (give.new, numbers(give.records)) == (False, [1, 2])
     made.handle(ProcessorDone(AT, 1, [Result([])] * 2), 2.0)
-    assert made.running == 1
+    assert made.processors.running == 1
 
 
 def test_a_record_that_nodes_die_of_again_and_again_is_put_aside():
