@@ -9,16 +9,16 @@ from sojourn.spark.host.batch.write_queue import WriteQueue
 from sojourn.spark.host.controller_connection import ControllerConnection
 from sojourn.spark.host.desk.events import CutSaved, Event
 from sojourn.spark.host.desk.instructions import (
-    Arrived,
     AtOperator,
     BatchInstruction,
+    CountArrival,
+    CountOutputs,
     FinishRelay,
     GrantRelay,
     HandOver,
     Instruction,
     RefuseRelay,
     SaveCut,
-    Sent,
     StopPart,
 )
 from sojourn.spark.host.desk.part_desk import PartDesk
@@ -65,10 +65,10 @@ class Execution:
             match instruction:
                 case AtOperator(operator, then):
                     self._stations[operator].do(then)
-                case Arrived(operator, record):
+                case CountArrival(operator, record):
                     inner = record.stream in self._inner
                     self._stations[operator].arrived(record, inner=inner)
-                case Sent(operator, record, children):
+                case CountOutputs(operator, record, children):
                     self._stations[operator].sent(record, children)
                 case HandOver():
                     self._relays.hand_over(instruction)

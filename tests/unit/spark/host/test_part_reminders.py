@@ -12,7 +12,7 @@ from sojourn.spark.host.desk.events import (
     RowsCame,
     TimePassed,
 )
-from sojourn.spark.host.desk.instructions import Arrived, SaveCut
+from sojourn.spark.host.desk.instructions import CountArrival, SaveCut
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.host.desk.part_desk import PartDesk
 from sojourn.spark.host.desk.part_graph import PartGraph
@@ -69,7 +69,7 @@ class Morning:
 
 
 def _came(instructions):
-    return [each.record.name for each in instructions if isinstance(each, Arrived)]
+    return [each.record.name for each in instructions if isinstance(each, CountArrival)]
 
 
 def test_many_come_a_thousand_at_a_time_at_most_and_records_in_between():

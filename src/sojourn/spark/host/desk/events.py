@@ -13,26 +13,11 @@ from sojourn.spark.wire.processor import Result
 from sojourn.spark.wire.relay import Row
 
 __all__ = [
-    "Arrival",
-    "BatchEvent",
-    "CutSaved",
-    "DrainAsked",
-    "Event",
-    "NodeCame",
-    "NodeLeft",
-    "OperatorEvent",
-    "PlacementAsked",
-    "ProcessorDone",
-    "ProcessorEnded",
-    "ProcessorReady",
-    "RelayCame",
-    "RelayEnded",
-    "RelayLeft",
-    "RelaysCaughtUp",
-    "RelaysCounted",
-    "RowsCame",
+    "Arrival", "BatchEvent", "CutSaved", "DrainAsked", "Event", "NodeCame", "NodeLeft",
+    "OperatorEvent", "PlacementAsked", "ProcessorDone", "ProcessorEnded", "ProcessorReady",
+    "RelayCame", "RelayEnded", "RelayLeft", "RelaysCaughtUp", "RelaysCounted", "RowsCame",
     "TimePassed",
-]
+]  # fmt: skip
 
 
 # -- relays and batches -----------------------------------------------------------------------

@@ -14,27 +14,11 @@ from sojourn.spark.wire.processor import Answer
 from sojourn.spark.wire.record import Record
 
 __all__ = [
-    "Arrived",
-    "AtOperator",
-    "BatchInstruction",
-    "Completed",
-    "FinishRelay",
-    "Give",
-    "GrantRelay",
-    "HandOver",
-    "Instruction",
-    "KillProcessor",
-    "NotKept",
-    "OperatorInstruction",
-    "RefuseRelay",
-    "Restore",
-    "SaveCut",
-    "Sent",
-    "StartProcessor",
-    "StationInstruction",
-    "StopPart",
-    "Stopping",
-]
+    "AtOperator", "BatchInstruction", "Completed", "CountArrival", "CountOutputs",
+    "FinishRelay", "Give", "GrantRelay", "HandOver", "Instruction", "KillProcessor", "NotKept",
+    "OperatorInstruction", "RefuseRelay", "Restore", "SaveCut", "StartProcessor",
+    "StationInstruction", "StopPart", "Stopping",
+]  # fmt: skip
 
 
 # -- for the station of an operator -----------------------------------------------------------
@@ -151,14 +135,14 @@ class AtOperator(msgspec.Struct, frozen=True, gc=False):
     instruction: "StationInstruction"
 
 
-class Arrived(msgspec.Struct, frozen=True, gc=False):
+class CountArrival(msgspec.Struct, frozen=True, gc=False):
     """Count a record that came to an operator."""
 
     operator: str
     record: Record
 
 
-class Sent(msgspec.Struct, frozen=True, gc=False):
+class CountOutputs(msgspec.Struct, frozen=True, gc=False):
     """Count what an operator made of a record."""
 
     operator: str
@@ -178,4 +162,6 @@ class StopPart(msgspec.Struct, frozen=True, gc=False):
 StationInstruction = Give | StartProcessor | KillProcessor | NotKept
 OperatorInstruction = StationInstruction | Completed | Stopping
 BatchInstruction = HandOver | SaveCut | FinishRelay | RefuseRelay | Restore | MergeState
-Instruction = BatchInstruction | AtOperator | Arrived | Sent | GrantRelay | StopPart
+Instruction = (
+    BatchInstruction | AtOperator | CountArrival | CountOutputs | GrantRelay | StopPart
+)

@@ -108,6 +108,8 @@ class OperatorDesk:
             processor.forgotten = bool(processor.records)
         self._lessons.forget(latest)
 
+    # -- events ---------------------------------------------------------------------------
+
     def handle(self, event: OperatorEvent, now_s: float) -> list[OperatorInstruction]:
         """Decide on an event; then idle processors are given work."""
         match event:
@@ -129,8 +131,6 @@ class OperatorDesk:
                 done = self._started(now_s)
         done += self.turn(now_s)
         return done
-
-    # -- processors -----------------------------------------------------------------------
 
     def _ready(self, number: int, now_s: float) -> list[OperatorInstruction]:
         processor = self.processors.get(number)
@@ -171,11 +171,8 @@ class OperatorDesk:
         was alone is tried once more; if its processor was ended because it was late, it had
         its chance.
         """
-        processor, reason, late = (
-            self.processors.remove(ended.processor),
-            ended.reason,
-            ended.late,
-        )
+        processor = self.processors.remove(ended.processor)
+        reason, late = ended.reason, ended.late
         if processor is None:
             return []
         if not processor.ready:
@@ -219,8 +216,7 @@ class OperatorDesk:
                 if failures.lost < _MOST_LOST or self.error_policy.may_retry(record):
                     back.append(record)
                 else:
-                    lost = failures.lost
-                    reason = f"{lost} nodes in a row were lost while they worked on it"
+                    reason = f"{failures.lost} nodes in a row were lost while they worked on it"
                     done += self._given_up(record, reason)
             done += self._broadcasts.leave(processor)
         self._queue.give_back(back)

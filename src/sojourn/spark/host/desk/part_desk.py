@@ -35,16 +35,16 @@ from sojourn.spark.host.desk.events import (
     TimePassed,
 )
 from sojourn.spark.host.desk.instructions import (
-    Arrived,
     AtOperator,
     BatchInstruction,
     Completed,
+    CountArrival,
+    CountOutputs,
     Give,
     Instruction,
     RefuseRelay,
     Restore,
     SaveCut,
-    Sent,
     StopPart,
     Stopping,
 )
@@ -153,7 +153,7 @@ class PartDesk:
             for read in self._read(root, record, row.keys, row.only, null=row.null):
                 self._enter(read)
                 into.add(read.operator)
-                came.append(Arrived(read.operator, read.record))
+                came.append(CountArrival(read.operator, read.record))
         return [*came, *self._turned(into, now_s)]
 
     def _relay_left(self, relay: int) -> list[Instruction]:
@@ -264,7 +264,7 @@ class PartDesk:
             self.visits.visited(topic, record.operator)
             self._enter(record)
             into.add(record.operator)
-            came.append(Arrived(record.operator, record.record))
+            came.append(CountArrival(record.operator, record.record))
         return came, into
 
     def _enter(self, record: OpenRecord) -> None:
@@ -373,8 +373,8 @@ class PartDesk:
             self._ledger.kept(operator, parent)
         then = self._ledger.done(completed.number, results)
         self._trees.done(root)
-        done.append(Sent(operator, parent, tuple(children)))
-        done += [Arrived(record.operator, record.record) for record in records]
+        done.append(CountOutputs(operator, parent, tuple(children)))
+        done += [CountArrival(record.operator, record.record) for record in records]
         if then:
             done += self._with_latest(then)
         return {record.operator for record in records}

@@ -22,8 +22,8 @@ from sojourn.spark.host.desk.events import (
     RowsCame,
 )
 from sojourn.spark.host.desk.instructions import (
-    Arrived,
     AtOperator,
+    CountArrival,
     Give,
     GrantRelay,
     HandOver,
@@ -66,7 +66,7 @@ def test_messages_without_a_value_are_for_those_that_ask_and_counted_at_others()
     made = PartDesk(graph, desks, ledger)
     came(made, 1)
     null = msgspec.structs.replace(line(7), null=True)
-    arrived = of(Arrived, made.handle(RowsCame(1, [null, line(8)]), 0.0))
+    arrived = of(CountArrival, made.handle(RowsCame(1, [null, line(8)]), 0.0))
     assert [(each.operator, each.record.name) for each in arrived] == [
         ("log", "lines/0/7"),
         ("split", "lines/0/8"),
@@ -283,7 +283,7 @@ def test_a_record_of_which_nobody_knows_the_time_was_written_now():
     came(made, 7)
     born = Record("lines/0/1", b"", "lines", birth_s=40.0)
     rows = [Row(LINES, 0, Record("lines/0/0", b"", "lines")), Row(LINES, 1, born)]
-    arrived = [each.record for each in of(Arrived, made.handle(RowsCame(7, rows), 0.0))]
+    arrived = [each.record for each in of(CountArrival, made.handle(RowsCame(7, rows), 0.0))]
     assert [(each.birth_s, each.written_s) for each in arrived] == [(50.0, 50.0), (40.0, 50.0)]
 
 
