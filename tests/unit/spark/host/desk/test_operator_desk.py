@@ -187,6 +187,20 @@ def test_the_record_of_a_dead_processor_is_tried_elsewhere():
     assert [(g.processor, first(g)) for g in of(Give, done)] == [(2, 0)]
 
 
+def test_records_of_a_processor_that_is_gone_are_in_service_no_more():
+    """Else there would be room for fewer and fewer records."""
+    made = desk(k=1)
+    put(made, [record(0)])
+    room = made.room
+    (started,) = of(StartProcessor, made.handle(ProcessorEnded(AT, 1, "killed"), 1.0))
+    made.handle(ProcessorReady(AT, started.processor), 1.0)
+    assert made.room == room
+    made.handle(NodeLeft(HERE), 2.0)
+    (started,) = of(StartProcessor, made.handle(NodeCame(HERE), 2.0))
+    made.handle(ProcessorReady(AT, started.processor), 2.0)
+    assert made.room == room
+
+
 def test_what_dies_twice_follows_the_policy():
     made = desk(k=1, on_error=OnError(then="dead_letter"))
     put(made, [record(0)])
@@ -203,6 +217,33 @@ def test_one_that_was_ended_for_taking_too_long_follows_the_policy_at_once():
     put(made, [record(0)])
     done = made.handle(ProcessorEnded(AT, 1, "longer than 1 s", late=True), 2.0)
     assert stops(done) == [(0, "longer than 1 s")]
+
+
+def test_the_first_that_dies_is_not_counted_as_a_try_though_one_was_ended_before():
+    made = desk(k=1, on_error=OnError(retries=1))
+    put(made, [record(0)])
+    for number, late in ((1, True), (2, False)):
+        ended = made.handle(ProcessorEnded(AT, number, "killed", late=late), 2.0)
+        (started,) = of(StartProcessor, ended)
+        (again,) = of(Give, made.handle(ProcessorReady(AT, started.processor), 3.0))
+        assert first(again) == 0
+    assert stops(made.handle(ProcessorEnded(AT, 3, "killed"), 4.0)) == [(0, "killed")]
+
+
+def test_what_failed_once_is_as_any_other_when_it_is_done_or_comes_again():
+    made = desk(k=1, on_error=OnError(retries=1))
+    fails = ProcessorDone(AT, 1, [Result([], "ValueError")])
+    put(made, [record(0)])
+    made.handle(fails, 1.0)
+    made.forget()  # and open again, after a start from a cut
+    put(made, [record(0)])
+    made.handle(ProcessorDone(AT, 1, [Result([])]), 2.0)  # of the one that is forgotten
+    (again,) = of(Give, made.handle(fails, 3.0))
+    assert first(again) == 0
+    assert made.error_policy.alone == {1}
+    made.handle(ProcessorDone(AT, 1, [Result([])]), 4.0)
+    assert made.error_policy.alone == set()
+    assert made.error_policy.failures(opened(record(0))).tries == 0
 
 
 def test_a_processor_that_takes_too_long_is_seen():
@@ -702,3 +743,14 @@ def test_a_record_that_has_to_be_alone_is_not_given_ahead():
     (give,) = of(Give, done)
     assert (give.ahead, len(give.records)) == (False, 1)
     assert not of(Give, made.turn(1.3))
+
+
+def test_nothing_is_given_ahead_behind_a_record_that_has_to_be_alone():
+    made = far_desk(k=1)
+    put(made, [record(1)], at_s=1.0)
+    (started,) = of(StartProcessor, made.handle(ProcessorEnded(AT, 1, "killed"), 1.1))
+    put(made, [record(i) for i in range(2, 12)], at_s=1.1)
+    (give,) = of(Give, made.handle(ProcessorReady(AT, started.processor), 1.2))
+    assert numbers(give.records) == [1]
+    done = made.handle(ProcessorDone(AT, started.processor, [Result([], took_s=0.001)]), 1.3)
+    assert [give.ahead for give in of(Give, done)] == [False, True]
