@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 
 import psutil
 import pytest
-from sojourn.spark.wire.record import Record, Root
 
 from sojourn.app.operator import OnError
 from sojourn.decide.plan import HERE
@@ -24,7 +23,7 @@ from sojourn.spark.host.desk.instructions import Completed, KillProcessor, NotKe
 from sojourn.spark.host.operator_runner import Station
 from sojourn.spark.wire.host_settings import OperatorSettings
 from sojourn.spark.wire.processor import Waits
-from sojourn.spark.wire.record import Record
+from sojourn.spark.wire.record import Record, Root
 
 DEADLINE_S = 60
 

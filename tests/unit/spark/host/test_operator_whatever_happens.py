@@ -2,7 +2,6 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sojourn.spark.wire.record import Record, Root
 
 from sojourn.app.operator import OnError
 from sojourn.decide.plan import HERE
@@ -26,7 +25,7 @@ from sojourn.spark.host.desk.instructions import (
 )
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.wire.processor import Result
-from sojourn.spark.wire.record import Record
+from sojourn.spark.wire.record import Record, Root
 
 AT = "split"
 

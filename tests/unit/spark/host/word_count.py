@@ -1,7 +1,5 @@
 """A host that counts words, on real files; whoever uses it decides what happens next."""
 
-from sojourn.spark.wire.record import Record
-
 from sojourn.decide.plan import HERE
 from sojourn.spark.host.batch.cut_store import CutFiles
 from sojourn.spark.host.batch.ledger import Ledger

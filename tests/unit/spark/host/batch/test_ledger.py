@@ -13,7 +13,6 @@ from sojourn.spark.host.desk.instructions import (
     Restore,
     SaveCut,
 )
-from sojourn.spark.host.batch.ledger import Ledger
 from sojourn.spark.wire.record import Record, Root
 from sojourn.spark.wire.repetitions import Input, Provenance
 from unit.spark.host.spark_stand_in import Disk, Store

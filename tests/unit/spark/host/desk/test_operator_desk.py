@@ -3,8 +3,6 @@
 from heapq import heappop, heappush
 from random import Random
 
-from sojourn.spark.wire.record import Record, Root
-
 from sojourn.app.operator import OnError
 from sojourn.decide.plan import HERE
 from sojourn.spark.host.batch.cut import OpenRecord
@@ -28,7 +26,7 @@ from sojourn.spark.host.desk.instructions import (
 from sojourn.spark.host.desk.latest import Latest
 from sojourn.spark.host.desk.operator_desk import OperatorDesk
 from sojourn.spark.wire.processor import OutputRecord, Result
-from sojourn.spark.wire.record import Record
+from sojourn.spark.wire.record import Record, Root
 
 AT = "split"
 
