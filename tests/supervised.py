@@ -43,7 +43,7 @@ class Broken:
         return Static()(knowledge)
 
 
-def begun(decides=None, *, engine=None, **begins):
+def begun(decides=None, *, engine=None, save=lambda _allocation: None, **begins):
     """Return the application with a policy that is always the same, or drs."""
     engine = engine or LiveSimulator()
     engine.start(CHAIN, Plan.here(ENOUGH))
@@ -53,7 +53,7 @@ def begun(decides=None, *, engine=None, **begins):
         return decides or policy("drs", target=target, most=most), said
 
     begins = {"target": sj.Target("mean", 0.2), "every_s": 1.0} | begins
-    return Supervisor(engine, CHAIN, make, LoopSettings(**begins))
+    return Supervisor(engine, CHAIN, make, LoopSettings(**begins), save)
 
 
 def turned(running, number):

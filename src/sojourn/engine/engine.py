@@ -179,8 +179,7 @@ class Health:
     after an error, stored as *dead_letters*, or skipped because they are *nulls*; *running* are
     the processors that can take records now. Of the traced roots some *trees* are *open*, and
     some were *forgotten* because there were too many.
-    *unkept* is why the current processors could not be saved, if so: the
-    next start begins with others. *failure* is why the application stopped, if it did.
+    *failure* is why the application stopped, if it did.
     *no_broker_s* is how long no broker has answered; *notices* are messages for the user, whose
     text stays the same while the condition lasts. *waits_for* says what the start still waits
     for, empty once records are read. *parts* are the operators that pass records to each other
@@ -197,7 +196,6 @@ class Health:
     running: Mapping[str, int] = field(default_factory=dict)
     trees_open: int = 0
     trees_forgotten: int = 0
-    unkept: str = ""
     failure: str = ""
     no_broker_s: float | None = None
     notices: tuple[str, ...] = ()

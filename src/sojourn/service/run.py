@@ -22,10 +22,10 @@ from sojourn.engine import (
 from sojourn.errors import ApplicationStarting, DiskFull, EngineError, SojournError
 from sojourn.history import HistoryFile, Run
 from sojourn.knowledge import Episode
-from sojourn.last_allocation import last_allocation
 from sojourn.service.entry import Entry
 from sojourn.service.first_plan import first_plan
 from sojourn.service.interrupts import Interrupts
+from sojourn.service.last_allocation import LastAllocation
 from sojourn.service.name_lock import Claim
 from sojourn.service.orders import LoopSettings, MakePolicy
 from sojourn.service.requests import answer
@@ -134,11 +134,9 @@ def run_application(settings: RunSettings, output: Output) -> int:
                 if isinstance(engine, KeepsStateElsewhere):
                     engine.forget()
                 state.forget()
+            last = LastAllocation(state.path)
             first = first_plan(
-                settings.topology,
-                settings.start,
-                settings.loop.most,
-                last_allocation(state.path),
+                settings.topology, settings.start, settings.loop.most, last.read()
             )
             with (
                 engine,
@@ -147,10 +145,13 @@ def run_application(settings: RunSettings, output: Output) -> int:
             ):
                 output.starting(name, engine.name, first.reason)
                 engine.start(settings.topology, first)
+                last.save(first.allocation)
                 history.begin(_begun(settings, first))
-                supervisor = Supervisor(engine, settings.topology, settings.make, settings.loop)
+                supervisor = Supervisor(
+                    engine, settings.topology, settings.make, settings.loop, last.save
+                )
                 answers.supervisor = supervisor
-                watch = _Watch(supervisor, output, history, answers.decisions)
+                watch = _Watch(supervisor, output, history, last, answers.decisions)
                 interrupts.breaks = watch.asked_to_end
                 interrupts.listen()  # an engine may have installed handlers of its own
                 output.ready(
@@ -207,15 +208,16 @@ class _Watch:
         supervisor: Supervisor,
         output: Output,
         history: HistoryFile,
+        last: LastAllocation,
         decisions: LatestDecisions,
     ) -> None:
         self._supervisor, self._output, self._decisions = supervisor, output, decisions
+        self._last, self._unsaved = last, ""
         self._history: HistoryFile | None = history
         self._unwritten: deque[Episode] = deque()
         self._watching = False
         self._noticed: set[str] = set()
         self._waits_for = capability.health(supervisor.engine).waits_for
-        self._unkept = ""
 
     def asked_to_end(self) -> bool:
         """End the loop; return whether it may be interrupted now, and not after this turn."""
@@ -231,6 +233,7 @@ class _Watch:
             with closing(passing):
                 for episode in passing:
                     self._tell_health()
+                    self._tell_unsaved()
                     if self._decisions.add(episode):
                         self._output.change(episode)
                     self._write(episode)
@@ -272,10 +275,14 @@ class _Watch:
         for notice in sorted(now - self._noticed):
             self._output.notice(notice)
         self._noticed = now
-        if health.unkept and health.unkept != self._unkept:
+
+    def _tell_unsaved(self) -> None:
+        """Report once why the current allocation is not saved."""
+        unsaved = self._last.failure
+        if unsaved and unsaved != self._unsaved:
             said = "sojourn: the current processors are not saved for the next start"
-            self._output.error(f"{said}: {health.unkept}")
-        self._unkept = health.unkept
+            self._output.error(f"{said}: {unsaved}")
+        self._unsaved = unsaved
 
     def _write(self, episode: Episode) -> None:
         """Write a turn to the history; while the disk is full it waits with those after it."""

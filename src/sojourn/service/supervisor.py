@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from math import inf
 
@@ -35,12 +35,19 @@ class Supervisor:
 
     `turns` belongs to one thread; everything else may be called from any. A change by hand is
     never undone by a decision that was under way: both take the same lock. *acting* is true
-    while a decision is carried out, which must not be interrupted.
+    while a decision is carried out, which must not be interrupted. *save* is called with the
+    running allocation at each turn and after each change by hand.
     """
 
     def __init__(
-        self, engine: Engine, topology: Topology, make: MakePolicy, settings: LoopSettings
+        self,
+        engine: Engine,
+        topology: Topology,
+        make: MakePolicy,
+        settings: LoopSettings,
+        save: Callable[[Mapping[str, int]], None] = lambda _allocation: None,
     ) -> None:
+        self._save = save
         self.engine, self.topology, self.every_s = engine, topology, settings.every_s
         self._make, self._price_per_hour = make, settings.price_per_hour
         self.orders = Orders.of(make, topology, settings.target, settings.most)
@@ -117,6 +124,7 @@ class Supervisor:
             )
             after = before.rescaled(wanted, self._loop.place, reason=reason)
             cost = self.engine.apply(after)
+            self._save(after.allocation)
             self._loop.set_from_outside(after)
             if self.mode.name != "failed":
                 self._follow(Mode("paused", "processors were set by hand"))
@@ -206,6 +214,8 @@ class Supervisor:
                 if self._floor.saw(known.observations, known.topology, target):
                     self._told(self.warning)
             finally:
+                # every turn: one that failed may have changed it, one before not have saved it
+                self._save(self.engine.plan.allocation)
                 self.acting = False
         return replace(episode, target=target)
 

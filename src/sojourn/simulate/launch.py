@@ -14,8 +14,8 @@ def launch(
     app: App,  # noqa: ARG001 - what is simulated is the topology that it is started with
     address: str,  # noqa: ARG001
     settings: SimulatorSettings | None = None,
-    state: Path | None = None,
+    state: Path | None = None,  # noqa: ARG001 - it keeps nothing
     progress: Progress = lambda _line: None,  # noqa: ARG001 - it starts at once
 ) -> RealTimeSimulator:
     """Return the engine, not started yet."""
-    return RealTimeSimulator(settings, state=state)
+    return RealTimeSimulator(settings)

@@ -3,13 +3,11 @@
 import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Protocol, Self
 
 from sojourn.decide.plan import Node, Plan
 from sojourn.engine import Cost, Health, Progress
 from sojourn.errors import EngineError
-from sojourn.last_allocation import keep_allocation
 from sojourn.measure.report import Pull
 from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.simulator import Simulator
@@ -62,8 +60,7 @@ class InstantClock:
 class RealTimeSimulator:
     """Simulates an application in the time of *clock*: a look waits until its end.
 
-    Changes take effect at once. With *state*, a folder, the current processors are saved for
-    the next start.
+    Changes take effect at once.
     """
 
     name = "the simulator"
@@ -72,7 +69,6 @@ class RealTimeSimulator:
         self,
         settings: SimulatorSettings | None = None,
         *,
-        state: Path | None = None,
         clock: Clock | None = None,
     ) -> None:
         told = settings or SimulatorSettings()
@@ -82,11 +78,10 @@ class RealTimeSimulator:
             pause_s=told.pause_s,
             sample_every=told.sample_every,
         )
-        self._state, self._clock = state, clock or WallClock()
+        self._clock = clock or WallClock()
         self._lock = threading.Lock()
         self._began_s: float | None = None
         self._until_s: float | None = None
-        self._unkept = ""
 
     @property
     def now_s(self) -> float:
@@ -108,7 +103,6 @@ class RealTimeSimulator:
         self._simulator.start(topology, plan)
         self._simulator.advance(0.0)  # which compiles it, and takes its time
         self._began_s = self._clock.now_s()
-        self._keep_allocation()
 
     def observe(self, until_s: float) -> Pull:
         """Wait until then, and return what was counted."""
@@ -129,10 +123,7 @@ class RealTimeSimulator:
         with self._lock:
             if (until_s := self._until_s) is not None:
                 self._simulator.advance(min(self.now_s, until_s))
-            cost = self._simulator.apply(plan)
-        if cost.changed:
-            self._keep_allocation()
-        return cost
+            return self._simulator.apply(plan)
 
     def stop(self) -> None:
         """Forget the run."""
@@ -167,18 +158,8 @@ class RealTimeSimulator:
         """Return the health, with the number of processors; nothing fails by itself."""
         with self._lock:
             running = {} if self._began_s is None else self._simulator.running()
-        return Health(running=running, unkept=self._unkept)
+        return Health(running=running)
 
     def _wait_until(self, at_s: float) -> None:
         if self._began_s is not None:
             self._clock.wait_until(self._began_s + at_s)
-
-    def _keep_allocation(self) -> None:
-        if self._state is None:
-            return
-        try:
-            keep_allocation(self._state, self.plan.allocation)
-        except EngineError as error:
-            self._unkept = str(error)  # a full disk must not stop the application
-        else:
-            self._unkept = ""

@@ -25,9 +25,9 @@ from sojourn.cli import app
 from sojourn.engine import Health
 from sojourn.errors import BadFile, BadInput
 from sojourn.history import read_episodes, read_run
-from sojourn.last_allocation import keep_allocation
 from sojourn.service import engines as registry
 from sojourn.service.engines import launcher
+from sojourn.service.last_allocation import LastAllocation
 from sojourn.service.supervisor import Supervisor
 from sojourn.spark.driver.settings import SparkSettings, read_client_options
 
@@ -204,10 +204,10 @@ def test_it_starts_with_what_it_is_told():
 @pytest.mark.usefixtures("engines")
 def test_it_begins_with_what_the_run_before_had_unless_it_is_fresh(tmp_path):
     state = tmp_path / "state"
-    keep_allocation(state, {"extract": 12, "match": 9, "gone": 4})
-    (state / "run.json").write_text('{"application": "vld"}')
 
     def begun(*arguments):
+        LastAllocation(state).save({"extract": 12, "match": 9, "gone": 4})
+        (state / "run.json").write_text('{"application": "vld"}')
         done = run("--for", "1s", "--json", "--state", state, *arguments)
         return json.loads(done.stdout.splitlines()[0])
 
@@ -222,15 +222,25 @@ def test_it_begins_with_what_the_run_before_had_unless_it_is_fresh(tmp_path):
         "aggregate=1 (min_processors)"
     )
     assert begun("--fresh")["allocation"] == {"extract": 1, "match": 1, "aggregate": 1}
-    assert begun()["allocation"] == {"extract": 1, "match": 1, "aggregate": 1}
+
+
+def test_each_start_begins_with_the_allocation_that_the_run_before_ended_with(engines):
+    """Whatever changed it: here the loop."""
+    run("--for", "5s")
+    ended = engines.of(0).plan.allocation
+    assert ended != {"extract": 1, "match": 1, "aggregate": 1}
+    told = json.loads(run("--for", "1s", "--json").stdout.splitlines()[0])
+    assert told["allocation"] == ended
 
 
 @pytest.mark.usefixtures("engines")
-def test_that_the_processors_of_now_cannot_be_kept_is_said_once(monkeypatch):
-    why = "/s/allocation.json cannot be written: No space left on device; make room in /s"
-    monkeypatch.setattr(LiveSimulator, "health", lambda _engine: Health(unkept=why))
-    done = run("--for", "5s")
-    assert done.exit_code == 0
+def test_that_the_processors_of_now_cannot_be_saved_is_said_once(tmp_path):
+    state = tmp_path / "state"
+    run("--for", "1s", "--passive", "--state", state)
+    (state / "allocation.json.new").mkdir()  # where its next version is written
+    done = run("--for", "5s", "--state", state)
+    assert done.exit_code == 0, done.output
+    why = f"{state / 'allocation.json'} cannot be written: Is a directory; check {state}"
     assert (
         done.stderr.count(f"the current processors are not saved for the next start: {why}\n")
         == 1
@@ -337,10 +347,11 @@ def test_fresh_forgets_first_what_the_engine_keeps_elsewhere(tmp_path, monkeypat
     run("--for", "1s", "--state", state)
     (state / "checkpoints").mkdir()
 
-    def forget(_engine):
-        there.append((state / "checkpoints").exists())
+    class Forgetful(LiveSimulator):
+        def forget(self):
+            there.append((state / "checkpoints").exists())
 
-    monkeypatch.setattr(LiveSimulator, "forget", forget, raising=False)
+    monkeypatch.setattr("live_engine.LiveSimulator", Forgetful)
     run("--for", "1s", "--state", state)
     assert there == []
     assert run("--for", "1s", "--state", state, "--fresh").exit_code == 0

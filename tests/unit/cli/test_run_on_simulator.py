@@ -129,6 +129,15 @@ def test_it_ends_in_its_time_and_the_next_start_goes_on_with_its_processors():
     assert again[0]["begins_with"] == ("extract=12, match=12, aggregate=1 (as in the last run)")
 
 
+def test_after_a_kill_it_starts_with_the_allocation_set_by_hand():
+    with started("--passive") as process:
+        said("scale", "match=12", "extract=9")
+        process.kill()
+        process.wait()
+    again = said_by("--for", "1s", "--json", "--passive")
+    assert again[0]["begins_with"] == "extract=9, match=12, aggregate=1 (as in the last run)"
+
+
 def said_by(*arguments):
     done = CliRunner().invoke(
         app,

@@ -10,7 +10,7 @@ from sojourn.errors import BadFile
 from sojourn.files.log_rotation import LogRotation
 from sojourn.files.private_files import append_to, claim_folder, make_folder
 from sojourn.history import HistoryFile
-from sojourn.last_allocation import keep_allocation
+from sojourn.service.last_allocation import LastAllocation
 from sojourn.service.state_folder import StateFolder
 from sojourn.spark.driver.state.state_lock import StateLock
 from sojourn.spark.host.batch.cut import OpenRecord
@@ -51,7 +51,7 @@ def test_whatever_is_written_to_a_state_folder_is_private(tmp_path):
         record = Record("lines/0/9", b"4111 1111")
         host.files.write_segment(2, [OpenRecord((("lines", 0), 9), "split", record)])
         SinkMemory(path / "memory").note_sink_end(0, 7, 3)
-        keep_allocation(path, {"count": 3})
+        LastAllocation(path).save({"count": 3})
         make_folder(folder.logs)
         with append_to(folder.logs / "count.log") as log:
             log.write(b"4111 1111\n")

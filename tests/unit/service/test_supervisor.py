@@ -88,6 +88,17 @@ def test_resumed_it_goes_on_from_there():
     assert episode.decision.before.changes(episode.running)["a"] == (9, 10)
 
 
+def test_the_allocation_is_saved_at_each_change_by_hand_and_at_each_turn():
+    """A turn saves it even if nothing changed: the disk may have been full before."""
+    saved = []
+    running = begun(Jump(), save=saved.append)
+    turned(running, 1)
+    running.scale({"b": 4})
+    assert saved == [ENOUGH | {"a": 5}, {"a": 5, "b": 4}]
+    turned(running, 2)
+    assert saved[2:] == [{"a": 5, "b": 4}]
+
+
 def test_the_same_processors_again_are_no_change():
     running = begun(Jump())
     assert running.scale({"a": 4}).startswith("a=4 already; the loop is paused")
@@ -286,8 +297,10 @@ def test_what_was_applied_before_it_failed_is_known_to_the_next(monkeypatch):
             raise RuntimeError("after it has acted")
 
     monkeypatch.setattr("sojourn.service.supervisor.Loop", Forgets)
-    running = begun(Jump())
+    saved = []
+    running = begun(Jump(), save=saved.append)
     turned(running, 1)
+    assert saved == [running.engine.plan.allocation]
     assert running.engine.plan.allocation == running.knowledge.allocation == {"a": 5, "b": 2}
 
 

@@ -8,8 +8,6 @@ import pytest
 import sojourn as sj
 from sojourn.decide.plan import Plan
 from sojourn.engine import Drains, HasHealth, HasKafka
-from sojourn.errors import EngineError
-from sojourn.last_allocation import last_allocation
 from sojourn.simulate.real_time import InstantClock, RealTimeSimulator, WallClock
 from sojourn.simulate.settings import SimulatorSettings
 from sojourn.simulate.workload import Rates, Workload
@@ -120,24 +118,3 @@ def test_it_says_what_it_can_do():
     assert engine.health().running == {"a": 4}
     engine.stop()
     assert engine.health().running == {}
-
-
-def test_processors_are_kept_for_the_next_start(tmp_path):
-    engine = begun(state=tmp_path)
-    assert last_allocation(tmp_path) == {"a": 4}
-    engine.apply(Plan.here({"a": 6}))
-    assert last_allocation(tmp_path) == {"a": 6}
-
-
-def test_a_disk_that_is_full_is_told_and_ends_nothing(tmp_path, monkeypatch):
-    engine = begun(state=tmp_path)
-
-    def full(*_):
-        raise EngineError("no space left")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("sojourn.simulate.real_time.keep_allocation", full)
-        engine.apply(Plan.here({"a": 6}))
-    assert engine.health().unkept == "no space left"
-    engine.apply(Plan.here({"a": 7}))
-    assert engine.health().unkept == ""

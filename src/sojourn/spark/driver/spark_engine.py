@@ -11,7 +11,6 @@ from sojourn.app.application import App
 from sojourn.decide.plan import Node, Plan
 from sojourn.engine import Cost, Health, KafkaAccess, Progress, check_plan
 from sojourn.errors import BrokerAway, DiskFull, EngineError
-from sojourn.last_allocation import keep_allocation
 from sojourn.measure.report import Pull
 from sojourn.spark.driver.batches import WakeUp, end_early, wake_readers
 from sojourn.spark.driver.layout import Layout
@@ -55,7 +54,6 @@ class SparkEngine:
         self._plan = Plan(placement={})
         self._began_s = 0.0
         self._looked_s = 0.0
-        self._unkept = ""
         self._wake_up: WakeUp | None = None
 
     # -- the engine -----------------------------------------------------------------------
@@ -111,7 +109,6 @@ class SparkEngine:
         # with the first look at offsets: what comes after it is counted, and nothing else
         self._began_s = self._run.pulls.since_s
         self._looked_s = 0.0
-        self._keep_allocation(self._run)
 
     def observe(self, until_s: float) -> Pull:
         """Wait until then, and return what was counted.
@@ -150,10 +147,7 @@ class SparkEngine:
         run = self._running()
         if self._topology is None:
             raise EngineError("nothing is running; call start() first")
-        cost = run.processes.placed.apply(plan, self._topology)
-        if cost.changed:
-            self._keep_allocation(run)
-        return cost
+        return run.processes.placed.apply(plan, self._topology)
 
     def stop(self) -> None:
         """End queries, hosts, session and broker. What was not committed comes again."""
@@ -212,7 +206,7 @@ class SparkEngine:
     def health(self) -> Health:
         """Return what went wrong so far."""
         health = Health() if self._run is None else self._run.health()
-        return replace(health, unkept=self._unkept, failure=self._end.failure)
+        return replace(health, failure=self._end.failure)
 
     def measure(self, *, on: bool) -> None:
         """Let hosts measure, or not: to see what measuring costs."""
@@ -245,8 +239,6 @@ class SparkEngine:
 
     def _check_disk(self, run: ApplicationRun, until_s: float) -> None:
         """Wait until then and raise `DiskFull` while a disk has no room, if not for long."""
-        if self._unkept:
-            self._keep_allocation(run)
         run.disk.hosts_lack(
             next((part.disk_full for part in run.pulls.parts.values() if part.disk_full), "")
         )
@@ -261,16 +253,6 @@ class SparkEngine:
         self._sleep(until_s)
         self._looked_s = until_s
         raise DiskFull("the state of the application", str(folder))
-
-    def _keep_allocation(self, run: ApplicationRun) -> None:
-        if self._settings.state is None:
-            return
-        try:
-            keep_allocation(run.state.folder, self.plan.allocation)
-        except EngineError as error:
-            self._unkept = str(error)  # a full disk is no reason to end what runs
-        else:
-            self._unkept = ""
 
     def _sleep(self, until_s: float) -> None:
         """Wait until then, unless the application stops before."""

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 import sojourn as sj
 from sojourn.errors import BadFile, BadInput, EngineError
-from sojourn.last_allocation import keep_allocation, last_allocation
 from sojourn.spark.driver.state.checkpoints import Checkpoints
 from sojourn.spark.driver.state.state_form import StateForm, state_forms
 from sojourn.spark.host.batch.checkpoint_id import CheckpointId
@@ -323,11 +322,9 @@ def test_a_full_disk_is_named_and_nothing_of_the_state_is_lost(small_disk):
     begin, new = {"lines": {0: 7}}, {"lines": {0: 0}}
     kept.begin("split", begin)
     kept.keep(shop(), "c")
-    keep_allocation(kept.folder, {"split": 3})
     with pytest.raises(OSError, match="No space left"):
         (small_disk / "filled").write_bytes(bytes(1 << 20))
     for write in (
-        lambda: keep_allocation(kept.folder, {"split": 4}),
         lambda: kept.begin("count", begin),
         lambda: kept.keep(shop(expression="max(word)"), "c"),
     ):
@@ -337,10 +334,6 @@ def test_a_full_disk_is_named_and_nothing_of_the_state_is_lost(small_disk):
             write()
     assert kept.check(shop(), "c")
     assert kept.positions("split", new) == begin
-    assert last_allocation(kept.folder) == {"split": 3}
-    (small_disk / "filled").unlink()
-    keep_allocation(kept.folder, {"split": 4})
-    assert last_allocation(kept.folder) == {"split": 4}
 
 
 def projecting(where, **settings):
