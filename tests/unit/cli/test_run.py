@@ -440,7 +440,7 @@ def test_options_in_a_file_that_cannot_be_are_refused_without_showing_them(tmp_p
 
 
 def test_without_spark_it_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sojourn.spark.driver.launch", None)
+    monkeypatch.setitem(sys.modules, "sojourn.spark.driver.spark_engine", None)
     done = run("--for", "1s")
     assert done.exit_code == 3
     assert "which is not installed; install sojourn[spark]" in done.stderr

@@ -13,17 +13,20 @@ from sojourn.engine import Cost, Health, KafkaAccess, Progress, check_plan
 from sojourn.errors import BrokerAway, DiskFull, EngineError
 from sojourn.measure.report import Pull
 from sojourn.spark.driver.batches import WakeUp, end_early, wake_readers
+from sojourn.spark.driver.jvm.java import find_java
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.run.application_run import ApplicationRun
-from sojourn.spark.driver.run.application_start import ApplicationStart
+from sojourn.spark.driver.run.application_start import start_application
 from sojourn.spark.driver.run.placed_processors import this_machine
 from sojourn.spark.driver.run.run_end import RunEnd
+from sojourn.spark.driver.run.start_request import StartRequest
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.state.shared_state import SharedState
 from sojourn.spark.driver.state.state_lock import StateLock
+from sojourn.spark.wire.encryption import RunIdentity
 from sojourn.topology import Topology
 
-__all__ = ["SparkEngine"]
+__all__ = ["SparkEngine", "launch"]
 
 # Hosts answer within a millisecond, unless the machine is very busy.
 _LEAD_S = 0.25
@@ -76,17 +79,17 @@ class SparkEngine:
     @property
     def servers(self) -> str:
         """The brokers that it uses."""
-        return self._running().cluster.servers
+        return self._running().kafka.cluster.servers
 
     @property
     def clients(self) -> Mapping[str, str]:
         """Settings of clients to its Kafka, which may be secrets."""
-        return self._running().cluster.for_clients
+        return self._running().kafka.cluster.for_clients
 
     @property
     def client_properties(self) -> Path | None:
         """A file with what Kafka's own tools need for a broker of ours."""
-        own = None if self._run is None else self._run.own
+        own = None if self._run is None else self._run.kafka.own
         return None if own is None else own.broker.client_properties
 
     @property
@@ -102,9 +105,16 @@ class SparkEngine:
         self._layout.app.check()
         self._topology, self._plan, self._end = topology, plan, RunEnd()
         self._wake_up = None
-        start = ApplicationStart(self._layout, self._settings, plan, self._end, self._progress)
+        request = StartRequest(
+            layout=self._layout,
+            settings=self._settings,
+            plan=plan,
+            identity=RunIdentity.new() if self._settings.encrypt else None,
+            end=self._end,
+            progress=self._progress,
+        )
         with ExitStack() as stack:
-            self._run = start.start(stack)
+            self._run = start_application(request, stack)
             self._stack = stack.pop_all()
         # with the first look at offsets: what comes after it is counted, and nothing else
         self._began_s = self._run.pulls.since_s
@@ -173,7 +183,7 @@ class SparkEngine:
         self._end.draining = True
         end_early(run.processes.session)
         run.batches.drain(progress, self._end.check, self._wake_readers)
-        run.supervisor.stop()
+        run.queries.supervisor.stop()
         run.batches.locate()
         if late := self.uncommitted():
             progress(f"{late} records are not committed; the next start processes them again")
@@ -220,7 +230,7 @@ class SparkEngine:
 
     def _wake_readers(self) -> None:
         if self._layout.retries in self._layout.topics:  # where nobody else writes
-            clients = self._running().cluster.for_clients
+            clients = self._running().kafka.cluster.for_clients
             self._wake_up = wake_readers(clients, self._layout.retries)
 
     def _check_broker(self, run: ApplicationRun, until_s: float) -> None:
@@ -231,7 +241,7 @@ class SparkEngine:
         run.pulls.reading.pause()
         if away_s > self._settings.patience_s:
             self._end.fail(
-                f"no broker has answered at {run.cluster.servers} for {away_s:.0f} s; start "
+                f"no broker has answered at {self.servers} for {away_s:.0f} s; start "
                 "the application again when one does: it continues from its last commit"
             )
         self._sleep(until_s)
@@ -239,15 +249,16 @@ class SparkEngine:
 
     def _check_disk(self, run: ApplicationRun, until_s: float) -> None:
         """Wait until then and raise `DiskFull` while a disk has no room, if not for long."""
-        run.disk.hosts_lack(
+        disk = run.queries.disk
+        disk.hosts_lack(
             next((part.disk_full for part in run.pulls.parts.values() if part.disk_full), "")
         )
-        full_s, folder = run.disk.full_s, run.state.folder
+        full_s, folder = disk.full_s, run.state.folder
         if full_s is None:
             return
         if full_s > self._settings.disk_patience_s:
             self._end.fail(
-                f"no room on the disk of {folder} for {full_s:.0f} s: {run.disk.lack}; make "
+                f"no room on the disk of {folder} for {full_s:.0f} s: {disk.lack}; make "
                 "room and start the application again: it continues from its last commit"
             )
         self._sleep(until_s)
@@ -262,3 +273,16 @@ class SparkEngine:
         if self._run is None:
             raise EngineError("nothing is running; call start() first")
         return self._run
+
+
+def launch(
+    app: App,
+    address: str,
+    settings: SparkSettings | None = None,
+    state: Path | None = None,
+    progress: Progress = lambda _line: None,
+) -> SparkEngine:
+    """Return the engine, not started yet. Raise `EngineError` if there is no Java."""
+    find_java()
+    settings = replace(settings or SparkSettings(), state=state)
+    return SparkEngine(app, address, settings, progress)

@@ -18,7 +18,7 @@ _BROKER_BYTES = 32 << 20
 
 
 class BrokerWatch:
-    """A thread that starts *broker* again at its port and with its data, later each time.
+    """A thread that starts its *broker* again at its port and with its data, later each time.
 
     Of one that ends too often *failed* is told, once. One that ends while there is no room in
     the folder *data* is started again when there is, and that does not count: Kafka ends where
@@ -28,7 +28,7 @@ class BrokerWatch:
     def __init__(
         self, broker: Broker, failed: Callable[[str], None], data: Path | None = None
     ) -> None:
-        self._broker, self._failed, self._data = broker, failed, data
+        self.broker, self._failed, self._data = broker, failed, data
         self._restarts = Restarts()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -46,13 +46,13 @@ class BrokerWatch:
         self._ended.set()
         self._thread.join(2 * _LOOK_S)
         while self._thread.is_alive():
-            self._broker.kill()  # it may be starting, which can take minutes
+            self.broker.kill()  # it may be starting, which can take minutes
             self._thread.join(_LOOK_S)
 
     def _run(self) -> None:
         why, waited = "it was killed, or Java failed", False
         while not self._ended.wait(_ROOM_S if waited else _LOOK_S):
-            if not self._broker.ended:
+            if not self.broker.ended:
                 continue
             if self._is_full():
                 waited = True
@@ -66,7 +66,7 @@ class BrokerWatch:
             if self._ended.wait(delay_s):
                 return
             try:
-                self._broker.start_again()
+                self.broker.start_again()
             except Exception as error:  # noqa: BLE001 - whatever it is may be gone next time
                 why = str(error)
 

@@ -1,6 +1,6 @@
 """What runs while an application does."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sojourn.engine import Health, InnerTopics, NodeHealth, PartHealth
@@ -8,17 +8,14 @@ from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.report import Pull
 from sojourn.spark.driver.batches import Batches
 from sojourn.spark.driver.counters import Pulls
-from sojourn.spark.driver.disk_watch import DiskWatch
-from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.nodes.node_cpu import NodeCpu
 from sojourn.spark.driver.nodes.node_health import node_notices
-from sojourn.spark.driver.notices import kafka_notices
 from sojourn.spark.driver.query.query_builder import STATE_PARTITIONS
-from sojourn.spark.driver.run.own_broker import OwnBroker
 from sojourn.spark.driver.run.processes import Processes
+from sojourn.spark.driver.run.queries import Queries
+from sojourn.spark.driver.run.run_kafka import RunKafka
 from sojourn.spark.driver.state.checkpoints import Checkpoints
-from sojourn.spark.driver.supervisor import QuerySupervisor
 
 __all__ = ["ApplicationRun"]
 
@@ -28,20 +25,15 @@ _OWN_BROKER = "own broker"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationRun:
-    """The processes and queries of an application, and what is known of them.
-
-    It has a broker of its *own*, or uses those of a *cluster* that others run.
-    """
+    """The processes and queries of an application, and what is known of them."""
 
     layout: Layout
     state: Checkpoints
-    cluster: Cluster
-    own: OwnBroker | None
+    kafka: RunKafka
     processes: Processes
-    supervisor: QuerySupervisor
+    queries: Queries
     pulls: Pulls
     batches: Batches
-    disk: DiskWatch
     node_cpu: NodeCpu = field(default_factory=NodeCpu)
 
     def with_nodes(self, pull: Pull) -> Pull:
@@ -66,7 +58,7 @@ class ApplicationRun:
     def health(self) -> Health:
         """Return what went wrong so far, and how it is now."""
         states, parts = dict(self.pulls.states), dict(self.pulls.parts)
-        inner, own, offsets = self.layout.inner_topics, self.own, self.pulls.offsets
+        inner, own, offsets = self.layout.inner_topics, self.kafka.own, self.pulls.offsets
         cluster, nodes = self.processes.nodes, self._nodes()
         refused = "" if cluster is None else cluster.refused
         return Health(
@@ -99,8 +91,9 @@ class ApplicationRun:
         )
 
     def _restarts(self) -> Mapping[str, int]:
-        watch = {} if self.own is None else {_OWN_BROKER: self.own.watch.restarts}
-        return self.supervisor.restarts | watch
+        own = self.kafka.own
+        watch = {} if own is None else {_OWN_BROKER: own.restarts}
+        return self.queries.supervisor.restarts | watch
 
     def _nodes(self) -> tuple[NodeHealth, ...]:
         if (nodes := self.processes.nodes) is None:
@@ -115,20 +108,57 @@ class ApplicationRun:
 
     def _notices(self) -> tuple[str, ...]:
         offsets = self.pulls.offsets
-        told = kafka_notices(
-            self.cluster.servers,
+        told = _kafka_notices(
+            self.kafka.cluster.servers,
             away=offsets.away_s is not None,
             silent=offsets.silent,
             grown=offsets.grown,
             slots=self.processes.slots,
             needed=sum(self.layout.slots(offsets.numbers, STATE_PARTITIONS).values()),
         )
-        pulls, queries = self.pulls, self.supervisor.notices
+        pulls, queries = self.pulls, self.queries
         return (
             *pulls.clocks.texts(),
             *pulls.held_up(),
-            *self.disk.notices,
+            *queries.disk.notices,
             *pulls.reading.notices,
-            *queries,
+            *queries.supervisor.notices,
             *told,
         )
+
+
+def _kafka_notices(
+    servers: str,
+    *,
+    away: bool,
+    silent: Iterable[tuple[str, int]] = (),
+    grown: Mapping[str, tuple[int, int]] | None = None,
+    slots: int = 0,
+    needed: int = 0,
+) -> tuple[str, ...]:
+    """Return a sentence for each thing that is new or wrong, the same for as long as it is.
+
+    Partitions are read from the next batch on, if Spark has *slots* for all that are *needed*.
+
+    >>> _kafka_notices("k:9092", away=False, silent=[("orders", 2)])
+    ('orders[2] has no leader; its records wait, other partitions are read',)
+    >>> _kafka_notices("k:9092", away=False, grown={"orders": (2, 3)}, slots=8, needed=4)
+    ('orders has 3 partitions, it had 2 at the start; all are read from the next batch on',)
+    """
+    if away:
+        return (f"no broker answers at {servers}; the application waits until one does",)
+    then = (
+        "all are read from the next batch on"
+        if needed <= slots
+        else f"Spark has {slots} slots, and {needed} are needed: restart to read all of them"
+    )
+    return (
+        *(
+            f"{topic}[{partition}] has no leader; its records wait, other partitions are read"
+            for topic, partition in sorted(silent)
+        ),
+        *(
+            f"{topic} has {now} partitions, it had {before} at the start; {then}"
+            for topic, (before, now) in sorted((grown or {}).items())
+        ),
+    )

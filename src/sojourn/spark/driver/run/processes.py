@@ -2,32 +2,35 @@
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from sojourn.decide.plan import Plan
-from sojourn.engine import Progress
 from sojourn.files.private_files import PRIVATE_UMASK
 from sojourn.spark.driver.hosts.controller import Controller
 from sojourn.spark.driver.jvm.jars import resolve_jars
-from sojourn.spark.driver.jvm.session import end_session, new_session, remove_with_java
-from sojourn.spark.driver.kafka.cluster import Cluster
-from sojourn.spark.driver.layout import Layout, check_slots
+from sojourn.spark.driver.jvm.session import (
+    end_session,
+    new_session,
+    remove_with_java,
+    tasks_of,
+)
+from sojourn.spark.driver.layout import check_slots
 from sojourn.spark.driver.native.signature import executor_environment, install_key
 from sojourn.spark.driver.nodes.cluster_nodes import ClusterNodes
 from sojourn.spark.driver.nodes.executors import executors
 from sojourn.spark.driver.nodes.memory_need import executor_warning
 from sojourn.spark.driver.run.placed_processors import PlacedProcessors
-from sojourn.spark.driver.settings import SparkSettings
-from sojourn.spark.driver.state.checkpoints import Checkpoints
+from sojourn.spark.driver.run.run_kafka import RunKafka
+from sojourn.spark.driver.run.run_state import RunState, temporary_folder
+from sojourn.spark.driver.run.start_request import StartRequest
 from sojourn.spark.driver.state.shared_folder import shared_folder
-from sojourn.spark.wire.encryption import RunIdentity
 from sojourn.spark.wire.host_address import HostAddress
 from sojourn.spark.wire.host_settings import HostSettings
 
-__all__ = ["ProcessStart", "Processes"]
+__all__ = ["Processes", "start_processes"]
 
 # Names of sockets must not be long: where that of our folder is, Spark's are beside it.
 _MOST_FOLDER = 60
@@ -49,62 +52,61 @@ class Processes:
     nodes: ClusterNodes | None = None
 
 
+def start_processes(
+    request: StartRequest, state: RunState, kafka: RunKafka, stack: ExitStack
+) -> Processes:
+    """Return when processors can take records. What was started ends with *stack*."""
+    # late: until hosts run, it would stay if this process is killed
+    folder = state.temporary or temporary_folder(stack)
+    start = _Start(request=request, state=state, kafka=kafka, folder=folder)
+    on_one_machine = request.settings.runs_on.is_local
+    processes = start.here(stack) if on_one_machine else start.on_cluster(stack)
+    for name in request.layout.functions:
+        k = request.plan.allocation[name]
+        processes.controller.await_running(name, k, patience_s=request.patience_s)
+    processes.controller.tasks = partial(tasks_of, processes.session)
+    return processes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessStart:
-    """Starts the processes of an application with the processors of *plan*.
+class _Start:
+    """Starts processes, with what they need for this run in *folder*."""
 
-    Its queries *held* so many slots, and a session on this machine has *slots*. Java keeps the
-    *lock* of the state, an open file, until it has ended. With an *identity* connections
-    between machines are encrypted. Nodes that are not there after *patience_s* end the start;
-    they read from the brokers of *cluster*. What queries say of offsets is signed with
-    *signing_key*.
-    """
+    request: StartRequest
+    state: RunState
+    kafka: RunKafka
+    folder: Path
 
-    layout: Layout
-    settings: SparkSettings
-    plan: Plan
-    state: Checkpoints
-    cluster: Cluster
-    lock: int
-    identity: RunIdentity | None
-    held: Mapping[str, int]
-    slots: int
-    progress: Progress
-    patience_s: float
-    signing_key: bytes = field(default=b"", repr=False)
+    def here(self, stack: ExitStack) -> Processes:
+        """Start hosts and Java on this machine."""
+        # both take seconds: hosts start while Java does
+        controller, hosts, placed = self._hosts(stack)
+        session = self._session(stack)
+        return Processes(
+            controller=controller,
+            hosts=hosts,
+            placed=placed,
+            session=session,
+            addresses=self.request.layout.addresses(self.folder),
+            slots=self.kafka.slots,
+        )
 
-    def start(self, stack: ExitStack, folder: Path, epoch: str) -> Processes:
-        """Start them, with what they need for this run in *folder*, until *stack* ends."""
-        if self.settings.runs_on.is_local:
-            # both take seconds: hosts start while Java does
-            controller, hosts, placed = self._hosts(stack, folder, epoch)
-            session = self._session(stack, folder)
-            return Processes(
-                controller=controller,
-                hosts=hosts,
-                placed=placed,
-                session=session,
-                addresses=self.layout.addresses(folder),
-                slots=self.slots,
-            )
-        session = self._session(stack, folder)
-        return self._on_cluster(stack, folder, epoch, session)
-
-    def _on_cluster(
-        self, stack: ExitStack, folder: Path, epoch: str, session: SparkSession
-    ) -> Processes:
+    def on_cluster(self, stack: ExitStack) -> Processes:
         """Start hosts, agents on executors, and processors there."""
-        if (file := self.layout.file) is not None:
+        request = self.request
+        session = self._session(stack)
+        if (file := request.layout.file) is not None:
             session.sparkContext.addFile(str(file.absolute()))
         machine = session.conf.get("spark.driver.host") or ""
         binds = session.conf.get("spark.driver.bindAddress", machine) or machine
-        controller, hosts, placed = self._hosts(stack, folder, epoch, binds)
-        needed = sum(self.held.values())
-        bounds = self.settings.bounds(needed)
+        controller, hosts, placed = self._hosts(stack, binds)
+        needed = sum(self.kafka.held.values())
+        bounds = request.settings.bounds(needed)
         conf = dict(session.sparkContext.getConf().getAll())
-        if warning := executor_warning(self.layout, bounds, needed, conf):
-            self.progress(f"warning: {warning}")
-        shared = shared_folder(session, self.state.shared, self.state.written_by_tasks)
+        if warning := executor_warning(request.layout, bounds, needed, conf):
+            request.progress(f"warning: {warning}")
+        checkpoints = self.state.checkpoints
+        shared = shared_folder(session, checkpoints.shared, checkpoints.written_by_tasks)
         nodes = stack.enter_context(
             ClusterNodes(
                 session,
@@ -114,14 +116,14 @@ class ProcessStart:
                 changed=placed.spread,
                 processors=lambda: placed.wanted,
                 bounds=bounds,
-                kafka=self.cluster.brokers(),
+                kafka=self.kafka.cluster.brokers(),
                 shared=shared,
             )
         )
-        nodes.begin(self.progress, self.patience_s)
+        nodes.begin(request.progress, request.patience_s)
         if shared is not None:
             shared.check(executors(session))
-        check_slots(self.held, nodes.slots)
+        check_slots(self.kafka.held, nodes.slots)
         placed.use(lambda: nodes.nodes)
         addresses = {
             part: HostAddress(
@@ -143,43 +145,46 @@ class ProcessStart:
         )
 
     def _hosts(
-        self, stack: ExitStack, folder: Path, epoch: str, binds: str | None = None
+        self, stack: ExitStack, binds: str | None = None
     ) -> tuple[Controller, Mapping[str, HostSettings], PlacedProcessors]:
-        layout = self.layout if binds is None else self.layout.on_nodes()
+        request, settings = self.request, self.request.settings
+        checkpoints, allocation = self.state.checkpoints, request.plan.allocation
+        layout = request.layout if binds is None else request.layout.on_nodes()
         controller = stack.enter_context(
             Controller(
-                folder / "hosts",
-                logs=self.state.logs,
+                self.folder / "hosts",
+                logs=checkpoints.logs,
                 binds=binds,
-                identity=self.identity,
+                identity=request.identity,
             )
         )
         hosts = {
             part: replace(
-                layout.host(part, folder, self.state, self.plan.allocation, epoch),
-                relay_timeout_s=self.settings.relay_timeout_s,
-                disk_patience_s=self.settings.disk_patience_s,
-                kept_batches=self.settings.kept_batches,
+                layout.host(part, self.folder, checkpoints, allocation, self.kafka.epoch),
+                relay_timeout_s=settings.relay_timeout_s,
+                disk_patience_s=settings.disk_patience_s,
+                kept_batches=settings.kept_batches,
             )
-            for part in self.layout.parts
+            for part in layout.parts
         }
         placed = PlacedProcessors(
-            self.plan, self.layout.functions, controller, everywhere=binds is not None
+            request.plan, layout.functions, controller, everywhere=binds is not None
         )
         several = "" if len(hosts) == 1 else "s"
-        self.progress(f"starting {len(hosts)} host{several} and Spark")
+        request.progress(f"starting {len(hosts)} host{several} and Spark")
         for host in hosts.values():
             controller.launch(placed.of(host))
         return controller, hosts, placed
 
-    def _session(self, stack: ExitStack, folder: Path) -> SparkSession:
+    def _session(self, stack: ExitStack) -> SparkSession:
+        layout, folder = self.request.layout, self.folder
         # only where Spark itself signs: elsewhere Python has the key
-        key = executor_environment(self.signing_key) if self.layout.signs_in_spark else {}
+        key = executor_environment(self.kafka.signing_key) if layout.signs_in_spark else {}
         session = new_session(
-            self.layout.app.name,
+            layout.app.name,
             jars=resolve_jars(),
-            slots=self.slots,
-            master=self.settings.runs_on,
+            slots=self.kafka.slots,
+            master=self.request.settings.runs_on,
             options={
                 "spark.local.dir": str(folder / "spark"),  # others could read it elsewhere
                 # Hadoop sets the modes of checkpoints itself, whatever the umask of Java is
@@ -190,8 +195,8 @@ class ProcessStart:
                     else {}
                 ),
             },
-            log=self.state.logs / "spark.log",
-            inherits=[self.lock],
+            log=self.state.checkpoints.logs / "spark.log",
+            inherits=[self.state.lock],
             environment=key,
         )
         stack.callback(end_session, session)

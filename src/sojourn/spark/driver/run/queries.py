@@ -1,0 +1,137 @@
+"""The queries of a run: where each begins, how it is started, and who starts it again."""
+
+import time
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sojourn.files.log_lines import stamp
+from sojourn.files.private_files import append_to
+from sojourn.spark.driver.batches import end_in_time
+from sojourn.spark.driver.disk_watch import DiskWatch
+from sojourn.spark.driver.kafka.lost_records import refuse_lost, told_lost
+from sojourn.spark.driver.kafka.trimming import Trimming
+from sojourn.spark.driver.query.query_builder import QueryBuilder, StartQuery
+from sojourn.spark.driver.query.transfer import KnownEnds
+from sojourn.spark.driver.run.processes import Processes
+from sojourn.spark.driver.run.run_kafka import RunKafka
+from sojourn.spark.driver.run.run_state import RunState
+from sojourn.spark.driver.run.start_request import StartRequest
+from sojourn.spark.driver.supervisor import QuerySupervisor
+
+__all__ = ["Queries", "start_queries"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queries:
+    """The queries of a run, which *supervisor* restarts when they fail.
+
+    They began at offsets *starting*, by query, topic and partition. The disks that they write
+    to are watched by *disk*.
+    """
+
+    supervisor: QuerySupervisor
+    starting: dict[str, dict[str, dict[int, int]]]
+    disk: DiskWatch
+
+
+def start_queries(
+    request: StartRequest,
+    state: RunState,
+    kafka: RunKafka,
+    processes: Processes,
+    stack: ExitStack,
+) -> Queries:
+    """Start all queries, which end with *stack*. From here on there is a state to resume."""
+    checkpoints, offsets, layout = state.checkpoints, kafka.offsets, request.layout
+    builder = QueryBuilder(
+        layout=layout,
+        settings=request.settings,
+        cluster=kafka.cluster,
+        state=checkpoints,
+        session=processes.session,
+        hosts=processes.addresses,
+        marks=kafka.marks,
+        partitions=kafka.partitions,
+        signing_key=kafka.signing_key,
+        fences=kafka.fences,
+        ends=f"sojourn.ends.{uuid4().hex}",
+    )
+    _share_ends(request, kafka, processes, builder)
+    _begin(request, kafka, builder)
+    starting = builder.positions(offsets)
+    disk = DiskWatch(filter(None, (checkpoints.folder, checkpoints.shared)))
+    supervisor = QuerySupervisor(
+        processes.controller,
+        processes.hosts,
+        {
+            **{
+                name: _ending_early(request, builder, builder.query(name, at))
+                for name, at in starting.items()
+            },
+            **builder.misfits(starting),
+            **builder.sinks(offsets),
+        },
+        wanted=lambda part: processes.placed.of(processes.hosts[part]),
+        batch=checkpoints.commits,
+        failed=request.end.fail,
+        broker=lambda: offsets.standing,
+        disk=disk,
+        log=partial(_log, checkpoints.logs / "queries.log"),
+    )
+    stack.callback(supervisor.stop)
+    checkpoints.keep(layout.app, kafka.identity)
+    supervisor.start()
+    if topics := kafka.cluster.kept(layout.passing_topics):
+        committed = partial(builder.committed, topics)
+        stack.enter_context(Trimming(kafka.cluster.client(), committed))
+    return Queries(supervisor=supervisor, starting=starting, disk=disk)
+
+
+def _share_ends(
+    request: StartRequest, kafka: RunKafka, processes: Processes, builder: QueryBuilder
+) -> None:
+    """Let Java know where topics end; not where it reads less than what is there."""
+    offsets = kafka.offsets
+    if kafka.cluster.for_spark.get("kafka.isolation.level") == "read_committed":
+        return
+    if not request.settings.runs_on.is_local:  # the session's Java runs no tasks
+        offsets.followers.append(processes.controller.tell_ends)
+        return
+    known = KnownEnds(builder.session, builder.ends, request.layout.handed_over)
+    known.tell(offsets.partitions())
+    offsets.followers.append(known.tell)
+
+
+def _begin(request: StartRequest, kafka: RunKafka, builder: QueryBuilder) -> None:
+    """Settle where queries begin; refuse if Kafka has deleted that, or skip it."""
+    lost = builder.lost(kafka.offsets) if kafka.resumes else []
+    if not request.settings.skip_lost:
+        refuse_lost(lost)
+    elif lost:
+        builder.skip(lost)
+        request.progress(f"Kafka has deleted {told_lost(lost)}; they are skipped")
+    builder.begin(kafka.offsets, goes_on=kafka.resumes)
+
+
+def _ending_early(
+    request: StartRequest, builder: QueryBuilder, start: StartQuery
+) -> StartQuery:
+    """Return *start*, after which the batch ends soon if the application drains."""
+
+    def begin() -> StreamingQuery:
+        if request.end.draining:
+            end_in_time(builder.session)
+        return start()
+
+    return begin
+
+
+def _log(file: Path, text: str) -> None:
+    """Add a line with the time to a log."""
+    with suppress(OSError), append_to(file) as log:  # a full disk ends nothing
+        log.write(stamp(text, time.time()).encode())

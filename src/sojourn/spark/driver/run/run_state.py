@@ -1,0 +1,86 @@
+"""The state folder of a run: locked, and free of what killed runs have left."""
+
+import shutil
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from sojourn.errors import BadInput
+from sojourn.files.log_rotation import LogRotation
+from sojourn.spark.driver.run.start_request import StartRequest
+from sojourn.spark.driver.state.checkpoints import Checkpoints
+from sojourn.spark.driver.state.leftovers import remove_leftovers
+from sojourn.spark.driver.state.shared_folder import written_by_tasks
+from sojourn.spark.driver.state.shared_state import SharedState
+from sojourn.spark.driver.state.state_lock import StateLock
+from sojourn.spark.driver.state.state_transfer import finish_import
+
+__all__ = ["RunState", "open_state", "temporary_folder"]
+
+# Names of temporary folders, and one as long as they are.
+_TEMPORARY = "sojourn-"
+_LIKE_TEMPORARY = f"{_TEMPORARY}xxxxxxxx"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """The state of a run.
+
+    Processes that inherit *lock*, an open file, keep the state locked until they end.
+    *temporary* is the folder that the state is in if it ends with the run.
+    """
+
+    checkpoints: Checkpoints
+    lock: int
+    temporary: Path | None = None
+
+
+def open_state(request: StartRequest, stack: ExitStack) -> RunState:
+    """Lock the state folder, and rotate its logs, until *stack* ends."""
+    request.layout.check_sockets(Path(tempfile.gettempdir()) / _LIKE_TEMPORARY)
+    temporary = None
+    if (folder := request.settings.state) is None:
+        temporary = temporary_folder(stack)
+        folder = temporary / "state"
+    lock = stack.enter_context(StateLock(folder.absolute(), request.progress))
+    checkpoints = _checkpoints(request, folder.absolute())
+    stack.enter_context(LogRotation(checkpoints.logs))
+    return RunState(checkpoints=checkpoints, lock=lock.file, temporary=temporary)
+
+
+def temporary_folder(stack: ExitStack) -> Path:
+    """Return a new folder, which is removed when *stack* ends."""
+    folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY))
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _checkpoints(request: StartRequest, folder: Path) -> Checkpoints:
+    """Return where queries keep their checkpoints, without what killed runs have left."""
+    state = _divided(request, folder)
+    remove_leftovers(state, request.layout.parts)
+    if finish_import(state):
+        request.progress("an import of states that was begun is complete now")
+    for query, batches in state.drop_torn_batches().items():
+        request.progress(
+            f"{query}: Spark's files of batch {min(batches)} are not complete, as after a "
+            f"power failure; it continues after batch {min(batches) - 1}"
+        )
+    return state
+
+
+def _divided(request: StartRequest, folder: Path) -> Checkpoints:
+    """Return where queries keep their checkpoints; claim the shared folder if need be."""
+    queries, settings = written_by_tasks(request.layout), request.settings
+    if not queries:
+        return Checkpoints(folder)
+    if settings.shared_state is not None and settings.state is None:
+        raise BadInput(
+            f"the shared folder {settings.shared_state} needs a state folder that is "
+            "kept as well; give state too"
+        )
+    shared = SharedState(folder, settings.shared_state)
+    before = Checkpoints(folder).form() or {}
+    shared.claim(queries, before.get("shared"))
+    return Checkpoints(folder, shared.folder, frozenset(queries))
