@@ -7,8 +7,10 @@ from pathlib import Path
 from sojourn.app.address import is_application, load_here, with_rates
 from sojourn.app.application import App
 from sojourn.app.waiting_app import entrances
+from sojourn.decide.target import Target
 from sojourn.errors import BadInput
 from sojourn.service.first_plan import first_topology, guesses
+from sojourn.service.floor import floor_warning
 from sojourn.topology import Topology
 from sojourn.topology.file import read_topology
 
@@ -51,3 +53,8 @@ class Assumptions:
             # Spark measures soon what is guessed; the simulator keeps to the guess
             guesses=tuple(guesses(app, rates)) if simulated else (),
         )
+
+    def notes(self, target: Target) -> tuple[str, ...]:
+        """Return a note for each guess, and for a *target* that no allocation can meet."""
+        warning = floor_warning(self.topology, target, self.known)
+        return (*self.guesses, *((warning,) if warning else ()))

@@ -26,9 +26,9 @@ def places() -> tuple[Path, ...]:
     return (Path(runtime) / "sojourn", kept) if runtime and Path(runtime).is_dir() else (kept,)
 
 
-def state_folder(name: str) -> Path:
+def state_folder(name: str, engine: str = "spark") -> Path:
     """Return the default state folder of an application."""
-    return _kept() / "state" / name
+    return _kept() / "state" / (name if engine == "spark" else f"{name}.{engine}")
 
 
 def database_folder() -> Path:

@@ -27,7 +27,7 @@ from sojourn.service.first_plan import first_plan
 from sojourn.service.interrupts import Interrupts
 from sojourn.service.last_allocation import LastAllocation
 from sojourn.service.name_lock import Claim
-from sojourn.service.orders import LoopSettings, MakePolicy
+from sojourn.service.orders import LoopSettings, MakePolicy, Orders
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
 from sojourn.service.state_folder import StateFolder
@@ -35,7 +35,7 @@ from sojourn.service.status import LatestDecisions, Status, status
 from sojourn.service.supervisor import Supervisor
 from sojourn.topology import Topology
 
-__all__ = ["INTERRUPTED", "STOPPED", "Output", "RunSettings", "run_application"]
+__all__ = ["INTERRUPTED", "STOPPED", "Metrics", "Output", "RunSettings", "run_application"]
 
 STOPPED, INTERRUPTED = 1, 130
 """Exit status if the application failed, and after a second Ctrl-C."""
@@ -45,12 +45,13 @@ _MOST_UNWRITTEN = 2000
 # The limit of the default history: more than a day of turns of 1 s, about 300 MB.
 _MOST_TURNS = 100_000
 
-_Metrics: TypeAlias = Callable[[Callable[[], Status | None]], AbstractContextManager[object]]
+Metrics: TypeAlias = Callable[[Callable[[], Status | None]], AbstractContextManager[object]]
+"""Serves the status that it is given the function for, while it is entered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """The settings of a run, parsed and checked.
+    """The settings of a run, checked before anything starts.
 
     *launch* creates *engine*, given its state folder and a callback for progress. Operators
     start with the processors in *start*, or with those of the last run. The loop has the
@@ -71,8 +72,12 @@ class RunSettings:
     start: Mapping[str, int] = field(default_factory=dict)
     fresh: bool = False
     history: Path | None = None
-    metrics: _Metrics | None = None
+    metrics: Metrics | None = None
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        first_plan(self.topology, self.start, self.loop.most)
+        Orders.of(self.make, self.topology, self.loop.target, self.loop.most)
 
 
 class Output(Protocol):
@@ -129,11 +134,7 @@ def run_application(settings: RunSettings, output: Output) -> int:
             history = opened.enter_context(HistoryFile(path, most_turns=most_turns))
             engine = settings.launch(state.path, answers.progress)
             if settings.fresh:
-                if isinstance(engine, LeavesProcesses):
-                    engine.await_unused()
-                if isinstance(engine, KeepsStateElsewhere):
-                    engine.forget()
-                state.forget()
+                _forget(engine, state)
             last = LastAllocation(state.path)
             first = first_plan(
                 settings.topology, settings.start, settings.loop.most, last.read()
@@ -146,10 +147,10 @@ def run_application(settings: RunSettings, output: Output) -> int:
                 output.starting(name, engine.name, first.reason)
                 engine.start(settings.topology, first)
                 last.save(first.allocation)
-                history.begin(_begun(settings, first))
                 supervisor = Supervisor(
                     engine, settings.topology, settings.make, settings.loop, last.save
                 )
+                history.begin(_begun(settings, first, supervisor.orders.said))
                 answers.supervisor = supervisor
                 watch = _Watch(supervisor, output, history, last, answers.decisions)
                 interrupts.breaks = watch.asked_to_end
@@ -169,6 +170,15 @@ def run_application(settings: RunSettings, output: Output) -> int:
         repeated = f"; {again} records are repeated at the next start" * (again > 0)
         output.error(f"{name} was interrupted{repeated}")
         return INTERRUPTED
+
+
+def _forget(engine: Engine, state: StateFolder) -> None:
+    """Delete what earlier runs left, once none of their processes uses it."""
+    if isinstance(engine, LeavesProcesses):
+        engine.await_unused()
+    if isinstance(engine, KeepsStateElsewhere):
+        engine.forget()
+    state.forget()
 
 
 class _Answers:
@@ -308,7 +318,7 @@ class _Watch:
                 self._output.error("sojourn: the history continues, there is room again")
 
 
-def _begun(settings: RunSettings, plan: Plan) -> Run:
+def _begun(settings: RunSettings, plan: Plan, policy: str) -> Run:
     loop = settings.loop
     passive = "" if loop.active else ", only recommending"
     return Run(
@@ -316,7 +326,7 @@ def _begun(settings: RunSettings, plan: Plan) -> Run:
         plan=plan,
         started_at=datetime.now(UTC),
         every_s=loop.every_s,
-        policy=f"{settings.make(loop.target, loop.most)[1]}{passive}",
+        policy=f"{policy}{passive}",
         target=loop.target,
         midnight_s=loop.midnight_s,
     )

@@ -1,0 +1,85 @@
+"""The load of `run`: a trace that is played, or rates of sources."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from sojourn.app.address import is_application
+from sojourn.app.application import App
+from sojourn.app.waiting_app import entrances
+from sojourn.cli.options.address import read_rate_options
+from sojourn.cli.options.group import Group
+from sojourn.cli.options.stage import FasterOption, TimesOption
+from sojourn.simulate.trace import read_rates
+from sojourn.simulate.workload import Rates
+from sojourn.topology import Arrival
+from sojourn.topology.file import read_topology
+
+__all__ = ["LoadOptions", "OfferedLoad"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedLoad:
+    """The *rates* of sources on the simulator, and the *trace* of all sources together."""
+
+    rates: Mapping[str, float]
+    trace: Rates | None
+
+    @property
+    def lasts_s(self) -> float:
+        """The end of the trace; without one there is no end."""
+        return inf if self.trace is None else self.trace.points[-1][0]
+
+    def among(self, arrivals: Sequence[Arrival]) -> dict[str, Rates]:
+        """Return the trace divided among *arrivals*, in proportion to their rates."""
+        return {} if self.trace is None else self.trace.among(arrivals)
+
+    def by_source(self, app: App, address: str) -> dict[str, tuple[tuple[float, float], ...]]:
+        """Return the points of the trace by source; those of an application share it equally.
+
+        Raise `BadApplication` if a source has no samples that could be sent.
+        """
+        if self.trace is None:
+            return {}
+        if not is_application(address):
+            shared = self.among(entrances(read_topology(Path(address))))
+            return {name: rates.points for name, rates in shared.items()}
+        from sojourn.spark.driver.load.samples import load_sources  # noqa: PLC0415 - optional
+
+        each = dict.fromkeys(app.sources, self.trace.times(1 / len(app.sources)).points)
+        load_sources(app, address, each)  # checked before anything starts
+        return each
+
+
+def _read_load(
+    *,
+    trace: Annotated[
+        Path | None,
+        Option(
+            metavar="CSV",
+            help="Generate this load: CSV with timestamp,rate. On Spark an application sends "
+            "the samples of its sources.",
+        ),
+    ] = None,
+    times: TimesOption = 1.0,
+    faster: FasterOption = 1.0,
+    rate: Annotated[
+        list[str] | None,
+        Option(
+            metavar="SOURCE=PER_S",
+            help="simulator: records per second of a source: payments=40; may be repeated.",
+        ),
+    ] = None,
+) -> OfferedLoad:
+    """Return the load that the options describe."""
+    return OfferedLoad(
+        rates=read_rate_options(rate),
+        trace=None if trace is None else read_rates(trace, times=times, faster=faster),
+    )
+
+
+LoadOptions = Annotated[OfferedLoad, Group(_read_load)]
