@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sojourn.files.log_lines import stamp
@@ -18,6 +19,7 @@ from sojourn.spark.driver.kafka.trimming import Trimming
 from sojourn.spark.driver.query.query_builder import QueryBuilder, StartQuery
 from sojourn.spark.driver.query.transfer import KnownEnds
 from sojourn.spark.driver.run.processes import Processes
+from sojourn.spark.driver.run.run_end import RunEnd
 from sojourn.spark.driver.run.run_kafka import RunKafka
 from sojourn.spark.driver.run.run_state import RunState
 from sojourn.spark.driver.run.start_request import StartRequest
@@ -46,14 +48,15 @@ def start_queries(
     processes: Processes,
     stack: ExitStack,
 ) -> Queries:
-    """Start all queries, which end with *stack*. From here on there is a state to resume."""
+    """Start all queries, which end with *stack*; there is a state to resume from then on."""
     checkpoints, offsets, layout = state.checkpoints, kafka.offsets, request.layout
+    session = processes.session
     builder = QueryBuilder(
         layout=layout,
         settings=request.settings,
         cluster=kafka.cluster,
         state=checkpoints,
-        session=processes.session,
+        session=session,
         hosts=processes.addresses,
         marks=kafka.marks,
         partitions=kafka.partitions,
@@ -70,7 +73,7 @@ def start_queries(
         processes.hosts,
         {
             **{
-                name: _ending_early(request, builder, builder.query(name, at))
+                name: partial(_started, request.end, session, builder.query(name, at))
                 for name, at in starting.items()
             },
             **builder.misfits(starting),
@@ -118,17 +121,14 @@ def _begin(request: StartRequest, kafka: RunKafka, builder: QueryBuilder) -> Non
     builder.begin(kafka.offsets, goes_on=kafka.resumes)
 
 
-def _ending_early(
-    request: StartRequest, builder: QueryBuilder, start: StartQuery
-) -> StartQuery:
-    """Return *start*, after which the batch ends soon if the application drains."""
+def _started(end: RunEnd, session: SparkSession, start: StartQuery) -> StreamingQuery:
+    """Start a query; while the application drains, batches are no longer ended early.
 
-    def begin() -> StreamingQuery:
-        if request.end.draining:
-            end_in_time(builder.session)
-        return start()
-
-    return begin
+    One that failed must take again what it had taken.
+    """
+    if end.draining:
+        end_in_time(session)
+    return start()
 
 
 def _log(file: Path, text: str) -> None:

@@ -65,7 +65,7 @@ def open_kafka(request: StartRequest, state: RunState, stack: ExitStack) -> RunK
     slots = settings.slots or spare_slots(sum(held.values()))
     if settings.runs_on.is_local:
         check_slots(held, slots)
-    # not earlier: from here on there is a state to resume
+    # both are on disk before the queries note that there is a state to resume
     epoch = state_epoch(checkpoints.folder, goes_on=resumes)
     key = signing_key(checkpoints.folder, resumes=resumes)
     offsets = AppendTimes(cluster.client(), partitions)
