@@ -138,6 +138,17 @@ def test_after_a_kill_it_starts_with_the_allocation_set_by_hand():
     assert again[0]["begins_with"] == "extract=9, match=12, aggregate=1 (as in the last run)"
 
 
+def test_after_a_kill_it_starts_with_the_allocation_that_the_loop_has_made():
+    with started() as process:
+        until(lambda: status()["changes"])
+        said("pause")  # no further change comes between the look and the kill
+        ended = {name: o["running"] for name, o in status()["operators"].items()}
+        process.kill()
+        process.wait()
+    again = said_by("--for", "1s", "--json", "--passive")
+    assert again[0]["allocation"] == ended != {"extract": 1, "match": 1, "aggregate": 1}
+
+
 def said_by(*arguments):
     done = CliRunner().invoke(
         app,
