@@ -9,7 +9,7 @@ from sojourn.errors import BadFile, BadInput
 from sojourn.spark.driver.streaming import STREAMING
 from sojourn.topology.check import shown
 
-__all__ = ["LOCAL", "OWNED", "Master", "read_conf"]
+__all__ = ["LOCAL", "OWNED", "Master", "read_conf", "read_pair"]
 
 LOCAL = "local"
 
@@ -180,13 +180,16 @@ def read_conf(texts: Iterable[str]) -> dict[str, str]:
     >>> read_conf(["spark.executor.cores=4"])
     {'spark.executor.cores': '4'}
     """
-    conf: dict[str, str] = {}
-    for number, text in enumerate(texts, start=1):
-        key, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not key:
-            # the text may be a secret, so it is not shown
-            raise BadInput(
-                f"--conf number {number} is not key=value; write spark.executor.cores=4"
-            )
-        conf[key] = value
-    return conf
+    return dict(
+        read_pair(text, f"--conf number {number}", "spark.executor.cores=4")
+        for number, text in enumerate(texts, start=1)
+    )
+
+
+def read_pair(text: str, place: str, example: str) -> tuple[str, str]:
+    """Return the key and the value in *text*. Refusals name its *place*, and an *example*."""
+    key, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not key:
+        # the text may be a secret, so it is not shown
+        raise BadInput(f"{place} is not key=value; write {example}")
+    return key, value

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sojourn.errors import BadFile, BadInput
 from sojourn.spark.agent.cores import core_use
-from sojourn.spark.driver.master import LOCAL, Master
+from sojourn.spark.driver.master import LOCAL, Master, read_pair
 from sojourn.spark.driver.nodes.node_scaling import NodeBounds
 from sojourn.spark.driver.state.folder_address import check_is_path
 from sojourn.spark.wire.message_size import MOST_BYTES
@@ -190,14 +190,9 @@ def read_client_options(texts: Iterable[str], file: Path | None) -> dict[str, st
                 given[f"{file}:{number}"] = line
     for number, text in enumerate(texts, start=1):
         given[f"--kafka-option number {number}"] = text
-    options: dict[str, str] = {}
-    for place, text in given.items():
-        key, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not key:
-            # the text may be a secret, so it is not shown
-            raise BadInput(f"{place} is not key=value; write security.protocol=SSL")
-        options[key] = value
-    return options
+    return dict(
+        read_pair(text, place, "security.protocol=SSL") for place, text in given.items()
+    )
 
 
 def read_starting(text: str) -> str | float:
