@@ -10,27 +10,12 @@ from sojourn.spark.driver.load.offered_load import Load
 from sojourn.spark.driver.load.producer import LoadProcess
 from sojourn.spark.driver.load.samples import load_sources
 from sojourn.spark.driver.run.application_run import ApplicationRun
-from sojourn.spark.driver.run.own_broker import OwnBroker
-from sojourn.spark.driver.run.processes import Processes, ProcessStart
-from sojourn.spark.driver.run.run_end import RunEnd
-from sojourn.spark.driver.settings import SparkSettings
-from sojourn.spark.driver.state.checkpoints import Checkpoints
-from sojourn.spark.driver.state.leftovers import remove_leftovers
-from sojourn.spark.driver.state.shared_folder import written_by_tasks
-from sojourn.spark.driver.state.shared_state import SharedState
-from sojourn.spark.driver.state.signing_key import signing_key
-from sojourn.spark.driver.state.state_lock import StateLock
-from sojourn.spark.driver.state.state_transfer import finish_import
-from sojourn.spark.driver.supervisor import QuerySupervisor
-from sojourn.spark.wire.counters import PartTally
-from sojourn.spark.wire.encryption import RunIdentity
-from sojourn.spark.wire.host_settings import HostSettings
 from sojourn.spark.driver.run.processes import Processes, start_processes
 from sojourn.spark.driver.run.queries import Queries, start_queries
 from sojourn.spark.driver.run.run_kafka import RunKafka, open_kafka
 from sojourn.spark.driver.run.run_state import RunState, open_state
 from sojourn.spark.driver.run.start_request import StartRequest
-from sojourn.spark.host.counting import PartTally
+from sojourn.spark.wire.counters import PartTally
 
 __all__ = ["start_application"]
 
