@@ -211,7 +211,7 @@ def test_an_overload_beyond_what_there_may_be_is_borne(name):
 def test_what_is_wanted_is_told_with_every_decision(acting):
     with Simulator() as running:
         loop = _loop(running, acting, {"a": 6, "b": 3})
-        assert all(loop.turn().decision.wanted for _ in range(3))
+        assert all(loop.turn().decision.wish.wanted for _ in range(3))
 
 
 # -- the folder -------------------------------------------------------------------------------

@@ -116,5 +116,5 @@ def recommended(knowledge: Knowledge, since_s: float) -> list[Decision]:
     return [
         episode.decision
         for episode in reversed(knowledge.episodes)
-        if episode.decision.wanted is not None and episode.decision.at_s >= since_s
+        if episode.decision.wish.wanted is not None and episode.decision.at_s >= since_s
     ]

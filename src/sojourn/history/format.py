@@ -9,7 +9,7 @@ import json
 import struct
 import zlib
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from sojourn.decide.plan import Expected, Plan, here
 from sojourn.decide.target import Target
 from sojourn.engine import Cost
-from sojourn.knowledge import Decision, Episode
+from sojourn.knowledge import Decision, Episode, Wish
 from sojourn.measure.observation import (
     Moments,
     Observation,
@@ -31,6 +31,8 @@ __all__ = ["episode_of", "plan_of", "record_text", "sketch_bytes", "sketch_of"]
 
 # All buckets, those that are not empty, the sum and the sum of squares.
 _HEAD = struct.Struct("<IIdd")
+# What a wish has in addition to the plan that carries it out.
+_OF_WISH = ("goal", "wanted", "offered", "noise")
 
 
 def record_text(record: Episode | Plan) -> str:
@@ -41,7 +43,7 @@ def record_text(record: Episode | Plan) -> str:
 def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
     """Return the episode in *text*."""
     turn = json.loads(text, object_hook=_number)
-    seen, decided, cost = turn["observation"], _as_now(turn["decision"]), turn["cost"]
+    seen, cost = turn["observation"], turn["cost"]
     target = turn.get("target")  # which old files do not have
     return Episode(
         observation=Observation(
@@ -56,9 +58,7 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
                 "sums": sums,
             }
         ),
-        decision=Decision(
-            **{**decided, "before": _plan(decided["before"]), "after": _plan(decided["after"])}
-        ),
+        decision=_decision(_as_now(turn["decision"])),
         cost=cost
         and Cost(
             **{**cost, "changed": {name: tuple(pair) for name, pair in cost["changed"].items()}}
@@ -106,6 +106,13 @@ def _as_now(decided: dict[str, Any]) -> dict[str, Any]:
     return {**now, "before": {"placement": here(now["before"])}, "after": after}
 
 
+def _decision(found: dict[str, Any]) -> Decision:
+    after = _plan(found["after"])
+    said = {name: found[name] for name in _OF_WISH if name in found}
+    wish = replace(Wish.of(after), **said)
+    return Decision(at_s=found["at_s"], before=_plan(found["before"]), after=after, wish=wish)
+
+
 def _plan(found: dict[str, Any]) -> Plan:
     expected = found.get("expected")
     return Plan(**{**found, "expected": expected and Expected(**expected)})
@@ -127,10 +134,19 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON takes
     if isinstance(value, tuple | list):
         return [_plain(inside) for inside in value]
     if is_dataclass(value):
-        given = [field.name for field in fields(value) if field.init]  # the rest is derived
-        inside = {name: getattr(value, name) for name in given}
-        return {name: _plain(v) for name, v in inside.items() if not isinstance(v, Sketch)}
+        return {
+            name: _plain(v) for name, v in _inside(value).items() if not isinstance(v, Sketch)
+        }
     return value
+
+
+def _inside(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
+    given = [field.name for field in fields(record) if field.init]  # the rest is derived
+    inside = {name: getattr(record, name) for name in given}
+    if isinstance(record, Decision):
+        wish = inside.pop("wish")
+        inside |= {name: getattr(wish, name) for name in _OF_WISH}
+    return inside
 
 
 def _number(found: dict[str, Any]) -> object:

@@ -55,10 +55,20 @@ class Wish:
     offered: Mapping[str, float] = field(default_factory=dict)
     noise: Mapping[str, float] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, plan: Plan) -> "Wish":
+        """Return the wish that *plan* carries out."""
+        return cls(allocation=plan.allocation, reason=plan.reason, expected=plan.expected)
+
+
+_NONE = Wish(allocation={}, reason="")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The new plan, and the one it replaces; the rest is as in the `Wish` for it.
+    """The new plan, the one it replaces, and the wish of the policy that it follows.
+
+    An order by hand follows no policy: its wish is the plan itself.
 
     >>> before, after = Plan.here({"a": 2}), Plan.here({"a": 3}, reason="too slow")
     >>> decision = Decision(at_s=60, before=before, after=after)
@@ -69,10 +79,11 @@ class Decision:
     at_s: float
     before: Plan
     after: Plan
-    goal: str = ""
-    wanted: Mapping[str, int] | None = None
-    offered: Mapping[str, float] = field(default_factory=dict)
-    noise: Mapping[str, float] = field(default_factory=dict)
+    wish: Wish = _NONE
+
+    def __post_init__(self) -> None:
+        if self.wish is _NONE:
+            object.__setattr__(self, "wish", Wish.of(self.after))
 
     @property
     def reason(self) -> str:

@@ -1,6 +1,6 @@
 """The loop: observe, decide, act, remember. The engine has the clock; decisions are pure."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
@@ -36,15 +36,7 @@ def step(
     after = seen.plan.rescaled(
         wish.allocation, place, reason=wish.reason, expected=wish.expected
     )
-    return seen, Decision(
-        at_s=seen.at_s,
-        before=seen.plan,
-        after=after,
-        goal=wish.goal,
-        wanted=wish.wanted,
-        offered=wish.offered,
-        noise=wish.noise,
-    )
+    return seen, Decision(at_s=seen.at_s, before=seen.plan, after=after, wish=wish)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +80,6 @@ class Loop:
         self.knowledge = knowledge or Knowledge(topology=topology, plan=engine.plan)
         self._last_s: float | None = None
         self._failures = 0
-        self._ended = False
 
     @property
     def mode(self) -> Mode:
@@ -99,21 +90,18 @@ class Loop:
         """Decide by *policy* from the next turn on."""
         self._policy, self._mode = policy, mode
 
-    def run(
-        self, until_s: float = inf, turn: Callable[[], Iterable[Episode]] | None = None
-    ) -> Iterator[Episode]:
-        """Yield each turn, until the engine's clock reaches *until_s* or `end` is called.
+    def run(self, until_s: float = inf) -> Iterator[Episode]:
+        """Yield each turn, until the engine's clock reaches *until_s*.
 
-        *turn* replaces the method `turn` for callers that do more in each turn. Raise
-        `EngineError` if the engine fails many times in a row.
+        Raise `EngineError` if the engine fails many times in a row.
         """
-        # not `until_s` itself: a very short last turn would measure nothing
-        while not self._ended and self._engine.now_s < until_s - 0.5 * self._every_s:
-            yield from (self.turn(),) if turn is None else turn()
+        while self.continues(until_s):
+            yield self.turn()
 
-    def end(self) -> None:
-        """Stop after the current turn."""
-        self._ended = True
+    def continues(self, until_s: float = inf) -> bool:
+        """Tell whether there is time for another turn before *until_s*."""
+        # not `until_s` itself: a very short last turn would measure nothing
+        return self._engine.now_s < until_s - 0.5 * self._every_s
 
     def turn(self) -> Episode:
         """Observe, decide, act, and return the episode."""

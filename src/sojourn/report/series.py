@@ -186,7 +186,7 @@ def _point(turn: Turn, target: Target | None) -> Point:
     statistic = target.statistic if target else turn.statistic
     took_s = measured_s(seen, statistic) if seen.usable else nan
     comparable = said is not None and said.statistic == statistic
-    given, called = decision.before.allocation, decision.wanted or {}
+    given, called = decision.before.allocation, decision.wish.wanted or {}
     there = seen.operators if seen.usable else {}
     operators = {
         name: OperatorPoint(

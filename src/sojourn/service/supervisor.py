@@ -53,6 +53,7 @@ class Supervisor:
         self.orders = Orders.of(make, topology, settings.target, settings.most)
         self.changes = 0
         self.acting = False
+        self._ended = False
         self._floor, self.stalls = Floor(), Stalls(settings.midnight_s)
         self._lock = threading.Lock()
         self._failures: deque[float] = deque(maxlen=_MOST_FAILURES)
@@ -100,14 +101,15 @@ class Supervisor:
 
     def end(self) -> None:
         """End the loop after the current turn."""
-        self._loop.end()
+        self._ended = True
 
     def turns(self, until_s: float = inf) -> Iterator[Episode]:
         """Yield each turn, and what was done by hand between turns, until *until_s*.
 
         Raise `EngineError` when the application stops.
         """
-        return self._loop.run(until_s, self._turn)
+        while not self._ended and self._loop.continues(until_s):
+            yield from self._turn()
 
     def untold(self) -> Iterator[Episode]:
         """Yield what was done by hand since the last turn."""

@@ -66,4 +66,8 @@ def test_what_was_recommended_comes_back_newest_first_without_what_was_not():
     turns = Turns(wanting, CHAIN, {"a": 2, "b": 2}, every_s=10)
     turns.turns(5, 1.0)
     lately = recommended(turns.knowledge, 20.0)
-    assert [(past.at_s, past.wanted["a"]) for past in lately] == [(50, 4), (40, 3), (20, 1)]
+    assert [(past.at_s, past.wish.wanted["a"]) for past in lately] == [
+        (50, 4),
+        (40, 3),
+        (20, 1),
+    ]

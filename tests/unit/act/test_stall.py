@@ -56,7 +56,7 @@ def test_the_reason_names_the_operators():
         "no record was done at a, b although records wait, and their processors are idle: more "
         "of them would be idle, too"
     )
-    assert (decision.wanted, decision.expected) == (None, None)
+    assert (decision.wish.wanted, decision.expected) == (None, None)
 
 
 def test_once_records_are_done_processors_are_added_for_those_that_wait():

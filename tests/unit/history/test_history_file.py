@@ -23,7 +23,7 @@ from sojourn.decide.plan import Expected, Plan
 from sojourn.engine import Cost
 from sojourn.errors import BadFile, BadInput
 from sojourn.history import HistoryFile, Run, read, read_episodes, read_run, read_runs
-from sojourn.knowledge import Decision, Episode, Knowledge
+from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.loop import Loop
 from sojourn.measure.observation import (
     Moments,
@@ -101,11 +101,20 @@ plans = st.builds(
     reason=st.text(),
     expected=st.none() | expectations,
 )
-decisions = st.builds(
-    Decision,
-    at_s=numbers, before=plans, after=plans, goal=st.text(), wanted=st.none() | mappings(whole),
-    offered=mappings(numbers), noise=mappings(numbers),
-)  # fmt: skip
+said = st.fixed_dictionaries(
+    {"goal": st.text(), "wanted": st.none() | mappings(whole), "offered": mappings(numbers)}
+)
+
+
+@st.composite
+def decided(draw):
+    """Return a decision that carries out a wish."""
+    after = draw(plans)
+    wish = replace(Wish.of(after), noise=draw(mappings(numbers)), **draw(said))
+    return Decision(at_s=draw(numbers), before=draw(plans), after=after, wish=wish)
+
+
+decisions = decided()
 costs = st.builds(
     Cost, pause_s=numbers, replayed=st.integers(), changed=mappings(st.tuples(whole, whole))
 )
@@ -187,8 +196,8 @@ def test_a_history_of_format_1_is_read_as_it_was(of_format_1):
     assert up.decision.expected is None
     assert up.cost.changed == {"extract": (5, 9), "match": (5, 9)}
     first = turns[0].decision
-    assert first.wanted == {"extract": 5, "match": 6, "aggregate": 1}
-    assert (first.goal, first.expected.statistic) == ("p95 ≤ 3 s", "p95")
+    assert first.wish.wanted == {"extract": 5, "match": 6, "aggregate": 1}
+    assert (first.wish.goal, first.expected.statistic) == ("p95 ≤ 3 s", "p95")
     assert first.expected.seconds == pytest.approx(2.3866, abs=1e-4)
     known = read(of_format_1)
     assert (known.plan, known.changed_at_s) == (up.decision.after, 40)
@@ -258,7 +267,8 @@ def turn(number, *, after=None, cost=None, usable=True, **decided):
         else Observation.unusable(since_s, at_s, "no reports")
     )
     plan = replace(after or before, reason=f"turn {number}")
-    decision = Decision(at_s=at_s, before=before, after=plan, **decided)
+    wish = replace(Wish.of(plan), **decided)
+    decision = Decision(at_s=at_s, before=before, after=plan, wish=wish)
     return Episode(observation=seen, decision=decision, cost=cost)
 
 

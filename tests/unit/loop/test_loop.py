@@ -101,21 +101,6 @@ def test_it_runs_until_it_is_time(engine):
     assert [e.observation.at_s for e in loop.run(60)] == [40, 50, 60]
 
 
-def test_it_ends_after_the_turn_that_is_under_way(engine):
-    loop = Loop(engine, ONE, Static(), every_s=10)
-    for number, _ in enumerate(loop.run(), start=1):
-        if number == 3:
-            loop.end()
-    assert (number, engine.now_s) == (3, 30)
-    assert not list(loop.run())
-
-
-def test_what_belongs_to_a_turn_may_be_made_around_it(engine):
-    loop = Loop(engine, ONE, Static(), every_s=10)
-    twice = list(loop.run(20, lambda: [loop.turn(), loop.knowledge.episodes[-1]]))
-    assert [e.observation.at_s for e in twice] == [10, 10, 20, 20]
-
-
 def test_after_a_turn_that_failed_half_way_it_goes_on_with_what_runs(engine):
     loop = Loop(engine, ONE, Static(), every_s=10)
     loop.turn()

@@ -16,7 +16,7 @@ from sojourn.decide.plan import Expected, Plan
 from sojourn.engine import Cost
 from sojourn.errors import BadFile
 from sojourn.history import HistoryFile, Run
-from sojourn.knowledge import Decision, Episode
+from sojourn.knowledge import Decision, Episode, Wish
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
 from sojourn.report.page.page import page, write_page
@@ -64,15 +64,15 @@ def turn(
     said = None
     if expected_s is not None:
         said = Expected(statistic="p95", seconds=expected_s, arrivals_per_s=2.0)
+    then = Plan.here(dict.fromkeys(names, after), reason=reason, expected=said)
     return Episode(
         observation=Observation(
             since_s=at_s - 10, at_s=at_s, operators=seen, arrivals_per_s=2.0,
             completed_per_s=2.0, completions=times, sums=times, commits=commits,
         ),
         decision=Decision(
-            at_s=at_s, before=Plan.here(dict.fromkeys(names, before)),
-            after=Plan.here(dict.fromkeys(names, after), reason=reason, expected=said),
-            wanted=wanted,
+            at_s=at_s, before=Plan.here(dict.fromkeys(names, before)), after=then,
+            wish=replace(Wish.of(then), wanted=wanted),
         ),
         cost=cost,
         failure=failure,

@@ -196,8 +196,8 @@ class _Turn:
     def _asked_before(self, name: str) -> Iterator[_Ask]:
         k = self._knowledge.allocation[name]
         for past in self._past:
-            too_many = self._too_many(k, past.offered.get(name, inf))
-            yield _Ask(past.at_s, (past.wanted or {}).get(name, k), too_many)
+            too_many = self._too_many(k, past.wish.offered.get(name, inf))
+            yield _Ask(past.at_s, (past.wish.wanted or {}).get(name, k), too_many)
 
     def _too_few(self, name: str) -> bool:
         settings = self._settings

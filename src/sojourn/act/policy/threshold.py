@@ -95,7 +95,7 @@ class Threshold:
     def _lately(self, knowledge: Knowledge) -> list[Mapping[str, int]]:
         """Return what was wanted lately; what was started with counts as wanted."""
         since_s = knowledge.at_s - self.down_s
-        lately = [past.wanted or {} for past in recommended(knowledge, since_s)]
+        lately = [past.wish.wanted or {} for past in recommended(knowledge, since_s)]
         all_remembered = len(knowledge.episodes) < knowledge.keep
         if all_remembered and knowledge.observations[0].since_s > since_s:
             past = knowledge.episodes

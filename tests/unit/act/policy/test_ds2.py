@@ -27,7 +27,7 @@ def test_each_operator_gets_what_its_rate_takes_at_the_true_rate_of_a_processor(
     turns = warm(Ds2(), CHAIN, {"a": 2, "b": 2})
     decision = turns.turn(10.0, service_s={"a": 0.999, "b": 0.26})
     assert decision.after.allocation == {"a": 10, "b": 6}
-    assert decision.offered == pytest.approx({"a": 9.99, "b": 5.2})
+    assert decision.wish.offered == pytest.approx({"a": 9.99, "b": 5.2})
     assert decision.reason == "the measured rates need a 9.99, b 5.2 processors: 10:6"
 
 
@@ -57,7 +57,7 @@ def test_the_first_observation_after_the_start_and_after_a_change_is_not_used():
 
 def test_what_is_not_used_is_recommended_all_the_same():
     decision = Turns(Ds2(), ONE, {"a": 1}, every_s=10).turn(4.5)
-    assert decision.wanted == {"a": 5}
+    assert decision.wish.wanted == {"a": 5}
     assert (
         "observation 1 since the last change, and the policy acts from number 2 on"
         in decision.reason
@@ -91,7 +91,7 @@ def test_a_short_memory_does_not_hold_it_back_for_ever():
 
 def test_one_processor_less_is_no_reason_by_itself():
     turns = warm(Ds2(), CHAIN, {"a": 5, "b": 5})
-    assert turns.turn(3.5).wanted == {"a": 4, "b": 4}
+    assert turns.turn(3.5).wish.wanted == {"a": 4, "b": 4}
     assert turns.turn(3.5).kind == "hold"
     assert turns.turn(2.5).after.allocation == {"a": 3, "b": 3}
 
@@ -130,7 +130,7 @@ def test_the_ratio_does_not_count_while_something_grows_anyway_nor_by_default():
 def test_no_more_than_there_may_be_are_shared_out():
     decision = warm(Ds2(most=6), CHAIN, {"a": 1, "b": 1}).turn(8.5)
     assert decision.after.allocation == {"a": 3, "b": 3}
-    assert decision.wanted == {"a": 9, "b": 9}
+    assert decision.wish.wanted == {"a": 9, "b": 9}
     assert decision.reason.endswith("3:3, limited to 6 processors")
 
 

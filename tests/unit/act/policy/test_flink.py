@@ -37,7 +37,7 @@ def test_without_lag_it_acts_only_beyond_all_and_below_three_eighths_of_capacity
 
 def test_what_would_be_right_is_recommended_within_bounds_too():
     decision = prompt(10).turn(9.9)
-    assert decision.wanted == {"a": 16}
+    assert decision.wish.wanted == {"a": 16}
     assert decision.reason == "utilisation a 0.99, within bounds: keeping 10"
 
 
@@ -96,7 +96,7 @@ def test_an_operator_has_200_at_most_but_those_that_it_has_stay():
 def test_no_more_than_there_may_be_are_given():
     decision = prompt(10, most=12).turn(30.0)
     assert decision.after.allocation == {"a": 12}
-    assert decision.wanted == {"a": 48}
+    assert decision.wish.wanted == {"a": 48}
 
 
 def test_capacity_is_what_is_served_in_a_lag_if_that_is_plainly_less():
@@ -113,7 +113,7 @@ def test_capacity_is_what_is_served_in_a_lag_if_that_is_plainly_less():
 def test_nothing_is_told_before_it_has_settled_and_the_window_is_full():
     turns = one(10)
     decision = turns.turn(20.0)
-    assert decision.wanted == {"a": 32}
+    assert decision.wish.wanted == {"a": 32}
     assert "no decision before 1200 s" in decision.reason
     assert turns.until(READY_S, 20.0).after.allocation == {"a": 32}
     assert turns.until(2 * READY_S, 40.0).after.allocation == {"a": 64}
@@ -146,21 +146,21 @@ def test_fewer_must_have_been_right_for_an_hour():
 def test_of_an_hour_the_most_that_was_right_is_what_remains():
     turns = prompt(10, scale_down_s=3600.0)
     assert turns.until(1800, 2.0).kind == "hold"
-    assert turns.turn(3.0).wanted == {"a": 5}
+    assert turns.turn(3.0).wish.wanted == {"a": 5}
     assert turns.until(3660, 2.0).after.allocation == {"a": 5}
 
 
 def test_the_hour_begins_anew_when_fewer_are_not_right():
     turns = prompt(10, scale_down_s=3600.0)
     assert turns.until(1800, 2.0).kind == "hold"
-    assert turns.turn(6.2).wanted == {"a": 10}
+    assert turns.turn(6.2).wish.wanted == {"a": 10}
     assert turns.until(1860 + 60 + 3600, 2.0).after.allocation == {"a": 4}
 
 
 def test_what_was_once_within_bounds_in_the_hour_stays():
     turns = prompt(10, scale_down_s=3600.0)
     assert turns.until(1800, 2.0).kind == "hold"
-    assert turns.turn(5.0).wanted == {"a": 8}  # half of capacity is within bounds
+    assert turns.turn(5.0).wish.wanted == {"a": 8}  # half of capacity is within bounds
     held = turns.until(3660, 2.0)
     assert held.kind == "hold"
     assert held.reason.endswith("within bounds: keeping 10")
@@ -169,7 +169,7 @@ def test_what_was_once_within_bounds_in_the_hour_stays():
 
 def test_fewer_that_must_wait_are_told():
     decision = prompt(10, scale_down_s=3600.0).turn(2.0)
-    assert decision.wanted == {"a": 4}
+    assert decision.wish.wanted == {"a": 4}
     assert decision.reason.endswith("within bounds: keeping 10; scaling down a is delayed")
 
 

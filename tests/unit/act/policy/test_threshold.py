@@ -17,10 +17,10 @@ def test_processors_are_wanted_in_proportion_to_how_busy_they_are():
 
 
 def test_near_the_target_nothing_is_wanted():
-    assert one(100).turn(76.0).wanted == {"a": 100}
-    assert one(100).turn(64.0).wanted == {"a": 100}
+    assert one(100).turn(76.0).wish.wanted == {"a": 100}
+    assert one(100).turn(64.0).wish.wanted == {"a": 100}
     assert one(100).turn(78.0).after.allocation == {"a": 112}
-    assert one(100).turn(62.0).wanted == {"a": 89}
+    assert one(100).turn(62.0).wish.wanted == {"a": 89}
 
 
 @pytest.mark.parametrize("per_s", [8.0, 80.0, 8000.0])
@@ -47,10 +47,10 @@ def test_backlogs_are_not_seen():
 def test_of_what_was_wanted_in_five_minutes_the_most_is_kept():
     turns = one(10)
     assert turns.until(300, 7.0).kind == "hold"
-    assert turns.turn(5.0).wanted == {"a": 8}  # at 330 s
+    assert turns.turn(5.0).wish.wanted == {"a": 8}  # at 330 s
     held = [turns.turn(2.0) for _ in range(9)]  # until 600 s
     assert {decision.kind for decision in held} == {"hold"}
-    assert held[-1].wanted == {"a": 3}
+    assert held[-1].wish.wanted == {"a": 3}
     assert held[-1].reason.endswith("3, but the most wanted in the last 300 s is kept")
     assert turns.turn(2.0).after.allocation == {"a": 8}  # of 330 s
     assert turns.turn(2.0).after.allocation == {"a": 3}
@@ -68,7 +68,7 @@ def test_a_memory_shorter_than_that_is_used_as_it_is():
 
 def test_a_high_wish_of_the_past_is_no_reason_to_grow():
     turns = one(10, most=10)
-    assert turns.turn(9.5).wanted == {"a": 14}
+    assert turns.turn(9.5).wish.wanted == {"a": 14}
     assert turns.turn(7.0).after.allocation == {"a": 10}
 
 
@@ -94,12 +94,12 @@ def test_operators_are_scaled_one_by_one():
 
 def test_an_operator_that_was_never_timed_stays():
     decision = one(10).turn(9.0, busy={"a": None}, samples={"a": 0})
-    assert decision.wanted == {"a": 10}
+    assert decision.wish.wanted == {"a": 10}
     assert decision.reason == "utilisation unknown, target 0.7: keeping 10"
 
 
 def test_an_operator_that_got_nothing_is_idle():
-    assert one(10).turn(0.0, busy={"a": None}).wanted == {"a": 1}
+    assert one(10).turn(0.0, busy={"a": None}).wish.wanted == {"a": 1}
 
 
 def test_few_samples_are_taken_together_with_older_ones():
@@ -115,7 +115,7 @@ def test_few_samples_are_taken_together_with_older_ones():
 def test_no_more_than_there_may_be_are_given():
     decision = one(7, most=8).turn(9.0)
     assert decision.after.allocation == {"a": 8}
-    assert decision.wanted == {"a": 10}
+    assert decision.wish.wanted == {"a": 10}
 
 
 @pytest.mark.parametrize(

@@ -101,9 +101,9 @@ class Caution:
         Those before the last change do not count: it was based on them.
         """
         before = [
-            episode.decision.wanted
+            episode.decision.wish.wanted
             for episode in knowledge.episodes[len(knowledge.episodes) - self.confirm + 1 :]
-            if episode.decision.wanted is not None
+            if episode.decision.wish.wanted is not None
             and episode.decision.at_s > knowledge.changed_at_s
         ]
         if len(before) + 1 < self.confirm:
@@ -122,9 +122,10 @@ class Caution:
         undone: dict[str, int] = {}
         for name, k in after.items():
             for decision, before, changed in _changes_back(knowledge, name, k):
-                if decision.goal != goal or name not in decision.offered:
+                wish = decision.wish
+                if wish.goal != goal or name not in wish.offered:
                     continue
-                then, offered = decision.offered[name], now.offered[name]
+                then, offered = wish.offered[name], now.offered[name]
                 chance = self._chance(decision, name, noise)
                 if k > knowledge.allocation[name]:  # a higher load is a reason to go up again
                     same = offered <= then * (1 + chance)
@@ -137,7 +138,7 @@ class Caution:
 
     def _chance(self, decision: Decision, name: str, noise: Mapping[str, float]) -> float:
         """Return the part by which the load may differ from then by chance."""
-        return self.sigmas * sqrt(decision.noise[name] ** 2 + noise[name] ** 2)
+        return self.sigmas * sqrt(decision.wish.noise[name] ** 2 + noise[name] ** 2)
 
     def _unchanged(
         self,
@@ -154,12 +155,12 @@ class Caution:
         later = [
             decision
             for decision in (episode.decision for episode in knowledge.episodes)
-            if decision.at_s >= since.at_s and name in decision.offered
+            if decision.at_s >= since.at_s and name in decision.wish.offered
         ]
         return all(
-            abs(now - decision.offered[name])
+            abs(now - decision.wish.offered[name])
             <= max(self.margin, times * self._chance(decision, name, noise))
-            * max(now, decision.offered[name])
+            * max(now, decision.wish.offered[name])
             for decision in later
             # the look that caused the change was high by chance, so it may differ more
             for times in (_SELECTED if decision is since else _LOOKED_AT,)

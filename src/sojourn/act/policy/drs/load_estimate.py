@@ -110,14 +110,18 @@ def situation(
     """
     history, arriving, running = knowledge.observations, seen, knowledge.allocation
     topology = steady = measured(knowledge.topology, seen)
-    if falling_behind(slowed(steady, running), history, running, goal.model):
+    shared = slowed(steady, running)
+    offered = {name: load.erlangs for name, load in shared.loads.items()}
+    if falling_behind(shared, history, running, goal.model):
         # More than the average must be arriving, or the queues would not grow.
         lately = timed_longer(Window(_LATELY)(history), history)
         arriving = max((seen, lately), key=lambda o: o.arrivals_per_s)
         topology = measured(knowledge.topology, arriving)
     if forecast is not None:
         topology = topology.scaled(_growth(knowledge, forecast, topology))
-    waiting = behind(slowed(topology, running), history[-1], running, goal.model)
+    if topology is not steady:
+        shared = slowed(topology, running)
+    waiting = behind(shared, history[-1], running, goal.model)
     starts = startable(knowledge)
     bound = starts.bound(topology)
     floor = inf
@@ -129,7 +133,7 @@ def situation(
         seen=seen,
         topology=bound,
         noise=_noise(topology, arriving),
-        offered={n: load.erlangs for n, load in slowed(steady, running).loads.items()},
+        offered=offered,
         offered_noise=_noise(steady, seen),
         behind=waiting,
         needs=drain_needs(topology, waiting, drain_s) if waiting else {},

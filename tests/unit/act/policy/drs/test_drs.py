@@ -177,7 +177,7 @@ def test_hold_on_bad_metrics():
     decision = app.unusable("a: service_s of p1 is nan")
     assert decision.kind == "hold"
     assert decision.reason == "measurements are not usable: a: service_s of p1 is nan"
-    assert decision.wanted is None
+    assert decision.wish.wanted is None
 
 
 def test_what_was_unusable_confirms_nothing():
@@ -273,10 +273,10 @@ def test_and_what_came_on_top_of_it_at_another_load_is_given_up():
     up = app.turn(200)
     app.turns(3, 1000)
     unsure = Caution(calm=0.0, sigmas=20.0)  # of 200 and 100, not of 1000 and 100
-    offered = {name: erlangs / 2 for name, erlangs in up.offered.items()}
+    offered = {name: erlangs / 2 for name, erlangs in up.wish.offered.items()}
     known, goal = app.knowledge, app.policy.goal
     now = situation(known, known.observations[-1], goal, drain_s=60.0)
-    now = replace(now, offered=offered, offered_noise=up.noise)
+    now = replace(now, offered=offered, offered_noise=up.wish.noise)
     undone = unsure.undone(now, up.before.allocation)
     assert undone == up.after.allocation
     assert sum(app.knowledge.allocation.values()) > 4 * sum(undone.values())
@@ -287,11 +287,11 @@ def test_every_decision_is_explained_with_what_it_rests_on():
     for per_s in (100, 100, 250, 250, 250, 30, 30, 30):
         decision = app.turn(per_s)
         assert decision.reason
-        assert decision.wanted is not None
-        assert decision.offered["a"] == pytest.approx(
-            decision.offered["b"] * 0.05 / (2 * 0.02), rel=0.01
+        assert decision.wish.wanted is not None
+        assert decision.wish.offered["a"] == pytest.approx(
+            decision.wish.offered["b"] * 0.05 / (2 * 0.02), rel=0.01
         )
-        assert 0 < decision.noise["a"] < 0.3
+        assert 0 < decision.wish.noise["a"] < 0.3
 
 
 def test_what_is_expected_is_remembered_with_the_decision():
