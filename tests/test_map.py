@@ -29,6 +29,7 @@ CONTRACTS = tomllib.loads((documents.ROOT / "pyproject.toml").read_text(encoding
 CHOICES = (
     "src/sojourn/model/station",
     "src/sojourn/act/policy",
+    "src/sojourn/decide/place",
     "papers/src/sojourn_papers/experiments/papers",
 )
 

@@ -15,9 +15,11 @@ from sojourn.cli.options.engine import EngineOption
 from sojourn.cli.options.kafka import SparkEngineOptions
 from sojourn.cli.options.load import LoadOptions, OfferedLoad
 from sojourn.cli.options.output import LiveOption
+from sojourn.cli.options.placement import PlacementOption, read_placement
 from sojourn.cli.options.policy import PassiveOption, PolicyOptions
 from sojourn.cli.options.stage import EveryOption
 from sojourn.cli.options.target import RequiredTargetOptions
+from sojourn.decide.place import DEFAULT
 from sojourn.errors import BadInput
 from sojourn.measure.duration import read_positive_s
 from sojourn.report.events import AsJson, ForPeople
@@ -82,6 +84,7 @@ def run(
             metavar="PORT", min=1, max=65535, help="Serve metrics at this port of 127.0.0.1."
         ),
     ] = None,
+    placement: PlacementOption = DEFAULT,
     price_per_hour: Annotated[
         float | None,
         Option(
@@ -110,6 +113,7 @@ def run(
     begin = read_allocation(",".join(start)) if start else {}
     cores = spark.expected_cores if engine == "spark" else None
     most, notes = bounded(what.topology, begin, max_processors, cores)
+    read_placement(placement)  # a bad one is refused before anything starts
     settings = RunSettings(
         name=what.app.name,
         address=address,
@@ -129,6 +133,7 @@ def run(
             active=not passive,
             midnight_s=_since_midnight_s(),
             price_per_hour=price_per_hour,
+            placement=placement,
         ),
         until_s=load.lasts_s if lasts is None else read_positive_s(lasts, "--for"),
         state=state_folder(what.app.name, engine) if state is None else read_folder(state),

@@ -9,6 +9,7 @@ from typer import Argument
 from sojourn.cli.options.allocation import MostOption, read_allocation
 from sojourn.cli.options.application import AppOption
 from sojourn.cli.options.completion import operators_to_scale
+from sojourn.cli.options.placement import NewPlacementOption
 from sojourn.cli.options.target import TargetOptions
 from sojourn.errors import BadInput
 from sojourn.escaped import escaped_lines
@@ -56,15 +57,21 @@ def resume(app: AppOption = None) -> None:
 
 
 def set_goal(
-    *, target: TargetOptions, max_processors: MostOption = None, app: AppOption = None
+    *,
+    target: TargetOptions,
+    max_processors: MostOption = None,
+    placement: NewPlacementOption = None,
+    app: AppOption = None,
 ) -> None:
-    """Change the target or the maximum number of processors of a running application.
+    """Change the target, the maximum number of processors or the placement, while it runs.
 
     Example: sojourn set --target-mean 300ms --max-processors 30
     """
-    if target is None and max_processors is None:
+    if target is None and max_processors is None and placement is None:
         raise BadInput("nothing to set; write --target-mean 300ms or --max-processors 30")
     request: dict[str, Any] = {"ask": "set", "max_processors": max_processors}
+    if placement is not None:
+        request["placement"] = placement
     if target is not None:
         request["target"] = {"statistic": target.statistic, "seconds": target.seconds}
     _tell(app, request)

@@ -1,6 +1,6 @@
 """A plan: which processors run where. Policy, loop, engine and history all use it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TypeAlias
@@ -19,10 +19,12 @@ Placement: TypeAlias = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine for processors; *cores* is None if not known."""
+    """A machine for processors; what is None is not known."""
 
     name: str
     cores: float | None = None
+    memory_bytes: int | None = None
+    price_per_hour: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,23 +120,6 @@ class Plan:
         """
         now = self.allocation
         return {name: (now[name], k) for name, k in after.allocation.items() if now[name] != k}
-
-    def rescaled(
-        self,
-        allocation: Mapping[str, int],
-        place: Callable[[Mapping[str, int]], Placement],
-        *,
-        reason: str,
-        expected: Expected | None = None,
-    ) -> "Plan":
-        """Return the plan with this *allocation*, placed by *place* unless it is the same."""
-        same = dict(allocation) == self.allocation
-        return Plan(
-            placement=self.placement if same else place(allocation),
-            admission=self.admission,
-            reason=reason,
-            expected=expected,
-        )
 
 
 def here(allocation: Mapping[str, int]) -> Placement:

@@ -31,7 +31,7 @@ __all__ = ["episode_of", "plan_of", "record_text", "sketch_bytes", "sketch_of"]
 
 # All buckets, those that are not empty, the sum and the sum of squares.
 _HEAD = struct.Struct("<IIdd")
-# What a wish has in addition to the plan that carries it out.
+# What a wish has in addition to a plan; the rest of it is written where that differs.
 _OF_WISH = ("goal", "wanted", "offered", "noise")
 
 
@@ -108,7 +108,10 @@ def _as_now(decided: dict[str, Any]) -> dict[str, Any]:
 
 def _decision(found: dict[str, Any]) -> Decision:
     after = _plan(found["after"])
-    said = {name: found[name] for name in _OF_WISH if name in found}
+    said = {name: found[name] for name in _OF_WISH if name in found} | found.get("wish", {})
+    expected = said.get("expected")
+    if expected is not None:
+        said["expected"] = Expected(**expected)
     wish = replace(Wish.of(after), **said)
     return Decision(at_s=found["at_s"], before=_plan(found["before"]), after=after, wish=wish)
 
@@ -144,8 +147,11 @@ def _inside(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
     given = [field.name for field in fields(record) if field.init]  # the rest is derived
     inside = {name: getattr(record, name) for name in given}
     if isinstance(record, Decision):
-        wish = inside.pop("wish")
+        wish, carried_out = inside.pop("wish"), Wish.of(record.after)
         inside |= {name: getattr(wish, name) for name in _OF_WISH}
+        said = {name: getattr(wish, name) for name in ("allocation", "reason", "expected")}
+        if any(value != getattr(carried_out, name) for name, value in said.items()):
+            inside["wish"] = said
     return inside
 
 

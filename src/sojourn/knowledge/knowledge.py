@@ -119,6 +119,16 @@ class Episode:
     failure: str = ""
     target: Target | None = None
 
+    @classmethod
+    def between_turns(
+        cls, decision: Decision, cost: Cost | None = None, failure: str = ""
+    ) -> "Episode":
+        """Return what was done between two turns: nothing was observed for it."""
+        nothing = Observation.unusable(
+            decision.at_s, decision.at_s, "not an observation of the loop"
+        )
+        return cls(observation=nothing, decision=decision, cost=cost, failure=failure)
+
     @property
     def looked(self) -> bool:
         """Whether it is a turn, not a command by hand between two turns."""

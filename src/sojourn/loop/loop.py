@@ -1,42 +1,66 @@
 """The loop: observe, decide, act, remember. The engine has the clock; decisions are pure."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
 from sojourn.act.policy.base import Policy
 from sojourn.act.stall import unless_stalled
-from sojourn.decide.place import Placer
+from sojourn.decide.place import PlacementRequest, Placer
 from sojourn.decide.place.round_robin import place as round_robin
-from sojourn.decide.plan import Placement, Plan
+from sojourn.decide.plan import Node, Placement, Plan
 from sojourn.engine import Cost, Engine
 from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, DiskFull, EngineError
-from sojourn.knowledge import Decision, Episode, Knowledge
+from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.measure.aggregate import aggregate
 from sojourn.measure.observation import Observation
 from sojourn.topology import Topology
 from sojourn.topology.check import shown
 
-__all__ = ["ACTIVE", "PASSIVE", "Loop", "Mode", "step"]
+__all__ = ["ACTIVE", "PASSIVE", "Loop", "Mode", "Site", "planned", "step"]
 
 # After this many failures in a row the engine counts as lost.
 _MOST_FAILURES = 10
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Where processors may run: *placer* puts them on *nodes*."""
+
+    placer: Placer = round_robin
+    nodes: Sequence[Node] = ()
+
+
 def step(
-    knowledge: Knowledge,
-    observation: Observation,
-    policy: Policy,
-    place: Callable[[Mapping[str, int]], Placement],
+    knowledge: Knowledge, observation: Observation, policy: Policy, site: Site
 ) -> tuple[Knowledge, Decision]:
-    """Return the knowledge with *observation*, and the decision; *place* gives the nodes."""
+    """Return the knowledge with *observation*, and the decision: how many, and where."""
     seen = knowledge.saw(observation)
     wish = unless_stalled(policy(seen), seen)
-    after = seen.plan.rescaled(
-        wish.allocation, place, reason=wish.reason, expected=wish.expected
+    return seen, planned(seen, wish, site, seen.at_s)
+
+
+def planned(knowledge: Knowledge, wish: Wish, site: Site, at_s: float) -> Decision:
+    """Return the decision for *wish*: its processors, placed on the nodes of *site*."""
+    before = knowledge.plan
+    placement = _placement(knowledge, wish.allocation, site)
+    same = dict(wish.allocation) == before.allocation
+    moved = same and placement != before.placement
+    after = Plan(
+        placement=placement,
+        admission=before.admission,
+        reason=f"{wish.reason}; processors move to other nodes" if moved else wish.reason,
+        expected=wish.expected,
     )
-    return seen, Decision(at_s=seen.at_s, before=seen.plan, after=after, wish=wish)
+    return Decision(at_s=at_s, before=before, after=after, wish=wish)
+
+
+def _placement(knowledge: Knowledge, allocation: Mapping[str, int], site: Site) -> Placement:
+    request = PlacementRequest.of(
+        knowledge.topology, allocation, site.nodes, knowledge.plan.placement
+    )
+    return site.placer(request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +82,8 @@ ACTIVE, PASSIVE = Mode("active"), Mode("passive", "it was started to recommend o
 class Loop:
     """Controls a running application by *policy*, with a turn every *every_s*.
 
-    Unless *mode* is active it only recommends. `follow` changes the policy between turns.
-    *placer* puts processors on the nodes of the engine.
+    Unless *mode* is active it only recommends. `follow` changes policy and placer between
+    turns. *placer* puts processors on the nodes of the engine.
     """
 
     def __init__(  # noqa: PLR0913 - a loop is told by name what differs from the usual
@@ -86,9 +110,10 @@ class Loop:
         """Whether decisions are applied."""
         return self._mode
 
-    def follow(self, policy: Policy, mode: Mode = ACTIVE) -> None:
-        """Decide by *policy* from the next turn on."""
+    def follow(self, policy: Policy, mode: Mode = ACTIVE, placer: Placer | None = None) -> None:
+        """Decide by *policy* from the next turn on, and place by *placer*, if it is given."""
         self._policy, self._mode = policy, mode
+        self._placer = placer or self._placer
 
     def run(self, until_s: float = inf) -> Iterator[Episode]:
         """Yield each turn, until the engine's clock reaches *until_s*.
@@ -111,14 +136,26 @@ class Loop:
         """Decide on the last observation, act, and return the episode."""
         # nodes that came or went meanwhile have changed where processors are
         self.set_from_outside(self._engine.plan)
-        known, decision = step(self.knowledge, observation, self._policy, self.place)
+        known, decision = step(self.knowledge, observation, self._policy, self._site)
         cost, failure = self._act(decision)
         self.knowledge = known.did(decision, cost, failure)
         return self.knowledge.episodes[-1]
 
-    def place(self, allocation: Mapping[str, int]) -> Placement:
-        """Return the placement of these processors on the engine's nodes."""
-        return self._placer(allocation, self._engine.nodes)
+    def set_processors(self, allocation: Mapping[str, int], reason: str) -> Episode:
+        """Carry out an order by hand; return what was done between two turns.
+
+        Raise `EngineError` if the engine refuses it.
+        """
+        self.set_from_outside(self._engine.plan)
+        wish = Wish(allocation=allocation, reason=reason)
+        decision = planned(self.knowledge, wish, self._site, self._engine.now_s)
+        cost = self._engine.apply(decision.after)
+        self.set_from_outside(decision.after)
+        return Episode.between_turns(decision, cost)
+
+    @property
+    def _site(self) -> Site:
+        return Site(placer=self._placer, nodes=self._engine.nodes)
 
     def set_from_outside(self, plan: Plan) -> None:
         """Take over a plan that was applied by hand: it counts as a change."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from sojourn.act.policy.base import Policy
+from sojourn.decide.place import DEFAULT, Placer, placer
 from sojourn.decide.target import Target
 from sojourn.errors import BadAllocation, BadTarget
 from sojourn.measure.bill import check_price
@@ -22,7 +23,7 @@ class LoopSettings:
     """What a loop starts with: its goal, its interval, whether it acts.
 
     *midnight_s* is the time of day, in seconds, when the engine's clock is 0. *price_per_hour*
-    is that of a node, if there is to be a bill.
+    is that of a node, if there is to be a bill. *placement* names the placer.
     """
 
     target: Target
@@ -31,6 +32,7 @@ class LoopSettings:
     active: bool = True
     midnight_s: float = 0.0
     price_per_hour: float | None = None
+    placement: str = DEFAULT
 
     def __post_init__(self) -> None:
         if self.price_per_hour is not None:
@@ -39,16 +41,23 @@ class LoopSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
-    """A goal and the policy for it; *said* describes both for users."""
+    """A goal, and the policy and the placer for it; *said* describes them for users."""
 
     target: Target
     most: int | None
     policy: Policy
+    placement: str
+    placer: Placer
     said: str
 
     @classmethod
     def of(
-        cls, make: MakePolicy, topology: Topology, target: Target, most: int | None
+        cls,
+        make: MakePolicy,
+        topology: Topology,
+        target: Target,
+        most: int | None,
+        placement: str = DEFAULT,
     ) -> "Orders":
         """Return the orders for a goal. Raise `BadTarget` if *most* is too few."""
         least = sum(operator.min_processors for operator in topology.operators)
@@ -58,7 +67,15 @@ class Orders:
                 "allow as many"
             )
         policy, said = make(target, most)
-        return cls(target=target, most=most, policy=policy, said=said)
+        places = "" if placement == DEFAULT else f", placement {placement}"
+        return cls(
+            target=target,
+            most=most,
+            policy=policy,
+            placement=placement,
+            placer=placer(placement),
+            said=f"{said}{places}",
+        )
 
 
 def checked_allocation(

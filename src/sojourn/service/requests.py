@@ -34,7 +34,8 @@ def answer(
             target, most = _target(request.get("target")), request.get("max_processors")
             if most is not None:
                 check_processors(most)
-            return {"said": supervisor.set_goal(target, most, by)}
+            placement = _name(request.get("placement"))
+            return {"said": supervisor.set_goal(target, most, by, placement=placement)}
         case "status":
             return to_json(status())
         case "kafka":
@@ -52,6 +53,12 @@ def _allocation(given: object) -> dict[str, int]:
     if not isinstance(given, dict):
         raise BadAllocation(f"{shown(given)} is not an allocation; write match=12")
     return given  # checked later against the topology
+
+
+def _name(given: object) -> str | None:
+    if given is not None and not isinstance(given, str):
+        raise BadInput(f"{shown(given)} is not the name of a placer; write round_robin")
+    return given
 
 
 def _target(given: object) -> Target | None:

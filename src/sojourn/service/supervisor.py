@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from math import inf
 
-from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
-from sojourn.engine import Cost, Engine, Health, Progress, drain, health
+from sojourn.engine import Engine, Health, Progress, drain, health
 from sojourn.errors import ApplicationStopped, BadInput, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.loop import ACTIVE, PASSIVE, Loop, Mode
@@ -50,7 +49,9 @@ class Supervisor:
         self._save = save
         self.engine, self.topology, self.every_s = engine, topology, settings.every_s
         self._make, self._price_per_hour = make, settings.price_per_hour
-        self.orders = Orders.of(make, topology, settings.target, settings.most)
+        self.orders = Orders.of(
+            make, topology, settings.target, settings.most, settings.placement
+        )
         self.changes = 0
         self.acting = False
         self._ended = False
@@ -67,6 +68,7 @@ class Supervisor:
             knowledge=Knowledge(
                 topology=topology, plan=engine.plan, midnight_s=settings.midnight_s
             ),
+            placer=self.orders.placer,
         )
 
     @property
@@ -124,20 +126,19 @@ class Supervisor:
             wanted = checked_allocation(
                 self.topology, before.allocation, asked, self.orders.most
             )
-            after = before.rescaled(wanted, self._loop.place, reason=reason)
-            cost = self.engine.apply(after)
-            self._save(after.allocation)
-            self._loop.set_from_outside(after)
+            done = self._loop.set_processors(wanted, reason)
+            self._save(self.engine.plan.allocation)
             if self.mode.name != "failed":
                 self._follow(Mode("paused", "processors were set by hand"))
-            if not cost.changed:
+            changed = {} if done.cost is None else done.cost.changed
+            if not changed:
                 self._told(f"paused with `sojourn scale`{_by(by)}: it only recommends")
                 same = ", ".join(f"{name}={processors}" for name, processors in asked.items())
                 return f"{same} already; the loop is paused: {RESUMES}"
             self.changes += 1
-            self._notice(before, after, cost)
-        done = ", ".join(f"{name} {was} -> {now}" for name, (was, now) in cost.changed.items())
-        return f"{done}; the loop is paused: {RESUMES}"
+            self._notice(done)
+        said = ", ".join(f"{name} {was} -> {now}" for name, (was, now) in changed.items())
+        return f"{said}; the loop is paused: {RESUMES}"
 
     def pause(self, by: str = "") -> str:
         """Pause the loop: it only recommends. Return a message."""
@@ -158,10 +159,19 @@ class Supervisor:
             self._told(f"resumed with `sojourn resume`{_by(by)}: {self.orders.said}")
             return f"the loop is active: {self.orders.said}"
 
-    def set_goal(self, target: Target | None, most: int | None, by: str = "") -> str:
-        """Change the target or the maximum number of processors; return a message."""
-        if target is None and most is None:
-            raise BadInput("nothing to set; give a target or a maximum number of processors")
+    def set_goal(
+        self,
+        target: Target | None = None,
+        most: int | None = None,
+        by: str = "",
+        *,
+        placement: str | None = None,
+    ) -> str:
+        """Change target, maximum number of processors, or placement; return a message."""
+        if target is None and most is None and placement is None:
+            raise BadInput(
+                "nothing to set; give a target, a maximum number of processors or a placement"
+            )
         with self._lock:
             self._check_open()
             now = self.orders
@@ -170,6 +180,7 @@ class Supervisor:
                 self.topology,
                 now.target if target is None else target,
                 now.most if most is None else most,
+                placement or now.placement,
             )
             self._follow(self.mode)
             known = self.knowledge
@@ -244,7 +255,8 @@ class Supervisor:
         def hold(knowledge: Knowledge, /) -> Wish:
             return Wish(allocation=knowledge.allocation, reason=mode.why)
 
-        self._loop.follow(hold if mode.name == "failed" else self.orders.policy, mode)
+        policy = hold if mode.name == "failed" else self.orders.policy
+        self._loop.follow(policy, mode, self.orders.placer)
 
     def _check_open(self) -> None:
         if self.mode.name == "ending":
@@ -253,22 +265,16 @@ class Supervisor:
     def _told(self, reason: str, failure: str = "") -> None:
         """Record an order or a failure that leaves processors as they are."""
         same = self.engine.plan
-        self._notice(same, replace(same, reason=reason, expected=None), None, failure)
-
-    def _notice(self, before: Plan, after: Plan, cost: Cost | None, failure: str = "") -> None:
-        """Record what happened between turns, for the output and the history."""
-        at_s = self.engine.now_s
-        seen = Observation.unusable(at_s, at_s, "not an observation of the loop")
-        decision = Decision(at_s=at_s, before=before, after=after)
-        self._notices.append(
-            Episode(
-                observation=seen,
-                decision=decision,
-                cost=cost,
-                failure=failure,
-                target=self.orders.target,
-            )
+        decision = Decision(
+            at_s=self.engine.now_s,
+            before=same,
+            after=replace(same, reason=reason, expected=None),
         )
+        self._notice(Episode.between_turns(decision, failure=failure))
+
+    def _notice(self, episode: Episode) -> None:
+        """Record what happened between turns, for the output and the history."""
+        self._notices.append(replace(episode, target=self.orders.target))
 
 
 def _by(who: str) -> str:

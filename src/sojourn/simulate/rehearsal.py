@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from sojourn.act.best_effort_plan import Aim, Goal, aim
 from sojourn.act.policy import Policy
+from sojourn.decide.place import Placer
+from sojourn.decide.place.round_robin import place as round_robin
 from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.errors import BadWorkload
@@ -42,7 +44,8 @@ class Stage:
 
     *rates* are all roots from outside; arrivals share them in proportion to the topology. A
     change pauses each operator that changes for *pause_s*. Latency is judged in windows of
-    *window_s*. *midnight_s* is the time of day when it begins.
+    *window_s*. *midnight_s* is the time of day when it begins. *placer* puts processors on
+    nodes.
     """
 
     topology: Topology
@@ -55,6 +58,7 @@ class Stage:
     midnight_s: float = 0.0
     sample_every: int = 20
     workload: Workload = field(default_factory=Workload)
+    placer: Placer = round_robin
 
     def __post_init__(self) -> None:
         for name in ("every_s", "window_s"):
@@ -177,7 +181,15 @@ def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usu
         engine.start(declared, start or stage.plan(first))
         known = Knowledge(topology=declared, plan=engine.plan, midnight_s=stage.midnight_s)
         mode = ACTIVE if active else PASSIVE
-        loop = Loop(engine, declared, policy, every_s=stage.every_s, mode=mode, knowledge=known)
+        loop = Loop(
+            engine,
+            declared,
+            policy,
+            every_s=stage.every_s,
+            mode=mode,
+            knowledge=known,
+            placer=stage.placer,
+        )
         for episode in loop.run(stage.lasts_s):
             episodes.append(episode)
             turn(episode)

@@ -11,10 +11,6 @@ TWO = Plan(placement={"a": {"one": 2, "two": 1}, "b": {"two": 4}})
 ALL_ON_ONE = {"a": {"one": 3}, "b": {"one": 4}}
 
 
-def on_one(allocation):
-    return {operator: {"one": k} for operator, k in allocation.items()}
-
-
 def test_the_allocation_is_what_all_nodes_have_together():
     assert TWO.allocation == {"a": 3, "b": 4}
     assert (TWO.processors, str(TWO)) == (7, "3:4")
@@ -79,20 +75,6 @@ def test_what_is_let_in_is_a_part_of_all(part):
 def test_a_change_is_what_operators_have_before_and_after():
     assert TWO.changes(Plan.here({"a": 5, "b": 4})) == {"a": (3, 5)}
     assert TWO.changes(TWO) == {}
-
-
-def test_other_numbers_are_placed_anew():
-    more = TWO.rescaled({"a": 5, "b": 4}, on_one, reason="too slow")
-    assert more.placement == {"a": {"one": 5}, "b": {"one": 4}}
-    assert more.reason == "too slow"
-
-
-def test_the_same_numbers_stay_where_they_are():
-    """To change nothing moves nothing, whatever a placer would do now."""
-    told = replace(TWO, admission={"in": 0.5}, reason="too slow")
-    same = told.rescaled(TWO.allocation, on_one, reason="well")
-    assert same == told
-    assert (same.reason, same.expected) == ("well", None)
 
 
 def test_here_is_one_machine():

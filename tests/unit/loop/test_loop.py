@@ -194,8 +194,8 @@ class TwoNodes:
         return Cost(changed=changed)
 
 
-def on_the_last(allocation, nodes):
-    return {operator: {nodes[-1].name: k} for operator, k in allocation.items()}
+def on_the_last(request):
+    return {operator: {request.nodes[-1].name: k} for operator, k in request.allocation.items()}
 
 
 @pytest.mark.parametrize(
@@ -208,12 +208,40 @@ def test_what_is_wanted_is_placed_on_the_nodes_of_the_engine(engine, placer, on)
     assert (nodes.plan, nodes.plan.reason) == (episode.running, "a test wants it")
 
 
-def test_to_change_nothing_moves_nothing(engine):
+def test_a_placer_that_answers_the_same_moves_nothing(engine):
     nodes = TwoNodes(engine)
-    episode = Loop(nodes, ONE, Jump(7), every_s=10).turn()
-    assert episode.decision.kind == "hold"
-    assert episode.decision.after.placement == {"a": {"one": 3, "two": 4}}
-    assert episode.decision.reason == "a test wants it"
+    loop = Loop(nodes, ONE, Jump(7), every_s=10)
+    moved, held = loop.turn(), loop.turn()
+    assert moved.decision.kind == "move"
+    assert moved.decision.after.placement == {"a": {"one": 4, "two": 3}}
+    assert moved.decision.reason == "a test wants it; processors move to other nodes"
+    assert (held.decision.kind, held.decision.reason) == ("hold", "a test wants it")
+
+
+def test_processors_may_move_while_their_numbers_stay(engine):
+    """By what was measured, a placer may want them elsewhere at any turn."""
+    requests = []
+
+    def by_turns(request):
+        requests.append(request)
+        return {"a": {request.nodes[len(requests) % 2].name: request.allocation["a"]}}
+
+    nodes = TwoNodes(engine)
+    loop = Loop(nodes, ONE, Jump(7), every_s=10, placer=by_turns)
+    assert [loop.turn().decision.kind for _ in range(3)] == ["move"] * 3
+    assert nodes.plan.placement == {"a": {"two": 7}}
+    assert [request.placement for request in requests[1:]] == [
+        {"a": {"two": 7}},
+        {"a": {"one": 7}},
+    ]
+
+
+def test_another_placer_is_followed_from_the_next_turn_on(engine):
+    nodes = TwoNodes(engine)
+    loop = Loop(nodes, ONE, Jump(7), every_s=10)
+    loop.turn()
+    loop.follow(Jump(7), placer=on_the_last)
+    assert loop.turn().decision.after.placement == {"a": {"two": 7}}
 
 
 @pytest.mark.parametrize("jump_s", [-1e6, 1e6, nan])

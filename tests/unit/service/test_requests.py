@@ -35,6 +35,7 @@ def test_requests_do_what_they_say():
         ({"ask": "scale", "allocation": [1]}, "is not an allocation"),
         ({"ask": "scale", "allocation": {"a": 1.5}}, "1.5 is not a valid number of processors"),
         ({"ask": "set"}, "nothing to set"),
+        ({"ask": "set", "placement": 3}, "3 is not the name of a placer"),
         ({"ask": "set", "target": "p95"}, "is not a target"),
         ({"ask": "set", "target": {"statistic": "p95"}}, "is not a target"),
         ({"ask": "set", "target": {"statistic": ["p"], "seconds": 1}}, "cannot be a target"),

@@ -9,7 +9,14 @@ import pytest
 import sojourn as sj
 from live_engine import LiveSimulator
 from sojourn.act.policy.static import Static
-from sojourn.errors import ApplicationStopped, BadAllocation, BadInput, BadTarget, EngineError
+from sojourn.errors import (
+    ApplicationStopped,
+    BadAllocation,
+    BadInput,
+    BadTarget,
+    EngineError,
+    UnknownName,
+)
 from sojourn.loop import Loop
 from supervised import ENOUGH, Broken, Jump, begun, turned
 
@@ -261,6 +268,15 @@ def test_what_is_not_set_stays():
     assert running.set_goal(None, 9) == "now p95 ≤ 1 s, 9"
     running.pause()
     assert "9; the loop is paused" in running.set_goal(sj.Target("p95", 2.0), None)
+
+
+def test_another_placement_is_set_by_its_name():
+    running = begun(most=20)
+    target = running.orders.target
+    assert running.set_goal(placement="one_node") == f"now {target}, 20, placement one_node"
+    assert (running.orders.placement, running.orders.target) == ("one_node", target)
+    with pytest.raises(UnknownName, match="unknown placer 'moon'"):
+        running.set_goal(placement="moon")
 
 
 def test_a_goal_that_cannot_be_is_refused_and_the_old_one_stays():

@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from sojourn.act.policy import names as policy_names
+from sojourn.decide.place import names as placer_names
 from sojourn.errors import SojournError
 from sojourn.service.client import ask_status
 from sojourn.service.entry import find, running
@@ -25,6 +26,7 @@ __all__ = [
     "operators_to_scale",
     "operators_with_logs",
     "operators_with_state",
+    "placers",
     "policies",
     "policy_list",
     "topologies",
@@ -58,6 +60,7 @@ applications = completing(running)
 applications_with_state = completing(_with_state)
 histories = completing(_with_history)
 policies = completing(policy_names)
+placers = completing(placer_names)
 
 
 def operators(ctx: typer.Context, incomplete: str) -> list[str]:

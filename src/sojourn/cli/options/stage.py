@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from sojourn.cli.options.group import Group
+from sojourn.cli.options.placement import PlacementOption, read_placement
+from sojourn.decide.place import DEFAULT, Placer
 from sojourn.decide.target import Target
 from sojourn.measure.duration import read_duration_s
 from sojourn.report.terminal.progress import loading_simulator
@@ -36,13 +38,14 @@ EveryOption = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Play:
-    """How a trace is played, the interval of the loop, and the cost of a change."""
+    """How a trace is played, the interval of the loop, the cost of a change, the placer."""
 
     times: float
     faster: float
     every_s: float
     window_s: float
     pause_s: float
+    placer: Placer
 
     def stage(
         self,
@@ -67,6 +70,7 @@ class Play:
             most=most,
             midnight_s=midnight_s,
             workload=workload,
+            placer=self.placer,
         )
 
 
@@ -85,6 +89,7 @@ def _read_play(
         str,
         Option(metavar="TIME", help="How long operators pause when their processors change."),
     ] = "0s",
+    placement: PlacementOption = DEFAULT,
 ) -> Play:
     """Return what the options say."""
     return Play(
@@ -93,6 +98,7 @@ def _read_play(
         every_s=read_duration_s(every),
         window_s=read_duration_s(window),
         pause_s=read_duration_s(pause),
+        placer=read_placement(placement),
     )
 
 

@@ -1,13 +1,15 @@
-"""Placers: on which nodes the processors of operators are. One file each."""
+"""Placers: on which nodes the processors of operators run. One file each."""
 
 from types import ModuleType
 from typing import Any, cast
 
 from sojourn import registry
-from sojourn.decide.place.base import Placer
+from sojourn.decide.place.base import PlacementRequest, Placer
 from sojourn.errors import BadInput
 
-__all__ = ["Placer", "names", "placer"]
+__all__ = ["DEFAULT", "PlacementRequest", "Placer", "names", "placer"]
+
+DEFAULT = "round_robin"
 
 
 def names() -> tuple[str, ...]:
@@ -23,10 +25,13 @@ def placer(name: str) -> Placer:
     """Return the placer called *name*, or one from outside: `ours.placers:spread`.
 
     Outside it is a function, or a module in which that is called `place`. Raise
-    `UnknownName` if there is none, and a `BadInput` if it is no placer.
+    `UnknownName` if it does not exist, and a `BadInput` if it is not callable.
     """
     found: Any = registry.find(__name__, "placer", name)
     place = getattr(found, "place", None) if isinstance(found, ModuleType) else found
     if not callable(place):
-        raise BadInput(f"{name} is no placer; name a function that puts processors on nodes")
+        raise BadInput(
+            f"{name} is not a placer; name a function that "
+            "takes a PlacementRequest and returns a Placement"
+        )
     return cast("Placer", place)

@@ -1,23 +1,83 @@
-"""What a placer has to hold."""
+"""The Protocol of placers, and the request that they answer."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Protocol, Self
 
 from sojourn.decide.plan import Node, Placement
+from sojourn.errors import BadAllocation
+from sojourn.topology import Topology
 
-__all__ = ["Placer"]
+__all__ = ["PlacementRequest", "Placer"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementRequest:
+    """Processors to put on nodes, with the measurements that a placer may use.
+
+    Raise `BadAllocation` if there are no nodes.
+    """
+
+    allocation: Mapping[str, int]
+    """Processors of each operator."""
+    nodes: Sequence[Node]
+    """The nodes that stay: none of them is being given back."""
+    demands: Mapping[str, float] = field(default_factory=dict)
+    """CPU seconds per second of each operator whose CPU time is known."""
+    flows: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """Records per second from one operator to another, where there are any."""
+    placement: Placement = field(default_factory=dict)
+    """Where processors are now; some of these nodes may be gone."""
+
+    def __post_init__(self) -> None:
+        if not self.nodes:
+            raise BadAllocation(
+                f"there is no node for {sum(self.allocation.values())} processors; "
+                "start one first"
+            )
+
+    @classmethod
+    def of(
+        cls,
+        topology: Topology,
+        allocation: Mapping[str, int],
+        nodes: Sequence[Node],
+        placement: Placement,
+    ) -> Self:
+        """Return the request with the demands and flows of a measured *topology*.
+
+        Operators that are not in *allocation* are left out.
+        """
+        rates = topology.rates
+        return cls(
+            allocation=allocation,
+            nodes=nodes,
+            demands={
+                o.name: rates[o.name] * o.cpu_s / o.speed
+                for o in topology.operators
+                if o.name in allocation and o.cpu_s is not None
+            },
+            flows={
+                (name, target): rates[name] * mean
+                for name, targets in topology.gains.items()
+                for target, mean in targets.items()
+                if mean > 0 and name in allocation and target in allocation
+            },
+            placement=placement,
+        )
 
 
 class Placer(Protocol):
-    """Puts the processors of an allocation on nodes.
+    """Puts the processors of a request on its nodes. It is asked at every turn.
 
-    - Every processor is placed exactly once, on one of the nodes that are given.
+    - Every processor is placed exactly once, on one of the nodes of the request.
     - Operators are in the order of the allocation.
-    - The same input has the same answer: it remembers nothing, and draws nothing.
+    - The answer depends on the request alone: it remembers nothing, and draws nothing.
+    - What it answered is its answer again where processors are placed so and nothing else has
+      changed: processors move for a reason only.
     - The model of shared cores (`sojourn.model.cores`) assumes that processors are placed in
-      turn; where another placer puts them, it only knows of them approximately.
-    - It raises `BadAllocation` where there is no node, and says so.
+      turn; for another placement its predictions are approximate.
     """
 
-    def __call__(self, allocation: Mapping[str, int], nodes: Sequence[Node], /) -> Placement:
+    def __call__(self, request: PlacementRequest, /) -> Placement:
         """Return the processors of each operator on each node."""

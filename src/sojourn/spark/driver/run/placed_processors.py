@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
+from sojourn.decide.place.base import PlacementRequest
 from sojourn.decide.place.round_robin import place
 from sojourn.decide.plan import HERE, Node, Plan
 from sojourn.engine import Cost, check_plan
@@ -120,7 +121,7 @@ class PlacedProcessors:
         """Return *plan* on *nodes*; what runs inside Spark comes last, as it is not placed."""
         first = sorted(plan.allocation, key=lambda name: name not in self._functions)
         ordered = {name: plan.allocation[name] for name in first}
-        return replace(plan, placement=place(ordered, nodes))
+        return replace(plan, placement=place(PlacementRequest(allocation=ordered, nodes=nodes)))
 
     def _place(self, plan: Plan) -> None:
         """Tell hosts where processors should be, of operators of which that changes."""
