@@ -15,7 +15,9 @@ import time
 from pathlib import Path
 from statistics import median
 
+from sojourn.act.policy.static import Static
 from sojourn.decide.plan import Plan
+from sojourn.loop import Loop
 from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.spark_engine import SparkEngine
@@ -47,15 +49,15 @@ class Load:
         return self.sent
 
 
-def changed_s(engine, folder, nodes):
+def changed_s(loop, engine, folder, nodes):
     """Return how long it took until so many nodes were there, and no other executor."""
     processors = {"split": 1, "count": nodes * PER_NODE - 1}
     began_s = time.monotonic()
-    engine.apply(Plan.here(processors))
+    loop.set_processors(processors, "the benchmark wants them")
     while len(engine.nodes) != nodes or len(on_nodes(folder, "agent")) != nodes:
+        loop.turn()
         if time.monotonic() > began_s + PATIENCE_S:
             raise SystemExit(f"{len(engine.nodes)} of {nodes} nodes after {PATIENCE_S:g} s")
-        time.sleep(0.1)
     return time.monotonic() - began_s
 
 
@@ -81,13 +83,13 @@ def run(folder, times, nodes):
         with SparkEngine(
             nodes_app.app, "sojourn_trial.applications.nodes_app:app", settings
         ) as engine:
-            engine.start(
-                nodes_app.app.topology({"lines": 10.0}), Plan.here({"split": 1, "count": 3})
-            )
+            topology = nodes_app.app.topology({"lines": 10.0})
+            engine.start(topology, Plan.here({"split": 1, "count": 3}))
+            loop = Loop(engine, topology, Static(), every_s=0.2, bounds=settings.bounds(2))
             load = Load(settings.servers)
             for number in range(times):
-                shrunk_s.append(changed_s(engine, folder, 1))
-                grown_s.append(changed_s(engine, folder, nodes))
+                shrunk_s.append(changed_s(loop, engine, folder, 1))
+                grown_s.append(changed_s(loop, engine, folder, nodes))
                 say(f"{number + 1}: {shrunk_s[-1]:.1f} s to one, {grown_s[-1]:.1f} s to all")
             sent, until_s = load.end(), time.monotonic() + PATIENCE_S
             while (found := nodes_app.outcome(settings.servers, sent)).lost:

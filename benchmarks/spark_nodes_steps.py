@@ -21,6 +21,7 @@ from statistics import fmean, median
 from tempfile import TemporaryDirectory
 
 from sojourn.act.best_effort_plan import Goal
+from sojourn.act.node_scaling import NodeBounds
 from sojourn.act.policy.drs import Drs
 from sojourn.app.loading import load
 from sojourn.decide.plan import Plan
@@ -34,7 +35,6 @@ from sojourn.report.run_panels import allocation, latency
 from sojourn.report.run_panels import load as arrivals
 from sojourn.report.series import Course
 from sojourn.report.turns import turns
-from sojourn.spark.driver.nodes.node_scaling import NodeBounds
 from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn.topology.file import read_topology, write_topology
 from sojourn_papers.experiments.time_scale import sped_up
@@ -119,7 +119,8 @@ def run(folder, phase_s, topology, target):
                 machines.following(engine),
                 load_of(topology, app, engine.servers, points=points, lasts_s=lasts_s),
             ):
-                loop, began_s = Loop(engine, topology, policy, every_s=EVERY_S), engine.now_s
+                began_s = engine.now_s
+                loop = Loop(engine, topology, policy, every_s=EVERY_S, bounds=BOUNDS)
                 for episode in loop.run(began_s + lasts_s):
                     there = machines.number, len(engine.nodes), between_nodes(engine)
                     found.append((episode, *there))

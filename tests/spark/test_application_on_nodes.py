@@ -4,15 +4,16 @@ import re
 import time
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 import psutil
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
+from sojourn.act.policy.static import Static
 from sojourn.app.loading import load
 from sojourn.decide.plan import Plan
+from sojourn.loop import Loop
 from sojourn.spark.agent.cores import core_use
 from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.settings import SparkSettings
@@ -72,7 +73,13 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
         with SparkEngine(app, "sojourn_trial.applications.nodes_app:app", told) as engine:
             engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
             assert len(engine.nodes) == 2
+            loop = Loop(engine, app.topology({"lines": 10.0}), Static(), every_s=1)
+            (placed,) = loop.follow_nodes()
+            assert placed.decision.kind == "move"
             assert {len(on) for on in engine.plan.placement.values()} == {2}
+            # as the service does
+            engine.on_nodes_changed(lambda: followed.extend(loop.follow_nodes()))
+            followed = []
             assert on_nodes(short_folder, "agent")
             nodes_app.send(servers, 0, LINES)
             until(lambda: length(servers, "words.count") >= LINES)
@@ -82,6 +89,9 @@ def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
             nodes_app.send(servers, LINES, LINES)
             until(lambda: len(engine.nodes) == 1)
             assert engine.plan.allocation == ALLOCATION
+            until(lambda: followed)
+            assert "is lost; processors move to executor-" in followed[0].decision.reason
+            assert {len(on) for on in engine.plan.placement.values()} == {1}
             until(lambda: not nodes_app.outcome(servers, 2 * LINES).lost)
             assert not nodes_app.outcome(servers, 2 * LINES).wrong
             assert not engine.health().failure
@@ -159,12 +169,24 @@ def test_nodes_come_as_processors_need_them_and_go_without_repeating_anything(
         app = nodes_app.app
         with SparkEngine(app, "sojourn_trial.applications.nodes_app:app", told) as engine:
             engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
-            for allocation, nodes in ((1, 1), (4, 2), (1, 1)):
-                engine.apply(Plan.here({"split": 1, "count": allocation}))
-                until(partial(_runs_on, short_folder, nodes))
+            bounds, told = told.bounds(2), []
+            topology = app.topology({"lines": 10.0})
+            loop = Loop(engine, topology, Static(), every_s=0.5, bounds=bounds)
+            for count, nodes in ((1, 1), (4, 2), (1, 1)):
+                wanted = {"split": 1, "count": count}
+                told.append(loop.set_processors(wanted, f"a test wants {count}"))
+                until_s = time.monotonic() + DEADLINE_S
+                while not _runs_on(short_folder, nodes):
+                    assert time.monotonic() < until_s
+                    told.append(loop.turn())
                 nodes_app.send(servers, sent, LINES)
                 sent += LINES
             until(lambda: nodes_app.outcome(servers, sent).exact)
+            reasons = " ".join(episode.decision.reason for episode in told)
+            assert "asks for 2 nodes, the maximum: 5 processors, 4 on each" in reasons
+            assert (
+                len(re.findall(r"gives executor-\d+ back: [5-9] s without need", reasons)) == 2
+            )
             health = engine.health()
             assert not any(health.restarts.values())
             # one was added and two were removed, and an executor is paid until it is gone

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from sojourn.act.node_scaling import NodeBounds
 from sojourn.cli.options.allocation import MostOption, read_allocation
 from sojourn.cli.options.completion import topologies
 from sojourn.cli.options.engine import EngineOption
@@ -134,6 +135,7 @@ def run(
             midnight_s=_since_midnight_s(),
             price_per_hour=price_per_hour,
             placement=placement,
+            nodes=spark.bounds(0) if engine == "spark" else NodeBounds(),
         ),
         until_s=load.lasts_s if lasts is None else read_positive_s(lasts, "--for"),
         state=state_folder(what.app.name, engine) if state is None else read_folder(state),

@@ -1,6 +1,6 @@
 """A plan: which processors run where. Policy, loop, engine and history all use it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TypeAlias
@@ -8,10 +8,12 @@ from typing import TypeAlias
 from sojourn.errors import BadAllocation
 from sojourn.topology.check import shown
 
-__all__ = ["HERE", "Expected", "Node", "Placement", "Plan", "here"]
+__all__ = ["ANYWHERE", "HERE", "Expected", "Node", "NodePlan", "Placement", "Plan", "here"]
 
 HERE = "here"
-"""The name of the node if there is only one machine."""
+"""The name of the node if there is only one machine; where there are others, any of them."""
+ANYWHERE = ""
+"""What a host is told instead of a node that it is to choose."""
 
 Placement: TypeAlias = Mapping[str, Mapping[str, int]]
 """Processors by operator and node."""
@@ -25,6 +27,29 @@ class Node:
     cores: float | None = None
     memory_bytes: int | None = None
     price_per_hour: float | None = None
+    reads: bool = False
+    """Whether it reads from outside, and can leave only when it has ended that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePlan:
+    """How many nodes there should be, and which are given back.
+
+    >>> plan = NodePlan(number=1, given_back=("node-2",))
+    >>> [node.name for node in plan.staying([Node("node-1"), Node("node-2")])]
+    ['node-1']
+    """
+
+    number: int
+    """Nodes in all, without those that are given back."""
+    given_back: tuple[str, ...] = ()
+    """Nodes that leave as soon as they have no processors."""
+    reason: str = field(default="", compare=False)
+    """Why it was changed last."""
+
+    def staying(self, nodes: Iterable[Node]) -> list[Node]:
+        """Return those of *nodes* that are not given back."""
+        return [node for node in nodes if node.name not in self.given_back]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +70,9 @@ class Expected:
 class Plan:
     """The processors of each operator on each node, the reason, and the prediction.
 
-    *admission* is the part of an arrival's records that is admitted, if not all. Plans are
-    equal if the same processors run, whatever the reason.
+    *admission* is the part of an arrival's records that is admitted, if not all. *nodes* are
+    those to ask for and to give back; None leaves them as they are. Plans are equal if the same
+    processors run on the same nodes, whatever the reason.
 
     >>> plan = Plan(placement={"split": {"node-1": 2, "node-2": 1}, "count": {"node-2": 4}})
     >>> plan.allocation, plan.processors
@@ -64,6 +90,7 @@ class Plan:
 
     placement: Placement
     admission: Mapping[str, float] = field(default_factory=dict)
+    nodes: NodePlan | None = None
     reason: str = field(default="", compare=False)
     expected: Expected | None = field(default=None, compare=False)
     allocation: Mapping[str, int] = field(init=False, repr=False, compare=False)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, Self, TypeAlias, runtime_checkable
 
-from sojourn.decide.plan import Node, Plan
+from sojourn.decide.plan import HERE, Node, Plan
 from sojourn.errors import BadAllocation, EngineError
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.report import Pull
@@ -22,18 +22,21 @@ __all__ = [
     "Engine",
     "HasHealth",
     "HasKafka",
+    "HasNodes",
     "Health",
     "InnerTopics",
     "KafkaAccess",
     "KeepsStateElsewhere",
     "LeavesProcesses",
     "NodeHealth",
+    "NodeNeeds",
     "PartHealth",
     "Progress",
     "check_plan",
     "drain",
     "health",
     "kafka",
+    "node_needs",
     "uncommitted",
 ]
 
@@ -71,7 +74,7 @@ class Engine(Protocol):
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The machines for processors."""
+        """The machines for processors that are there now, also those that are given back."""
 
     @property
     def plan(self) -> Plan:
@@ -93,6 +96,10 @@ class Engine(Protocol):
     def apply(self, plan: Plan) -> Cost:
         """Change the running application, and return the cost.
 
+        It is carried out as decided: processors run where *plan* places them, or anywhere if
+        that is `HERE` and there are other nodes; nodes are asked for and given back as it says.
+        Nodes come and go later. Processors of a node that is lost run anywhere until the next
+        plan.
         Applying a plan twice has no further effect. No record may be lost. Raise
         `BadAllocation`, and change nothing, if *plan* does not match operators and nodes.
         """
@@ -110,7 +117,7 @@ def check_plan(plan: Plan, topology: Topology, nodes: Sequence[Node]) -> None:
     check_allocation(topology, plan.allocation)
     names = [node.name for node in nodes]
     for operator, on in plan.placement.items():
-        for node in on.keys() - names:
+        for node in on.keys() - {*names, HERE}:
             raise BadAllocation(
                 f"{operator}: there is no node {shown(node)}; place it on {' or '.join(names)}"
             )
@@ -239,6 +246,30 @@ class Drains(Protocol):
         """Return how many records in progress would be repeated if it stopped now."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeNeeds:
+    """What an engine needs of nodes itself."""
+
+    least: int = 1
+    """The fewest nodes, however few processors there are."""
+    unplaced: frozenset[str] = frozenset()
+    """Operators whose processors do not run on nodes."""
+
+
+@runtime_checkable
+class HasNodes(Protocol):
+    """An engine whose nodes come and go while it runs."""
+
+    def node_needs(self) -> NodeNeeds:
+        """Return what it needs of nodes itself."""
+
+    def on_nodes_changed(self, changed: Callable[[], None]) -> None:
+        """Call *changed* after each change of `nodes` from now on, in any thread.
+
+        It may call `apply`.
+        """
+
+
 @runtime_checkable
 class HasKafka(Protocol):
     """An engine that reads from Kafka."""
@@ -280,6 +311,11 @@ def drain(engine: Engine, progress: Progress) -> None:
 def uncommitted(engine: Engine) -> int:
     """Return how many records would be repeated if *engine* stopped now, if it is known."""
     return engine.uncommitted() if isinstance(engine, Drains) else 0
+
+
+def node_needs(engine: Engine) -> NodeNeeds:
+    """Return what *engine* needs of nodes itself; nothing if its nodes are always the same."""
+    return engine.node_needs() if isinstance(engine, HasNodes) else NodeNeeds()
 
 
 def kafka(engine: Engine) -> KafkaAccess:

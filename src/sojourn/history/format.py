@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.decide.plan import Expected, Plan, here
+from sojourn.decide.plan import Expected, NodePlan, Plan, here
 from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.knowledge import Decision, Episode, Wish
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.observation import (
     Moments,
     Observation,
@@ -54,6 +55,7 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
                 "nodes": {
                     name: ObservedNode(**node) for name, node in seen.get("nodes", {}).items()
                 },
+                "node_costs": NodeCosts(**seen.get("node_costs", {})),
                 "completions": completions,
                 "sums": sums,
             }
@@ -117,8 +119,10 @@ def _decision(found: dict[str, Any]) -> Decision:
 
 
 def _plan(found: dict[str, Any]) -> Plan:
-    expected = found.get("expected")
-    return Plan(**{**found, "expected": expected and Expected(**expected)})
+    expected, nodes = found.get("expected"), found.get("nodes")
+    if nodes is not None:
+        nodes = NodePlan(**{**nodes, "given_back": tuple(nodes["given_back"])})
+    return Plan(**{**found, "expected": expected and Expected(**expected), "nodes": nodes})
 
 
 def _operator(found: dict[str, Any]) -> ObservedOperator:

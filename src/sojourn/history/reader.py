@@ -41,7 +41,8 @@ def read(path: Path, *, run: int | None = None, keep: int = 240) -> Knowledge:
             "SELECT * FROM turns WHERE run = ? ORDER BY turn DESC LIMIT ?", (number, keep)
         ).fetchall()
         for row in connection.execute(
-            "SELECT * FROM turns WHERE run = ? AND changed > 0 ORDER BY turn DESC LIMIT 1",
+            "SELECT * FROM turns WHERE run = ? AND kind IN ('up', 'down', 'move') "
+            "AND pause_s IS NOT NULL ORDER BY turn DESC LIMIT 1",
             (number,),
         ):
             changed_at_s = _episode(row, path).decision.at_s

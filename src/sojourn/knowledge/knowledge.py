@@ -11,6 +11,7 @@ from sojourn.decide.plan import Expected, Plan
 from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import BadInput
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.observation import Observation
 from sojourn.measure.observed import measured
 from sojourn.measure.steady import timed_longer
@@ -23,6 +24,7 @@ __all__ = [
     "Kind",
     "Knowledge",
     "News",
+    "NodeNeed",
     "PredictionError",
     "Wish",
     "allocation_text",
@@ -30,7 +32,7 @@ __all__ = [
     "measured_s",
 ]
 
-Kind = Literal["hold", "up", "down", "move"]
+Kind = Literal["hold", "up", "down", "move", "nodes"]
 
 # Pauses change with the engine, caches and state, so only the last few are averaged.
 _LAST_CHANGES = 5
@@ -97,11 +99,15 @@ class Decision:
 
     @property
     def kind(self) -> Kind:
-        """More processors, fewer, the same number elsewhere, or no change."""
+        """More processors, fewer, the same number elsewhere, only other nodes, or no change."""
         if self.before == self.after:
             return "hold"
         more = self.after.processors - self.before.processors
-        return "up" if more > 0 else "down" if more < 0 else "move"
+        if more:
+            return "up" if more > 0 else "down"
+        return (
+            "nodes" if self.before == replace(self.after, nodes=self.before.nodes) else "move"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +142,7 @@ class Episode:
 
     @property
     def done(self) -> str:
-        """What was done: hold, up, down or move, and whether it was only advised or failed.
+        """What was done: the kind of the decision, and whether it was only advised or failed.
 
         `told` is a command by hand between two turns: pause, resume or another target.
         """
@@ -215,13 +221,22 @@ class PredictionError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeNeed:
+    """Since when there were too few or too many nodes; None if they are as needed."""
+
+    more_since_s: float | None = None
+    fewer_since_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
     """All that decisions are based on. `saw` and `did` add to it, and old turns are dropped.
 
     *topology* has measured values instead of the declared ones: the rates of the last
     observation, and service times averaged while they stayed the same. It is computed once per
     look; a policy that decides on an average of several looks calls `measured` on that.
-    *midnight_s* is the time of day when the engine's clock was 0.
+    *midnight_s* is the time of day when the engine's clock was 0. *node_costs* are those that
+    were observed last.
     """
 
     topology: Topology
@@ -230,6 +245,8 @@ class Knowledge:
     seen: Observation | None = None
     changed_at_s: float = 0.0
     midnight_s: float = 0.0
+    node_need: NodeNeed = field(default_factory=NodeNeed)
+    node_costs: NodeCosts = field(default_factory=NodeCosts)
     keep: int = 240
 
     def __post_init__(self) -> None:
@@ -260,11 +277,12 @@ class Knowledge:
 
     def saw(self, observation: Observation) -> "Knowledge":
         """Return the knowledge with one more observation, to be decided on."""
-        topology = self.topology
+        topology, costs = self.topology, self.node_costs
         if observation.usable:
+            costs = observation.node_costs
             history = (*self.observations, observation)
             topology = measured(topology, timed_longer(observation, history))
-        return replace(self, topology=topology, seen=observation)
+        return replace(self, topology=topology, seen=observation, node_costs=costs)
 
     def did(
         self, decision: Decision, cost: Cost | None = None, failure: str = ""
@@ -273,7 +291,7 @@ class Knowledge:
         if self.seen is None:
             raise BadInput("there is no observation to decide on; call saw() first")
         episode = Episode(observation=self.seen, decision=decision, cost=cost, failure=failure)
-        changed = cost is not None and bool(cost.changed)
+        changed = cost is not None and decision.kind in ("up", "down", "move")
         return replace(
             self,
             plan=episode.running,

@@ -1,16 +1,18 @@
 """The loop: observe, decide, act, remember. The engine has the clock; decisions are pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Literal
 
+from sojourn.act.node_scaling import NodeBounds, node_plan
 from sojourn.act.policy.base import Policy
 from sojourn.act.stall import unless_stalled
 from sojourn.decide.place import PlacementRequest, Placer
 from sojourn.decide.place.round_robin import place as round_robin
-from sojourn.decide.plan import Node, Placement, Plan
-from sojourn.engine import Cost, Engine
+from sojourn.decide.plan import HERE, Node, Placement, Plan, here
+from sojourn.engine import Cost, Engine, HasNodes, node_needs
 from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, DiskFull, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.measure.aggregate import aggregate
@@ -26,41 +28,94 @@ _MOST_FAILURES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Where processors may run: *placer* puts them on *nodes*."""
+    """Where processors may run."""
 
+    nodes: Sequence[Node]
+    """The nodes that are there, also those that are being given back."""
     placer: Placer = round_robin
-    nodes: Sequence[Node] = ()
+    bounds: NodeBounds = field(default_factory=NodeBounds)
+    """How many nodes there may be."""
+    unplaced: Collection[str] = ()
+    """Operators that do not run on nodes of the application."""
+    news: str = ""
+    """Nodes that came or went since the last decision, in words."""
 
 
 def step(
-    knowledge: Knowledge, observation: Observation, policy: Policy, site: Site
+    knowledge: Knowledge,
+    observation: Observation,
+    policy: Policy,
+    site: Site,
+    *,
+    active: bool = True,
 ) -> tuple[Knowledge, Decision]:
-    """Return the knowledge with *observation*, and the decision: how many, and where."""
+    """Return the knowledge with *observation*, and the decision: how many, where, which nodes.
+
+    Unless it is *active* the policy only recommends. Nodes follow the processors that there
+    are: if something is to be done about them, that is the decision.
+    """
     seen = knowledge.saw(observation)
     wish = unless_stalled(policy(seen), seen)
-    return seen, planned(seen, wish, site, seen.at_s)
+    known, decision = planned(seen, wish, site, seen.at_s)
+    if active or dict(wish.allocation) == seen.plan.allocation:
+        return known, decision
+    known, kept = planned(seen, _only_recommended(wish, seen), site, seen.at_s)
+    return known, decision if kept.kind == "hold" else kept
 
 
-def planned(knowledge: Knowledge, wish: Wish, site: Site, at_s: float) -> Decision:
-    """Return the decision for *wish*: its processors, placed on the nodes of *site*."""
-    before = knowledge.plan
-    placement = _placement(knowledge, wish.allocation, site)
-    same = dict(wish.allocation) == before.allocation
-    moved = same and placement != before.placement
+def planned(
+    knowledge: Knowledge, wish: Wish, site: Site, at_s: float
+) -> tuple[Knowledge, Decision]:
+    """Return the decision for *wish*: the nodes that it needs, and its processors on nodes."""
+    before, allocation = knowledge.plan, dict(wish.allocation)
+    placed = {name: k for name, k in allocation.items() if name not in site.unplaced}
+    nodes, need = node_plan(knowledge, sum(placed.values()), site.nodes, site.bounds, at_s)
+    staying = site.nodes if nodes is None else nodes.staying(site.nodes)
+    placement = _placement(knowledge, allocation, placed, site, staying)
+    moved = allocation == before.allocation and placement != before.placement
+    reasons = (
+        wish.reason,
+        site.news,
+        nodes.reason if nodes is not None and nodes != before.nodes else "",
+        f"processors move to {_names(staying)}" if moved else "",
+    )
     after = Plan(
         placement=placement,
         admission=before.admission,
-        reason=f"{wish.reason}; processors move to other nodes" if moved else wish.reason,
+        nodes=nodes,
+        reason="; ".join(filter(None, reasons)),
         expected=wish.expected,
     )
-    return Decision(at_s=at_s, before=before, after=after, wish=wish)
+    decision = Decision(at_s=at_s, before=before, after=after, wish=wish)
+    return replace(knowledge, node_need=need), decision
 
 
-def _placement(knowledge: Knowledge, allocation: Mapping[str, int], site: Site) -> Placement:
-    request = PlacementRequest.of(
-        knowledge.topology, allocation, site.nodes, knowledge.plan.placement
+def _placement(
+    knowledge: Knowledge,
+    allocation: Mapping[str, int],
+    placed: Mapping[str, int],
+    site: Site,
+    staying: Sequence[Node],
+) -> Placement:
+    """Return where processors run; without nodes, they stay or are left open."""
+    before = knowledge.plan
+    if not (staying and placed):
+        return before.placement if allocation == before.allocation else here(allocation)
+    on = site.placer(PlacementRequest.of(knowledge.topology, placed, staying, before.placement))
+    return {name: on.get(name, {HERE: k}) for name, k in allocation.items()}
+
+
+def _only_recommended(wish: Wish, knowledge: Knowledge) -> Wish:
+    return replace(
+        wish,
+        allocation=knowledge.allocation,
+        reason=f"only recommended: {wish.reason}",
+        expected=None,
     )
-    return site.placer(request)
+
+
+def _names(nodes: Iterable[Node]) -> str:
+    return ", ".join(node.name for node in nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +137,10 @@ ACTIVE, PASSIVE = Mode("active"), Mode("passive", "it was started to recommend o
 class Loop:
     """Controls a running application by *policy*, with a turn every *every_s*.
 
-    Unless *mode* is active it only recommends. `follow` changes policy and placer between
-    turns. *placer* puts processors on the nodes of the engine.
+    Unless *mode* is active it only recommends numbers of processors; where they run, and on
+    which nodes, it decides in every mode. `follow` changes policy and placer between turns.
+    *placer* puts processors on the nodes of the engine, of which there may be as many as
+    *bounds* say.
     """
 
     def __init__(  # noqa: PLR0913 - a loop is told by name what differs from the usual
@@ -96,11 +153,14 @@ class Loop:
         mode: Mode = ACTIVE,
         knowledge: Knowledge | None = None,
         placer: Placer = round_robin,
+        bounds: NodeBounds | None = None,
     ) -> None:
         if not 0 < every_s < inf:
             raise BadInput(f"every_s is {shown(every_s)}; write more than 0")
         self._engine, self._topology, self._every_s = engine, topology, every_s
         self._policy, self._mode, self._placer = policy, mode, placer
+        self._bounds = bounds or NodeBounds()
+        self._there = frozenset(node.name for node in engine.nodes)
         self.knowledge = knowledge or Knowledge(topology=topology, plan=engine.plan)
         self._last_s: float | None = None
         self._failures = 0
@@ -116,12 +176,18 @@ class Loop:
         self._placer = placer or self._placer
 
     def run(self, until_s: float = inf) -> Iterator[Episode]:
-        """Yield each turn, until the engine's clock reaches *until_s*.
+        """Yield each turn, and what was done between turns, until the clock reaches *until_s*.
 
         Raise `EngineError` if the engine fails many times in a row.
         """
+        between: deque[Episode] = deque()
+        if isinstance(self._engine, HasNodes):
+            self._engine.on_nodes_changed(lambda: between.extend(self.follow_nodes()))
         while self.continues(until_s):
-            yield self.turn()
+            turn = self.turn()
+            while between:
+                yield between.popleft()
+            yield turn
 
     def continues(self, until_s: float = inf) -> bool:
         """Tell whether there is time for another turn before *until_s*."""
@@ -136,7 +202,13 @@ class Loop:
         """Decide on the last observation, act, and return the episode."""
         # nodes that came or went meanwhile have changed where processors are
         self.set_from_outside(self._engine.plan)
-        known, decision = step(self.knowledge, observation, self._policy, self._site)
+        known, decision = step(
+            self.knowledge,
+            observation,
+            self._policy,
+            self._site(),
+            active=self._mode.active,
+        )
         cost, failure = self._act(decision)
         self.knowledge = known.did(decision, cost, failure)
         return self.knowledge.episodes[-1]
@@ -148,14 +220,45 @@ class Loop:
         """
         self.set_from_outside(self._engine.plan)
         wish = Wish(allocation=allocation, reason=reason)
-        decision = planned(self.knowledge, wish, self._site, self._engine.now_s)
+        known, decision = planned(self.knowledge, wish, self._site(), self._engine.now_s)
         cost = self._engine.apply(decision.after)
+        self.knowledge = known
         self.set_from_outside(decision.after)
         return Episode.between_turns(decision, cost)
 
-    @property
+    def follow_nodes(self) -> tuple[Episode, ...]:
+        """Decide where processors run after nodes have come or gone, without an observation.
+
+        Return what was done between two turns, if anything was to be changed.
+        """
+        self.set_from_outside(self._engine.plan)
+        same = Wish(allocation=self.knowledge.allocation, reason="")
+        self.knowledge, decision = planned(
+            self.knowledge, same, self._site(), self._engine.now_s
+        )
+        if decision.kind == "hold":
+            return ()
+        cost, failure = self._act(decision)
+        if cost is not None:
+            self.set_from_outside(decision.after)
+        return (Episode.between_turns(decision, cost, failure),)
+
     def _site(self) -> Site:
-        return Site(placer=self._placer, nodes=self._engine.nodes)
+        nodes, needs = self._engine.nodes, node_needs(self._engine)
+        there = frozenset(node.name for node in nodes)
+        come, gone = there - self._there, self._there - there
+        left = () if (plan := self.knowledge.plan.nodes) is None else plan.given_back
+        self._there = there
+        return Site(
+            nodes=nodes,
+            placer=self._placer,
+            bounds=self._bounds.at_least(needs.least),
+            unplaced=needs.unplaced,
+            news="; ".join(
+                [f"{name} came" for name in sorted(come)]
+                + [f"{name} is lost" for name in sorted(gone.difference(left))]
+            ),
+        )
 
     def set_from_outside(self, plan: Plan) -> None:
         """Take over a plan that was applied by hand: it counts as a change."""
@@ -194,10 +297,17 @@ class Loop:
         # The loop uses the time of the engine. The clocks of reports may jump, so only the
         # length of their interval is used.
         lasted_s = observation.lasted_s if observation.usable else self._every_s
-        return replace(observation, since_s=until_s - lasted_s, at_s=until_s)
+        return replace(
+            observation,
+            since_s=until_s - lasted_s,
+            at_s=until_s,
+            per_node=0 if self._bounds.most is None else self._bounds.processors,
+            most_nodes=self._bounds.most or 0,
+        )
 
     def _act(self, decision: Decision) -> tuple[Cost | None, str]:
-        if decision.kind == "hold" or not self._mode.active:
+        rescales = decision.after.allocation != decision.before.allocation
+        if decision.kind == "hold" or (rescales and not self._mode.active):
             return None, ""
         try:
             return self._engine.apply(decision.after), ""

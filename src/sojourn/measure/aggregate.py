@@ -86,10 +86,9 @@ def aggregate(
         if nodes
         else _float(pull.busy_cores),
         nodes=nodes,
-        per_node=int(pull.per_node),
-        most_nodes=int(pull.most_nodes),
         warming=bool(pull.warming),
         commits=int(pull.commits),
+        node_costs=pull.node_costs,
     )
 
 

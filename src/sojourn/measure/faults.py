@@ -92,7 +92,7 @@ def _machine(pull: Pull) -> Iterator[str]:
     if pull.cores == 0:
         yield f"the machine: cores is {shown(pull.cores)}"
     yield from (f"the machine: {fault}" for fault in _off(pull, known))
-    engine = _off(pull, ("commits", "per_node", "most_nodes"))
+    engine = _off(pull, ("commits",))
     yield from (f"the engine: {fault}" for fault in engine)
     for name, node in pull.nodes.items():
         if node.cores == 0:

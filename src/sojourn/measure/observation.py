@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import nan
 
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.sketch import Sketch
 from sojourn.topology.node_cores import NodeCores
 
@@ -158,7 +159,8 @@ class Observation:
     *nodes*, of which more come if there are more than *per_node* processors for each, until
     there are *most_nodes*. While it is *warming* up the application has just started, and there
     are no service times. *commits* is the number of batches that ended in the interval; records
-    that arrived during a commit had to wait.
+    that arrived during a commit had to wait. *node_costs* is how long nodes took to come and to
+    go.
 
     >>> Observation.unusable(0, 10, "split: service_s of p1 is nan").usable
     False
@@ -182,6 +184,7 @@ class Observation:
     most_nodes: int = 0
     warming: bool = False
     commits: int = 0
+    node_costs: NodeCosts = field(default_factory=NodeCosts)
 
     @classmethod
     def unusable(cls, since_s: float, at_s: float, reason: str) -> "Observation":

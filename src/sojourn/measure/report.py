@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sojourn.measure.counters import OperatorReport
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.sketch import Sketch
 
 __all__ = ["NodeReport", "Pull", "RootReport"]
@@ -57,8 +58,8 @@ class Pull:
 
     *cores* are those of the machine, and *busy_cores* the CPU seconds per second of all its
     processes; None if not measured. On a cluster they are in *nodes*, by name, in the order in
-    which nodes get processors; if more than *per_node* processors are wanted on each, other
-    nodes come, until there are *most_nodes*. While it is *warming* up the application has just
+    which nodes get processors; *node_costs* is how long nodes took to come and to go. While it
+    is *warming* up the application has just
     started: code is imported and compiled, and times are not representative. *commits* is the
     number of batches that ended in the interval; records waited for them. *notes* say what the
     engine corrected.
@@ -71,8 +72,7 @@ class Pull:
     cores: float | None = None
     busy_cores: float | None = None
     nodes: Mapping[str, NodeReport] = field(default_factory=dict)
-    per_node: int = 0
-    most_nodes: int = 0
+    node_costs: NodeCosts = field(default_factory=NodeCosts)
     warming: bool = False
     commits: int = 0
     notes: tuple[str, ...] = ()

@@ -1,9 +1,10 @@
 """The orders of users to a running loop: its goal, and processors set by hand."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from sojourn.act.node_scaling import NodeBounds
 from sojourn.act.policy.base import Policy
 from sojourn.decide.place import DEFAULT, Placer, placer
 from sojourn.decide.target import Target
@@ -23,7 +24,8 @@ class LoopSettings:
     """What a loop starts with: its goal, its interval, whether it acts.
 
     *midnight_s* is the time of day, in seconds, when the engine's clock is 0. *price_per_hour*
-    is that of a node, if there is to be a bill. *placement* names the placer.
+    is that of a node, if there is to be a bill. *placement* names the placer, and *nodes* are
+    the bounds of nodes that are asked for and given back.
     """
 
     target: Target
@@ -33,6 +35,7 @@ class LoopSettings:
     midnight_s: float = 0.0
     price_per_hour: float | None = None
     placement: str = DEFAULT
+    nodes: NodeBounds = field(default_factory=NodeBounds)
 
     def __post_init__(self) -> None:
         if self.price_per_hour is not None:

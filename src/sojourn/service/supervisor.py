@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import inf
 
 from sojourn.decide.target import Target
-from sojourn.engine import Engine, Health, Progress, drain, health
+from sojourn.engine import Engine, HasNodes, Health, Progress, drain, health
 from sojourn.errors import ApplicationStopped, BadInput, EngineError
 from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.loop import ACTIVE, PASSIVE, Loop, Mode
@@ -69,7 +69,11 @@ class Supervisor:
                 topology=topology, plan=engine.plan, midnight_s=settings.midnight_s
             ),
             placer=self.orders.placer,
+            bounds=settings.nodes,
         )
+        if isinstance(engine, HasNodes):
+            engine.on_nodes_changed(self._nodes_changed)
+            self._nodes_changed()  # a start leaves open where processors run
 
     @property
     def knowledge(self) -> Knowledge:
@@ -209,6 +213,15 @@ class Supervisor:
             self._failures.clear()
         yield from self.untold()
         yield from turned
+
+    def _nodes_changed(self) -> None:
+        """Decide on nodes that came or went, at once: in the thread of the engine."""
+        with self._lock:
+            try:
+                for episode in self._loop.follow_nodes():
+                    self._notice(episode)
+            except Exception as error:  # noqa: BLE001 - the next turn tries again
+                self._told("nodes have changed", f"{type(error).__name__}: {error}")
 
     def _look(self) -> Observation:
         observation = self._loop.look()

@@ -5,10 +5,11 @@ import pytest
 
 import sojourn as sj
 from sojourn.act.best_effort_plan import Goal
+from sojourn.act.node_scaling import NodeBounds
 from sojourn.act.policy.drs import Drs
 from sojourn.act.policy.static import Static
-from sojourn.decide.plan import Node, Plan
-from sojourn.engine import Cost
+from sojourn.decide.plan import Node, NodePlan, Plan
+from sojourn.engine import Cost, NodeNeeds
 from sojourn.errors import ApplicationStopped, BadInput, BrokerAway, DiskFull, EngineError
 from sojourn.knowledge import Wish
 from sojourn.loop import PASSIVE, Loop
@@ -214,7 +215,7 @@ def test_a_placer_that_answers_the_same_moves_nothing(engine):
     moved, held = loop.turn(), loop.turn()
     assert moved.decision.kind == "move"
     assert moved.decision.after.placement == {"a": {"one": 4, "two": 3}}
-    assert moved.decision.reason == "a test wants it; processors move to other nodes"
+    assert moved.decision.reason == "a test wants it; processors move to one, two"
     assert (held.decision.kind, held.decision.reason) == ("hold", "a test wants it")
 
 
@@ -234,6 +235,136 @@ def test_processors_may_move_while_their_numbers_stay(engine):
         {"a": {"two": 7}},
         {"a": {"one": 7}},
     ]
+
+
+class ElasticNodes(TwoNodes):
+    """An engine that asks for nodes and gives them back; the test lets them come and go."""
+
+    def __init__(self, engine, *names):
+        super().__init__(engine)
+        self.plan = Plan.here({"a": 7})
+        self.nodes = [Node(name) for name in names]
+        self.changed, self.needs = None, NodeNeeds()
+
+    def node_needs(self):
+        return self.needs
+
+    def on_nodes_changed(self, changed):
+        self.changed = changed
+
+    def become(self, *names):
+        """Let these be the nodes from now on."""
+        self.nodes = [Node(name) for name in names]
+        if self.changed:
+            self.changed()
+
+
+FIVE_EACH = NodeBounds(most=3, processors=5, calm_s=20.0)
+
+
+def test_nodes_are_asked_for_used_when_they_come_and_given_back_each_with_a_reason(engine):
+    nodes = ElasticNodes(engine, "one")
+    wants = Jump(7)
+    loop = Loop(nodes, ONE, wants, every_s=10, bounds=FIVE_EACH)
+    asked = loop.turn().decision
+    assert (asked.kind, asked.after.nodes) == ("move", NodePlan(number=2))
+    assert asked.after.placement == {"a": {"one": 7}}
+    assert "asks for 2 nodes: 7 processors, 5 on each" in asked.reason
+    assert loop.turn().decision.kind == "hold"
+    nodes.become("one", "two")
+    (came,) = loop.follow_nodes()
+    assert nodes.plan.placement == {"a": {"one": 4, "two": 3}}
+    assert came.decision.reason == "two came; processors move to one, two"
+    assert (came.looked, came.done) == (False, "move")
+    wants.k = 5
+    down, held, back = loop.turn().decision, loop.turn().decision, loop.turn().decision
+    assert (down.kind, held.kind) == ("down", "hold")
+    assert back.after.nodes == NodePlan(number=1, given_back=("two",))
+    assert nodes.plan.placement == {"a": {"one": 5}}
+    assert "gives two back: 20 s without need for it" in back.reason
+    nodes.become("one")
+    (left,) = loop.follow_nodes()
+    assert (left.decision.kind, left.decision.reason) == ("nodes", "two has left")
+    assert loop.turn().decision.kind == "hold"
+
+
+def test_a_node_that_is_lost_has_its_processors_elsewhere_at_once(engine):
+    nodes = ElasticNodes(engine, "one", "two")
+    loop = Loop(nodes, ONE, Jump(7), every_s=10)
+    loop.follow_nodes()
+    nodes.become("two")
+    (lost,) = loop.follow_nodes()
+    assert nodes.plan.placement == {"a": {"two": 7}}
+    assert lost.decision.reason == "one is lost; processors move to two"
+    nodes.become()
+    assert not loop.follow_nodes()  # they stay where they are until a node comes
+    nodes.become("three")
+    assert loop.follow_nodes()[0].decision.reason == "three came; processors move to three"
+
+
+def test_without_a_node_other_numbers_are_left_open_until_one_comes(engine):
+    nodes = ElasticNodes(engine)
+    loop = Loop(nodes, ONE, Jump(9), every_s=10)
+    assert loop.turn().decision.after == Plan.here({"a": 9})
+    nodes.become("one")
+    loop.follow_nodes()
+    assert nodes.plan.placement == {"a": {"one": 9}}
+
+
+def test_nodes_follow_the_processors_that_there_are_while_others_are_only_recommended(engine):
+    """A loop that is paused or passive uses nodes that come, and asks for those needed."""
+    nodes = ElasticNodes(engine, "one")
+    loop = Loop(nodes, ONE, Jump(99), every_s=10, mode=PASSIVE, bounds=FIVE_EACH)
+    asked = loop.turn()
+    assert asked.cost is not None
+    assert asked.decision.after.nodes == NodePlan(number=2)
+    assert asked.decision.reason.startswith("only recommended: a test wants it; asks for 2")
+    assert asked.decision.wish.reason == "only recommended: a test wants it"
+    advised = loop.turn()
+    assert (advised.done, advised.decision.after.nodes.number) == ("up advised", 3)
+    nodes.become("one", "two")
+    loop.follow_nodes()
+    assert nodes.plan.placement == {"a": {"one": 4, "two": 3}}
+    assert nodes.plan.nodes == NodePlan(number=2)
+
+
+def test_an_order_by_hand_gets_the_nodes_that_it_needs(engine):
+    nodes = ElasticNodes(engine, "one")
+    loop = Loop(nodes, ONE, Jump(7), every_s=10, mode=PASSIVE, bounds=FIVE_EACH)
+    done = loop.set_processors({"a": 11}, "set by hand")
+    assert done.decision.reason == (
+        "set by hand; asks for 3 nodes, the maximum: 11 processors, 5 on each"
+    )
+    assert nodes.plan.nodes == NodePlan(number=3)
+
+
+def test_what_the_engine_runs_elsewhere_is_not_placed_and_needs_no_node(engine):
+    nodes = ElasticNodes(engine, "one", "two")
+    nodes.needs = NodeNeeds(least=2, unplaced=frozenset({"a"}))
+    loop = Loop(nodes, ONE, Jump(7), every_s=10, bounds=FIVE_EACH)
+    decision = loop.turn().decision
+    assert decision.after.placement == {"a": {"here": 7}}
+    nodes.become("one")
+    assert loop.turn().decision.after.nodes == NodePlan(number=2)
+
+
+def test_what_happens_to_nodes_between_turns_is_yielded_before_the_turn(engine):
+    nodes = ElasticNodes(engine, "one")
+    loop = Loop(nodes, ONE, Jump(7), every_s=10)
+    passing = loop.run(30)
+    next(passing)
+    nodes.become("one", "two")
+    between, turn = next(passing), next(passing)
+    assert (between.looked, turn.looked) == (False, True)
+    assert "two came" in between.decision.reason
+
+
+def test_the_model_knows_which_nodes_will_come(engine):
+    nodes = ElasticNodes(engine, "one")
+    seen = Loop(nodes, ONE, Jump(7), every_s=10, bounds=FIVE_EACH).look()
+    assert (seen.per_node, seen.most_nodes) == (5, 3)
+    seen = Loop(nodes, ONE, Jump(7), every_s=10).look()
+    assert (seen.per_node, seen.most_nodes) == (0, 0)
 
 
 def test_another_placer_is_followed_from_the_next_turn_on(engine):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
+from sojourn.act.node_scaling import NodeBounds
 from sojourn.decide.nodes import Nodes
 
 __all__ = ["ChangesMachines", "MachineChange", "MachineLog", "MachinePool", "machine_changes"]
@@ -15,6 +16,11 @@ class MachinePool:
 
     nodes: Nodes
     most: int
+
+    @property
+    def bounds(self) -> NodeBounds:
+        """The bounds of machines, which DRS removes as soon as it has decided to."""
+        return NodeBounds(most=self.most, processors=self.nodes.slots, calm_s=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

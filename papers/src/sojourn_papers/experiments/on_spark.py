@@ -15,13 +15,12 @@ from typing import ClassVar, Self
 
 from sojourn.app.loading import load
 from sojourn.decide.plan import Node, Plan
-from sojourn.engine import Cost, Engine, kafka
+from sojourn.engine import Cost, Engine, HasNodes, NodeNeeds, kafka, node_needs
 from sojourn.errors import EngineError
 from sojourn.measure.report import Pull
 from sojourn.service.engines import launcher
 from sojourn.spark.driver.load.offered_load import Load
 from sojourn.spark.driver.load.producer import LoadProcess
-from sojourn.spark.driver.nodes.node_scaling import NodeBounds
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.topology import Topology
 from sojourn.topology.file import write_topology
@@ -168,6 +167,15 @@ class _Faster:
         """Change processors now. Nothing pauses, whatever the conditions."""
         return self._running().apply(plan)
 
+    def node_needs(self) -> NodeNeeds:
+        """Return what the engine that it drives needs of nodes."""
+        return NodeNeeds() if self._engine is None else node_needs(self._engine)
+
+    def on_nodes_changed(self, changed: Callable[[], None]) -> None:
+        """Call *changed* after each change of nodes."""
+        if isinstance(self._engine, HasNodes):
+            self._engine.on_nodes_changed(changed)
+
     def stop(self) -> None:
         """Stop the load and the application."""
         self._engine = self._machines = None
@@ -183,9 +191,7 @@ class _Faster:
         """Return the machines that the conditions ask for, started with those for *plan*."""
         if (pool := self.conditions.pool) is None:
             return None
-        # DRS removes machines as soon as it has decided to
-        bounds = NodeBounds(most=pool.most, processors=pool.nodes.slots, calm_s=0.0)
-        return stack.enter_context(TrialMachines(bounds, plan.processors))
+        return stack.enter_context(TrialMachines(pool.bounds, plan.processors))
 
     def _running(self) -> Engine:
         if self._engine is None:

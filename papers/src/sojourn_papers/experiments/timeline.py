@@ -6,6 +6,7 @@ from typing import Literal
 
 from sojourn.act.policy.base import Policy
 from sojourn.decide.plan import Plan
+from sojourn.engine import HasNodes
 from sojourn.loop import ACTIVE, PASSIVE, Loop
 from sojourn.report.panel import Series
 from sojourn.simulate.workload import Rates
@@ -108,7 +109,8 @@ def watch(
     )
     with bench.engine(conditions) as engine:
         engine.start(application.running, Plan.here(application.allocation(*start)))
-        loop = Loop(engine, application.topology, policy, every_s=minute_s)
+        bounds = pool.bounds if pool is not None and isinstance(engine, HasNodes) else None
+        loop = Loop(engine, application.topology, policy, every_s=minute_s, bounds=bounds)
         for number in range(1, schedule.minutes + 1):
             loop.follow(policy, ACTIVE if number >= schedule.first else PASSIVE)
             episode = loop.turn()

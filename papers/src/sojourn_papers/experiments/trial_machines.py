@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
 
+from sojourn.act.node_scaling import NodeBounds
 from sojourn.engine import Engine, NodeHealth, health
 from sojourn.errors import EngineError, SojournError
-from sojourn.spark.driver.nodes.node_scaling import NodeBounds
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn_papers.experiments.machine_changes import MachineChange, MachineLog
 from sojourn_trial.cluster.trial_cluster import TrialCluster

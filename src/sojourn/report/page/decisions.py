@@ -13,8 +13,8 @@ __all__ = ["Decided", "Decisions"]
 # A table of more rows is for a program to read, which `history --json` is for.
 _MOST_ROWS = 1000
 _MOST_OPERATORS = 8
-_GLYPHS = {"up": "▲", "down": "▼", "move": "◆", "told": "●"}
-_UNDONE_GLYPHS = {"up": "△", "down": "▽", "move": "◇", "hold": "✕"}
+_GLYPHS = {"up": "▲", "down": "▼", "move": "◆", "nodes": "■", "told": "●"}
+_UNDONE_GLYPHS = {"up": "△", "down": "▽", "move": "◇", "nodes": "□", "hold": "✕"}
 
 
 class Decided:

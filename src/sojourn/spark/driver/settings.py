@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from sojourn.act.node_scaling import NodeBounds
 from sojourn.errors import BadFile, BadInput
 from sojourn.spark.agent.cores import core_use
 from sojourn.spark.driver.master import LOCAL, Master, read_pair

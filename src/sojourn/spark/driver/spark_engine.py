@@ -1,7 +1,7 @@
 """Spark as an engine: the loop drives a running application as it drives the simulator."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Self
 
 from sojourn.app.application import App
 from sojourn.decide.plan import Node, Plan
-from sojourn.engine import Cost, Health, KafkaAccess, Progress, check_plan
+from sojourn.engine import Cost, Health, KafkaAccess, NodeNeeds, Progress, check_plan
 from sojourn.errors import BrokerAway, DiskFull, EngineError
 from sojourn.measure.report import Pull
 from sojourn.spark.driver.batches import WakeUp, end_early, wake_readers
@@ -153,11 +153,17 @@ class SparkEngine:
         return run.with_nodes(pull)
 
     def apply(self, plan: Plan) -> Cost:
-        """Tell hosts how many processors they should have; nothing pauses."""
+        """Tell hosts which processors they should have, and the cluster which nodes.
+
+        Nothing pauses.
+        """
         run = self._running()
         if self._topology is None:
             raise EngineError("nothing is running; call start() first")
-        return run.processes.placed.apply(plan, self._topology)
+        cost = run.processes.placed.apply(plan, self._topology)
+        if run.processes.nodes is not None:
+            run.processes.nodes.request(plan.nodes)
+        return cost
 
     def stop(self) -> None:
         """End queries, hosts, session and broker. What was not committed comes again."""
@@ -192,6 +198,21 @@ class SparkEngine:
     def uncommitted(self) -> int:
         """Return how many records were begun that Spark has not committed: they come again."""
         return self._running().batches.uncommitted(self._wake_up)
+
+    def node_needs(self) -> NodeNeeds:
+        """Return how many nodes its queries need, and what runs inside Spark."""
+        if self._run is None or self._run.processes.nodes is None:
+            return NodeNeeds()
+        processes, inside = self._run.processes, set(self.plan.allocation)
+        return NodeNeeds(
+            least=self._run.processes.nodes.least,
+            unplaced=frozenset(inside.difference(processes.placed.functions)),
+        )
+
+    def on_nodes_changed(self, changed: Callable[[], None]) -> None:
+        """Call *changed* in the thread that watches nodes; on one machine never."""
+        if self._run is not None and self._run.processes.nodes is not None:
+            self._run.processes.nodes.on_changed(changed)
 
     def kafka(self) -> KafkaAccess:
         """Return how its Kafka is reached."""

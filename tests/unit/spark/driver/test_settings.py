@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
+from sojourn.act.node_scaling import NodeBounds
 from sojourn.errors import BadInput
 from sojourn.spark.agent.cores import core_use
 from sojourn.spark.driver.kafka.cluster import Cluster
-from sojourn.spark.driver.nodes.node_scaling import NodeBounds
 from sojourn.spark.driver.settings import SparkSettings
 
 

@@ -10,7 +10,7 @@ import msgspec
 from pyspark.sql import SparkSession
 
 from sojourn.app.loading import import_path
-from sojourn.decide.plan import Node, Placement
+from sojourn.decide.plan import Node, NodePlan, Placement
 from sojourn.engine import NodeHealth, Progress
 from sojourn.errors import EngineError
 from sojourn.measure.bill import NodeTime
@@ -21,19 +21,18 @@ from sojourn.spark.agent.kafka_reach import KafkaBrokers
 from sojourn.spark.driver.hosts.controller import Controller
 from sojourn.spark.driver.nodes.agent_start import AgentCommand, agent_starts
 from sojourn.spark.driver.nodes.agents import Agents, NodeEvents
-from sojourn.spark.driver.nodes.elastic_nodes import ElasticNodes
 from sojourn.spark.driver.nodes.executor_removal import SilentExecutors, remove_executor
 from sojourn.spark.driver.nodes.executors import Executor, executors
 from sojourn.spark.driver.nodes.negotiator import SparkNegotiator
 from sojourn.spark.driver.nodes.node_health import measured, node_health, node_order
-from sojourn.spark.driver.nodes.node_scaling import NodeBounds
 from sojourn.spark.driver.nodes.node_warnings import NodeWarnings
+from sojourn.spark.driver.nodes.requested_nodes import RequestedNodes
 from sojourn.spark.driver.state.shared_folder import SharedFolder
 from sojourn.spark.wire.node_state import NodeState
 
 __all__ = ["ClusterNodes"]
 
-_LOOK_S, _SCALE_S = 0.05, 0.25
+_LOOK_S, _REQUEST_S = 0.05, 0.25
 # An agent whose executor lives connects again by itself, unless it has ended.
 _AWAY_S = 3.0
 # How often nodes check whether they reach Kafka, while nothing is read.
@@ -44,9 +43,9 @@ class ClusterNodes:
     """The nodes on which the hosts of *controller* can have processors.
 
     There is a host for each of *parts*, which have operators. Other machines reach hosts at
-    *machine*. When nodes have come or gone, *changed* is called.
-    There are as many, within *bounds*, as the *processors* that are wanted need. Each has to
-    reach the brokers of *kafka*, and the *shared* folder, if there is one.
+    *machine*. A start waits for *least* nodes; if they are *elastic*, plans ask for nodes and
+    give them back. Each has to reach the brokers of *kafka*, and the *shared* folder, if there
+    is one.
     """
 
     def __init__(  # noqa: PLR0913 - most by name
@@ -56,13 +55,13 @@ class ClusterNodes:
         *,
         parts: Mapping[str, Collection[str]],
         machine: str,
-        changed: Callable[[], None],
-        processors: Callable[[], int],
-        bounds: NodeBounds,
+        least: int,
+        elastic: bool,
         kafka: KafkaBrokers,
         shared: SharedFolder | None = None,
     ) -> None:
-        self._session, self._controller, self._changed = session, controller, changed
+        self._session, self._controller, self._least = session, controller, least
+        self._changed: Callable[[], None] = lambda: None
         hosts = {part: (machine, controller.launcher.port(part)) for part in parts}
         told = {
             "hosts": hosts,
@@ -78,14 +77,11 @@ class ClusterNodes:
             start if shared is None else shared.before(start),
             NodeEvents(come=self._came, gone=self._gone, failed=self._not_started),
         )
-        self._operators = [name for names in parts.values() for name in names]
-        self._processors, self._bounds = processors, bounds
-        self._elastic = (
-            None
-            if bounds.most is None
-            else ElasticNodes(SparkNegotiator(session), bounds, self._operators, controller)
+        operators = [name for names in parts.values() for name in names]
+        self._requested = (
+            RequestedNodes(SparkNegotiator(session), operators, controller) if elastic else None
         )
-        self._scaled_s, self._time = 0.0, NodeTime()
+        self._requested_s, self._time = 0.0, NodeTime()
         self._checked_s = 0.0
         self._silent = SilentExecutors(partial(remove_executor, session))
         self._failures: dict[str, str] = {}
@@ -107,16 +103,29 @@ class ClusterNodes:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes that are there now, and stay, in the order of their executors."""
+        """The nodes that are there now, in the order of their executors."""
         there = self._controller.nodes()
-        leaving = set() if self._elastic is None else self._elastic.leaving
-        staying = sorted(there.keys() - leaving, key=node_order)
-        return tuple(Node(name, there[name]) for name in staying)
+        reads = {node_name(each.id) for each in self._agents.registered if each.tasks}
+        return tuple(
+            Node(name, there[name], reads=name in reads)
+            for name in sorted(there, key=node_order)
+        )
 
     @property
-    def bounds(self) -> NodeBounds:
-        """How many nodes there may be, with how many processors on each."""
-        return self._bounds
+    def least(self) -> int:
+        """The fewest nodes."""
+        return self._least
+
+    def request(self, plan: NodePlan | None) -> None:
+        """Ask for nodes and give them back as *plan* says. Raise `EngineError` if they stay."""
+        if self._requested is not None:
+            self._requested.request(plan)
+        elif plan is not None:
+            raise EngineError("the number of nodes is fixed; start with --max-nodes")
+
+    def on_changed(self, changed: Callable[[], None]) -> None:
+        """Call *changed* whenever nodes have come or gone."""
+        self._changed = changed
 
     @property
     def slots(self) -> int:
@@ -162,12 +171,12 @@ class ClusterNodes:
     @property
     def costs(self) -> NodeCosts:
         """How long nodes took to come and to go."""
-        return NodeCosts() if self._elastic is None else self._elastic.costs
+        return NodeCosts() if self._requested is None else self._requested.costs
 
     @property
     def refused(self) -> str:
         """Why the cluster did not give, or take back, a node; empty if it did."""
-        return "" if self._elastic is None else self._elastic.refused
+        return "" if self._requested is None else self._requested.refused
 
     def begin(self, progress: Progress, patience_s: float) -> None:
         """Return when enough nodes are there, and all executors that have registered.
@@ -175,7 +184,7 @@ class ClusterNodes:
         Raise `EngineError` if they do not come within *patience_s*.
         """
         progress("waiting for executors of Spark")
-        until_s, number = time.monotonic() + patience_s, self._bounds.least
+        until_s, number = time.monotonic() + patience_s, self._least
         while True:
             there, registered = self.nodes, executors(self._session)
             self._time = self._time.saw(time.monotonic(), [each.id for each in registered])
@@ -213,9 +222,12 @@ class ClusterNodes:
             executor_of = {node_name(each.id): each.id for each in self._agents.registered}
             self._silent.look(self._controller.silent_nodes(), executor_of)
             self._start_again(there)
-            if self._elastic is not None and time.monotonic() > self._scaled_s + _SCALE_S:
-                self._scale(self._elastic)
-                self._scaled_s = time.monotonic()
+            if (
+                self._requested is not None
+                and time.monotonic() > self._requested_s + _REQUEST_S
+            ):
+                self._requested_s = time.monotonic()
+                self._requested.look(time.monotonic(), list(there), executor_of)
 
     def _start_again(self, there: Mapping[str, float]) -> None:
         """Have agents started again that have ended while their executor lives."""
@@ -227,13 +239,3 @@ class ClusterNodes:
             if now_s - since_s > _AWAY_S:
                 del self._away_s[name]
                 self._agents.lost(ready[name])
-
-    def _scale(self, elastic: ElasticNodes) -> None:
-        """Have as many nodes as processors need."""
-        registered = self._agents.registered
-        reads = {node_name(each.id) for each in registered if each.tasks}
-        # the last one goes first; one that reads from Kafka could not before its batch ends
-        names = sorted((node.name for node in self.nodes), key=lambda name: name not in reads)
-        executor_of = {node_name(each.id): each.id for each in registered}
-        if elastic.look(time.monotonic(), self._processors(), names, executor_of):
-            self._changed()  # so that a node that goes gets empty

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
+from sojourn.act.node_scaling import NodeBounds
 from sojourn.errors import BadInput
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.nodes.footprint import footprint_bytes
-from sojourn.spark.driver.nodes.node_scaling import NodeBounds
 from sojourn.topology.check import shown
 
 __all__ = [

@@ -45,14 +45,12 @@ class ApplicationRun:
         if (cluster := self.processes.nodes) is None:
             return pull
         hosts = [part.nodes for part in self.pulls.parts.values()]
-        bounds = cluster.bounds
         return replace(
             pull,
             cores=None,
             busy_cores=None,
-            nodes=self.node_cpu.looked(hosts, self.processes.placed.nodes),
-            per_node=bounds.processors if bounds.most is not None else 0,
-            most_nodes=bounds.most or 0,
+            nodes=self.node_cpu.looked(hosts, self.processes.placed.staying),
+            node_costs=cluster.costs,
         )
 
     def health(self) -> Health:

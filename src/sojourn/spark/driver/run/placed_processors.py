@@ -4,9 +4,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from sojourn.decide.place.base import PlacementRequest
-from sojourn.decide.place.round_robin import place
-from sojourn.decide.plan import HERE, Node, Plan
+from sojourn.decide.plan import ANYWHERE, HERE, Node, Plan
 from sojourn.engine import Cost, check_plan
 from sojourn.errors import EngineError
 from sojourn.spark.agent.cores import core_use
@@ -25,7 +23,8 @@ def this_machine() -> tuple[Node, ...]:
 class PlacedProcessors:
     """The processors of operators in Python, *functions*, which begin as *plan* says.
 
-    On a cluster they are *everywhere*: on its nodes, once it is told which there are.
+    On a cluster they are on its nodes: of those that a plan places `HERE` there, hosts choose
+    the node.
     """
 
     def __init__(
@@ -34,12 +33,12 @@ class PlacedProcessors:
         functions: Collection[str],
         controller: Controller,
         *,
-        everywhere: bool,
+        on_cluster: bool,
     ) -> None:
         self._plan, self._functions, self._controller = plan, functions, controller
-        self._everywhere = everywhere
+        self._on_cluster = on_cluster
         self._nodes: Callable[[], Sequence[Node]] = this_machine
-        self._seen = {HERE}
+        self._seen = {HERE: Node(HERE)}
         self._lock = threading.Lock()
 
     @property
@@ -51,37 +50,32 @@ class PlacedProcessors:
     def nodes(self) -> Sequence[Node]:
         """This machine, or the nodes of a cluster that are there now."""
         there = self._nodes()
-        self._seen.update(node.name for node in there)
+        self._seen.update({node.name: node for node in there})
         return there
 
     @property
-    def wanted(self) -> int:
-        """How many processors there should be in all."""
-        return sum(self._plan.allocation[name] for name in self._functions)
+    def staying(self) -> Sequence[Node]:
+        """The nodes that are there and are not given back."""
+        plan = self._plan.nodes
+        return self.nodes if plan is None else plan.staying(self.nodes)
+
+    @property
+    def functions(self) -> Collection[str]:
+        """The operators whose processors run on nodes."""
+        return self._functions
 
     def use(self, nodes: Callable[[], Sequence[Node]]) -> None:
-        """Have them on the *nodes* of a cluster from now on."""
+        """Let plans place them on the *nodes* of a cluster from now on."""
         self._nodes = nodes
-        self.spread()
-
-    def spread(self) -> None:
-        """Have the same processors on the nodes that there are now."""
-        with self._lock:
-            if there := self.nodes:
-                self._place(self._in_turn(self._plan, there))
 
     def apply(self, plan: Plan, topology: Topology) -> Cost:
-        """Tell hosts how many they should have.
+        """Tell hosts how many processors they should have, and where.
 
-        They are on nodes in turn if *plan* names this machine, or nodes that are gone.
+        A plan may name nodes that have just gone.
         """
         with self._lock:
-            nodes = self.nodes
-            elsewhere = {node for on in plan.placement.values() for node in on}
-            elsewhere -= {node.name for node in nodes}
-            if self._everywhere and nodes and elsewhere and elsewhere <= self._seen:
-                plan = self._in_turn(plan, nodes)
-            check_plan(plan, topology, nodes)
+            there = {node.name: node for node in self.nodes}
+            check_plan(plan, topology, [*(self._seen | there).values()])
             changed = self._plan.changes(plan)
             if fixed := [name for name in changed if name not in self._functions]:
                 raise EngineError(
@@ -111,26 +105,21 @@ class PlacedProcessors:
             name: replace(
                 operator,
                 processors=plan.allocation[name],
-                on=_on_nodes(plan.placement[name]) if self._everywhere else None,
+                on=self._told(plan.placement[name]) if self._on_cluster else None,
             )
             for name, operator in host.operators.items()
         }
         return replace(host, operators=operators)
-
-    def _in_turn(self, plan: Plan, nodes: Sequence[Node]) -> Plan:
-        """Return *plan* on *nodes*; what runs inside Spark comes last, as it is not placed."""
-        first = sorted(plan.allocation, key=lambda name: name not in self._functions)
-        ordered = {name: plan.allocation[name] for name in first}
-        return replace(plan, placement=place(PlacementRequest(allocation=ordered, nodes=nodes)))
 
     def _place(self, plan: Plan) -> None:
         """Tell hosts where processors should be, of operators of which that changes."""
         before, self._plan = self._plan.placement, plan
         for name in self._functions:
             if plan.placement[name] != before.get(name):
-                self._controller.place(name, plan.placement[name])
+                self._controller.place(name, self._told(plan.placement[name]))
 
-
-def _on_nodes(on: Mapping[str, int]) -> dict[str, int]:
-    """Return where processors are, without those that have no node yet."""
-    return {node: k for node, k in on.items() if node != HERE}
+    def _told(self, on: Mapping[str, int]) -> dict[str, int]:
+        """Return what a host is told: beside it there are no processors on a cluster."""
+        if not self._on_cluster:
+            return dict(on)
+        return {ANYWHERE if node == HERE else node: k for node, k in on.items()}

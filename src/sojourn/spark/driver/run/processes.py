@@ -113,9 +113,8 @@ class _Start:
                 controller,
                 parts={part: host.operators for part, host in hosts.items()},
                 machine=machine,
-                changed=placed.spread,
-                processors=lambda: placed.wanted,
-                bounds=bounds,
+                least=bounds.least,
+                elastic=bounds.most is not None,
                 kafka=self.kafka.cluster.brokers(),
                 shared=shared,
             )
@@ -168,7 +167,7 @@ class _Start:
             for part in layout.parts
         }
         placed = PlacedProcessors(
-            request.plan, layout.functions, controller, everywhere=binds is not None
+            request.plan, layout.functions, controller, on_cluster=binds is not None
         )
         several = "" if len(hosts) == 1 else "s"
         request.progress(f"starting {len(hosts)} host{several} and Spark")

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from sojourn.decide.plan import HERE
+from sojourn.decide.plan import ANYWHERE, HERE
 from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.starts import Starts
 from sojourn.spark.wire.record import Record
@@ -49,12 +49,15 @@ class Processor:
 class Processors:
     """Who starts, works and goes, by number; and which node each is on.
 
-    Those that are wanted on a node which is not there are started when it comes. While they
+    Those that are wanted on a node which has not come yet are started when it comes; those of a
+    node that was lost run on any others until it is back or the next placement. While they
     are not ready, as many others stay on nodes where they are not wanted any more: moving
     processors leaves no gap.
     """
 
     def __init__(self) -> None:
+        self._placed: Mapping[str, int] = {}
+        self._lost: set[str] = {ANYWHERE}
         self._wanted: dict[str, int] = {}
         self._nodes = {HERE}
         self._number = 0
@@ -102,7 +105,7 @@ class Processors:
             return ""
         away = sorted(node for node, k in self._wanted.items() if k and not self._is_at(node))
         if away:
-            return f"node {away[0]} is not there"
+            return f"node {away[0]} is not there" if away[0] else "no node is there"
         return next((starts.why for starts in self._starts.values() if starts.why), "")
 
     @property
@@ -139,23 +142,38 @@ class Processors:
 
     def place(self, on: Mapping[str, int]) -> None:
         """Want so many processors on each node, and none elsewhere."""
-        self._wanted = dict(on)
-        self.changes += 1
+        self._placed = dict(on)
+        self._replace_lost()
 
     def node_came(self, node: str) -> None:
         """Start processors on a node from now on, if they are wanted there."""
         self._nodes.add(node)
-        self.changes += 1
+        self._lost.discard(node)
+        self._replace_lost()
 
     def node_left(self, node: str) -> list[tuple[int, Processor]]:
         """Do without a node, and return the processors that were on it."""
         self._nodes.discard(node)
+        self._lost.add(node)
         self._starts.pop(node, None)
-        self.changes += 1
+        self._replace_lost()
         gone = [(number, each) for number, each in self._all.items() if each.node == node]
         for number, _ in gone:
             self.remove(number)
         return gone
+
+    def _replace_lost(self) -> None:
+        """Want those of lost nodes on the nodes that are there, where there are fewest."""
+        self.changes += 1
+        self._wanted = {n: k for n, k in self._placed.items() if n not in self._lost}
+        lost = {n: k for n, k in self._placed.items() if n in self._lost}
+        there = sorted(self._nodes - {HERE}, key=lambda node: (len(node), node))
+        if not there:
+            self._wanted |= lost
+            return
+        for _ in range(sum(lost.values())):
+            least = min(there, key=lambda node: self._wanted.get(node, 0))
+            self._wanted[least] = self._wanted.get(least, 0) + 1
 
     def _is_at(self, node: str) -> bool:
         return node in self._nodes

@@ -1,18 +1,19 @@
 """What is told of nodes while executors come, fail and go: no Spark, and no agent."""
 
+import queue
 import time
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from sojourn.decide.plan import Node, NodePlan
 from sojourn.errors import EngineError
 from sojourn.measure.node_costs import NodeCosts
 from sojourn.spark.agent.kafka_reach import KafkaBrokers
 from sojourn.spark.driver.nodes import cluster_nodes
 from sojourn.spark.driver.nodes.cluster_nodes import ClusterNodes
 from sojourn.spark.driver.nodes.executors import Executor
-from sojourn.spark.driver.nodes.node_scaling import NodeBounds
 from sojourn.spark.wire.controller import NodeIs
 from sojourn.spark.wire.node_state import NodeState
 
@@ -71,18 +72,16 @@ class Cluster:
 
     def __init__(self):
         self.there, self.fails, self.controller = [ONE, TWO], {}, Controller()
-        self.processors = 1
 
-    def new(self, bounds):
-        """Return the nodes, within *bounds*."""
+    def new(self, *, elastic=False):
+        """Return the nodes, which plans may ask for if they are *elastic*."""
         return ClusterNodes(
             None,
             self.controller,
             parts={"part": ["count"]},
             machine="driver",
-            changed=lambda: None,
-            processors=lambda: self.processors,
-            bounds=bounds,
+            least=1,
+            elastic=elastic,
             kafka=KafkaBrokers(),
         )
 
@@ -107,7 +106,7 @@ def cluster(monkeypatch):
     made = Cluster()
     monkeypatch.setattr(cluster_nodes, "executors", lambda _session: tuple(made.there))
     monkeypatch.setattr(cluster_nodes, "agent_starts", lambda *_: made.start)
-    made.nodes = made.new(NodeBounds())
+    made.nodes = made.new()
     return made
 
 
@@ -161,7 +160,7 @@ def test_the_executor_of_a_node_that_falls_silent_is_removed(cluster, monkeypatc
     monkeypatch.setattr(
         cluster_nodes, "remove_executor", lambda _session, name: removed.append(name)
     )
-    cluster.nodes = cluster.new(NodeBounds())
+    cluster.nodes = cluster.new()
     cluster.controller.connect("executor-1", "executor-2")
     with cluster.nodes:
         cluster.nodes.begin(lambda _text: None, DEADLINE_S)
@@ -185,8 +184,7 @@ def test_nodes_are_not_asked_again_and_again_whether_they_reach_kafka(cluster, m
 def test_what_it_takes_for_a_node_to_come_and_to_go_is_learned(cluster, monkeypatch):
     given = Given()
     monkeypatch.setattr(cluster_nodes, "SparkNegotiator", lambda _session: given)
-    cluster.processors = 8
-    nodes = cluster.new(NodeBounds(most=3, processors=4, calm_s=0.1))
+    nodes = cluster.new(elastic=True)
 
     def until(found):
         until_s = time.monotonic() + DEADLINE_S
@@ -198,7 +196,7 @@ def test_what_it_takes_for_a_node_to_come_and_to_go_is_learned(cluster, monkeypa
         cluster.controller.connect("executor-1", "executor-2")
         nodes.begin(lambda _line: None, DEADLINE_S)
         assert nodes.costs == NodeCosts()
-        cluster.processors = 12
+        nodes.request(NodePlan(number=3))
         until(lambda: given.wanted == 3)
         cluster.there.append(THREE)
         cluster.controller.wants = dict.fromkeys(("executor-1", "executor-2", "executor-3"), 4)
@@ -208,8 +206,7 @@ def test_what_it_takes_for_a_node_to_come_and_to_go_is_learned(cluster, monkeypa
         assert nodes.costs.adding_s is None  # one of its processors is still missing
         cluster.controller.runs = cluster.controller.wants
         until(lambda: nodes.costs.adding_s)
-        cluster.processors = 8
-        until(lambda: len(nodes.nodes) == 2)
+        nodes.request(NodePlan(number=2, given_back=("executor-3",)))
         cluster.controller.runs = {"executor-1": 4, "executor-2": 4}
         assert not given.back  # a processor may still be on its way there
         cluster.controller.wants = cluster.controller.runs
@@ -221,19 +218,34 @@ def test_what_it_takes_for_a_node_to_come_and_to_go_is_learned(cluster, monkeypa
         assert nodes.node_s > 0
 
 
-def test_a_node_that_reads_from_kafka_is_kept_and_another_given_back(cluster, monkeypatch):
-    """It could not go before its batch has ended, and would be paid for until then."""
-    monkeypatch.setattr(cluster_nodes, "SparkNegotiator", lambda _session: Given())
+def test_nodes_that_read_from_kafka_are_known(cluster):
+    """Such a node could not go before its batch has ended, and would be paid for until then."""
     cluster.there[0] = replace(ONE, tasks=0)
     cluster.controller.connect("executor-1", "executor-2")
-    cluster.nodes = cluster.new(NodeBounds(most=2, calm_s=0.0))
     with cluster.nodes as nodes:
         nodes.begin(lambda _line: None, DEADLINE_S)
-        until_s = time.monotonic() + DEADLINE_S
-        while len(nodes.nodes) > 1:
-            assert time.monotonic() < until_s
-            time.sleep(0.01)
-        assert nodes.nodes[0].name == "executor-2"
+        assert nodes.nodes == (
+            Node("executor-1", 4.0),
+            Node("executor-2", 4.0, reads=True),
+        )
+
+
+def test_the_loop_is_told_when_a_node_comes_or_goes(cluster):
+    seen = queue.Queue()
+    cluster.controller.connect("executor-1", "executor-2")
+    with cluster.nodes as nodes:
+        nodes.begin(lambda _line: None, DEADLINE_S)
+        nodes.on_changed(lambda: seen.put([node.name for node in nodes.nodes]))
+        cluster.controller.connect("executor-2")
+        assert seen.get(timeout=DEADLINE_S) == ["executor-2"]
+        cluster.controller.connect("executor-1", "executor-2")
+        assert seen.get(timeout=DEADLINE_S) == ["executor-1", "executor-2"]
+
+
+def test_plans_for_nodes_are_refused_where_their_number_is_fixed(cluster):
+    cluster.nodes.request(None)
+    with pytest.raises(EngineError, match="fixed; start with --max-nodes"):
+        cluster.nodes.request(NodePlan(number=2))
 
 
 def test_what_the_cluster_refuses_is_told_until_it_does_it(cluster, monkeypatch):
@@ -244,8 +256,8 @@ def test_what_the_cluster_refuses_is_told_until_it_does_it(cluster, monkeypatch)
 
     given.ask = refuse
     monkeypatch.setattr(cluster_nodes, "SparkNegotiator", lambda _session: given)
-    cluster.processors = 12
-    nodes = cluster.new(NodeBounds(most=3, processors=4))
+    nodes = cluster.new(elastic=True)
+    nodes.request(NodePlan(number=3))
     with nodes:
         cluster.controller.connect("executor-1", "executor-2")
         nodes.begin(lambda _line: None, DEADLINE_S)
@@ -253,7 +265,7 @@ def test_what_the_cluster_refuses_is_told_until_it_does_it(cluster, monkeypatch)
         while nodes.refused != "the cluster did not accept a request":
             assert time.monotonic() < until_s
             time.sleep(0.01)
-        cluster.processors = 8
+        nodes.request(NodePlan(number=2))
         while nodes.refused:
             assert time.monotonic() < until_s
             time.sleep(0.01)

@@ -5,6 +5,7 @@ import os
 import pytest
 
 import sojourn as sj
+from sojourn.act.node_scaling import NodeBounds
 from sojourn.errors import BadInput, EngineError
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.nodes import footprint
@@ -16,7 +17,6 @@ from sojourn.spark.driver.nodes.memory_need import (
     overhead_mib,
     read_mib,
 )
-from sojourn.spark.driver.nodes.node_scaling import NodeBounds
 
 OVERHEAD = "spark.executor.memoryOverhead"
 

@@ -1,11 +1,12 @@
 """Processors on nodes that come and go, as hosts are told: no Spark, and no host."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import sojourn as sj
-from sojourn.decide.plan import HERE, Node, Plan
+from sojourn.decide.plan import ANYWHERE, HERE, Node, NodePlan, Plan
 from sojourn.errors import BadAllocation, EngineError
 from sojourn.spark.driver.run.placed_processors import PlacedProcessors, this_machine
 from sojourn.spark.wire.host_settings import HostSettings, OperatorSettings
@@ -46,41 +47,33 @@ def here(**processors):
 
 def of_cluster(controller, nodes, **processors):
     # total runs inside Spark
-    made = PlacedProcessors(here(**processors), ["price", "pay"], controller, everywhere=True)
+    made = PlacedProcessors(here(**processors), ["price", "pay"], controller, on_cluster=True)
     made.use(lambda: nodes)
     return made
 
 
-def test_processors_are_on_the_nodes_there_are_and_follow_them():
-    controller, nodes = Controller(), [ONE, TWO]
-    placed = of_cluster(controller, nodes, total=1, price=3, pay=1)
-    assert controller.on == {
-        "price": {"executor-1": 2, "executor-2": 1},
-        "pay": {"executor-2": 1},
-    }
-    nodes[:] = [TWO]
-    placed.spread()
-    assert controller.on == {"price": {"executor-2": 3}, "pay": {"executor-2": 1}}
-    nodes.clear()
-    placed.spread()  # nobody is there: they stay as they are until somebody is
-    assert placed.plan.placement["price"] == {"executor-2": 3}
-    assert (placed.wanted, placed.nodes) == (4, [])
-
-
-def test_a_plan_for_other_nodes_is_placed_on_those_there_are():
+def test_processors_are_where_the_plan_says_and_elsewhere_if_it_leaves_that_open():
     controller = Controller()
     placed = of_cluster(controller, [ONE, TWO], total=1, price=1, pay=1)
     cost = placed.apply(here(total=1, price=2, pay=1), SHOP)
     assert cost.changed == {"price": (1, 2)}
-    assert controller.on["price"] == {"executor-1": 1, "executor-2": 1}
-    wanted = {"total": {"executor-1": 1}, "price": {"executor-2": 2}, "pay": {"executor-1": 1}}
-    placed.apply(Plan(placement=wanted), SHOP)
-    assert controller.on["price"] == {"executor-2": 2}
+    assert controller.on == {"price": {ANYWHERE: 2}}
+    wanted = {"total": {HERE: 1}, "price": {"executor-2": 2}, "pay": {"executor-1": 1}}
+    cost = placed.apply(Plan(placement=wanted), SHOP)
+    assert (cost.changed, placed.plan.placement) == ({}, wanted)
     assert placed.placed() == {"price": {"executor-2": 2}, "pay": {"executor-1": 1}}
     assert placed.wanted_and_running() == (
         {"total": 1, "price": 2, "pay": 1},
         {"price": 2, "pay": 1},
     )
+
+
+def test_nodes_that_are_given_back_are_there_and_do_not_stay():
+    placed = of_cluster(Controller(), [ONE, TWO], total=1, price=1, pay=1)
+    assert placed.staying == [ONE, TWO]
+    leaving = NodePlan(number=1, given_back=("executor-2",))
+    placed.apply(replace(placed.plan, nodes=leaving), SHOP)
+    assert (placed.nodes, placed.staying) == ([ONE, TWO], [ONE])
 
 
 def test_what_spark_runs_itself_keeps_its_processors():
@@ -99,21 +92,22 @@ def test_a_plan_that_lacks_an_operator_changes_nothing():
     assert controller.on == before
 
 
-def test_a_plan_for_a_node_that_has_just_gone_is_placed_and_one_for_a_strange_node_refused():
+def test_a_plan_may_name_a_node_that_has_just_gone_and_none_that_never_was_there():
     controller, nodes = Controller(), [ONE, TWO]
     placed = of_cluster(controller, nodes, total=1, price=2, pay=1)
-    for_both = placed.plan
+    wanted = {"total": {HERE: 1}, "price": {"executor-2": 2}, "pay": {"executor-1": 1}}
+    assert placed.nodes == [ONE, TWO]
     nodes[:] = [TWO]
-    placed.apply(for_both, SHOP)
-    assert controller.on["price"] == {"executor-2": 2}
-    strange = Plan(placement={**for_both.placement, "price": {"executor-9": 2}})
+    placed.apply(Plan(placement=wanted), SHOP)
+    assert controller.on["pay"] == {"executor-1": 1}
+    strange = Plan(placement={**wanted, "price": {"executor-9": 2}})
     with pytest.raises(BadAllocation, match="there is no node 'executor-9'"):
         placed.apply(strange, SHOP)
 
 
-@pytest.mark.parametrize("everywhere", [False, True])
-def test_a_host_that_starts_again_has_the_processors_of_now(everywhere):
-    placed = PlacedProcessors(here(price=1), ["price"], Controller(), everywhere=everywhere)
+@pytest.mark.parametrize("on_cluster", [False, True])
+def test_a_host_that_starts_again_has_the_processors_of_now(on_cluster):
+    placed = PlacedProcessors(here(price=1), ["price"], Controller(), on_cluster=on_cluster)
     host = HostSettings(
         name="part",
         operators={"price": OperatorSettings(job="shop:price")},
@@ -121,12 +115,14 @@ def test_a_host_that_starts_again_has_the_processors_of_now(everywhere):
         folder=Path("hosts"),
         cuts=Path("cuts"),
     )
-    assert placed.of(host).operators["price"].on == ({} if everywhere else None)
-    if everywhere:
+    assert placed.of(host).operators["price"].on == ({ANYWHERE: 1} if on_cluster else None)
+    plan = here(price=4)
+    if on_cluster:
         placed.use(lambda: [ONE, THREE])
+        plan = Plan(placement={"price": {"executor-1": 1, "executor-3": 3}})
     else:
         assert placed.nodes == this_machine()
-    placed.apply(here(price=4), topology("price"))
+    placed.apply(plan, topology("price"))
     operator = placed.of(host).operators["price"]
     assert operator.processors == 4
-    assert operator.on == ({"executor-1": 2, "executor-3": 2} if everywhere else None)
+    assert operator.on == ({"executor-1": 1, "executor-3": 3} if on_cluster else None)

@@ -1,10 +1,11 @@
 """The desk of an operator: nobody is idle while records wait, and keys stay in order."""
 
+from collections import Counter
 from heapq import heappop, heappush
 from random import Random
 
 from sojourn.app.operator import OnError
-from sojourn.decide.plan import HERE
+from sojourn.decide.plan import ANYWHERE, HERE
 from sojourn.spark.host.batch.cut import OpenRecord
 from sojourn.spark.host.desk.events import (
     NodeCame,
@@ -661,6 +662,39 @@ def test_one_that_is_being_told_goes_on_with_what_it_has_to_know_now():
     assert (give.new, numbers(give.records)) == (False, [1, 2])
     made.handle(ProcessorDone(AT, 1, [Result([])] * 2), 2.0)
     assert made.processors.running == 1
+
+
+def placed_on(told):
+    """Return how many processors are to be started on each node."""
+    return Counter(each.node for each in told if isinstance(each, StartProcessor))
+
+
+def test_processors_of_a_node_that_is_lost_run_on_others_until_the_next_placement():
+    """Nobody has to decide that: whoever places processors may be busy, or paused."""
+    desk = OperatorDesk()
+    for node in ("a", "b", "c"):
+        desk.node_came(node, 0.0)
+    first = desk.placed({"a": 3, "b": 1}, 1.0)
+    assert placed_on(first) == {"a": 3, "b": 1}
+    assert placed_on(desk.node_left("a", 2.0)) == {"b": 1, "c": 2}
+    assert placed_on(desk.node_came("a", 3.0)) == {"a": 3}  # it is back
+    assert placed_on(desk.node_left("a", 4.0)) == {}
+    assert placed_on(desk.placed({"b": 2, "c": 5}, 5.0)) == {"c": 3}
+
+
+def test_processors_that_may_run_anywhere_are_on_all_nodes_there_are():
+    desk = OperatorDesk()
+    assert not placed_on(desk.placed({ANYWHERE: 3}, 0.0))
+    assert placed_on(desk.node_came("a", 1.0)) == {"a": 3}
+    assert placed_on(desk.node_came("b", 2.0)) == {"b": 1}
+
+
+def test_a_node_that_has_not_come_yet_is_waited_for():
+    """A host that starts again hears of nodes one after the other."""
+    desk = OperatorDesk()
+    desk.node_came("a", 0.0)
+    assert placed_on(desk.placed({"a": 1, "b": 1}, 1.0)) == {"a": 1}
+    assert placed_on(desk.node_came("b", 2.0)) == {"b": 1}
 
 
 def test_a_record_that_nodes_die_of_again_and_again_is_put_aside():

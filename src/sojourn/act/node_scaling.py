@@ -1,0 +1,121 @@
+"""When to ask for nodes and when to give one back: as many as the processors need."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from sojourn.decide.plan import Node, NodePlan
+from sojourn.errors import BadInput
+from sojourn.knowledge import Knowledge, NodeNeed
+from sojourn.measure.node_costs import NodeCosts
+
+__all__ = ["NodeBounds", "node_plan"]
+
+# A node is kept for at least this time: to get one again takes much longer than to keep it.
+_CALM_S = 60.0
+# The part of the time in which nodes may be missing, as for pauses of changes.
+_DISTURBED = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeBounds:
+    """How many nodes there may be, and how many processors each should have.
+
+    >>> bounds = NodeBounds(least=1, most=4, processors=6)
+    >>> [bounds.holding(processors) for processors in (1, 6, 7, 100)]
+    [1, 1, 2, 4]
+    """
+
+    least: int = 1
+    most: int | None = None
+    """Without it nodes are used as they are: none is asked for or given back."""
+    processors: int = 1
+    """Processors on each node."""
+    calm_s: float | None = None
+    """A node is given back when fewer were enough for this time; by default for a minute, or
+    longer where nodes take long to come."""
+
+    def __post_init__(self) -> None:
+        for what, number in (("nodes", self.least), ("processors per node", self.processors)):
+            if number < 1:
+                raise BadInput(f"{number} {what} are too few; write 1 or more")
+        if self.calm_s is not None and not self.calm_s >= 0:
+            raise BadInput(f"a node is given back after {self.calm_s:g} s; write 0 or more")
+        if self.most is not None and self.most < self.least:
+            raise BadInput(
+                f"at most {self.most} nodes is below the minimum of {self.least}; write "
+                f"{self.least} or more"
+            )
+
+    def at_least(self, number: int) -> Self:
+        """Return these bounds with a minimum of *number*, if theirs is lower."""
+        return self if number <= self.least else replace(self, least=number)
+
+    def holding(self, processors: int) -> int:
+        """Return the fewest nodes that have so many processors, within the bounds."""
+        needed = max(self.least, -(-processors // self.processors))
+        return needed if self.most is None else min(self.most, needed)
+
+
+def node_plan(
+    knowledge: Knowledge,
+    processors: int,
+    nodes: Sequence[Node],
+    bounds: NodeBounds,
+    at_s: float,
+) -> tuple[NodePlan | None, NodeNeed]:
+    """Return the nodes that there should be for *processors*, and what to remember of it.
+
+    More are asked for at once, or after a twentieth of the time that a node takes to come: a
+    need that is over by then is not worth one. One is given back when fewer were enough for as
+    long as it should be away (`NodeCosts.away_s`), at least a minute, or for `calm_s` of the
+    bounds if that is given; the next one goes after the same time again. Nodes that read from
+    outside go last: they have to end what they read first.
+    """
+    if bounds.most is None:
+        return None, NodeNeed()
+    unchanged = _without_gone(knowledge.plan.nodes, nodes)
+    before = unchanged or NodePlan(number=len(nodes))
+    staying = before.staying(nodes)
+    needed, need = bounds.holding(processors), knowledge.node_need
+    if needed > before.number:
+        since_s = at_s if need.more_since_s is None else need.more_since_s
+        waits = at_s - since_s < _DISTURBED * (knowledge.node_costs.adding_s or 0.0)
+        asked = replace(before, number=needed, reason=_asks(needed, processors, bounds))
+        return unchanged if waits else asked, NodeNeed(more_since_s=since_s)
+    if needed >= len(staying) or len(staying) < before.number:
+        return unchanged, NodeNeed()
+    since_s = at_s if need.fewer_since_s is None else need.fewer_since_s
+    if at_s - since_s < _calm_s(bounds, knowledge.node_costs):
+        return unchanged, NodeNeed(fewer_since_s=since_s)
+    leaving = next((n for n in reversed(staying) if not n.reads), staying[-1]).name
+    given_back = NodePlan(
+        number=min(before.number, len(staying) - 1),
+        given_back=(*before.given_back, leaving),
+        reason=f"gives {leaving} back: {at_s - since_s:.0f} s without need for it",
+    )
+    return given_back, NodeNeed(fewer_since_s=at_s)
+
+
+def _without_gone(before: NodePlan | None, nodes: Sequence[Node]) -> NodePlan | None:
+    """Return the plan without nodes that were given back and are gone."""
+    names = {node.name for node in nodes}
+    if before is None or names.issuperset(before.given_back):
+        return before
+    gone = [name for name in before.given_back if name not in names]
+    left = tuple(name for name in before.given_back if name in names)
+    return replace(before, given_back=left, reason=f"{', '.join(gone)} has left")
+
+
+def _asks(needed: int, processors: int, bounds: NodeBounds) -> str:
+    nodes = f"asks for {needed} node{'s' * (needed != 1)}"
+    if needed == bounds.least:
+        return f"{nodes}, the minimum"
+    limit = ", the maximum" if needed == bounds.most else ""
+    return f"{nodes}{limit}: {processors} processors, {bounds.processors} on each"
+
+
+def _calm_s(bounds: NodeBounds, costs: NodeCosts) -> float:
+    if bounds.calm_s is not None:
+        return bounds.calm_s
+    return max(_CALM_S, costs.away_s(_DISTURBED))
