@@ -1,7 +1,7 @@
 """The loop: observe, decide, act, remember. The engine has the clock; decisions are pure."""
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Literal
@@ -77,7 +77,7 @@ def planned(
         wish.reason,
         site.news,
         nodes.reason if nodes is not None and nodes != before.nodes else "",
-        f"processors move to {_names(staying)}" if moved else "",
+        _moves(before, placement) if moved else "",
     )
     after = Plan(
         placement=placement,
@@ -114,8 +114,11 @@ def _only_recommended(wish: Wish, knowledge: Knowledge) -> Wish:
     )
 
 
-def _names(nodes: Iterable[Node]) -> str:
-    return ", ".join(node.name for node in nodes)
+def _moves(before: Plan, placement: Placement) -> str:
+    """Return where processors are from now on, in words."""
+    was_open = all(HERE in on for on in before.placement.values())
+    names = {name: None for on in placement.values() for name in on if name != HERE}
+    return f"processors {'run on' if was_open else 'move to'} {', '.join(names)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +264,11 @@ class Loop:
         )
 
     def set_from_outside(self, plan: Plan) -> None:
-        """Take over a plan that was applied by hand: it counts as a change."""
-        if plan != self.knowledge.plan:
-            self.knowledge = replace(self.knowledge, plan=plan, changed_at_s=self._engine.now_s)
+        """Take over a plan that was applied between turns; moved processors are a change."""
+        before = self.knowledge.plan
+        if replace(plan, nodes=before.nodes) != before:
+            self.knowledge = replace(self.knowledge, changed_at_s=self._engine.now_s)
+        self.knowledge = replace(self.knowledge, plan=plan)
 
     def start_over(self) -> None:
         """Continue with the running plan after a turn that failed half way."""

@@ -2,11 +2,11 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, Self
 
 from sojourn.decide.plan import Node, Plan
-from sojourn.engine import Cost, Health, Progress
+from sojourn.engine import Cost, Health, NodeNeeds, Progress
 from sojourn.errors import EngineError
 from sojourn.measure.report import Pull
 from sojourn.simulate.settings import SimulatorSettings
@@ -16,6 +16,10 @@ from sojourn.topology import Topology
 __all__ = ["Clock", "InstantClock", "RealTimeSimulator", "WallClock"]
 
 _LOOK_S = 0.1
+
+
+def _nothing() -> None:
+    """Do nothing when nodes change."""
 
 
 class Clock(Protocol):
@@ -77,7 +81,10 @@ class RealTimeSimulator:
             seed=told.seed,
             pause_s=told.pause_s,
             sample_every=told.sample_every,
+            nodes=told.nodes,
         )
+        self._simulator.on_nodes_changed(self._note_nodes)
+        self._changed, self._has_changed = _nothing, False
         self._clock = clock or WallClock()
         self._lock = threading.Lock()
         self._began_s: float | None = None
@@ -90,7 +97,7 @@ class RealTimeSimulator:
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The one machine there is."""
+        """The simulated nodes, or the one machine there is."""
         return self._simulator.nodes
 
     @property
@@ -112,11 +119,13 @@ class RealTimeSimulator:
             self._simulator.look_until(until_s)
             self._until_s = until_s
         try:
-            self._wait_until(until_s)
+            self._pass_until(until_s)
         finally:
             self._until_s = None
         with self._lock:
-            return self._simulator.pull()
+            pull = self._simulator.pull()
+        self._tell_nodes()
+        return pull
 
     def apply(self, plan: Plan) -> Cost:
         """Change processors now, also while another thread looks."""
@@ -158,7 +167,34 @@ class RealTimeSimulator:
         """Return the health, with the number of processors; nothing fails by itself."""
         with self._lock:
             running = {} if self._began_s is None else self._simulator.running()
-        return Health(running=running)
+            node_s, costs = self._simulator.node_s, self._simulator.node_costs
+        return Health(running=running, node_s=node_s, node_costs=costs)
+
+    def node_needs(self) -> NodeNeeds:
+        """Return what the simulator needs of nodes."""
+        return self._simulator.node_needs()
+
+    def on_nodes_changed(self, changed: Callable[[], None]) -> None:
+        """Call *changed* during a look, in its thread, when a node has come or gone."""
+        self._changed = changed
+
+    def _pass_until(self, until_s: float) -> None:
+        """Wait until then; nodes come and go meanwhile, also those asked for meanwhile."""
+        while (now_s := self.now_s) < until_s and self._simulator.has_nodes:
+            self._wait_until(min(until_s, now_s + _LOOK_S))
+            with self._lock:
+                self._simulator.advance(min(until_s, self.now_s))
+            self._tell_nodes()
+        self._wait_until(until_s)
+
+    def _note_nodes(self) -> None:
+        self._has_changed = True
+
+    def _tell_nodes(self) -> None:
+        """Report changes without the lock: the answer is a plan, from any thread."""
+        if self._has_changed:
+            self._has_changed = False
+            self._changed()
 
     def _wait_until(self, at_s: float) -> None:
         if self._began_s is not None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.act.best_effort_plan import Aim, Goal, aim
+from sojourn.act.node_scaling import NodeBounds
 from sojourn.act.policy import Policy
 from sojourn.decide.place import Placer
 from sojourn.decide.place.round_robin import place as round_robin
@@ -24,6 +25,7 @@ from sojourn.history import Run
 from sojourn.knowledge import Episode, Knowledge
 from sojourn.loop import ACTIVE, PASSIVE, Loop
 from sojourn.model.network import PERCENTILES
+from sojourn.simulate.nodes import NodeSettings
 from sojourn.simulate.simulator import Simulator
 from sojourn.simulate.workload import Rates, Workload
 from sojourn.topology import Topology
@@ -34,6 +36,7 @@ __all__ = ["Rehearsal", "Score", "Stage", "rehearse"]
 _MOST_DRAINING = 2.0
 # Results are kept for each window; more than this many come from a wrong unit.
 _MOST_WINDOWS = 1e7
+_HOUR_S = 3600.0
 
 Roots = Callable[[NDArray[np.void]], None]
 
@@ -45,7 +48,8 @@ class Stage:
     *rates* are all roots from outside; arrivals share them in proportion to the topology. A
     change pauses each operator that changes for *pause_s*. Latency is judged in windows of
     *window_s*. *midnight_s* is the time of day when it begins. *placer* puts processors on
-    nodes.
+    nodes. With *bounds* the loop asks for nodes, which come after *node_adding_s*, and gives
+    them back; it begins with those that the first processors need.
     """
 
     topology: Topology
@@ -59,6 +63,8 @@ class Stage:
     sample_every: int = 20
     workload: Workload = field(default_factory=Workload)
     placer: Placer = round_robin
+    bounds: NodeBounds | None = None
+    node_adding_s: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("every_s", "window_s"):
@@ -98,6 +104,13 @@ class Stage:
         reason = f"the fewest for {self.target} at {per_s:g} per s"
         return Plan.here(self._aimed(per_s).allocation, reason=reason)
 
+    def nodes(self, first: Plan) -> NodeSettings | None:
+        """Return the nodes that it begins with; None if they are always the same."""
+        if self.bounds is None:
+            return None
+        number = self.bounds.holding(first.processors)
+        return NodeSettings(first=number, adding_s=self.node_adding_s)
+
     def begun(self, policy: str, at: datetime) -> Run:
         """Return the run of a *policy* that begins at a time, as a history has it."""
         first = self.rates.at(0.0)
@@ -124,6 +137,7 @@ class Score:
 
     *outside* is the part of the time in which the target was missed, *worst_s* the statistic
     of the worst window, *unfinished* the roots that were not done long after the end.
+    *node_hours* is the time that nodes were there, if they come and go.
     """
 
     seed: int
@@ -132,6 +146,7 @@ class Score:
     changes: int
     worst_s: float
     unfinished: int = 0
+    node_hours: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +181,8 @@ def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usu
         times.append(done[column].copy())
         roots(done)
 
+    first = stage.rates.at(0.0)
+    begun = start or stage.plan(first)
     engine = Simulator(
         workload=_ending(stage),
         seed=seed,
@@ -173,12 +190,12 @@ def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usu
         sample_every=stage.sample_every,
         bin_s=stage.every_s / 30,
         each=each,
+        nodes=stage.nodes(begun),
     )
-    first = stage.rates.at(0.0)
     declared = stage.topology.scaled(max(first, 1e-3) / stage.topology.arrivals_per_s)
     episodes: list[Episode] = []
     with engine:
-        engine.start(declared, start or stage.plan(first))
+        engine.start(declared, begun)
         known = Knowledge(topology=declared, plan=engine.plan, midnight_s=stage.midnight_s)
         mode = ACTIVE if active else PASSIVE
         loop = Loop(
@@ -189,14 +206,22 @@ def rehearse(  # noqa: PLR0913 - a run is told by name what differs from the usu
             mode=mode,
             knowledge=known,
             placer=stage.placer,
+            bounds=stage.bounds,
         )
+        for episode in loop.follow_nodes():  # a start leaves open where processors run
+            episodes.append(episode)
+            turn(episode)
         for episode in loop.run(stage.lasts_s):
             episodes.append(episode)
             turn(episode)
+        node_s = engine.node_s
         unfinished = _drained(engine, stage, sum(len(part) for part in births), episodes)
     windows_s = _windows_s(stage, np.concatenate(births), np.concatenate(times))
     return Rehearsal(
-        score=_score(stage, seed, episodes, windows_s, unfinished),
+        score=replace(
+            _score(stage, seed, episodes, windows_s, unfinished),
+            node_hours=None if node_s is None else node_s / _HOUR_S,
+        ),
         episodes=episodes,
         windows_s=windows_s,
     )
@@ -261,11 +286,11 @@ def _score(
     unfinished: int,
 ) -> Score:
     told = windows_s[~np.isnan(windows_s)]
-    held = sum(e.decision.before.processors for e in episodes)
+    held = sum(e.decision.before.processors for e in episodes if e.looked)
     return Score(
         seed=seed,
         outside=float((told > stage.target.seconds).mean()) if len(told) else 0.0,
-        processor_hours=held * stage.every_s / 3600,
+        processor_hours=held * stage.every_s / _HOUR_S,
         changes=sum(e.cost is not None and bool(e.cost.changed) for e in episodes),
         worst_s=float(told.max()) if len(told) else nan,
         unfinished=unfinished,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from sojourn.simulate.nodes import NodeSettings
 from sojourn.simulate.workload import Workload
 
 __all__ = ["SimulatorSettings"]
@@ -12,10 +13,11 @@ class SimulatorSettings:
     """Settings in addition to the topology: its *workload*, drawn from *seed*.
 
     A change pauses the operators that change for *pause_s*; one record in *sample_every* is
-    timed.
+    timed. With *nodes* plans ask for nodes and give them back; otherwise there is one machine.
     """
 
     workload: Workload = field(default_factory=Workload)
     seed: int = 1
     pause_s: float = 0.0
     sample_every: int = 1
+    nodes: NodeSettings | None = None

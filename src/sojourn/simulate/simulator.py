@@ -1,21 +1,23 @@
 """The simulator as an engine: the loop controls it like a running application."""
 
 from collections.abc import Callable, Sequence
-from math import ceil
+from math import ceil, inf
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.decide.plan import HERE, Node, Plan
-from sojourn.engine import Cost, check_plan
+from sojourn.engine import Cost, NodeNeeds, check_plan
 from sojourn.errors import EngineError
 from sojourn.measure.aggregate import LEAST_BINS
 from sojourn.measure.counters import OperatorReport, ProcessorReport
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.report import Pull, RootReport
 from sojourn.measure.sketch import Sketch
 from sojourn.model.cores import all_cores
 from sojourn.simulate.draws import ABSENT
+from sojourn.simulate.nodes import NodeSettings, SimulatedNodes
 from sojourn.simulate.simulation import COUNTERS, Simulation
 from sojourn.simulate.workload import Workload
 from sojourn.topology import Topology
@@ -33,7 +35,8 @@ class Simulator:
     live, 7 s for one that restarts a query; *adding_pause_s* where there are more processors
     afterwards, if that costs something else. One record in *sample_every* is timed. *each* is
     called with the roots that completed: an array of births, completions and sums that is
-    valid until it returns.
+    valid until it returns. With *nodes* plans ask for nodes and give them back; otherwise there
+    is one machine.
     """
 
     name = "the simulator"
@@ -48,11 +51,14 @@ class Simulator:
         sample_every: int = 20,
         bin_s: float = 1.0,
         each: Callable[[NDArray[np.void]], None] = lambda _roots: None,
+        nodes: NodeSettings | None = None,
     ) -> None:
         self._workload, self._seed = workload or Workload(), seed
         self._pause_s, self._sample_every, self._bin_s = pause_s, sample_every, bin_s
         self._adding_pause_s = pause_s if adding_pause_s is None else adding_pause_s
-        self._each = each
+        self._each, self._node_settings = each, nodes
+        self._nodes: SimulatedNodes | None = None
+        self._nodes_changed: Callable[[], None] = lambda: None
         self._run: Simulation | None = None
         self._plan = Plan(placement={})
         self._since_s = self._until_s = self._bin_width_s = 0.0
@@ -66,7 +72,9 @@ class Simulator:
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The one machine that is simulated, with the cores of the topology."""
+        """The nodes, or the one machine that is simulated, with the cores of the topology."""
+        if self._nodes is not None:
+            return self._nodes.there
         return (Node(HERE, None if self._run is None else all_cores(self._run.topology)),)
 
     @property
@@ -88,6 +96,9 @@ class Simulator:
             sample_every=self._sample_every,
         )
         self._since_s, self._entered, self._done = 0.0, 0, 0
+        if self._node_settings is not None:
+            self._nodes = SimulatedNodes(self._node_settings)
+            self._nodes.request(plan.nodes, 0.0)
 
     def observe(self, until_s: float) -> Pull:
         """Let time pass until then, and return what was counted."""
@@ -106,8 +117,17 @@ class Simulator:
         self._completions = self._sums = Sketch.empty()
 
     def advance(self, until_s: float) -> None:
-        """Let time pass until then."""
+        """Let time pass until then, from one change of nodes to the next."""
+        while (changes_s := self.nodes_change_s) <= until_s and self._nodes is not None:
+            self._pass(changes_s)
+            if self._nodes.advance(changes_s):
+                self._nodes_changed()
+        self._pass(until_s)
+
+    def _pass(self, until_s: float) -> None:
         run = self._running()
+        if until_s < run.now_s:
+            return
         for done in run.advance(until_s=until_s):
             self._completions += Sketch.of(done["completion_s"])
             self._sums += Sketch.of(done["sum_s"])
@@ -128,12 +148,13 @@ class Simulator:
                 completions=self._completions,
                 sums=self._sums,
             ),
+            node_costs=self.node_costs,
         )
         self._since_s, self._entered, self._done = self._until_s, entered, completed
         return pull
 
     def apply(self, plan: Plan) -> Cost:
-        """Change processors now; operators that change pause."""
+        """Change processors now; operators that change pause. Nodes come and go later."""
         run = self._running()
         check_plan(plan, run.topology, self.nodes)
         changed = self._plan.changes(plan)
@@ -141,11 +162,41 @@ class Simulator:
         pause_s = self._adding_pause_s if more else self._pause_s
         run.resize({name: after for name, (_, after) in changed.items()}, pause_s=pause_s)
         self._plan = plan
+        if self._nodes is not None:
+            self._nodes.request(plan.nodes, run.now_s)
         return Cost(pause_s=pause_s if changed else 0.0, changed=changed)
 
     def close(self) -> None:
         """Admit no more records; those that have entered continue."""
         self._running().close()
+
+    def node_needs(self) -> NodeNeeds:
+        """Return that one node is enough, and that all operators run on nodes."""
+        return NodeNeeds()
+
+    def on_nodes_changed(self, changed: Callable[[], None]) -> None:
+        """Call *changed* when a node comes or goes, at that time of the simulation."""
+        self._nodes_changed = changed
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether nodes may come and go."""
+        return self._nodes is not None
+
+    @property
+    def nodes_change_s(self) -> float:
+        """When the next node comes or goes; inf if none does."""
+        return inf if self._nodes is None else self._nodes.next_s
+
+    @property
+    def node_s(self) -> float | None:
+        """The time that nodes were there, added up; None if they are always the same."""
+        return None if self._nodes is None else self._nodes.node_s(self.now_s)
+
+    @property
+    def node_costs(self) -> NodeCosts:
+        """How long nodes took to come and to go."""
+        return NodeCosts() if self._nodes is None else self._nodes.costs
 
     def running(self) -> dict[str, int]:
         """Return the processors that are there; some of those that should go may be busy."""
@@ -160,7 +211,7 @@ class Simulator:
 
     def stop(self) -> None:
         """Forget the run."""
-        self._run = None
+        self._run = self._nodes = None
 
     def __enter__(self) -> Self:
         return self

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
+from sojourn.act.node_scaling import NodeBounds
 from sojourn.act.policy import policy
 from sojourn.act.policy.static import Static
 from sojourn.decide.plan import Plan
@@ -51,6 +52,48 @@ def test_what_never_completes_is_said():
 def test_a_policy_starts_with_what_the_first_load_needs():
     done = rehearse(stage((0, 50), (300, 50)), policy("drs", target=TARGET))
     assert done.episodes[0].decision.before == stage((0, 50), (300, 50)).plan(50)
+
+
+def test_nodes_follow_a_load_that_steps_up_and_down_and_say_why():
+    """They come when processors need them, are used as soon as they are there, and go again."""
+    bounds = NodeBounds(most=3, processors=5, calm_s=60.0)
+    done = rehearse(
+        stage((0, 20), (300, 90), (900, 20), (1800, 20), bounds=bounds, node_adding_s=45.0),
+        policy("drs", target=TARGET),
+    )
+    decided = [e.decision for e in done.episodes if e.decision.kind != "hold"]
+    reasons = " | ".join(decision.reason for decision in decided)
+    (asked,) = [each for each in decided if "asks for" in each.reason]
+    came = [each for each in decided if " came" in each.reason]
+    back = [each for each in decided if "gives" in each.reason]
+    assert "asks for 3 nodes, the maximum: " in asked.reason
+    assert [each.at_s - asked.at_s for each in came] == [pytest.approx(45.0)]
+    assert came[0].reason.startswith("node-1 came; node-2 came; processors move to node-0")
+    on = {node for on in came[0].after.placement.values() for node in on}
+    assert on == {"node-0", "node-1", "node-2"}
+    assert [each.after.nodes.given_back for each in back] == [("node-2",), ("node-1",)]
+    assert all("s without need for it" in each.reason for each in back)
+    assert reasons.count("has left") == 2
+    for decision in decided:
+        used = {node for on in decision.after.placement.values() for node in on}
+        assert not used.intersection(
+            decision.after.nodes.given_back if decision.after.nodes else ()
+        )
+    # one all the time, and two more for less than from the step up to well after that down
+    assert 1800 < 3600 * done.score.node_hours < 1800 + 2 * 1400
+    assert done.score.processor_hours < 3600 * 15
+
+
+def test_a_loop_that_only_recommends_asks_for_no_node():
+    bounds = NodeBounds(most=3, processors=5)
+    done = rehearse(
+        stage((0, 20), (300, 90), (900, 90), bounds=bounds),
+        policy("drs", target=TARGET),
+        active=False,
+    )
+    advised = [e.decision for e in done.episodes if e.done == "up advised"]
+    assert "asks for 3 nodes" in advised[-1].reason
+    assert done.score.node_hours == pytest.approx(900 / 3600)
 
 
 def test_the_same_seed_is_the_same_run():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from sojourn.cli.options.group import Group
+from sojourn.cli.options.nodes import SimulatedNodeOptions, SimulatedNodes
 from sojourn.cli.options.placement import PlacementOption, read_placement
 from sojourn.decide.place import DEFAULT, Placer
 from sojourn.decide.target import Target
@@ -38,7 +39,7 @@ EveryOption = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Play:
-    """How a trace is played, the interval of the loop, the cost of a change, the placer."""
+    """How a trace is played, the interval of the loop, the cost of a change, and nodes."""
 
     times: float
     faster: float
@@ -46,6 +47,7 @@ class Play:
     window_s: float
     pause_s: float
     placer: Placer
+    nodes: SimulatedNodes | None
 
     def stage(
         self,
@@ -71,6 +73,8 @@ class Play:
             midnight_s=midnight_s,
             workload=workload,
             placer=self.placer,
+            bounds=None if self.nodes is None else self.nodes.bounds,
+            node_adding_s=0.0 if self.nodes is None else self.nodes.adding_s,
         )
 
 
@@ -90,6 +94,7 @@ def _read_play(
         Option(metavar="TIME", help="How long operators pause when their processors change."),
     ] = "0s",
     placement: PlacementOption = DEFAULT,
+    nodes: SimulatedNodeOptions,
 ) -> Play:
     """Return what the options say."""
     return Play(
@@ -99,6 +104,7 @@ def _read_play(
         window_s=read_duration_s(window),
         pause_s=read_duration_s(pause),
         placer=read_placement(placement),
+        nodes=nodes,
     )
 
 

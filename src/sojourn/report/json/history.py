@@ -74,6 +74,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
             "before": decision.before.allocation,
             "after": decision.after.allocation,
             "expects": decision.expected,
+            "nodes": decision.after.nodes,
         },
         "done": turn.done,
         **picked(turn.episode, "cost", "failure", "target"),

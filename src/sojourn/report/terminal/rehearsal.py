@@ -42,9 +42,10 @@ def show_end(
     else:
         score = rehearsal.score
         late = f", {score.unfinished} roots not completed" if score.unfinished else ""
+        nodes = "" if score.node_hours is None else f", {score.node_hours:.2f} node-hours"
         say(
             f"score       outside {stage.target} for {score.outside:.1%} of the time{late}; "
-            f"{score.processor_hours:.2f} processor-hours"
+            f"{score.processor_hours:.2f} processor-hours{nodes}"
         )
         if not isnan(score.worst_s):
             worst = f"{stage.target.statistic} {duration(score.worst_s)}"

@@ -9,7 +9,6 @@ from sojourn.act.node_scaling import NodeBounds
 from sojourn.errors import BadFile, BadInput
 from sojourn.spark.agent.cores import core_use
 from sojourn.spark.driver.master import LOCAL, Master, read_pair
-from sojourn.spark.driver.nodes.node_scaling import NodeBounds
 from sojourn.spark.driver.state.folder_address import check_is_path
 from sojourn.spark.wire.message_size import MOST_BYTES
 from sojourn.topology.check import shown
