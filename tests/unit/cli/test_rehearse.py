@@ -136,6 +136,7 @@ def test_json_is_that_of_a_history_with_the_score_in_front(trace):
     ]  # fmt: skip
     assert list(printed["score"]) == [
         "seed", "outside", "processor_hours", "changes", "worst_s", "unfinished",
+        "node_hours",
     ]  # fmt: skip
     assert (len(printed["windows_s"]), len(printed["turns"])) == (10, 30)
     assert printed["score"]["worst_s"] == max(printed["windows_s"])
