@@ -10,6 +10,7 @@ import sojourn as sj
 from sojourn.decide.plan import Plan
 from sojourn.engine import Engine
 from sojourn.errors import BadAllocation, EngineError
+from sojourn.simulate.nodes import NodeSettings
 from sojourn.simulate.real_time import InstantClock, RealTimeSimulator
 from sojourn.simulate.simulator import Simulator
 
@@ -137,6 +138,9 @@ def engines(*marks):
             pytest.param(
                 partial(Simulator, pause_s=0.5, sample_every=1), id="simulator-that-pauses"
             ),
+            pytest.param(
+                partial(Simulator, nodes=NodeSettings(first=2)), id="simulator-with-nodes"
+            ),
             pytest.param("spark", id="spark", marks=[pytest.mark.spark, *marks]),
             pytest.param("cluster", id="cluster", marks=[pytest.mark.spark, pytest.mark.slow]),
         ],
@@ -258,7 +262,7 @@ def test_time_does_not_go_back(engine):
 @every_engine_at_times
 def test_plans_that_do_not_fit_are_refused_and_change_nothing(engine):
     elsewhere = Plan(placement={"a": {"the moon": 4}, "b": {"here": 2}})
-    unknown = "a: there is no node 'the moon'; place it on (here|executor-)"
+    unknown = "a: there is no node 'the moon'; place it on (here|executor-|node-)"
     with engine.make() as running:
         for plan, problem in (
             (Plan.here({"a": 1}), "no processors for b"),
@@ -273,6 +277,18 @@ def test_plans_that_do_not_fit_are_refused_and_change_nothing(engine):
                 running.apply(plan)
         assert running.plan.allocation == ENOUGH.allocation
         assert {o.name: o.wanted for o in running.observe(5.0).operators} == {"a": 3, "b": 2}
+
+
+@every_engine
+def test_a_plan_may_leave_open_where_processors_run_and_place_them(engine):
+    """Nodes of a cluster are known only once it has started."""
+    with engine.make() as running:
+        running.start(CHAIN, ENOUGH)
+        first, *_ = running.nodes
+        placed = Plan(placement={"a": {first.name: 3}, "b": {first.name: 2}})
+        assert not running.apply(placed).changed
+        assert running.plan.placement == placed.placement
+        assert not running.apply(ENOUGH).changed
 
 
 @every_engine

@@ -8,7 +8,9 @@ import pytest
 
 import sojourn as sj
 from live_engine import LiveSimulator
+from sojourn.act.node_scaling import NodeBounds
 from sojourn.act.policy.static import Static
+from sojourn.decide.plan import NodePlan
 from sojourn.errors import (
     ApplicationStopped,
     BadAllocation,
@@ -18,6 +20,9 @@ from sojourn.errors import (
     UnknownName,
 )
 from sojourn.loop import Loop
+from sojourn.simulate.nodes import NodeSettings
+from sojourn.simulate.real_time import InstantClock, RealTimeSimulator
+from sojourn.simulate.settings import SimulatorSettings
 from supervised import ENOUGH, Broken, Jump, begun, turned
 
 
@@ -387,3 +392,67 @@ def test_while_it_is_drained_nothing_can_be_changed():
             change()
     with pytest.raises(EngineError, match="nothing can be changed"):
         running.set_goal(None, 9)
+
+
+# -- nodes -------------------------------------------------------------------------------------
+
+
+def on_nodes(decides=None, **begins):
+    """Return an application whose nodes come two seconds after they are asked for."""
+    nodes = SimulatorSettings(nodes=NodeSettings(first=2, adding_s=2.0))
+    engine = RealTimeSimulator(nodes, clock=InstantClock())
+    bounds = NodeBounds(least=2, most=4, processors=3, calm_s=1.0)
+    return begun(decides or Static(), engine=engine, nodes=bounds, **begins)
+
+
+def nodes_used(running):
+    return {node for on in running.engine.plan.placement.values() for node in on}
+
+
+def test_processors_are_placed_on_nodes_when_it_begins():
+    """A start leaves open where they run: its nodes are known only then."""
+    running = on_nodes()
+    (placed,) = running.untold()
+    assert placed.decision.reason == "processors run on node-0, node-1"
+    assert nodes_used(running) == {"node-0", "node-1"}
+    assert not running.changes
+
+
+def test_an_order_by_hand_gets_its_nodes_and_a_node_that_comes_is_used_while_paused():
+    running = on_nodes()
+    turned(running, 1)
+    assert running.scale({"a": 7}, "anna").startswith("a 4 -> 7; the loop is paused")
+    assert running.engine.plan.nodes == NodePlan(number=3)
+    passed = turned(running, 6)
+    reasons = [episode.decision.reason for episode in passed]
+    assert reasons[0] == (
+        "set by hand with `sojourn scale` by anna; asks for 3 nodes: 9 processors, 3 on each"
+    )
+    (came,) = [episode for episode in passed if " came" in episode.decision.reason]
+    assert (came.done, came.target) == ("move", running.orders.target)
+    assert nodes_used(running) == {"node-0", "node-1", "node-2"}
+    assert running.mode.name == "paused"
+
+
+def test_what_nodes_cost_is_known_to_the_loop():
+    running = on_nodes()
+    turned(running, 1)
+    running.scale({"a": 7})
+    turned(running, 6)
+    assert running.knowledge.node_costs.adding_s == pytest.approx(2.0, abs=0.2)
+
+
+def test_a_placer_that_fails_when_nodes_change_ends_nothing(monkeypatch):
+    running = on_nodes()
+    list(running.untold())
+
+    def fail(_self):
+        raise ZeroDivisionError("by zero")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Loop, "follow_nodes", fail)
+        running.scale({"a": 7})
+        passed = turned(running, 6)
+    failed = [episode for episode in passed if episode.failure]
+    assert [episode.failure for episode in failed] == ["ZeroDivisionError: by zero"]
+    assert nodes_used(running) == {"node-0", "node-1", "node-2"}  # at the next turn
