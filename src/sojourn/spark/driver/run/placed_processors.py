@@ -23,8 +23,8 @@ def this_machine() -> tuple[Node, ...]:
 class PlacedProcessors:
     """The processors of operators in Python, *functions*, which begin as *plan* says.
 
-    On a cluster they are on its nodes: of those that a plan places `HERE` there, hosts choose
-    the node.
+    On a cluster they are on its nodes, once `use` says which: of those that a plan places
+    `HERE` there, hosts choose the node.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class PlacedProcessors:
         on_cluster: bool,
     ) -> None:
         self._plan, self._functions, self._controller = plan, functions, controller
-        self._on_cluster = on_cluster
+        self._on_cluster = self._waits = on_cluster
         self._nodes: Callable[[], Sequence[Node]] = this_machine
         self._seen = {HERE: Node(HERE)}
         self._lock = threading.Lock()
@@ -65,8 +65,11 @@ class PlacedProcessors:
         return self._functions
 
     def use(self, nodes: Callable[[], Sequence[Node]]) -> None:
-        """Let plans place them on the *nodes* of a cluster from now on."""
-        self._nodes = nodes
+        """Start them, on the *nodes* of a cluster: on all of those that are there by now."""
+        with self._lock:
+            self._nodes, self._waits = nodes, False
+            for name in self._functions:
+                self._controller.place(name, self._told(self._plan.placement[name]))
 
     def apply(self, plan: Plan, topology: Topology) -> Cost:
         """Tell hosts how many processors they should have, and where.
@@ -122,4 +125,6 @@ class PlacedProcessors:
         """Return what a host is told: beside it there are no processors on a cluster."""
         if not self._on_cluster:
             return dict(on)
+        if self._waits:
+            return {}
         return {ANYWHERE if node == HERE else node: k for node, k in on.items()}
