@@ -78,7 +78,7 @@ def test_what_a_dead_node_had_is_done_elsewhere_and_once(cluster):
     threading.Timer(0.5, doomed.kill).start()
     rows = query.results(*lines_of(300, "slow"))
     assert words_of(rows) == sorted(f"slow-{n}" for n in range(300))
-    cluster.runs(executor_1=2)
+    cluster.runs(executor_1=4)  # nobody has to decide that
     assert cluster.controller.nodes().keys() == {"executor-1"}
     assert cluster.controller.lost_nodes().keys() == {"executor-2"}
     cluster.agent("executor-2")  # it comes back
@@ -94,7 +94,7 @@ def test_records_of_a_key_are_served_in_order_on_any_node_although_one_dies(clus
     keys = [f"key-{number % 4}" for number in range(200)]
     lines = [json.dumps({"line": key}).encode() for key in keys]
     rows = query.results(*lines, route=route_of("timed", keyed=by_line("timed")))
-    cluster.runs(executor_1=2, executor_3=2)
+    cluster.runs(executor_1=3, executor_3=3)
     served = {}
     for row in rows:
         offset = int(headers_of(row)["sojourn-root"].rpartition(b"/")[2])
