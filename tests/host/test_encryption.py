@@ -114,7 +114,7 @@ def test_records_pass_and_a_host_that_dies_finds_its_agents_again(cluster):
     threading.Timer(0.3, doomed.kill).start()
     rows = query.results(*lines_of(100, "slow"))
     assert words_of(rows) == sorted(f"slow-{n}" for n in range(100))
-    cluster.runs(executor_1=1)
+    cluster.runs(executor_1=2)
     os.kill(cluster.controller.pid("where"), signal.SIGKILL)
     cluster.until(cluster.controller.ended)
     cluster.start(on={"executor-1": 1})
