@@ -63,6 +63,16 @@ def test_one_that_is_to_be_alone_is():
     assert numbers(queue.take(9)) == [3]
 
 
+def test_one_that_is_to_be_alone_is_not_taken_with_those_before_it_of_its_key():
+    queue = filled("a", "a", "a", alone=[2])
+    first = queue.take(1)
+    assert queue.take(1) == []
+    queue.release(*first)
+    (second,) = queue.take(9)
+    queue.release(second)
+    assert numbers(queue.take(9)) == [2]
+
+
 @given(
     st.lists(
         st.tuples(
@@ -106,6 +116,7 @@ class World:
 
     def take(self, most):
         group = self.queue.take(most)
+        assert len(group) < 2 or not any(one.number in self.alone for one in group)
         for key in {one.key for one in group} - {None}:
             assert not any(one.key == key for other in self.groups for one in other)
             own = [one.number for one in group if one.key == key]

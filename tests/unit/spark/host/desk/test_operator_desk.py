@@ -450,6 +450,23 @@ def test_one_that_nobody_did_because_all_are_gone_waits_for_the_next():
     assert of(Stopping, made.handle(ProcessorEnded(AT, started.processor, "killed"), 3.0))
 
 
+def test_one_for_everyone_waits_while_there_is_no_processor():
+    made = OperatorDesk()
+    assert put(made, [record(0, everyone=True)]) == []
+    assert made.waiting == 1
+    made.handle(PlacementAsked(AT, {HERE: 1}), 1.0)
+    (give,) = of(Give, made.handle(ProcessorReady(AT, 1), 1.0))
+    assert (first(give), made.waiting) == (0, 0)
+
+
+def test_one_that_starts_while_one_without_a_key_is_under_way_has_nothing_to_do_with_it():
+    made = desk(k=1)
+    put(made, [record(0, everyone=True)])
+    made.handle(PlacementAsked(AT, {HERE: 2}), 1.0)
+    assert of(Give, made.handle(ProcessorReady(AT, 2), 1.0)) == []
+    assert done_numbers(made.handle(ProcessorDone(AT, 1, [Result([])]), 2.0)) == [0]
+
+
 def test_one_that_is_to_be_tried_again_does_without_a_processor_that_goes():
     made = desk(k=2, on_error=OnError(retries=1))
     put(made, [record(0, everyone=True)])

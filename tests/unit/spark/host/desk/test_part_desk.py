@@ -20,6 +20,7 @@ from sojourn.spark.host.desk.events import (
     ProcessorReady,
     RelayCame,
     RowsCame,
+    TimePassed,
 )
 from sojourn.spark.host.desk.instructions import (
     AtOperator,
@@ -328,6 +329,15 @@ def test_what_is_put_back_in_for_a_projection_behind_a_part_leaves_for_it_alone(
     other = Row(LINES, 1, Record("x", b"{}", "lines"), {}, "public")
     assert of(HandOver, made.handle(RowsCame(7, [other]), 0.0)) == []
     assert made.inside == 0
+
+
+def test_what_could_not_be_started_is_started_again_when_time_has_passed():
+    made = part()
+    (start,) = of(StartProcessor, made.handle(PlacementAsked("log", {HERE: 2}), 0.0))
+    made.handle(ProcessorEnded("log", start.processor, "no room"), 0.0)
+    assert made.handle(TimePassed(), 0.05) == []
+    (again,) = made.handle(TimePassed(), 1.0)
+    assert again == AtOperator("log", StartProcessor(start.processor + 1))
 
 
 @given_any(events=st.lists(st.sampled_from(["row", "split", "log", "count", "more", "fewer"])))
