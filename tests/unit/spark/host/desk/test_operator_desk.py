@@ -450,6 +450,13 @@ def test_one_that_nobody_did_because_all_are_gone_waits_for_the_next():
     assert of(Stopping, made.handle(ProcessorEnded(AT, started.processor, "killed"), 3.0))
 
 
+def test_a_processor_that_is_gone_has_nothing_for_everyone_to_do():
+    made = desk(k=2)
+    made.processors.lost(1)
+    assert [give.processor for give in of(Give, put(made, [record(0, everyone=True)]))] == [2]
+    assert done_numbers(made.handle(ProcessorDone(AT, 2, [Result([])]), 1.0)) == [0]
+
+
 def test_one_for_everyone_waits_while_there_is_no_processor():
     made = OperatorDesk()
     assert put(made, [record(0, everyone=True)]) == []
