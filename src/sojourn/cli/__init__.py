@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 from typer import Option
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from sojourn.cli.broker import broker
 from sojourn.cli.calibrate import calibrate
@@ -47,6 +47,20 @@ class _Group(TyperGroup):
             raise typer.Exit(
                 BAD_INPUT if isinstance(error, BadInput) else CANNOT_BE_DONE
             ) from error
+
+
+class _Command(TyperCommand):
+    """A command that says how to choose an application where it takes no argument."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Parse the arguments."""
+        ctx.allow_extra_args = True  # they are refused here
+        extra = super().parse_args(ctx, args)
+        if extra and not ctx.resilient_parsing:
+            named = any(parameter.name == "app" for parameter in self.params)
+            way_out = f"; an application is chosen by --app {extra[0]}" if named else ""
+            ctx.fail(f"unexpected argument {' '.join(extra)}{way_out}")
+        return extra
 
 
 app = typer.Typer(
@@ -101,7 +115,7 @@ def _add(panels: _Panels) -> None:
     for panel, commands in panels.items():
         for command in commands:
             name = "set" if command is set_goal else None  # set is a built-in of Python
-            app.command(name, rich_help_panel=panel)(expanded(command))
+            app.command(name, cls=_Command, rich_help_panel=panel)(expanded(command))
 
 
 _add(_PANELS)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from sojourn.cli.options.completion import histories
+from sojourn.cli.options.application import AnyAppOption, app_hint
 from sojourn.cli.options.output import JsonOption
 from sojourn.errors import BadInput
 from sojourn.history import read_episodes, read_run, read_runs
@@ -31,18 +31,10 @@ def history(
         Path | None,
         Argument(
             metavar="FILE",
-            help="History file (default: that of the application that runs, or ran last).",
+            help="History file (default: that of the application).",
         ),
     ] = None,
-    app: Annotated[
-        str | None,
-        Option(
-            "--app",
-            metavar="NAME",
-            help="The history of this application, running or not.",
-            autocompletion=histories,
-        ),
-    ] = None,
+    app: AnyAppOption = None,
     run: Annotated[int | None, Option(help="Number of the run (default: the last).")] = None,
     last: Annotated[int, Option(min=0, help="Lines to show; 0 for all.")] = 50,
     every: Annotated[
@@ -64,10 +56,12 @@ def history(
     Consecutive turns that change nothing for the same kind of reason are one line. The loop
     may still be running.
 
-    Examples: sojourn history · sojourn history vld.history --last 20 --plot vld.png
+    Examples: sojourn history --app vld · sojourn history vld.history --last 20 --plot vld.png
     """
     if file is not None and app is not None:
         raise BadInput(f"{file} and --app {app} are both given; write one of them")
+    if file is not None and not file.exists() and (hint := app_hint(str(file))):
+        raise BadInput(f"there is no file {file}{hint}")
     found, file = file is None, find_history(app) if file is None else file
     number, begun = read_run(file, run)
     totals = Totals(begun.topology, begun.target)

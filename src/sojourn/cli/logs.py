@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from sojourn.cli.options.application import AppOption
+from sojourn.cli.options.application import AnyAppOption, app_hint
 from sojourn.cli.options.completion import nodes, operators_with_logs
 from sojourn.errors import BadInput, BadTarget, SojournError
 from sojourn.measure.duration import read_duration_s
@@ -16,6 +16,7 @@ from sojourn.service.client import ask_status
 from sojourn.service.entry import find
 from sojourn.service.logs import Logs, log_files, time_s
 from sojourn.service.node_logs import node_logs, node_logs_hint
+from sojourn.service.state_folder import find_in_state
 from sojourn.spark.driver.state.folder_address import read_folder
 from sojourn.topology.check import shown
 
@@ -45,7 +46,7 @@ def logs(
     ] = None,
     state: Annotated[
         str | None,
-        Option(metavar="DIR", help="State folder of an application that has ended."),
+        Option(metavar="DIR", help="State folder (default: that of the application)."),
     ] = None,
     node: Annotated[
         str | None,
@@ -53,14 +54,14 @@ def logs(
             metavar="NAME", help="What is printed on a node of a cluster.", autocompletion=nodes
         ),
     ] = None,
-    app: AppOption = None,
+    app: AnyAppOption = None,
 ) -> None:
-    """Print the logs of a running application.
+    """Print the logs of an application.
 
     Lines of several operators are sorted by time, and begin with the operator. On a cluster,
     what functions print is on the nodes.
 
-    Examples: sojourn logs match --follow · sojourn logs --since 5m
+    Examples: sojourn logs match --follow · sojourn logs --app vld --since 5m
     """
     since_s = None if since is None else _read_since_s(since)
     if lines is None and since_s is None:
@@ -69,7 +70,9 @@ def logs(
     found = log_files(folder)
     if operator is not None and operator not in found:
         known = ", ".join(found) or "none yet"
-        raise BadInput(f"there is no log of {operator} in {folder}; there are: {known}")
+        raise BadInput(
+            f"there is no log of {operator} in {folder}; there are: {known}{app_hint(operator)}"
+        )
     wide = max(map(len, found), default=0)
     with suppress(KeyboardInterrupt), Logs(folder, operator, lines) as reading:
         while True:
@@ -99,7 +102,7 @@ def _folder(app: str | None, state: Path | None, node: str | None) -> Path:
                 "--state has no logs of nodes; leave out --node, or --state while it runs"
             )
         return node_logs(ask_status(*find(app)).health.nodes, node)
-    return Path(find(app)[1].logs) if state is None else state / "logs"
+    return find_in_state("logs", app) if state is None else state / "logs"
 
 
 def _read_since_s(text: str) -> float:

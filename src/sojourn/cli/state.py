@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from sojourn.cli.options.completion import applications_with_state, operators_with_state
+from sojourn.cli.options.application import AnyAppOption, app_hint
+from sojourn.cli.options.completion import operators_with_state
 from sojourn.cli.options.output import JsonOption
 from sojourn.errors import BadInput
 from sojourn.registry import optional
@@ -20,7 +21,7 @@ from sojourn.report.terminal.state import (
     print_summary,
     summary_json,
 )
-from sojourn.service.state_folder import find_state
+from sojourn.service.state_folder import find_in_state
 from sojourn.spark.driver.state.folder_address import read_folder
 from sojourn.topology.check import shown
 
@@ -29,14 +30,10 @@ if TYPE_CHECKING:  # the store is optional
 
 __all__ = ["state"]
 
+_FORM = "application.json"
+
 
 def state(
-    name: Annotated[
-        str,
-        Argument(
-            metavar="NAME", help="Application name.", autocompletion=applications_with_state
-        ),
-    ],
     operator: Annotated[
         str | None,
         Argument(help="Operator (default: all).", autocompletion=operators_with_state),
@@ -63,8 +60,9 @@ def state(
     ] = None,
     state: Annotated[
         str | None,
-        Option(metavar="DIR", help="State folder (default: that of NAME)."),
+        Option(metavar="DIR", help="State folder (default: that of the application)."),
     ] = None,
+    app: AnyAppOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show what the functions of an application keep for each key.
@@ -72,19 +70,22 @@ def state(
     The application may be running or not. Everything is as of the last batch that Spark has
     committed. Bytes are those of keys and states.
 
-    Examples: sojourn state wordcount · sojourn state wordcount count the ·
-    sojourn state wordcount count --export counts.parquet ·
-    sojourn state wordcount --export wordcount.states
+    Examples: sojourn state · sojourn state count the ·
+    sojourn state count --export counts.parquet --app wordcount ·
+    sojourn state --export wordcount.states
     """
     _check(operator, key, export, import_)
+    if import_ is not None and app is None and state is None:
+        raise BadInput("--import replaces states; name the application with --app")
     with optional("states need", "spark"):
         from sojourn.spark.driver.state.key_states import KeyStates  # noqa: PLC0415 - optional
-    folder = find_state(name) if state is None else read_folder(state)
+    folder = find_in_state(_FORM, app).parent if state is None else read_folder(state)
     states = KeyStates(folder)
-    if states.application != name:
-        raise BadInput(
-            f"{folder} is the state folder of {states.application}, not of {shown(name)}"
-        )
+    name = states.application
+    if app not in (None, name):
+        raise BadInput(f"{folder} is the state folder of {name}, not of {shown(app)}")
+    if operator is not None and operator not in states.forms and (hint := app_hint(operator)):
+        raise BadInput(f"{name} has no operator {operator}{hint}")
     if import_ is not None:
         _import(name, folder, import_, json=json)
     elif operator is None and export is not None:

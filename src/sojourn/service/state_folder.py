@@ -5,15 +5,16 @@ import shutil
 from pathlib import Path
 from typing import Self
 
-from sojourn.errors import BadFile, EngineError
+from sojourn.errors import BadFile, BadInput, EngineError
 from sojourn.files.durable_file import write_durably
 from sojourn.files.file_lock import FileLock
 from sojourn.files.file_system import require_local_disk
 from sojourn.files.private_files import claim_folder
-from sojourn.service.entry import running
+from sojourn.service.entry import only, running
 from sojourn.service.folders import state_folder
+from sojourn.topology.check import shown
 
-__all__ = ["StateFolder", "find_state"]
+__all__ = ["StateFolder", "find_in_state", "known_applications"]
 
 _MARK, _LOCK = "run.json", "lock"
 # written by the engine, which may have run without this command
@@ -94,7 +95,40 @@ class StateFolder:
             )
 
 
-def find_state(name: str) -> Path:
-    """Return the state folder of an application, running or not."""
-    found = running()
-    return Path(found[name][1].state) if name in found else state_folder(name)
+def known_applications() -> list[str]:
+    """Return the applications that run, and those with a state folder in the default place."""
+    return list(dict.fromkeys([*running(), *_stopped()]))
+
+
+def find_in_state(name: str, app: str | None = None) -> Path:
+    """Return the file or folder *name* in the state folder of *app*, running or not.
+
+    Without *app* it is the application that runs, or else the one that ran last. Raise
+    `BadInput` if there is none, or several run.
+    """
+    runs = running()
+    if app is None and runs:
+        app = only(runs)[1].name
+    if app in runs:
+        return Path(runs[app][1].state) / name
+    stopped = {of: folder for of, folder in _stopped().items() if (folder / name).exists()}
+    if app is None:
+        if not stopped:
+            raise BadInput("no application has run on this machine; `sojourn run` starts one")
+        return max(stopped.values(), key=_last_used_s) / name
+    if app not in stopped:
+        known = ", ".join(dict.fromkeys([*runs, *stopped])) or "none"
+        raise BadInput(
+            f"there is no {name} of an application {shown(app)}; known applications: {known}. "
+            "If it was started with --state or --history, name that folder or file"
+        )
+    return stopped[app] / name
+
+
+def _stopped() -> dict[str, Path]:
+    """Return the folders in the default place, by application."""
+    return {path.name: path for path in sorted(state_folder("").glob("*")) if path.is_dir()}
+
+
+def _last_used_s(folder: Path) -> float:
+    return max(path.stat().st_mtime for path in folder.iterdir())

@@ -111,8 +111,8 @@ def test_applications_that_run_and_their_operators_are_offered(tmp_path):
 def test_operators_that_keep_a_state_are_offered(tmp_path):
     (tmp_path / "application.json").write_text('{"states": {"count": {}}}')
     for folder in (str(tmp_path), tmp_path.as_uri()):
-        assert offered("state", "words", "--state", folder, "") == ["count"]
-    assert offered("state", "words", "") == [], "its folder is not known"
+        assert offered("state", "--state", folder, "") == ["count"]
+    assert offered("state", "--app", "words", "") == [], "its folder is not known"
 
 
 def test_nodes_of_a_cluster_are_offered(tmp_path, monkeypatch):

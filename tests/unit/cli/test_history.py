@@ -340,8 +340,12 @@ def test_without_a_file_the_history_of_the_application_that_ran_last_is_found():
     assert run_json("--app", "shop")["file"] == str(shop)
     done = run("--app", "mine")
     assert done.exit_code == 2
-    assert "there is no history of 'mine'; there are: mill, shop" in done.stderr
+    assert (
+        "there is no history of an application 'mine'; known applications: mill, shop"
+        in done.stderr
+    )
     assert "both given" in run(shop, "--app", "shop").stderr
+    assert "no file mill; mill is an application: write --app mill" in run("mill").stderr
 
 
 @pytest.mark.usefixtures("places")

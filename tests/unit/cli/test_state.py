@@ -49,11 +49,11 @@ def refused(*arguments):
 
 @pytest.mark.usefixtures("words")
 def test_operators_are_listed_with_keys_bytes_and_batch():
-    head, _, row = said("words").splitlines()[:3]
+    head, _, row = said().splitlines()[:3]
     columns = ["keys", "bytes", "reminders", "batch", "committed"]
     assert head.split() == ["operator", "key", "fields", *columns]
     assert row.split()[:8] == ["count", "word", "string", "n", "bigint,", "text", "string", "2"]
-    told = json.loads(said("words", "--json"))
+    told = json.loads(said("--json"))
     assert list(told) == ["name", "state", "operators"]
     count = told["operators"]["count"]
     assert list(count) == ["key", "fields", *columns, "largest"]
@@ -63,61 +63,61 @@ def test_operators_are_listed_with_keys_bytes_and_batch():
 
 @pytest.mark.usefixtures("words")
 def test_an_operator_is_shown_with_its_largest_states():
-    printed = said("words", "count")
+    printed = said("count")
     assert "largest states" in printed
     assert printed.index("the ") < printed.index("\\x1b[1m"), "control characters are escaped"
-    told = json.loads(said("words", "count", "--json"))
+    told = json.loads(said("count", "--json"))
     assert [largest["key"] for largest in told["largest"]] == [["the"], ["\x1b[1m"]]
 
 
 @pytest.mark.usefixtures("words")
 def test_a_key_is_shown_with_its_fields():
-    assert said("words", "count", "the").split() == [
+    assert said("count", "the").split() == [
         "key", "the", "bytes", "23", "n", "3", "text", '"longer"',
     ]  # fmt: skip
-    assert json.loads(said("words", "count", "the", "--json")) == {
+    assert json.loads(said("count", "the", "--json")) == {
         "operator": "count",
         "key": ["the"],
         "bytes": 23,
         "state": {"n": 3, "text": "longer"},
     }
-    error = refused("words", "count", "nobody")
+    error = refused("count", "nobody")
     assert "operator count has no state of key 'nobody', so it has the defaults" in error
 
 
 @pytest.mark.usefixtures("words")
 def test_states_are_exported(tmp_path):
     path = tmp_path / "deep" / "counts.parquet"
-    assert said("words", "count", "--export", path) == f"2 keys in {path}\n"
+    assert said("count", "--export", path) == f"2 keys in {path}\n"
     assert sorted(parquet.read_table(path).to_pylist(), key=lambda row: row["n"]) == [
         {"word": "\x1b[1m", "n": 1, "text": ""},
         {"word": "the", "n": 3, "text": "longer"},
     ]
-    told = json.loads(said("words", "count", "--export", path, "--json"))
+    told = json.loads(said("count", "--export", path, "--json"))
     assert told == {"operator": "count", "file": str(path), "keys": 2}
-    assert "name an operator" in refused("words", "--export", path)
-    assert "leave out the key" in refused("words", "count", "the", "--export", path)
+    assert "name an operator" in refused("--export", path)
+    assert "leave out the key" in refused("count", "the", "--export", path)
 
 
 @pytest.mark.usefixtures("words")
 def test_a_folder_without_state_and_a_wrong_name_say_what_to_do(tmp_path):
-    assert "choose it with --state" in refused("others")
-    folder = state_folder("words")
-    error = refused("others", "--state", folder)
-    assert f"{folder} is the state folder of words, not of 'others'" in error
-    assert "operators with one: count" in refused("words", "split")
-    Checkpoints(tmp_path).keep(sj.App("empty"), "cluster")
-    assert "no operator of empty keeps a state" in said("empty", "--state", tmp_path)
-    assert json.loads(said("empty", "--state", tmp_path, "--json"))["operators"] == {}
-    assert said("empty", "--state", tmp_path.as_uri()) == said("empty", "--state", tmp_path)
-    assert "'s3a://b/empty' is not on a file system" in refused(
-        "empty", "--state", "s3a://b/empty"
+    assert "known applications: words. If it was started with --state" in refused(
+        "--app", "others"
     )
+    folder = state_folder("words")
+    error = refused("--app", "others", "--state", folder)
+    assert f"{folder} is the state folder of words, not of 'others'" in error
+    assert "operators with one: count" in refused("split")
+    Checkpoints(tmp_path).keep(sj.App("empty"), "cluster")
+    assert "no operator of empty keeps a state" in said("--state", tmp_path)
+    assert json.loads(said("--state", tmp_path, "--json"))["operators"] == {}
+    assert said("--state", tmp_path.as_uri()) == said("--state", tmp_path)
+    assert "'s3a://b/empty' is not on a file system" in refused("--state", "s3a://b/empty")
 
 
 def test_before_the_first_commit_there_are_no_keys():
     StateWriter(state_folder("words"), counting())
-    assert said("words").splitlines()[2].split()[-3:] == ["0", "0", "never"]
+    assert said().splitlines()[2].split()[-3:] == ["0", "0", "never"]
 
 
 def test_the_folder_of_a_running_application_is_known(tmp_path):
@@ -127,12 +127,12 @@ def test_the_folder_of_a_running_application_is_known(tmp_path):
         Claim("words", address="words:app", state=state, logs=state / "logs") as claim,
         Server(claim.socket, claim.token, partial(dict)),
     ):
-        assert json.loads(said("words", "count", "the", "--json"))["state"] == {"n": 3}
+        assert json.loads(said("count", "the", "--json"))["state"] == {"n": 3}
 
 
 @pytest.mark.usefixtures("words")
 def test_applications_and_operators_are_offered():
-    for words_so_far, offered in (("state ", "words"), ("state words ", "count")):
+    for words_so_far, offered in (("state --app ", "words"), ("state ", "count")):
         environment = {
             "_SOJOURN_COMPLETE": "complete_bash",
             "COMP_WORDS": f"sojourn {words_so_far}",
@@ -143,17 +143,24 @@ def test_applications_and_operators_are_offered():
 
 
 @pytest.mark.usefixtures("words")
+def test_an_application_in_place_of_an_operator_is_explained():
+    assert "words has no operator words; words is an application: write --app words" in (
+        refused("words", "count")
+    )
+
+
+@pytest.mark.usefixtures("words")
 def test_a_backup_is_made_and_imported(tmp_path):
     backup = tmp_path / "words.states"
     told = f"3 states of count in {backup}\n"
-    assert said("words", "--export", backup) == told
-    assert said("words", "--import", backup) == (
+    assert said("--export", backup) == told
+    assert said("--app", "words", "--import", backup) == (
         f"count of words have the 3 states of {backup}\n"
     )
-    assert json.loads(said("words", "--import", backup, "--json")) == {
+    assert json.loads(said("--app", "words", "--import", backup, "--json")) == {
         "name": "words", "file": str(backup), "operators": ["count"], "entries": 3,
     }  # fmt: skip
-    assert json.loads(said("words", "--export", backup, "--json"))["entries"] == 3
+    assert json.loads(said("--export", backup, "--json"))["entries"] == 3
 
 
 @pytest.mark.usefixtures("words")
@@ -164,8 +171,12 @@ def test_a_backup_is_made_and_imported(tmp_path):
         (("--export", "a", "--import", "b"), "are two commands; leave out one"),
         (("count", "the", "--export", "a.parquet"), "leave out the key"),
         (("count", "--import", "a"), "leave out the operator"),
-        (("--import", "nothing"), "nothing: cannot be read: No such file or directory"),
+        (("--import", "a"), "--import replaces states; name the application with --app"),
+        (
+            ("--app", "words", "--import", "nothing"),
+            "nothing: cannot be read: No such file or directory",
+        ),
     ],
 )
 def test_what_cannot_be_exported_or_imported_is_refused(arguments, problem):
-    assert problem in refused("words", *arguments)
+    assert problem in refused(*arguments)

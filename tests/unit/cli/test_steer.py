@@ -1,6 +1,7 @@
 """Commands around a running application: real sockets, the simulator behind them."""
 
 import json
+import os
 import re
 import socket
 import threading
@@ -28,6 +29,7 @@ from sojourn.decide.plan import Plan
 from sojourn.errors import BadFile, EngineError
 from sojourn.report.prometheus import serve_metrics
 from sojourn.report.terminal.status import status_view
+from sojourn.service.folders import state_folder
 from sojourn.service.logs import Tail
 from sojourn.service.name_lock import Claim
 from sojourn.service.orders import LoopSettings
@@ -195,9 +197,7 @@ def test_what_cannot_be_is_one_line_and_status_2(arguments, says):
     assert (done.exit_code, says in done.stderr) == (2, True), done.output
 
 
-@pytest.mark.parametrize(
-    "arguments", [("scale", "a=1"), ("pause",), ("resume",), ("top",), ("logs",)]
-)
+@pytest.mark.parametrize("arguments", [("scale", "a=1"), ("pause",), ("resume",), ("top",)])
 def test_without_an_application_they_say_how_to_start_one(arguments):
     done = run(*arguments)
     assert done.exit_code == 3
@@ -369,6 +369,25 @@ def test_a_log_that_is_not_there_is_refused(name):
     done = run("logs", name)
     assert done.exit_code == 2
     assert "there are: extract, match" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["top", "pause", "resume", "ps"])
+def test_an_argument_too_many_is_refused_with_the_option_for_applications(command):
+    done = run(command, "votes")
+    assert done.exit_code == 2
+    assert "unexpected argument votes" in done.output
+    assert ("--app votes" in done.output) == (command != "ps")
+
+
+def test_logs_of_the_application_that_ran_last_are_found():
+    assert "no application has run on this machine" in run("logs").stderr
+    for name in ("mill", "shop"):
+        (state_folder(name) / "logs").mkdir(parents=True)
+        (state_folder(name) / "logs" / "sum.log").write_text(f"{name}\n")
+    os.utime(state_folder("mill") / "logs", (2e9, 2e9))
+    assert said("logs") == "sum | mill\n"
+    assert said("logs", "--app", "shop") == "sum | shop\n"
+    assert "shop is an application: write --app shop" in run("logs", "shop").stderr
 
 
 @pytest.mark.usefixtures("folder")

@@ -12,15 +12,13 @@ from sojourn.decide.place import names as placer_names
 from sojourn.errors import SojournError
 from sojourn.service.client import ask_status
 from sojourn.service.entry import find, running
-from sojourn.service.folders import state_folder
-from sojourn.service.state_folder import find_state
+from sojourn.service.state_folder import find_in_state, known_applications
 from sojourn.spark.driver.state.folder_address import read_folder
 
 __all__ = [
     "applications",
-    "applications_with_state",
+    "applications_that_ran",
     "completing",
-    "histories",
     "nodes",
     "operators",
     "operators_to_scale",
@@ -46,19 +44,8 @@ def completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]
     return complete
 
 
-def _with_history() -> Iterable[str]:
-    ran = (path.parent.name for path in sorted(state_folder("").glob("*/history")))
-    return dict.fromkeys([*running(), *ran])
-
-
-def _with_state() -> Iterable[str]:
-    ran = (path.parent.name for path in sorted(state_folder("").glob("*/application.json")))
-    return dict.fromkeys([*running(), *ran])
-
-
 applications = completing(running)
-applications_with_state = completing(_with_state)
-histories = completing(_with_history)
+applications_that_ran = completing(known_applications)
 policies = completing(policy_names)
 placers = completing(placer_names)
 
@@ -93,7 +80,7 @@ def operators_with_logs(ctx: typer.Context, incomplete: str) -> list[str]:
     def known() -> Iterable[str]:
         state = ctx.params.get("state")
         folder = (
-            Path(find(ctx.params.get("app"))[1].logs)
+            find_in_state("logs", ctx.params.get("app"))
             if state is None
             else read_folder(state) / "logs"
         )
@@ -106,9 +93,13 @@ def operators_with_state(ctx: typer.Context, incomplete: str) -> list[str]:
     """Complete operators that keep a state for each key."""
 
     def known() -> Iterable[str]:
-        state = ctx.params.get("state")
-        folder = find_state(ctx.params["name"]) if state is None else read_folder(state)
-        form = json.loads((folder / "application.json").read_text(encoding="utf-8"))
+        state, name = ctx.params.get("state"), "application.json"
+        path = (
+            find_in_state(name, ctx.params.get("app"))
+            if state is None
+            else read_folder(state) / name
+        )
+        form = json.loads(path.read_text(encoding="utf-8"))
         return form.get("states", ())  # type: ignore[no-any-return]
 
     return completing(known)(incomplete)

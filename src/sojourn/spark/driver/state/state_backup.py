@@ -26,7 +26,7 @@ __all__ = ["BackupHeader", "StateBackup", "write_backup"]
 _MAGIC = b"sojourn states 1\n"
 _FRAME = Struct("!II")  # the length of a piece, and its checksum
 _AT_ONCE = 1000
-_WAY_OUT = "use another file of `sojourn state NAME --export FILE`"
+_WAY_OUT = "use another file of `sojourn state --export FILE`"
 
 
 class BackupHeader(msgspec.Struct, frozen=True, kw_only=True):
