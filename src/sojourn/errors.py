@@ -79,10 +79,10 @@ class EngineError(SojournError):
 
 
 class ApplicationStarting(EngineError):
-    """The application has not started yet: *stage* is what the start is at."""
+    """The application *name* has not started yet: *stage* is the progress of its start."""
 
-    def __init__(self, stage: str) -> None:
-        super().__init__(stage)
+    def __init__(self, stage: str, name: str = "the application") -> None:
+        super().__init__(stage, name)
 
     @property
     def stage(self) -> str:
@@ -90,7 +90,7 @@ class ApplicationStarting(EngineError):
         return str(self.args[0])
 
     def __str__(self) -> str:
-        return f"it is starting: {self.stage}"
+        return f"{self.args[1]} is starting: {self.stage}; try again when it is running"
 
 
 class ApplicationStopped(EngineError):

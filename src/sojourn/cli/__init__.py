@@ -25,6 +25,7 @@ from sojourn.cli.run import run
 from sojourn.cli.simulate import simulate
 from sojourn.cli.state import state
 from sojourn.cli.steer import pause, resume, scale, set_goal
+from sojourn.cli.stop import stop
 from sojourn.cli.top import ps, top
 from sojourn.cli.topology import topology
 from sojourn.errors import BadInput, SojournError
@@ -106,7 +107,7 @@ _PANELS: _Panels = {
     "Plan": (plan, predict, explain, topology, calibrate),
     "Try out": (simulate, rehearse, compare, policies),
     "Run and watch": (run, feed, top, ps, logs, state, history),
-    "Control a running application": (scale, pause, resume, set_goal),
+    "Control a running application": (scale, pause, resume, set_goal, stop),
     "Kafka": (dead_letters, retry, broker),
 }
 

@@ -101,7 +101,12 @@ def feed(
     lasts_s = None if changing is None else changing.points[-1][0]
     if lasts is not None:
         lasts_s = read_positive_s(lasts, "--for")
-    _, reached = kafka_of(app.name, bootstrap_servers, None)
+    _, reached = kafka_of(
+        app.name,
+        bootstrap_servers,
+        None,
+        "start it with `sojourn run`, or name its brokers with --bootstrap-servers",
+    )
     clients = {**reached, **kafka}
     with optional("feed needs", "spark"):
         from sojourn.spark.driver.load.offered_load import Load  # noqa: PLC0415

@@ -103,8 +103,8 @@ def run(
 
     Ctrl-C, SIGTERM and --for: finish the current batch, then exit. A second Ctrl-C: exit now;
     work is repeated at the next start. From another terminal: sojourn top, scale, pause,
-    resume, set, logs, ps. Exit status: 0 after a clean stop, 1 if the application failed, 130
-    after a second Ctrl-C.
+    resume, set, stop, logs, ps. Exit status: 0 after a clean stop, 1 if the application failed,
+    130 after a second Ctrl-C.
 
     Examples: sojourn run shop.orders:app --target-p95 1s --max-processors 22 ·
     sojourn run vld.yaml --engine simulator --target-p95 3s

@@ -1,6 +1,7 @@
 """The file that describes a running application, and how commands find it."""
 
 import json
+import os
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,9 +14,9 @@ from sojourn.files.durable_file import write_durably
 from sojourn.service.folders import places, refuse_others
 from sojourn.topology.check import shown
 
-__all__ = ["ENTRY", "TOKEN", "Entry", "find", "only", "running"]
+__all__ = ["ENDED", "ENTRY", "TOKEN", "Entry", "exit_status", "find", "only", "running"]
 
-ENTRY, TOKEN = "running.json", "token"
+ENTRY, TOKEN, ENDED = "running.json", "token", "ended.json"
 """Files beside the socket."""
 
 _PATIENCE_S = 2.0
@@ -49,6 +50,17 @@ class Entry:
             raise BadFile(
                 str(path), f"does not describe a running application: {error}", "remove it"
             ) from error
+
+    def holds(self, folder: Path) -> bool:
+        """Return whether its process is alive and has not released its name in *folder*."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        try:
+            return Entry.read(folder).pid == self.pid
+        except BadFile:
+            return False
 
     @property
     def answers(self) -> bool:
@@ -96,6 +108,15 @@ def only(found: Mapping[str, tuple[Path, Entry]]) -> tuple[Path, Entry]:
             f"--app {min(found)}"
         )
     return next(iter(found.values()))
+
+
+def exit_status(folder: Path, pid: int) -> int | None:
+    """Return the exit status of the process that held *folder* last; None if it was killed."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        ended = json.loads((folder / ENDED).read_text(encoding="utf-8"))
+        if ended["pid"] == pid:
+            return int(ended["exit_status"])
+    return None
 
 
 def _named(name: str) -> tuple[Path, Entry]:

@@ -2,6 +2,7 @@
 
 import logging
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -28,7 +29,7 @@ class Interrupts:
     def __init__(self) -> None:
         self.times = 0
         self.breaks: Callable[[], bool] = lambda: True
-        self._deaf = False
+        self._deaf = self._now = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -39,6 +40,12 @@ class Interrupts:
     def __exit__(self, *_exception: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def send(self, *, now: bool) -> None:
+        """Interrupt the command from another thread, once; *now*, as a second signal would."""
+        if not self.times or (now and self.times == 1):
+            self._now = now
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
     def listen(self) -> None:
         """Install the handlers, also over those that a library has installed meanwhile."""
@@ -56,6 +63,6 @@ class Interrupts:
     def _heard(self, number: int, frame: FrameType | None) -> None:
         if self._deaf:
             return
-        self.times += 1
+        self.times += 2 if self._now and not self.times else 1
         if self.times > 1 or self.breaks():
             interrupt(number, frame)

@@ -1,5 +1,6 @@
 """The claim of a run on its name: lock, socket and token in a private folder."""
 
+import json
 import os
 import secrets
 import tempfile
@@ -11,10 +12,13 @@ from typing import Self
 from sojourn.app.names import check_name
 from sojourn.errors import BadFile
 from sojourn.files.file_lock import FileLock
-from sojourn.service.entry import ENTRY, TOKEN, Entry
+from sojourn.service.entry import ENDED, ENTRY, TOKEN, Entry
 from sojourn.service.folders import places, private_folder
 
-__all__ = ["Claim"]
+__all__ = ["FAILED", "INTERRUPTED", "Claim"]
+
+FAILED, INTERRUPTED = 1, 130
+"""Exit status if the application failed, and after a second Ctrl-C."""
 
 _SOCKET, _LOCK, _SHORT = "control.sock", "lock", "sojourn-"
 # the size of sun_path, without the terminating NUL
@@ -25,8 +29,11 @@ class Claim:
     """Holds the name of an application while it runs.
 
     The lock ends with the process, however that ends; files of a dead process are removed.
-    Raise `EngineError` on entering if the application is already running.
+    *exit_status* is written for the command that waits for the end. Raise `EngineError` on
+    entering if the application is already running.
     """
+
+    exit_status = FAILED
 
     def __init__(self, name: str, *, address: str, state: Path, logs: Path) -> None:
         check_name("name", name)
@@ -38,7 +45,7 @@ class Claim:
         self._lock = FileLock(self.folder / _LOCK)
         self._lock.take_or_refuse(
             f"{self._name} is already running",
-            "stop it first (Ctrl-C there, or kill it), or give the application another name",
+            f"`sojourn stop --app {self._name}` stops it; or give the application another name",
         )
         try:
             self._open()
@@ -47,12 +54,17 @@ class Claim:
             raise
         return self
 
-    def __exit__(self, *_exception: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None = None, *_exception: object) -> None:
+        status = INTERRUPTED if kind is KeyboardInterrupt else self.exit_status
+        with suppress(OSError):  # a full disk
+            ended = {"pid": os.getpid(), "exit_status": status}
+            (self.folder / ENDED).write_text(json.dumps(ended), encoding="utf-8")
         self._clean()
         self._lock.release()
 
     def _open(self) -> None:
         self._clean()
+        (self.folder / ENDED).unlink(missing_ok=True)
         self.socket = self._short_enough(self.folder / _SOCKET)
         self.token = secrets.token_hex(32)
         exclusive = os.O_CREAT | os.O_WRONLY | os.O_EXCL

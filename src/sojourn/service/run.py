@@ -26,7 +26,7 @@ from sojourn.service.entry import Entry
 from sojourn.service.first_plan import first_plan
 from sojourn.service.interrupts import Interrupts
 from sojourn.service.last_allocation import LastAllocation
-from sojourn.service.name_lock import Claim
+from sojourn.service.name_lock import FAILED, INTERRUPTED, Claim
 from sojourn.service.orders import LoopSettings, MakePolicy, Orders
 from sojourn.service.requests import answer
 from sojourn.service.server import Server
@@ -35,10 +35,7 @@ from sojourn.service.status import LatestDecisions, Status, status
 from sojourn.service.supervisor import Supervisor
 from sojourn.topology import Topology
 
-__all__ = ["INTERRUPTED", "STOPPED", "Metrics", "Output", "RunSettings", "run_application"]
-
-STOPPED, INTERRUPTED = 1, 130
-"""Exit status if the application failed, and after a second Ctrl-C."""
+__all__ = ["Metrics", "Output", "RunSettings", "run_application"]
 
 # Turns that wait for room on a full disk; of more, the oldest are dropped.
 _MOST_UNWRITTEN = 2000
@@ -47,6 +44,10 @@ _MOST_TURNS = 100_000
 
 Metrics: TypeAlias = Callable[[Callable[[], Status | None]], AbstractContextManager[object]]
 """Serves the status that it is given the function for, while it is entered."""
+
+
+class _Stop(Protocol):
+    def __call__(self, *, now: bool) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +128,10 @@ def run_application(settings: RunSettings, output: Output) -> int:
             Interrupts() as interrupts,
             ExitStack() as opened,
         ):
+            answers.stop = interrupts.send
+            # it answers with its stage until it is ready
+            listening = opened.enter_context(ExitStack())
+            listening.enter_context(Server(claim.socket, claim.token, answers))
             # a port or file that is not available is refused before the engine starts
             if settings.metrics is not None:
                 opened.enter_context(settings.metrics(answers.status))
@@ -139,11 +144,7 @@ def run_application(settings: RunSettings, output: Output) -> int:
             first = first_plan(
                 settings.topology, settings.start, settings.loop.most, last.read()
             )
-            with (
-                engine,
-                interrupts.deaf_afterwards(),
-                Server(claim.socket, claim.token, answers),
-            ):
+            with engine, interrupts.deaf_afterwards(), listening:
                 output.starting(name, engine.name, first.reason)
                 engine.start(settings.topology, first)
                 last.save(first.allocation)
@@ -162,10 +163,13 @@ def run_application(settings: RunSettings, output: Output) -> int:
                     settings.notes,
                 )
                 try:
-                    return watch.until(settings.until_s, interrupts) or watch.drained()
+                    claim.exit_status = watch.until(
+                        settings.until_s, interrupts
+                    ) or watch.drained(answers.progress)
                 except KeyboardInterrupt:
                     again = capability.uncommitted(engine)
                     raise
+                return claim.exit_status
     except KeyboardInterrupt:
         repeated = f"; {again} records are repeated at the next start" * (again > 0)
         output.error(f"{name} was interrupted{repeated}")
@@ -189,6 +193,7 @@ class _Answers:
         self._stage = "its engine starts"
         self.decisions = LatestDecisions()
         self.supervisor: Supervisor | None = None
+        self.stop: _Stop
 
     def progress(self, text: str) -> None:
         """Report the progress of the start or the stop."""
@@ -202,6 +207,11 @@ class _Answers:
 
     def __call__(self, request: Mapping[str, Any]) -> Mapping[str, object]:
         """Return the answer to a request."""
+        if request.get("ask") == "stop":
+            if self.supervisor is not None and self.supervisor.mode.name != "ending":
+                self._stage = "the loop ends after the current turn"
+            self.stop(now=request.get("now") is True)
+            return {"stage": self._stage}
         if self.supervisor is None:
             raise ApplicationStarting(self._stage)
         return answer(self.supervisor, partial(self._status_of, self.supervisor), request)
@@ -256,18 +266,18 @@ class _Watch:
             self._output.end(self._supervisor)
             name = self._supervisor.topology.name
             self._output.error(f"sojourn: {name} stopped: {error}")
-            return STOPPED
+            return FAILED
         return 0
 
-    def drained(self) -> int:
+    def drained(self, progress: Progress) -> int:
         """Finish the current batches, and return the exit status."""
         for episode in self._supervisor.untold():
             self._write(episode)
         try:
-            self._supervisor.drain(self._output.progress)
+            self._supervisor.drain(progress)
         except EngineError as error:
             self._output.error(f"sojourn: the current batches were not finished: {error}")
-            return STOPPED
+            return FAILED
         self._output.end(self._supervisor)
         return 0
 

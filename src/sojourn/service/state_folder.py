@@ -116,13 +116,15 @@ def find_in_state(name: str, app: str | None = None) -> Path:
         if not stopped:
             raise BadInput("no application has run on this machine; `sojourn run` starts one")
         return max(stopped.values(), key=_last_used_s) / name
-    if app not in stopped:
+    # the folder of an application on another engine than Spark is NAME.ENGINE
+    own = {of: folder for of, folder in stopped.items() if app in (of, of.rpartition(".")[0])}
+    if not own:
         known = ", ".join(dict.fromkeys([*runs, *stopped])) or "none"
         raise BadInput(
             f"there is no {name} of an application {shown(app)}; known applications: {known}. "
             "If it was started with --state or --history, name that folder or file"
         )
-    return stopped[app] / name
+    return own.get(app, max(own.values(), key=_last_used_s)) / name
 
 
 def _stopped() -> dict[str, Path]:

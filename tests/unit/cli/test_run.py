@@ -92,6 +92,24 @@ def test_it_runs_for_as_long_as_it_is_told_and_is_drained(engines):
     assert (engine.drained, engine.stopped) == (True, True)
 
 
+VLD_MODULE = "vld_to_feed:app"
+
+
+@pytest.fixture
+def vld_module(tmp_path, monkeypatch):
+    """Return the address of an application of the name that has a sample."""
+    (tmp_path / "vld_to_feed.py").write_text(
+        "import sojourn as sj\n"
+        "app = sj.App('vld')\n"
+        "frames = app.source('frames', schema='n int', samples=lambda seed: [(seed,)])\n"
+        "@app.operator(reads=frames)\n"
+        "def show(n):\n"
+        "    print(n)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    return VLD_MODULE
+
+
 class Slow(LiveSimulator):
     """Tells what commands say while it starts, and what is missing afterwards."""
 
@@ -103,6 +121,7 @@ class Slow(LiveSimulator):
         said = {each: command(*each.split()) for each in ("ps", "ps --json", "top --once")}
         type(self).said = {each: done.stdout for each, done in said.items()}
         type(self).refused = command("top", "--json")
+        type(self).fed = command("feed", VLD_MODULE, "--rate", "3")
 
     def health(self):
         return Health(waits_for=self.waits_for if self.now_s < 3 else "")
@@ -119,6 +138,7 @@ def slow(monkeypatch):
     return Slow
 
 
+@pytest.mark.usefixtures("vld_module")
 def test_while_it_starts_commands_say_what_it_waits_for(slow):
     assert run("--for", "1s").exit_code == 0
     assert "waiting for executors of Spark" in slow.said["ps"]
@@ -128,7 +148,18 @@ def test_while_it_starts_commands_say_what_it_waits_for(slow):
     assert slow.said["top --once"].startswith("vld · pid ")
     assert "· starting: waiting for executors of Spark" in slow.said["top --once"]
     assert slow.refused.exit_code == 3
-    assert "it is starting: waiting for executors of Spark" in slow.refused.stderr
+    waits = "vld is starting: waiting for executors of Spark; try again when it is running"
+    assert waits in slow.refused.stderr
+    assert (slow.fed.exit_code, waits in slow.fed.stderr) == (3, True)
+
+
+def test_a_feed_without_its_application_says_how_to_reach_kafka(vld_module):
+    done = command("feed", vld_module, "--rate", "3")
+    assert done.exit_code == 3
+    assert "start it with `sojourn run`, or name its brokers with --bootstrap-servers" in (
+        done.stderr
+    )
+    assert "--app" not in done.stderr
 
 
 def test_it_is_starting_until_records_are_read(slow):

@@ -18,6 +18,8 @@ from typer.testing import CliRunner
 import processes
 from sojourn.cli import app
 from sojourn.history import read_episodes
+from sojourn.service.client import stop
+from sojourn.service.entry import find
 
 VLD = str(Path(__file__).parents[3] / "examples" / "vld.yaml")
 MODULE = """
@@ -112,10 +114,39 @@ def test_a_simulated_application_is_steered_from_another_terminal(tmp_path):
     assert "turns " in printed
     assert said("ps") == "no application is running\n"
     # looked back on: the state of this engine is not that of Spark
-    assert "resumed with `sojourn resume`" in said("history", "--app", "vld.simulator")
+    assert "resumed with `sojourn resume`" in said("history", "--app", "vld")
     page = tmp_path / "page.html"
     said("history", "--html", page)
     assert "vld" in page.read_text()
+
+
+def test_it_is_stopped_from_another_terminal():
+    with started("--start", "extract=12,match=12") as process:
+        until(lambda: status()["measured"]["arrivals_per_s"])
+        assert said("stop") == "vld has stopped\n"
+        _, error = process.communicate(timeout=60)
+        assert process.returncode == 0, error
+        assert error.endswith("drained\n")
+    with started("--start", "extract=12,match=12") as process:
+        until(lambda: status()["measured"]["arrivals_per_s"])
+        told = json.loads(said("stop", "--now", "--app", "vld", "--json"))
+        assert (told["name"], told["pid"], told["exit_status"]) == ("vld", process.pid, 130)
+        _, error = process.communicate(timeout=60)
+        assert process.returncode == 130, error
+        assert "vld was interrupted" in error
+    done = CliRunner().invoke(app, ["stop"])
+    assert (done.exit_code, "no application is running" in done.stderr) == (3, True)
+
+
+def test_a_stop_of_one_that_is_killed_says_so():
+    with started("--start", "extract=12,match=12") as process:
+        entry = find("vld")
+
+        def kill(_stage):
+            process.kill()
+            process.wait()
+
+        assert stop(*entry, now=False, progress=kill) is None
 
 
 def test_it_ends_in_its_time_and_the_next_start_goes_on_with_its_processors():

@@ -233,9 +233,8 @@ def test_operators_that_were_not_measured_are_named(tmp_path):
 def test_without_a_history_it_is_said_what_there_is():
     assert "no application has run on this machine" in refused("topology", "--measured")
     played(kept("other"), sj.read_topology(VLD), lasts_s=10.0)
-    assert "there is no history of 'vld'; there are: other" in refused(
-        "topology", VLD, "--measured"
-    )
+    error = refused("topology", VLD, "--measured")
+    assert "no history of an application 'vld'; known applications: other" in error
 
 
 def test_what_makes_no_sense_is_refused():

@@ -12,7 +12,7 @@ import pytest
 
 from processes import started
 from sojourn.errors import BadApplication, BadFile, EngineError
-from sojourn.service.entry import Entry
+from sojourn.service.entry import Entry, exit_status
 from sojourn.service.folders import places as known_places
 from sojourn.service.folders import private_folder, refuse_others, state_folder
 from sojourn.service.name_lock import Claim
@@ -72,7 +72,18 @@ def test_every_run_has_a_token_of_its_own():
 def test_leaving_it_leaves_nothing_that_could_be_used():
     with claim() as held:
         held.socket.touch()
-    assert [path.name for path in held.folder.iterdir()] == ["lock"]
+    assert {path.name for path in held.folder.iterdir()} == {"lock", "ended.json"}
+
+
+def test_how_it_ended_is_left_for_the_command_that_stopped_it():
+    with claim() as held:
+        assert exit_status(held.folder, os.getpid()) is None
+        held.exit_status = 0
+    assert exit_status(held.folder, os.getpid()) == 0
+    assert exit_status(held.folder, os.getpid() + 1) is None, "another process was killed"
+    with pytest.raises(KeyboardInterrupt), claim() as held:
+        raise KeyboardInterrupt
+    assert exit_status(held.folder, os.getpid()) == 130
 
 
 def test_a_second_run_of_the_name_is_refused_and_told_who_has_it(places, other):
