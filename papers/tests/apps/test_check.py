@@ -26,7 +26,9 @@ def test_what_is_missing_wrong_or_repeated_is_counted():
     found = compared(split, SENT, {"words": came})
     assert found == Verdict(sent=2, expected=2, missing=1, wrong=2, repeated=1)
     assert not found.exact
-    assert str(found) == ("2 records sent, 2 results expected: 1 missing, 2 wrong, 1 repeated")
+    assert str(found) == (
+        "2 records sent, 1 of 2 expected results found, 1 missing, 2 wrong, 1 repeated"
+    )
 
 
 def test_sinks_without_answers_are_not_compared():

@@ -22,6 +22,8 @@ def test_a_database_with_rows_is_refused_before_anything_starts(tmp_path, monkey
 
 
 def test_a_verdict_says_which_tables_differ():
-    found = Verdict(sent=3, expected=0, rows=7, tables=("words",))
+    found = Verdict(sent=3, expected=0, rows=7, rows_found=6, tables=("words",))
     assert not found.exact
-    assert str(found).endswith("0 repeated; 7 rows expected in tables; table words differs")
+    assert str(found).endswith(
+        "0 repeated; 6 of 7 expected rows found in tables; table words differs"
+    )

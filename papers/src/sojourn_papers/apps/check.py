@@ -36,7 +36,8 @@ class Verdict:
     A result belongs to the source record that it is of. *repeated* results came more than once,
     with the same id and value: an application may process records again after a failure. With
     the same id and another value they are *wrong*. *rows* are those that tables should have, in
-    a database or by what sinks tell, and *tables* those that differ.
+    a database or by what sinks tell, *rows_found* how many of them are there, and *tables*
+    those that differ.
     """
 
     sent: int
@@ -45,6 +46,7 @@ class Verdict:
     wrong: int = 0
     repeated: int = 0
     rows: int = 0
+    rows_found: int = 0
     tables: tuple[str, ...] = ()
 
     @property
@@ -53,10 +55,12 @@ class Verdict:
         return not (self.missing or self.wrong or self.tables)
 
     def __str__(self) -> str:
-        counts = f"{self.sent} records sent, {self.expected} results expected: "
-        counts += f"{self.missing} missing, {self.wrong} wrong, {self.repeated} repeated"
-        rows = [f"{self.rows} rows expected in tables"] if self.rows else []
-        return "; ".join([counts, *rows, *(f"table {name} differs" for name in self.tables)])
+        found = self.expected - self.missing
+        counts = f"{self.sent} records sent, {found} of {self.expected} expected results found"
+        counts += f", {self.missing} missing, {self.wrong} wrong, {self.repeated} repeated"
+        rows = f"{self.rows_found} of {self.rows} expected rows found in tables"
+        differs = [f"table {name} differs" for name in self.tables]
+        return "; ".join([counts, *([rows] if self.rows else []), *differs])
 
 
 def check(
@@ -140,6 +144,7 @@ def comparison(entry: Entry, database: str) -> Callable[[Mapping[str, str]], Ver
         return replace(
             verdict,
             rows=sum(map(len, due.values())),
+            rows_found=sum(len(due[name] & found.get(name, frozenset())) for name in due),
             tables=tuple(name for name in due if due[name] != found.get(name)),
         )
 
