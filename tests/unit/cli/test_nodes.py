@@ -1,6 +1,7 @@
 """The nodes of a cluster, as commands show them: real sockets, a status that was made up."""
 
 import json
+import re
 import socket
 from dataclasses import asdict, replace
 
@@ -12,7 +13,7 @@ from sojourn.decide.target import Target
 from sojourn.engine import Health, NodeHealth
 from sojourn.service.name_lock import Claim
 from sojourn.service.server import Server
-from sojourn.service.status import Measured, OperatorStatus, Status, to_json
+from sojourn.service.status import DecisionStatus, Measured, OperatorStatus, Status, to_json
 
 pytestmark = pytest.mark.usefixtures("places")
 
@@ -190,3 +191,42 @@ def test_a_node_whose_agent_has_not_started_has_no_logs(vld):
 
 def test_on_one_machine_no_node_is_needed(vld):
     assert "leave out --node" in vld.run("logs", "--node", "executor-1").stderr
+
+
+BUSY = OperatorStatus(
+    wanted=112, running=108, sends_to=("aggregate", "archive"), restarts=12, backlog=1_234_567,
+    arrivals_per_s=123_456.0, served_per_s=1.0, service_s=0.01234, wait_s=0.4567,
+    utilisation=0.87, key_busy=0.97, key="a frequent key",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 160])
+def test_top_cuts_no_number_at_any_width(vld, monkeypatch, width):
+    """Columns that do not fit are left out, and texts are continued on the next line."""
+    decision = DecisionStatus(
+        at="2026-11-18T12:00:00+00:00", at_s=9.0, kind="up",
+        before={"a": 108}, after={"a": 112},
+        reason="extract cannot keep up: 123456 records per s arrive and 100800 are served",
+        carried_out=True, failure="",
+    )  # fmt: skip
+    named = dict.fromkeys(("extract_features", "match"), BUSY)
+    vld.told = replace(
+        made_up(ELSEWHERE),
+        operators=named,
+        decisions=[decision],
+        now="p95 is 2345 ms of 3000 ms",
+    )
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(width))
+    printed = re.sub(r"\x1b\[\d*m", "", vld.said("top", "--once"))
+    assert max(map(len, printed.splitlines())) <= width
+    assert "…" not in printed
+    words = " ".join(printed.split())
+    shown = ["108 of 112", "123456", "87%", "1234567", "97%", "2345 ms of 3000 ms", "100800"]
+    shown += ["75% of 4.0 GB", "1.2 ms"]
+    shown += ["12.34 ms", "456.7 ms"] if width >= 80 else []
+    shown += ["restarts 0,", "12"] if width >= 100 else []
+    shown += ["aggregate, archive", "80.0 kB"] if width >= 120 else []
+    for each in shown:
+        assert each in words, each

@@ -1,10 +1,12 @@
 """The console, tables and lines that all reports share."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import typer
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -12,7 +14,8 @@ from sojourn.escaped import escaped_lines
 from sojourn.report.text import printable
 
 __all__ = [
-    "FULL", "TABLE_WIDTH", "busy_text", "line", "print_table", "say", "table", "wide_console",
+    "FULL", "TABLE_WIDTH", "FittedTable", "busy_text", "line", "paragraph", "print_table",
+    "say", "table", "wide_console",
 ]  # fmt: skip
 
 # Without a terminal lines are not wrapped: tools search them.
@@ -41,6 +44,11 @@ def line(text: str, style: str = "") -> Text:
     return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
+def paragraph(text: str, style: str = "") -> Text:
+    """Return a text that is continued on the next line at the width of the terminal."""
+    return Text(printable(text), style=style, overflow="fold")
+
+
 def busy_text(utilisation: float | None) -> Text:
     """Return the part of the time that processors are busy, in red if they are full."""
     if utilisation is None:
@@ -56,6 +64,32 @@ def table(*names: str, right: Collection[str] = (), wrapped: Collection[str] = (
             name, justify="right" if name in right else "left", no_wrap=name not in wrapped
         )
     return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedTable:
+    """A table without its *optional* columns, from the first on, where the width is too small.
+
+    So no number is cut. Of the other columns the *wrapped* ones are continued on the next line.
+    """
+
+    rows: Sequence[Mapping[str, Text]]
+    """Cells by the head of their column; there is at least one row."""
+    right: Collection[str]
+    wrapped: Collection[str]
+    optional: Sequence[str]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        heads = list(self.rows[0])
+        for dropped in (None, *self.optional):
+            heads = [head for head in heads if head != dropped]
+            made = table(*heads, right=self.right, wrapped=self.wrapped)
+            for row in self.rows:
+                made.add_row(*(row[head] for head in heads))
+            whole = Measurement.get(console, options.update(width=_WIDEST), made).maximum
+            if whole <= options.max_width:
+                break
+        yield made
 
 
 def print_table(made: Table) -> None:

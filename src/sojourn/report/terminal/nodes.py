@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sojourn.engine import NodeHealth
-from sojourn.report.terminal.console import table
+from sojourn.report.terminal.console import FittedTable, table
 from sojourn.report.text import duration, number
 
 __all__ = ["nodes_view", "traffic_view"]
@@ -32,7 +32,7 @@ def nodes_view(nodes: Sequence[NodeHealth]) -> list[RenderableType]:
 
 def _processors(nodes: Sequence[NodeHealth]) -> Table:
     right = ("cores", "processors", "memory")
-    made = table("node", *right, "operators", right=right, wrapped=["operators"])
+    made = table("node", *right, "operators", right=right, wrapped=["node", "operators"])
     for node in nodes:
         runs = ", ".join(f"{name} {k}" for name, k in node.processors.items())
         made.add_row(
@@ -45,21 +45,25 @@ def _processors(nodes: Sequence[NodeHealth]) -> Table:
     return made
 
 
-def _measures(nodes: Sequence[NodeHealth]) -> Table:
-    right = ("memory in use", "round trip", "clock", "in per s", "out per s")
-    made = table("node", *right, right=right)
-    for node in nodes:
-        if node.reason:
-            continue
-        made.add_row(
-            _name(node),
-            Text(_used(node)),
-            Text("" if node.round_trip_s is None else duration(node.round_trip_s)),
-            Text(_offset(node)),
-            Text(_size(round(node.received_bytes_per_s))),
-            Text(_size(round(node.sent_bytes_per_s))),
-        )
-    return made
+def _measures(nodes: Sequence[NodeHealth]) -> FittedTable:
+    rows = [
+        {
+            "node": _name(node),
+            "memory in use": Text(_used(node)),
+            "round trip": Text("" if (s := node.round_trip_s) is None else duration(s)),
+            "clock": Text(_offset(node)),
+            "in per s": Text(_size(round(node.received_bytes_per_s))),
+            "out per s": Text(_size(round(node.sent_bytes_per_s))),
+        }
+        for node in nodes
+        if not node.reason
+    ]
+    return FittedTable(
+        rows=rows,
+        right=rows[0].keys() - {"node"},
+        wrapped=["node"],
+        optional=("clock", "out per s", "in per s"),
+    )
 
 
 def _name(node: NodeHealth) -> Text:

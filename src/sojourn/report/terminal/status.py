@@ -20,7 +20,15 @@ from sojourn.escaped import escaped
 from sojourn.report.bill_text import bill_text
 from sojourn.report.json.output import picked
 from sojourn.report.node_costs_text import node_costs_text
-from sojourn.report.terminal.console import TABLE_WIDTH, busy_text, line, table, wide_console
+from sojourn.report.terminal.console import (
+    TABLE_WIDTH,
+    FittedTable,
+    busy_text,
+    line,
+    paragraph,
+    table,
+    wide_console,
+)
 from sojourn.report.terminal.nodes import nodes_view, traffic_view
 from sojourn.report.text import clock, duration, number, processors_text
 from sojourn.service.client import ask_status
@@ -38,6 +46,8 @@ _NOTABLE, _HOT = 0.5, 0.9
 # Columns of `ps` whose text may be long, and those that are left out if they are empty.
 _WRAPPED = ("policy", "state", "warnings")
 _OPTIONAL = ("nodes", "warnings")
+# Columns of `top` that narrow terminals have no room for, the least important first.
+_DROPPED = ("sends to", "restarts", "longest", "service", "waits")
 
 
 def application_json(folder: Path, entry: Entry) -> dict[str, Any]:
@@ -140,9 +150,13 @@ def status_view(status: Status, pid: int) -> RenderableType:
     """Return what `top` shows; *pid* is the process of the application."""
     head = f"{status.name} · pid {pid} · {clock(status.at_s)} · {status.processors} processors"
     lines: list[RenderableType] = [
-        line(head, "bold"),
-        *([line(_runs(waits_for), "yellow")] if (waits_for := status.health.waits_for) else []),
-        line(f"{status.policy}; {_loop(status)}"),
+        paragraph(head, "bold"),
+        *(
+            [paragraph(_runs(waits_for), "yellow")]
+            if (waits_for := status.health.waits_for)
+            else []
+        ),
+        paragraph(f"{status.policy}; {_loop(status)}"),
         _latency(status),
         Text(),
         _operators(status.operators),
@@ -150,17 +164,17 @@ def status_view(status: Status, pid: int) -> RenderableType:
         *nodes_view(status.health.nodes),
     ]
     if status.warning:
-        lines.append(line(f"note   {status.warning}", "yellow"))
+        lines.append(paragraph(f"note   {status.warning}", "yellow"))
     if status.now:
-        lines.append(line(f"now    {status.now}"))
+        lines.append(paragraph(f"now    {status.now}"))
     lines += [_decision(decision) for decision in status.decisions[-_MOST_DECISIONS:]]
     lines += [Text(), *_keys(status.operators), _health(status.health), *_parts(status.health)]
     lines += _inner_topics(status.health)
     if costs := node_costs_text(status.health.node_costs):
-        lines.append(line(f"nodes  {costs}"))
+        lines.append(paragraph(f"nodes  {costs}"))
     if status.bill is not None:
-        lines.append(line(f"bill   {bill_text(status.bill)}"))
-    lines += [line(notice, "yellow") for notice in status.health.notices]
+        lines.append(paragraph(f"bill   {bill_text(status.bill)}"))
+    lines += [paragraph(notice, "yellow") for notice in status.health.notices]
     return Group(*lines)
 
 
@@ -178,7 +192,7 @@ def _loop(status: Status) -> str:
 
 def _latency(status: Status) -> Text:
     target, now_s = status.target, status.measured.target_statistic_s
-    text = Text(no_wrap=True, overflow="ellipsis")
+    text = Text()
     text.append(f"{target.statistic} ")
     late = now_s is not None and now_s > target.seconds
     text.append("unknown" if now_s is None else duration(now_s), "red" if late else "green")
@@ -188,33 +202,36 @@ def _latency(status: Status) -> Text:
     return text
 
 
-def _operators(operators: Mapping[str, OperatorStatus]) -> Table:
-    right = (
-        "processors", "per s", "busy", "service", "longest", "waits", "backlog", "restarts",
-    )  # fmt: skip
-    made = table("operator", *right, "sends to", right=right)
-    for name, operator in operators.items():
-        wanted, running = operator.wanted, operator.running
-        both = f"{wanted}" if running in (wanted, None) else f"{running} of {wanted}"
-        made.add_row(
-            Text(name),
-            Text(both, style="" if running in (wanted, None) else "yellow"),
-            _text(operator.arrivals_per_s, number),
-            busy_text(operator.utilisation),
-            _text(operator.service_s, duration),
-            _text(operator.longest_service_s, duration),
-            _text(operator.wait_s, duration),
-            _text(operator.backlog, str),
-            Text(str(operator.restarts or "")),
-            Text(", ".join(operator.sends_to)),
-        )
-    return made
+def _operators(operators: Mapping[str, OperatorStatus]) -> FittedTable:
+    rows = [_operator(name, operator) for name, operator in operators.items()]
+    wrapped = ("operator", "sends to")
+    return FittedTable(
+        rows=rows, right=rows[0].keys() - set(wrapped), wrapped=wrapped, optional=_DROPPED
+    )
+
+
+def _operator(name: str, operator: OperatorStatus) -> dict[str, Text]:
+    """Return the cells of an operator, by the head of the column."""
+    wanted, running = operator.wanted, operator.running
+    both = f"{wanted}" if running in (wanted, None) else f"{running} of {wanted}"
+    return {
+        "operator": Text(name),
+        "processors": Text(both, style="" if running in (wanted, None) else "yellow"),
+        "per s": _text(operator.arrivals_per_s, number),
+        "busy": busy_text(operator.utilisation),
+        "service": _text(operator.service_s, duration),
+        "longest": _text(operator.longest_service_s, duration),
+        "waits": _text(operator.wait_s, duration),
+        "backlog": _text(operator.backlog, str),
+        "restarts": Text(str(operator.restarts or "")),
+        "sends to": Text(", ".join(operator.sends_to)),
+    }
 
 
 def _keys(operators: Mapping[str, OperatorStatus]) -> list[Text]:
     """Return the keys that keep one processor busy in a notable part of the time."""
     return [
-        line(
+        paragraph(
             f"key    {escaped(operator.key or 'one key')} keeps {operator.key_busy:.0%} of one "
             f"processor of {name} busy; more processors do not help it",
             "yellow" if operator.key_busy >= _HOT else "",
@@ -227,11 +244,11 @@ def _keys(operators: Mapping[str, OperatorStatus]) -> list[Text]:
 def _decision(decision: DecisionStatus) -> Text:
     done, at = decision.kind, datetime.fromisoformat(decision.at).astimezone()
     if done == "hold" and not decision.failure:
-        return line(f"{at:%H:%M:%S}  told  {decision.reason}")
+        return paragraph(f"{at:%H:%M:%S}  told  {decision.reason}")
     if done != "hold" and not decision.carried_out:
         done = f"{done} {'failed' if decision.failure else 'advised'}"
     failure = f": {decision.failure}" if decision.failure else ""
-    return line(
+    return paragraph(
         f"{at:%H:%M:%S}  {done:<4}  {processors_text(decision.before)} -> "
         f"{processors_text(decision.after)}  {decision.reason}{failure}"
     )
@@ -248,12 +265,12 @@ def _health(health: Health) -> Text:
     failure = "" if away_s is None else f"; no broker has answered for {clock(away_s)}"
     failure += f"; stopped: {health.failure}" if health.failure else ""
     troubled = failure or restarts or health.dead_letters
-    return line(f"{said}{failure}", "yellow" if troubled else "")
+    return paragraph(f"{said}{failure}", "yellow" if troubled else "")
 
 
 def _parts(health: Health) -> list[Text]:
     return [
-        line(f"part   {_named(part)}: {part.open_records} records open")
+        paragraph(f"part   {_named(part)}: {part.open_records} records open")
         for part in health.parts
     ]
 
@@ -268,7 +285,7 @@ def _inner_topics(health: Health) -> list[Text]:
     if topics.records is None:
         return []
     size = "" if topics.bytes is None else f", {decimal(topics.bytes)}"
-    return [line(f"topics between operators hold {topics.records} records{size}")]
+    return [paragraph(f"topics between operators hold {topics.records} records{size}")]
 
 
 def _text(value: float | None, said: Callable[[float], str]) -> Text:
