@@ -19,6 +19,7 @@ class LiveSimulator(RealTimeSimulator):
 
     name = "Spark"
     client_properties: str | None = None
+    client_settings: str | None = None
 
     def __init__(
         self, settings=None, *, drain_s=0.0, stops_at_s=float("inf"), raises=None, **told
@@ -53,6 +54,9 @@ class LiveSimulator(RealTimeSimulator):
             servers=servers,
             clients={"bootstrap.servers": servers},
             client_properties=self.client_properties,
+            client_settings=self.client_settings,
+            sources={"frames": "vld.frames"},
+            sinks={"seen": "vld.aggregate"},
         )
 
     def uncommitted(self):

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
 
 from processes import started
@@ -37,6 +38,9 @@ def test_it_says_when_it_is_ready_and_ends_well_with_ctrl_c():
         told = read_client_options([], Path(ready["client_properties"]))
         cluster = Cluster(ready["bootstrap_servers"], told)
         assert topics(cluster) == {"frames": 4, "results": 1}
+        settings = json.loads(Path(ready["client_settings"]).read_text())
+        client = AdminClient(settings)  # it refuses settings that it does not know
+        assert {"frames", "results"} <= client.list_topics(timeout=10).topics.keys()
         process.send_signal(signal.SIGINT)
         assert process.communicate() == ("", "")
         assert process.returncode == 0
@@ -47,9 +51,11 @@ def test_it_says_what_to_connect_to_and_ends_well_when_terminated(tmp_path, monk
     before = signal.getsignal(signal.SIGTERM)
     done = CliRunner().invoke(app, ["broker", "--data", str(tmp_path / "data")])
     signal.signal(signal.SIGTERM, before)
-    servers, properties = done.stdout.splitlines()
+    servers, properties, settings = done.stdout.splitlines()
     assert servers.startswith("bootstrap servers: 127.0.0.1:")
-    assert properties == f"client properties: {tmp_path}/data/client.properties"
+    data = tmp_path / "data"
+    assert properties == f"client properties for Kafka's tools: {data}/client.properties"
+    assert settings == f"client settings for confluent-kafka: {data}/client.json"
     assert (done.stderr, done.exit_code) == ("Ctrl-C: stop the broker\n", 0)
     assert (tmp_path / "data" / "broker.log").exists()
 

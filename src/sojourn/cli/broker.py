@@ -51,7 +51,7 @@ def broker(
 ) -> None:
     """Run a single-node Kafka broker until Ctrl-C; by default only this machine can reach it.
 
-    Clients need the generated password, which is in the file of client properties.
+    Clients need the generated password, which is in the printed files.
     The first start downloads the jars of Kafka.
 
     Example: sojourn broker --port 9092 --topic frames:4 --topic results:1
@@ -62,10 +62,12 @@ def broker(
         with _broker(host, port, data, ivy_settings, secured=not open_to_all) as running:
             running.create_topics(topics)
             servers, properties = running.bootstrap_servers, str(running.client_properties)
+            settings = str(running.client_settings)
             if json:
                 ready = {
                     "bootstrap_servers": servers,
                     "client_properties": properties,
+                    "client_settings": settings,
                     "pid": os.getpid(),
                     "topics": topics,
                 }
@@ -73,7 +75,8 @@ def broker(
             else:
                 typer.echo("Ctrl-C: stop the broker", err=True)
                 typer.echo(f"bootstrap servers: {servers}")
-                typer.echo(f"client properties: {properties}")
+                typer.echo(f"client properties for Kafka's tools: {properties}")
+                typer.echo(f"client settings for confluent-kafka: {settings}")
             running.wait()
     except KeyboardInterrupt:
         return

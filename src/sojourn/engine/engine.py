@@ -218,13 +218,17 @@ class Health:
 class KafkaAccess:
     """How to connect to the Kafka of an application.
 
-    *clients* are client settings, which may contain secrets; *client_properties* is the path of
-    a file with the settings for Kafka's command-line tools, if sojourn started the broker.
+    *clients* are client settings, which may contain secrets. If sojourn started the broker,
+    *client_properties* is the path of a file with the settings for Kafka's command-line tools,
+    and *client_settings* of one for confluent-kafka. *sources* and *sinks* are topics by name.
     """
 
     servers: str
     clients: Mapping[str, str] = field(repr=False)
     client_properties: str | None = None
+    client_settings: str | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
+    sinks: Mapping[str, str] = field(default_factory=dict)
 
 
 @runtime_checkable

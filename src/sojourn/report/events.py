@@ -47,7 +47,7 @@ class ForPeople:
         kafka: KafkaAccess | None,
         notes: Sequence[str],
     ) -> None:
-        """Print that it runs, and how Kafka's tools reach its own broker."""
+        """Print that it runs, its topics, and how to read them from its own broker."""
         # first of all: it may be ended before its first turn
         self._totals = Totals(supervisor.topology, supervisor.orders.target)
         say(f"{entry.name} · {supervisor.orders.said}", "bold")
@@ -56,8 +56,8 @@ class ForPeople:
         waits_for = health(supervisor.engine).waits_for
         runs = f"starting ({waits_for})" if waits_for else "running"
         say(f"{runs}, pid {entry.pid}; {at}; state in {entry.state}{passive}")
-        if kafka is not None and kafka.client_properties is not None:
-            say(f"client properties for Kafka's tools: {kafka.client_properties}")
+        if kafka is not None:
+            _say_kafka(kafka)
         for note in notes:
             say(f"note: {note}")
         say("Ctrl-C: finish the current batch, then exit. Twice: exit now; work is repeated.\n")
@@ -145,6 +145,9 @@ class AsJson:
                 "policy": supervisor.orders.said,
                 "bootstrap_servers": None if kafka is None else kafka.servers,
                 "client_properties": None if kafka is None else kafka.client_properties,
+                "client_settings": None if kafka is None else kafka.client_settings,
+                "sources": {} if kafka is None else dict(kafka.sources),
+                "sinks": {} if kafka is None else dict(kafka.sinks),
                 "state": entry.state,
                 "logs": entry.logs,
                 "allocation": dict(supervisor.engine.plan.allocation),
@@ -203,3 +206,15 @@ class AsJson:
     def error(self, text: str) -> None:
         """Print a failure on standard error."""
         typer.echo(escaped_lines(text), err=True)
+
+
+def _say_kafka(kafka: KafkaAccess) -> None:
+    """Print the topics, and the files with which clients connect to a broker of ours."""
+    for kind, topics in (("sources", kafka.sources), ("sinks", kafka.sinks)):
+        if topics:
+            named = ", ".join(f"{name} (topic {topic})" for name, topic in topics.items())
+            say(f"{kind}: {named}")
+    if kafka.client_properties is not None:
+        say(f"client properties for Kafka's tools: {kafka.client_properties}")
+    if kafka.client_settings is not None:
+        say(f"client settings for confluent-kafka: {kafka.client_settings}")

@@ -80,7 +80,7 @@ def started(*arguments):
 def test_it_runs_for_as_long_as_it_is_told_and_is_drained(engines):
     done = run("--for", "20s")
     assert done.exit_code == 0, done.output
-    head, where, how, empty, first, *_ = done.stdout.splitlines()
+    head, where, _sources, _sinks, how, empty, first, *_ = done.stdout.splitlines()
     assert head == "vld · drs, mean ≤ 2 s, at most 25 processors, t_ra_s=5s, drain_s=5s"
     assert re.fullmatch(r"running, pid \d+; Kafka at 127.0.0.1:9092; state in .*/vld", where)
     assert how.startswith("Ctrl-C: finish the current batch, then exit.")
@@ -362,13 +362,24 @@ def test_what_somebody_should_know_is_said_once(monkeypatch):
     monkeypatch.setattr(LiveSimulator, "health", health)
     monkeypatch.setattr(Supervisor, "_look", lambda self: self._loop.look())
     monkeypatch.setattr(LiveSimulator, "client_properties", "client.properties")
+    monkeypatch.setattr(LiveSimulator, "client_settings", "client.json")
     done = run("--for", "8s")
     assert done.stderr.count("no broker answers") == 1
-    assert "client properties for Kafka's tools: client.properties\n" in done.stdout
+    assert (
+        "sources: frames (topic vld.frames)\n"
+        "sinks: seen (topic vld.aggregate)\n"
+        "client properties for Kafka's tools: client.properties\n"
+        "client settings for confluent-kafka: client.json\n"
+    ) in done.stdout
     notices = iter([("no broker answers",)] * 3)
     events = [json.loads(line) for line in run("--for", "8s", "--json").stdout.splitlines()]
     assert [e["text"] for e in events if e["event"] == "notice"] == ["no broker answers"]
     assert events[0]["client_properties"] == "client.properties"
+    assert events[0]["client_settings"] == "client.json"
+    assert (events[0]["sources"], events[0]["sinks"]) == (
+        {"frames": "vld.frames"},
+        {"seen": "vld.aggregate"},
+    )
 
 
 @pytest.mark.usefixtures("engines")

@@ -216,11 +216,14 @@ class SparkEngine:
 
     def kafka(self) -> KafkaAccess:
         """Return how its Kafka is reached."""
-        properties = self.client_properties
+        own, app = None if self._run is None else self._run.own, self._layout.app
         return KafkaAccess(
             servers=self.servers,
             clients=self.clients,
-            client_properties=None if properties is None else str(properties),
+            client_properties=None if own is None else str(own.broker.client_properties),
+            client_settings=None if own is None else str(own.broker.client_settings),
+            sources={name: app.topic(name) for name in app.sources},
+            sinks={name: app.topic(name) for name in app.sinks},
         )
 
     def await_unused(self) -> None:

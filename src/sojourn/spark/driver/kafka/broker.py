@@ -93,6 +93,11 @@ class Broker:
         return self._running()[1].client_properties
 
     @property
+    def client_settings(self) -> Path:
+        """The same as JSON, for confluent-kafka."""
+        return self._running()[1].client_settings
+
+    @property
     def ended(self) -> bool:
         """Whether it was started, and has ended by itself."""
         return self._process is not None and self._process.status is not None
@@ -188,7 +193,7 @@ class Broker:
                 umask=PRIVATE_UMASK,
             )
             if self._answers(self._process, cluster):
-                folder.tell_clients(self.cluster.for_tools)
+                folder.tell_clients(self.cluster)
                 return
             if not left or _TAKEN not in folder.said():
                 raise _ended(self._process.wait(), folder)

@@ -2,6 +2,7 @@
 
 import base64
 import fcntl
+import json
 import os
 import uuid
 from collections.abc import Iterable, Mapping
@@ -11,13 +12,14 @@ from pathlib import Path
 
 from sojourn.errors import BadFile, BrokerFailed
 from sojourn.files.private_files import FOLDER_MODE, make_folder, write_new
+from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.credentials import Credentials
 from sojourn.spark.driver.kafka.ports import HOST
 
 __all__ = ["Folder", "new_cluster"]
 
 _LOG_LINES = 8
-_OWN = {"broker.log", "client.properties", "data", "server.properties"}
+_OWN = {"broker.log", "client.json", "client.properties", "data", "server.properties"}
 # Relative to the folder: a name with a comma, or one that is not Latin, would be misread.
 _DATA = "data"
 
@@ -41,8 +43,13 @@ class Folder:
 
     @property
     def client_properties(self) -> Path:
-        """What Kafka's own tools, and ours, are told to reach the broker."""
+        """The settings of Kafka's command-line tools, and of `sojourn --kafka-options`."""
         return self.path / "client.properties"
+
+    @property
+    def client_settings(self) -> Path:
+        """The settings of librdkafka's clients, such as confluent-kafka, as a JSON object."""
+        return self.path / "client.json"
 
     def check(self) -> None:
         """Make the folder if need be, with an empty log; nobody else may look into it.
@@ -109,9 +116,10 @@ class Folder:
         }
         _write(self.properties, told | dict(extra))
 
-    def tell_clients(self, options: Mapping[str, str]) -> None:
-        """Write what clients are told."""
-        _write(self.client_properties, options)
+    def tell_clients(self, cluster: Cluster) -> None:
+        """Write the settings with which clients connect."""
+        _write(self.client_properties, cluster.for_tools)
+        _write_text(self.client_settings, f"{json.dumps(cluster.for_clients, indent=2)}\n")
 
     def said(self) -> str:
         """Return all of the log."""
@@ -144,8 +152,12 @@ class Folder:
 
 def _write(path: Path, told: Mapping[str, str]) -> None:
     """Write properties that may be secrets."""
+    _write_text(path, "".join(f"{name}={value}\n" for name, value in told.items()))
+
+
+def _write_text(path: Path, text: str) -> None:
+    """Write a text that may contain secrets."""
     path.unlink(missing_ok=True)
-    lines = "".join(f"{name}={value}\n" for name, value in told.items())
     with open(
         path,
         "w",
@@ -153,7 +165,7 @@ def _write(path: Path, told: Mapping[str, str]) -> None:
         errors="backslashreplace",
         opener=lambda name, flags: os.open(name, flags, 0o600),
     ) as file:
-        file.write(lines)
+        file.write(text)
 
 
 def _size_bytes(path: Path) -> int:
