@@ -1,14 +1,16 @@
 """The commands and files shown in README and docs, and what they really are.
 
 A block marked `console` holds commands after `$ ` and, below each, its output. The commands of
-a page run one after the other in a folder of their own, which has the examples and keeps what
-they write. A block marked with a file, such as `yaml examples/vld.yaml`, shows that file
-without its leading comments. `tests/test_documents.py` compares; `make docs` writes.
+a page run one after the other in a folder of their own, which has the examples and the files
+that the page shows, and keeps what they write. A block marked with a file, such as `yaml
+examples/vld.yaml`, shows that file without its leading comments. `tests/test_documents.py`
+compares; `make docs` writes.
 """
 
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -43,10 +45,12 @@ def commands(block):
 
 
 @contextmanager
-def folder():
-    """Give a folder for the commands of a page."""
+def folder(text):
+    """Give a folder for the commands of a page, with the files that its text shows."""
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "examples").symlink_to(ROOT / "examples")
+        for shown, _ in SHOWN_FILE.findall(text):
+            shutil.copy(ROOT / shown, name)
         yield Path(name)
 
 
@@ -98,7 +102,7 @@ def true_page(text):
     def file(match):
         return match[0].removesuffix(match[2]) + true_file(match[1])
 
-    with folder() as where:
+    with folder(text) as where:
         return SHOWN_FILE.sub(file, BLOCK.sub(console, text))
 
 

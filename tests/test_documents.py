@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 import decision_index
@@ -13,7 +16,7 @@ PAGES = [
 @pytest.mark.parametrize("text", PAGES)
 def test_commands_in_the_documentation_print_what_it_says(text):
     """`make docs` brings the pages up to date."""
-    with documents.folder() as where:
+    with documents.folder(text) as where:
         for block in documents.BLOCK.findall(text):
             true = documents.true_block(block, where)
             assert documents.same(block, true), true
@@ -28,6 +31,20 @@ def test_files_that_are_shown_are_the_files():
     assert shown
     for page, name, text in shown:
         assert text == documents.true_file(name), f"{page} shows another {name}"
+
+
+def test_the_tests_of_the_tutorial_pass():
+    page = documents.ROOT / "docs" / "tutorial" / "first-application.md"
+    with documents.folder(page.read_text(encoding="utf-8")) as where:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_visits.py"],
+            cwd=where,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        assert "2 passed" in done.stdout
 
 
 def test_every_sample_of_a_command_is_checked():

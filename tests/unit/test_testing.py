@@ -220,9 +220,7 @@ def test_what_cannot_be_tested_is_refused():
             harness.send("lines", (1,))
         with pytest.raises(BadInput, match="no operator 'split' with a state"):
             harness.state("split", "to")
-        with pytest.raises(
-            BadInput, match="the key of count is word string; 2 values are given"
-        ):
+        with pytest.raises(BadInput, match="key of count is word string; 2 values are given"):
             harness.state("count", "to", 2)
         for seconds in (-1, float("nan"), float("inf")):
             with pytest.raises(BadInput, match="must not be negative"):
