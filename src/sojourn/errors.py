@@ -389,8 +389,8 @@ class TargetBelowFloor(CannotBeDone):
         if self.hot:
             return (
                 f"no number of processors reaches {self.target}: {self.hot}, and its records "
-                f"wait for each other, so it is still {self.floor_s:.6g} s; spread the key, "
-                "make the function faster, or raise the target"
+                f"are processed one at a time, so it is still {self.floor_s:.6g} s; spread "
+                "the key, make the function faster, or raise the target"
             )
         return (
             f"no number of processors reaches {self.target}: without any waiting it is still "

@@ -213,5 +213,5 @@ def test_a_model_of_ones_own_is_named_by_its_module():
 
 
 def test_what_has_not_all_functions_is_no_model():
-    with pytest.raises(BadInput, match="math:pi is no station model: it has no service, wait,"):
+    with pytest.raises(BadInput, match="math:pi is not a station model: it lacks service"):
         station("math:pi")

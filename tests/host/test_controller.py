@@ -104,7 +104,7 @@ def test_a_host_whose_store_became_shorter_is_said_to_have_ended_by_that(tmp_pat
         while not controller.ended():
             time.sleep(0.005)
         (told,) = controller.ended().values()
-        assert "status -7 (SIGBUS: its store of states has become shorter" in told
+        assert "status -7 (SIGBUS: its state store was truncated" in told
 
 
 def test_what_is_wanted_before_a_host_has_come_is_told_to_it_then(tmp_path):

@@ -92,8 +92,10 @@ def test_a_host_waits_for_room_and_loses_nothing(tmp_path, disk, leave_bytes):
 
     asyncio.run(work())
     log = (tmp_path / "shout.log").read_text()
-    assert log.count("waits up to 900 s for room") >= 1
-    assert log.count("there is room again after") == log.count("waits up to 900 s for room")
+    assert log.count("waits up to 900 s for disk space") >= 1
+    assert log.count("disk space is available again after") == log.count(
+        "waits up to 900 s for disk space"
+    )
 
 
 def test_a_host_that_is_killed_while_it_waits_is_followed_by_one_that_waits(tmp_path, disk):
@@ -160,7 +162,7 @@ def test_a_host_whose_patience_ends_says_what_it_waited_for(tmp_path, disk):
             await eventually(lambda: app.process.poll() is not None)
             await eventually(lambda: broken(app))
             (reason,) = broken(app)
-            assert "no room after 0.5 s: the log in" in reason
+            assert "no disk space after 0.5 s: the log in" in reason
             assert "No space left on device; make room in" in reason
 
     asyncio.run(work())

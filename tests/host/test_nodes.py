@@ -133,7 +133,7 @@ def test_a_node_that_is_not_there_is_named(cluster):
     query = cluster.start(on={"executor-1": 1, "executor-7": 1})
     cluster.agent("executor-1")
     cluster.controller.await_running("where", 2)  # as many as there can be
-    assert query.tally().operators["where"].state.missing == "node executor-7 is not there"
+    assert query.tally().operators["where"].state.missing == "node executor-7 is not connected"
 
 
 def test_an_agent_ends_with_the_process_that_it_watches(cluster):

@@ -10,7 +10,7 @@ from host.hosting import Relay, application
 from sojourn.spark.wire.relay import AllRead
 
 TIMEOUT_S = 2.0
-LOST = "a task of its batch was lost, so all of the batch runs again"
+LOST = "a task of its batch was lost, so the whole batch runs again"
 PART = {"relay_timeout_s": TIMEOUT_S}
 
 

@@ -234,7 +234,7 @@ def test_what_cannot_be_put_back_in_says_why_and_stays(shop):
     said = shop.run("retry", "--all", status=3)
     assert "0/0 was not retried: the position of its record is not known" in said
     assert "0/1 was not retried: gone has no partition 7" in said
-    assert "0/2 was not retried: its payload is cut" in said
+    assert "0/2 was not retried: its payload was truncated" in said
     assert "1 of 4 dead letters" in said
     assert len(shop.listed()) == 3
 

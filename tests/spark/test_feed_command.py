@@ -65,7 +65,7 @@ def test_a_trace_is_divided_in_proportion_to_the_rates(servers, tmp_path):
         ([], "no rate is given; write --rate 13, or --trace rates.csv"),
         (["--rate", "13"], "--rate '13' is not SOURCE=PER_S"),
         (["--rate", "frames=3"], "--rate frames: there is no such source; there are photos"),
-        (["--rate", "bare=3"], "sources.bare: it has no samples that could be sent"),
+        (["--rate", "bare=3"], "sources.bare: it has no samples"),
         (["--rate", "few=3", "--gaps", "bursts"], "'bursts' is not a pattern of arrivals"),
         (["--rate", "odd=9"], "there is no topic sampled.odd; create it first"),
     ],

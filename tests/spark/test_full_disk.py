@@ -116,7 +116,7 @@ def test_a_disk_that_somebody_else_fills_is_outlived_and_nothing_is_lost(jars, t
                 then_s = time.monotonic() + 5.0
                 while time.monotonic() < then_s:
                     loop.turn()
-            told = f"no room on the disk of {disk.folder / 'state'}; the application waits"
+            told = f"the disk of {disk.folder / 'state'} is full; the application waits"
             assert any(notice.startswith(told) for notice in notices)
             assert any("No space left on device; make room in" in each for each in reasons)
             sink.await_all(loop, load.sent.total())
@@ -140,5 +140,5 @@ def test_patience_ends_with_the_reason(jars, tmp_path):
         for _ in range(10):
             loop.turn()
         disk.fill()
-        with pytest.raises(ApplicationStopped, match=r"no room on the disk of .* for 7\d s: "):
+        with pytest.raises(ApplicationStopped, match=r"disk of .* has been full for 7\d s: "):
             list(loop.run(engine.now_s + DEADLINE_S))

@@ -148,7 +148,7 @@ def test_executors_are_nodes_that_come_and_go(spark, tmp_path):
         assert runs(first["pid"])
         negotiator = SparkNegotiator(spark)
         assert negotiator.wanted == 2
-        with pytest.raises(EngineError, match="no executor 99 to give back"):
+        with pytest.raises(EngineError, match="no executor 99 to release"):
             negotiator.give_back(["99"])
         negotiator.give_back([one.id])
         negotiator.give_back([one.id])

@@ -311,7 +311,7 @@ def test_a_stage_has_the_projections_next_to_its_functions(spark, servers, tmp_p
         finally:
             query.stop()
         session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-        with pytest.raises(BadInput, match=r"timeZone=Asia/Tokyo, and a stage needs UTC"):
+        with pytest.raises(BadInput, match=r"timeZone=Asia/Tokyo, but a stage needs UTC"):
             stage(source)
     items = sorted(json.loads(value)["item"] for _, value, _ in found)
     assert items == sorted(f"TEA{number}" for number in range(ORDERS))

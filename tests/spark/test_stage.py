@@ -104,7 +104,7 @@ def test_what_is_not_one_row_for_each_offset_is_refused(source, tmp_path, monkey
         with pytest.raises(BadInput, match="has no column headers; pass on all columns"):
             stage(source.drop("headers"))
         source.sparkSession.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10000")
-        with pytest.raises(BadInput, match=r"=10000, and a stage needs 1000;"):
+        with pytest.raises(BadInput, match=r"=10000, but a stage needs 1000;"):
             stage(source)
 
 

@@ -3,7 +3,7 @@
     python benchmarks/spark_app_kills.py [NAME…] [--seed 1] [--kills 4] [--within 40]
 
 From the seed it is drawn when a host and when the driver is killed (`kill -9`), and which host;
-the driver is started again on its state. Samples are sent all the while, and for a few seconds
+the driver is restarted on its state. Samples are sent all the while, and for a few seconds
 after. When nothing more comes, results are compared with those worked out offline: by the id of
 their record, databases row by row. What came again, with the same id and the same value, is
 counted for each stream that is in Kafka.

@@ -122,7 +122,7 @@ while True:
 
 
 def test_a_database_that_does_not_open_is_named(tmp_path):
-    with pytest.raises(EngineError, match="does not open"):
+    with pytest.raises(EngineError, match="cannot be opened"):
         open_database(str(tmp_path / "missing" / "pets.sqlite"), SCHEMA)
     (tmp_path / "text").write_text("This is not a database, but it is long enough. " * 100)
     with pytest.raises(EngineError, match="not a database"):
@@ -133,7 +133,7 @@ def test_a_database_that_does_not_open_is_named(tmp_path):
 
 def test_a_server_that_is_away_is_named_without_the_password():
     pytest.importorskip("psycopg")
-    with pytest.raises(EngineError, match="does not open") as raised:
+    with pytest.raises(EngineError, match="cannot be opened") as raised:
         open_database("postgresql://me:secret@127.0.0.1:9/postgres", SCHEMA)
     assert "secret" not in str(raised.value)
 

@@ -27,7 +27,7 @@ def test_all_are_listed_with_their_operators():
 def test_what_is_not_an_action_is_refused_with_those_there_are(asked):
     done = sojourn(*asked)
     assert done.exit_code == 2
-    assert "is not list, or check NAME" in done.stderr
+    assert "is not an action; write list, or check" in done.stderr
     assert "wordcount" in done.stderr
 
 

@@ -204,8 +204,9 @@ def _note(error: CannotBeDone, target: Target | None, asked: Target | None) -> s
     match error:
         case TargetBelowFloor(hot=hot) if hot:
             return (
-                f"more processors do not {reliably}reach {asked}: {hot}, and its records wait "
-                f"for each other; with any number it is still {error.floor_s:.3g} s"
+                f"more processors do not {reliably}reach {asked}: {hot}, and its records are "
+                "processed one at a time; with any number of processors it is still "
+                f"{error.floor_s:.3g} s"
             )
         case TargetBelowFloor():
             return (

@@ -40,7 +40,7 @@ class NodeBounds:
             if number < 1:
                 raise BadInput(f"{number} {what} are too few; write 1 or more")
         if self.calm_s is not None and not self.calm_s >= 0:
-            raise BadInput(f"a node is given back after {self.calm_s:g} s; write 0 or more")
+            raise BadInput(f"a node is released after {self.calm_s:g} s; write 0 or more")
         if self.most is not None and self.most < self.least:
             raise BadInput(
                 f"at most {self.most} nodes is below the minimum of {self.least}; write "

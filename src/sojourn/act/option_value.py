@@ -100,7 +100,7 @@ def _read_one_of(text: str, known: Sequence[str]) -> str:
 
 def _read_yes_no(text: str) -> bool:
     if text.lower() not in _YES_NO:
-        raise BadInput(f"{shown(text)} is neither yes nor no; write one of them")
+        raise BadInput(f"{shown(text)} is not valid; write yes or no")
     return _YES_NO[text.lower()]
 
 

@@ -65,6 +65,6 @@ def _has_records(operator: ObservedOperator) -> bool:
 def _reason(stuck: Collection[str]) -> str:
     whose = "its" if len(stuck) == 1 else "their"
     return (
-        f"no record was done at {', '.join(stuck)} although records wait, and {whose} "
-        "processors are idle: more of them would be idle, too"
+        f"no record was processed at {', '.join(stuck)} although records wait, and {whose} "
+        "processors are idle; more processors would not help"
     )

@@ -66,7 +66,7 @@ class State(dict[str, Any]):
             problem = f"note: {shown(note)} cannot be written as UTF-8"
             raise ValueError(f"{problem}; leave out {shown(note[error.start])}") from error
         if len(note) > _LONGEST_NOTE:
-            problem = f"note: {len(note)} letters are more than {_LONGEST_NOTE}"
+            problem = f"note: {len(note)} characters exceed the limit of {_LONGEST_NOTE}"
             raise ValueError(f"{problem}; keep it in the state instead")
         self.reminders.append((float(after_s), note))
 

@@ -95,7 +95,7 @@ def _typed(place: str, value: object) -> tuple[str, object]:
             return kind, default
     kind = _EXAMPLES.get(type(value), "")
     if not kind:
-        problem = f"{shown(value)} does not tell the type of the field"
+        problem = f"{shown(value)} is not enough to infer the type of the field"
         way_out = f'give the type too: ("array<string>", {shown(value)})'
         raise BadApplication(place, problem, way_out)
     return kind, value

@@ -109,7 +109,7 @@ class Streams:
             return self.new(place, name, given)
         stream = self._writable(place, self._typed(place, given))
         if stream.name != name:
-            problem = f"the stream {stream.name} is given as {shown(name)}"
+            problem = f"the stream {stream.name} is given under the name {shown(name)}"
             raise BadApplication(place, problem, "use its own name")
         return stream
 

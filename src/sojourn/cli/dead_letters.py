@@ -78,7 +78,9 @@ def retry(
     Example: sojourn retry --operator parse
     """
     if not (positions or operator or every):
-        raise BadInput("no dead letters are named; write positions, --operator NAME, or --all")
+        raise BadInput(
+            "no dead letters are selected; write positions, --operator NAME, or --all"
+        )
     letters = which.opened()
     chosen = letters.chosen(which.since_s, positions or (), operator or ())
     from sojourn.spark.driver.kafka.retry import retry_letters  # noqa: PLC0415 - optional, checked before

@@ -51,7 +51,9 @@ def logs(
     node: Annotated[
         str | None,
         Option(
-            metavar="NAME", help="What is printed on a node of a cluster.", autocompletion=nodes
+            metavar="NAME",
+            help="Print the logs on this node of a cluster.",
+            autocompletion=nodes,
         ),
     ] = None,
     app: AnyAppOption = None,
@@ -59,7 +61,7 @@ def logs(
     """Print the logs of an application.
 
     Lines of several operators are sorted by time, and begin with the operator. On a cluster,
-    what functions print is on the nodes.
+    the output of functions is on the nodes (--node).
 
     Examples: sojourn logs match --follow · sojourn logs --app vld --since 5m
     """
@@ -99,7 +101,8 @@ def _folder(app: str | None, state: Path | None, node: str | None) -> Path:
     if node is not None:
         if state is not None:
             raise BadInput(
-                "--state has no logs of nodes; leave out --node, or --state while it runs"
+                "--state and --node exclude each other: the logs of nodes are found through "
+                "the running application; leave out one of them"
             )
         return node_logs(ask_status(*find(app)).health.nodes, node)
     return find_in_state("logs", app) if state is None else state / "logs"

@@ -131,7 +131,7 @@ def explain(
 def _plans_of_spark(address: str) -> dict[str, str]:
     if not is_application(address):
         raise BadInput(
-            f"{address} is a topology, which has no queries; name an application with --spark"
+            f"{address} is a topology, which has no queries; --spark needs an application"
         )
     with working("asking Spark for plans"):
         return query_plans(load_here(address), address)

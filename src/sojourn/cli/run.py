@@ -44,7 +44,7 @@ def run(
         Argument(
             metavar="ADDRESS",
             help="The application, package.module:app; or a topology file, whose operators "
-            "only wait for their service time.",
+            "only sleep for their service time.",
             autocompletion=topologies,
         ),
     ],
@@ -90,7 +90,7 @@ def run(
         float | None,
         Option(
             metavar="PRICE",
-            help="Price of a node for an hour: top, ps --json and the summary have the bill.",
+            help="Price of a node per hour: `top`, `ps --json` and the summary show the bill.",
         ),
     ] = None,
     load: LoadOptions,

@@ -80,7 +80,7 @@ def simulate(
     with loading_simulator():
         from sojourn.simulate.run import simulate as run  # noqa: PLC0415 - numba is optional
     if duration is not None and records is not None:
-        raise BadWorkload("--duration and --records are both given; a run ends by one of them")
+        raise BadWorkload("--duration and --records exclude each other; leave out one of them")
     topology, counts = topology_at(address, rates), read_allocation(allocation)
     workload = shapes(topology)
     if dispatch is not None:

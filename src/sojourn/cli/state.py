@@ -55,7 +55,7 @@ def state(
         Option(
             "--import",
             metavar="FILE",
-            help="Replace the states of an application that is stopped by those of a backup.",
+            help="Replace the states of a stopped application by those of a backup.",
         ),
     ] = None,
     state: Annotated[
@@ -65,9 +65,9 @@ def state(
     app: AnyAppOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show what the functions of an application keep for each key.
+    """Show the state that the functions of an application keep for each key.
 
-    The application may be running or not. Everything is as of the last batch that Spark has
+    The application may be running or not. All states are as of the last batch that Spark has
     committed. Bytes are those of keys and states.
 
     Examples: sojourn state · sojourn state count the ·
@@ -104,7 +104,7 @@ def _check(
     operator: str | None, key: str | None, export: Path | None, import_: Path | None
 ) -> None:
     if export is not None and import_ is not None:
-        raise BadInput("--export and --import are two commands; leave out one of them")
+        raise BadInput("--export and --import exclude each other; leave out one of them")
     if export is not None and key is not None:
         raise BadInput("--export writes all states of an operator; leave out the key")
     if export is not None and operator is None and export.suffix == ".parquet":
@@ -125,7 +125,7 @@ def _back_up(name: str, folder: Path, path: Path, *, json: bool) -> None:
         found = {"operators": done.operators, "entries": done.entries}
         print_json({"name": name, "file": str(path), **found})
     else:
-        typer.echo(f"{done.entries} states of {', '.join(done.operators)} in {path}")
+        typer.echo(f"exported {done.entries} states of {', '.join(done.operators)} to {path}")
 
 
 def _import(name: str, folder: Path, path: Path, *, json: bool) -> None:
@@ -137,7 +137,10 @@ def _import(name: str, folder: Path, path: Path, *, json: bool) -> None:
         found = {"operators": done.operators, "entries": done.entries}
         print_json({"name": name, "file": str(path), **found})
     else:
-        told = f"{', '.join(done.operators)} of {name} have the {done.entries} states of {path}"
+        told = (
+            f"imported {done.entries} states of {', '.join(done.operators)} from {path} "
+            f"into {name}"
+        )
         typer.echo(told)
 
 
@@ -176,4 +179,4 @@ def _export(states: "KeyStates", operator: str, path: Path, *, json: bool) -> No
     if json:
         print_json({"operator": operator, "file": str(path), "keys": number})
     else:
-        typer.echo(f"{number} keys in {path}")
+        typer.echo(f"exported {number} keys to {path}")

@@ -43,7 +43,10 @@ def top(
 def ps(
     nodes: Annotated[
         bool,
-        Option("--nodes", help="On a cluster: nodes, and bytes to and from them by stream."),
+        Option(
+            "--nodes",
+            help="On a cluster: also list nodes, and the bytes sent and received by stream.",
+        ),
     ] = False,
     json: JsonOption = False,
 ) -> None:

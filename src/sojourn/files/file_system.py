@@ -49,8 +49,8 @@ def require_local_disk(folder: Path) -> None:
         raise BadFile(
             str(folder),
             f"is on a network file system ({kind}), where memory maps and locks are not safe",
-            "choose a folder on a disk of this machine with --state; what tasks on other "
-            "machines share may be there (--shared-state)",
+            "choose a folder on a local disk with --state; only --shared-state may be on a "
+            "network file system",
         )
 
 

@@ -62,8 +62,8 @@ class ProducerClocks:
     def texts(self) -> tuple[str, ...]:
         """Return a notice for each source with wrong clocks; small changes do not alter it."""
         return tuple(
-            f"clocks of producers of {source} are {_off(behind_s)}; latency counts from the "
-            "append to Kafka"
+            f"clocks of producers of {source} are {_off(behind_s)}; latency is measured from "
+            "the append to Kafka"
             for source, behind_s in self._behind_s.items()
             if behind_s
         )

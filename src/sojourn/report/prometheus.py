@@ -133,7 +133,7 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, Values]]:
          health.node_costs.adding_s),
         ("node_removing_seconds", "Time from deciding to remove a node until it is gone.",
          health.node_costs.removing_s),
-        ("node_seconds_total", "Time that nodes were there, added up.",
+        ("node_seconds_total", "Node-seconds used since the start.",
          None if bill is None else 3600.0 * bill.node_hours),
         ("cost_total", "Cost of nodes, in the currency of their price per hour.",
          None if bill is None else bill.cost),
@@ -159,7 +159,7 @@ def _of_nodes(
          lambda node: node.memory_limit_bytes),
         ("node_round_trip_seconds", "Round-trip time between driver and node.",
          lambda node: node.round_trip_s),
-        ("node_clock_offset_seconds", "How far its clock is ahead of the driver's.",
+        ("node_clock_offset_seconds", "Clock offset of the node relative to the driver.",
          lambda node: node.clock_offset_s),
     ):  # fmt: skip
         yield name, help_text, [(labels, value(node)) for labels, node in each]

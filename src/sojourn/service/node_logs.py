@@ -23,7 +23,9 @@ def node_logs(nodes: Sequence[NodeHealth], name: str) -> Path:
         known = f"there are: {names}" if names else "it runs on one machine: leave out --node"
         raise BadInput(f"there is no node {shown(name)}; {known}")
     if not node.logs:
-        raise EngineError(f"{name} has not told where its logs are; {node.reason or 'wait'}")
+        raise EngineError(
+            f"{name} has not reported the folder of its logs; {node.reason or 'try again'}"
+        )
     folder = Path(node.logs)
     # a container may have the same path, and machines may have the same name
     if node.machine != socket.gethostname() or not folder.is_dir():
@@ -38,4 +40,4 @@ def node_logs_hint(nodes: Sequence[NodeHealth]) -> str:
     names = [node.name for node in nodes if node.logs]
     if not names:
         return ""
-    return f"what functions print is on their nodes: add --node {' or '.join(names)}"
+    return f"the output of functions is on the nodes: add --node {' or '.join(names)}"

@@ -316,7 +316,7 @@ class _Watch:
                 self._unwritten.popleft()
         except DiskFull as error:
             if not waited:
-                self._output.error(f"sojourn: the history waits for room: {error}")
+                self._output.error(f"sojourn: the history waits for disk space: {error}")
             if len(self._unwritten) > _MOST_UNWRITTEN:
                 self._unwritten.popleft()
         except SojournError as error:
@@ -325,7 +325,9 @@ class _Watch:
             self._output.error(f"sojourn: the history ends here: {error}")
         else:
             if waited:
-                self._output.error("sojourn: the history continues, there is room again")
+                self._output.error(
+                    "sojourn: the history continues: disk space is available again"
+                )
 
 
 def _begun(settings: RunSettings, plan: Plan, policy: str) -> Run:

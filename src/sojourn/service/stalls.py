@@ -42,10 +42,10 @@ class Stalls:
 
     def _text(self, names: Iterable[str], since_s: float) -> str:
         return (
-            f"{', '.join(names)}: no record was done since {self._time_of_day(since_s)} "
-            "although records wait, and processors are idle, so none are added; see whether "
-            "Spark reads from Kafka (`sojourn logs` shows what Spark and hosts say) and "
-            "whether executors reach the brokers by the addresses that these advertise"
+            f"{', '.join(names)}: no record was processed since {self._time_of_day(since_s)} "
+            "although records wait; processors are idle, so none are added. Check that Spark "
+            "reads from Kafka (`sojourn logs` has the logs of Spark and of hosts), and that "
+            "executors can reach the brokers at their advertised addresses"
         )
 
     def _time_of_day(self, at_s: float) -> str:

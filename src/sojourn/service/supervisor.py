@@ -251,7 +251,7 @@ class Supervisor:
             time.sleep(self.every_s)  # observing fails too; it was reported before
             return
         failure = f"{type(error).__name__}: {error}"
-        said = "the loop failed; a new one takes over"
+        said = "the loop failed and was restarted"
         with self._lock:
             now_s = time.monotonic()
             self._failures.append(now_s)

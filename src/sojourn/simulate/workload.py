@@ -75,8 +75,8 @@ class Gaps:
             )
         if not (0 < self.on_s < float("inf") and 0 <= self.off_s < float("inf")):
             raise BadWorkload(
-                f"bursts last {self.on_s} s, with {self.off_s} s between; write more than 0 s, "
-                "and 0 s or more"
+                f"bursts last {self.on_s} s, with pauses of {self.off_s} s; write more than 0 "
+                "s for bursts, and 0 s or more for pauses"
             )
         if self.size < 1:
             raise BadWorkload(f"the size of batches is {self.size}; write 1 or more")

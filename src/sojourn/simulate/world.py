@@ -129,8 +129,8 @@ def _serve(
     elif shape == "hyperexponential":
         if scv < 1:
             raise BadWorkload(
-                f"{name}: scv is {scv}, but that of a hyperexponential time is 1 or "
-                "more; choose gamma or lognormal"
+                f"{name}: scv is {scv}, but a hyperexponential distribution has an scv of 1 "
+                "or more; choose gamma or lognormal"
             )
         # balanced means: both kinds of records bring the same work
         often = (1 + sqrt((scv - 1) / (scv + 1))) / 2

@@ -151,8 +151,8 @@ def _check_rows(frame: DataFrame) -> None:
     for name in _steps(frame._jdf.queryExecution().analyzed()):  # noqa: SLF001
         if not _KEEPS_ROWS.fullmatch(name):
             raise BadInput(
-                f"the DataFrame has a step {name}, after which rows are not those of Kafka, "
-                "one for each offset and in order; move it behind the stage"
+                f"the DataFrame has a step {name}, after which rows no longer match Kafka's "
+                "offsets one to one and in order; move it after the stage"
             )
 
 
@@ -168,8 +168,8 @@ def _check_session(session: SparkSession, needed: Mapping[str, str]) -> None:
     for name, value in needed.items():
         if session.conf.get(name, None) != value:
             raise BadInput(
-                f"the session has {name}={session.conf.get(name, None)}, and a stage needs "
-                f"{value}; make the session with Stage.CONF"
+                f"the session has {name}={session.conf.get(name, None)}, but a stage needs "
+                f"{value}; create the session with Stage.CONF"
             )
     master = session.sparkContext.master or ""
     failures = session.conf.get("spark.task.maxFailures", "1" if "local" in master else "4")

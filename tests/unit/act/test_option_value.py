@@ -46,7 +46,7 @@ def test_a_value_is_read_by_its_type(kind, texts, value):
         (float, ["nan"], "'nan' is not a number; write, for example, 0.2"),
         (float, ["1", "2"], "x is given 2 times; write it once"),
         (int, ["1.5"], "'1.5' is not a whole number; write, for example, 3"),
-        (bool, ["perhaps"], "'perhaps' is neither yes nor no"),
+        (bool, ["perhaps"], "'perhaps' is not valid; write yes or no"),
         (Literal["a", "b"], ["c"], "'c' is not one of a, b; write one of them"),
         (tuple[QuietHours, ...], ["noon"], "'noon' is not FROM-UNTIL"),
         (bytes, ["x"], "is not supported; make it a number or text"),

@@ -46,15 +46,15 @@ def test_whatever_the_policy_processors_stay_while_nothing_is_done_by_idle_ones(
     for lasts in range(1, 7):
         decision = running.turn(20.0, backlog={"a": 200 * lasts, "b": 400 * lasts}, **NOTHING)
         assert decision.kind == "hold", decision.reason
-        assert "no record was done at a, b although records wait" in decision.reason
+        assert "no record was processed at a, b although records wait" in decision.reason
     assert running.knowledge.allocation == START
 
 
 def test_the_reason_names_the_operators():
     decision = turns(wants(a=9, b=9)).turn(20.0, backlog={"a": 200, "b": 400}, **NOTHING)
     assert decision.reason == (
-        "no record was done at a, b although records wait, and their processors are idle: more "
-        "of them would be idle, too"
+        "no record was processed at a, b although records wait, and their processors are idle; "
+        "more processors would not help"
     )
     assert (decision.wish.wanted, decision.expected) == (None, None)
 
@@ -96,8 +96,8 @@ def test_others_change_meanwhile():
     decision = turns(wants(a=5, b=9)).turn(4.0, **only_b)
     assert decision.after.allocation == {"a": 5, "b": 2}
     assert decision.reason == (
-        "a test: 5:2; no record was done at b although records wait, and its processors are "
-        "idle: more of them would be idle, too"
+        "a test: 5:2; no record was processed at b although records wait, and its processors "
+        "are idle; more processors would not help"
     )
 
 
@@ -106,7 +106,7 @@ def test_processors_that_a_stalled_operator_was_to_give_are_not_added_elsewhere(
     only_b = {"served_per_s": {"b": 0.0}, "at_work": {"b": 0}, "backlog": {"b": 400}}
     decision = turns(wants(a=3, b=1)).turn(4.0, **only_b)
     assert decision.kind == "hold"
-    assert "no record was done at b" in decision.reason
+    assert "no record was processed at b" in decision.reason
 
 
 def test_an_operator_without_a_processor_is_not_stalled_but_short_of_them():

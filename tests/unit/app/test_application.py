@@ -430,7 +430,7 @@ def test_sources_are_not_written_to(app, lines):
 def test_streams_keep_their_names(app, lines):
     words = app.operator(reads=lines, emits="word string")(split)
     message = refusal(app.operator(reads=lines, emits={"b": words}, name="b"), split)
-    assert "the stream split is given as 'b'; use its own name" in message
+    assert "the stream split is given under the name 'b'; use its own name" in message
 
 
 @pytest.mark.parametrize(

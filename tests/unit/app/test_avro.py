@@ -100,7 +100,7 @@ def registry(running):
             "streams.clicks.n.a: the Avro schema has no field 'a'",
         ),
         ("n struct<a: int>", record_of(n="int"), "it must be record"),
-        ("n int", '"int"', "and not a record; make it a record with a field for each column"),
+        ("n int", '"int"', "not a record; make it a record with a field for each column"),
         ("n int", "{", "is not a valid Avro schema: JSONDecodeError"),
         ("n int", record_of(n="nosuch"), "is not a valid Avro schema: UnknownType"),
     ],
@@ -172,7 +172,7 @@ def test_binary_columns_are_in_the_body(tmp_path):
             "a binary",
             {"type": "fixed", "name": "f", "size": 2},
             b"123",
-            "clicks.a: has 3 bytes, and not 2",
+            "clicks.a: has 3 bytes, not 2",
         ),
     ],
 )
@@ -198,7 +198,7 @@ def test_a_list_given_as_a_tuple_is_not_taken_for_the_branch_of_a_union(tmp_path
 def test_messages_that_are_longer_than_the_schema_says_are_refused(tmp_path):
     made = codec(tmp_path, "n int", record_of(n="int"))
     with pytest.raises(
-        BadRecord, match=r"clicks: .* has 1 bytes more than its Avro schema says"
+        BadRecord, match=r"clicks: .* has 1 bytes left over after its Avro schema"
     ):
         made.decode(b"\x02\x02")
     assert made.decode(b"\x02") == (1,)

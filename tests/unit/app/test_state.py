@@ -48,8 +48,8 @@ def test_ddl_has_no_defaults():
     [
         ({}, "{} is not a state"),
         (7, "7 is not a state"),
-        ({"seen": []}, "[] does not tell the type of the field"),
-        ({"n": None}, "None does not tell the type"),
+        ({"seen": []}, "[] is not enough to infer the type of the field"),
+        ({"n": None}, "None is not enough to infer the type"),
         ({"n": ("bigint", "x")}, "does not fit bigint"),
         ({"n": ("bigint not null", None)}, "it is not null, but has no default"),
         ({"n": ("bignt", 0)}, "'bignt' is not a type"),

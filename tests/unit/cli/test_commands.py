@@ -373,7 +373,7 @@ def test_a_file_that_is_no_calibration_is_refused(tmp_path, content):
     (tmp_path / "bad.json").write_bytes(content.encode("latin-1"))
     done = run("predict", VLD, "--allocation", BEST, "--calibration", tmp_path / "bad.json")
     assert done.exit_code == 2
-    assert "bad.json: is not what `sojourn calibrate` prints" in done.stderr
+    assert "bad.json: is not output of `sojourn calibrate`" in done.stderr
 
 
 @pytest.mark.parametrize("verb", ["calibrate", "predict"])

@@ -156,7 +156,7 @@ def test_without_a_node_logs_say_how_to_see_those_of_nodes(vld, here):
     vld.told = made_up(here, BROKEN)
     done = vld.run("logs")
     assert (done.exit_code, done.stdout) == (0, "")
-    assert done.stderr == "what functions print is on their nodes: add --node executor-1\n"
+    assert done.stderr == "the output of functions is on the nodes: add --node executor-1\n"
     vld.told = made_up()
     assert vld.run("logs").stderr == ""
 
@@ -173,7 +173,7 @@ def test_logs_on_another_machine_are_told_where(vld, here):
     ("arguments", "says"),
     [
         (("--node", "executor-7"), "no node 'executor-7'; there are: executor-1, executor-2"),
-        (("--node", "executor-1", "--state", "."), "--state has no logs of nodes"),
+        (("--node", "executor-1", "--state", "."), "--state and --node exclude each other"),
     ],
 )
 def test_a_node_that_cannot_be_meant_is_refused(vld, arguments, says):

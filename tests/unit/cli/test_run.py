@@ -212,7 +212,7 @@ def test_what_it_may_have_at_most_and_a_target_below_the_floor_are_said_at_the_s
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1})
     done = command("run", VLD, "--target-p95", "2s", "--for", "3s")
     assert done.exit_code == 0, done.output
-    head, _, bound, floor, *_ = done.stdout.splitlines()
+    head, _, _sources, _sinks, bound, floor, *_ = done.stdout.splitlines()
     assert "p95 ≤ 2 s, at most 32 processors" in head
     assert bound == "note: at most 32 processors (16 per core; --max-processors changes it)"
     assert floor.startswith("note: no number of processors reaches p95 ≤ 2 s: without any")
@@ -312,7 +312,7 @@ def test_a_port_is_for_a_broker_of_its_own(engines):
     assert engines.made[0][1][2].broker_port == 9092
     done = run("--broker-port", 9092, "--bootstrap-servers", "k:9092")
     assert done.exit_code == 2
-    assert "--bootstrap-servers k:9092 names others; leave out one of them" in done.stderr
+    assert "--bootstrap-servers k:9092 names another; leave out one of them" in done.stderr
 
 
 def test_spark_runs_where_the_master_is(engines, tmp_path):
@@ -340,9 +340,9 @@ def test_spark_runs_where_the_master_is(engines, tmp_path):
         (("--conf", "spark.task.maxFailures=4"), "spark.task.maxFailures is set by Sojourn"),
         (("--conf", "spark.master=yarn"), "write --master"),
         (("--py-files", "nosuch.zip"), "nosuch.zip: there is no such file"),
-        (("--max-nodes", "3"), "--max-nodes 3 is for a cluster, and --master is local; leave"),
+        (("--max-nodes", "3"), "--max-nodes 3 needs a cluster, but --master is local; leave"),
         (("--state", "s3a://bucket/x"), "'s3a://bucket/x' is not on a file system"),
-        (("--encrypt",), "with --master local there are none; leave it out, or write --master"),
+        (("--encrypt",), "--encrypt needs a cluster, but --master is local; leave it out, or"),
     ],
 )
 @pytest.mark.usefixtures("engines")
@@ -513,7 +513,7 @@ def test_a_history_that_cannot_be_written_any_more_does_not_end_what_runs(monkey
 def test_a_disk_that_fills_up_holds_up_the_history_and_not_what_runs(small_disk):
     done = run("--for", "150s", "--state", small_disk / "state")
     assert done.exit_code == 0, done.output
-    assert done.stderr.count("the history waits for room: ") == 1
+    assert done.stderr.count("the history waits for disk space: ") == 1
     assert f"No space left on device; make room in {small_disk / 'state'}" in done.stderr
     assert "turns       150 in" in done.stdout
     assert list(read_episodes(small_disk / "state" / "history"))
@@ -537,8 +537,8 @@ def test_a_history_that_waited_for_room_has_all_turns(tmp_path, monkeypatch):
         monkeypatch.setattr("live_engine.LiveSimulator", Elsewhere)
         done = run("--for", "90s", "--state", disk.folder / "state")
         assert done.exit_code == 0, done.output
-        assert done.stderr.count("the history waits for room: ") == 1
-        assert done.stderr.count("the history continues, there is room again") == 1
+        assert done.stderr.count("the history waits for disk space: ") == 1
+        assert done.stderr.count("the history continues: disk space is available again") == 1
         turns = read_episodes(disk.folder / "state" / "history")
         assert [turn.observation.at_s for turn in turns] == list(range(1, 91))
 

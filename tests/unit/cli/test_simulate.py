@@ -132,7 +132,7 @@ def test_a_plot_is_a_picture(tmp_path, allocation):
     [
         (
             (*BEST, "--duration", "1m", "--records", 9),
-            "--duration and --records are both given",
+            "--duration and --records exclude each other",
         ),
         ((*BEST, "--duration", "60"), "'60' has no unit"),
         (

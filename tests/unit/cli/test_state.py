@@ -88,7 +88,7 @@ def test_a_key_is_shown_with_its_fields():
 @pytest.mark.usefixtures("words")
 def test_states_are_exported(tmp_path):
     path = tmp_path / "deep" / "counts.parquet"
-    assert said("count", "--export", path) == f"2 keys in {path}\n"
+    assert said("count", "--export", path) == f"exported 2 keys to {path}\n"
     assert sorted(parquet.read_table(path).to_pylist(), key=lambda row: row["n"]) == [
         {"word": "\x1b[1m", "n": 1, "text": ""},
         {"word": "the", "n": 3, "text": "longer"},
@@ -152,10 +152,10 @@ def test_an_application_in_place_of_an_operator_is_explained():
 @pytest.mark.usefixtures("words")
 def test_a_backup_is_made_and_imported(tmp_path):
     backup = tmp_path / "words.states"
-    told = f"3 states of count in {backup}\n"
+    told = f"exported 3 states of count to {backup}\n"
     assert said("--export", backup) == told
     assert said("--app", "words", "--import", backup) == (
-        f"count of words have the 3 states of {backup}\n"
+        f"imported 3 states of count from {backup} into words\n"
     )
     assert json.loads(said("--app", "words", "--import", backup, "--json")) == {
         "name": "words", "file": str(backup), "operators": ["count"], "entries": 3,
@@ -168,7 +168,7 @@ def test_a_backup_is_made_and_imported(tmp_path):
     ("arguments", "problem"),
     [
         (("--export", "a.parquet"), "--export a.parquet writes a backup of all operators"),
-        (("--export", "a", "--import", "b"), "are two commands; leave out one"),
+        (("--export", "a", "--import", "b"), "exclude each other; leave out one"),
         (("count", "the", "--export", "a.parquet"), "leave out the key"),
         (("count", "--import", "a"), "leave out the operator"),
         (("--import", "a"), "--import replaces states; name the application with --app"),

@@ -59,8 +59,8 @@ def test_a_target_that_one_key_puts_out_of_reach_is_refused_with_the_key(statist
         minimise(hot(0.19), Target(statistic, 2.4))
     assert str(caught.value).startswith(
         f"no number of processors reaches {statistic} ≤ 2.4 s: one key has 19 % of the records "
-        "of count, which alone keep 0.95 processors busy, and its records wait for each other, "
-        "so it is still "
+        "of count, which alone keep 0.95 processors busy, and its records are processed one at "
+        "a time, so it is still "
     )
     assert minimise(hot(0.01), Target(statistic, 2.4)).processors > 0
 

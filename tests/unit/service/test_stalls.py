@@ -35,7 +35,7 @@ def test_a_stall_is_told_with_its_beginning_once_it_lasts():
     assert told[:2] == [(), ()]
     assert told[2] == told[3]  # the same text for as long as it lasts
     assert told[2][0].startswith(
-        "a, b: no record was done since 14:01:40 although records wait, and processors are idle"
+        "a, b: no record was processed since 14:01:40 although records wait; processors are"
     )
     assert "sojourn logs" in told[2][0]
 
@@ -72,7 +72,7 @@ def test_the_notice_is_with_those_of_the_engine():
     running.stalls.saw(idle, running.topology)
     running.stalls.saw(replace(idle, since_s=1.0, at_s=30.0), running.topology)
     assert len(running.health().notices) == len(before) + 1
-    assert "a, b: no record was done" in status(running).health.notices[-1]
+    assert "a, b: no record was processed" in status(running).health.notices[-1]
 
 
 def test_turns_of_the_loop_are_looked_at():

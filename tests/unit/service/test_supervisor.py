@@ -305,7 +305,7 @@ def test_a_loop_that_fails_is_started_again_and_takes_over():
     running = begun(Broken(times=2))
     episodes = turned(running, 3)
     assert [e.failure for e in episodes] == ["ZeroDivisionError: by zero"] * 2 + [""]
-    assert episodes[0].decision.reason == "the loop failed; a new one takes over"
+    assert episodes[0].decision.reason == "the loop failed and was restarted"
     assert running.mode.name == "active"
     assert known(running) == (episodes[2],)
     assert running.knowledge.allocation == ENOUGH

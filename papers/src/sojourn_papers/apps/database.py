@@ -77,7 +77,7 @@ def open_database(address: str, schema: Sequence[str]) -> Database:
     if "://" in address:
         kind = address.partition("://")[0]
         raise BadInput(
-            f"{kind}:// is no database that is supported; write postgresql://…, or the path of "
+            f"{kind}:// is not a supported database; write postgresql://…, or the path of "
             "an SQLite file"
         )
     return SqliteDatabase(Path(address), schema)
@@ -100,7 +100,7 @@ class SqliteDatabase:
                 self._connection.close()
                 raise
         except sqlite3.Error as error:
-            raise EngineError(f"the database {path} does not open: {error}") from error
+            raise EngineError(f"the database {path} cannot be opened: {error}") from error
 
     def write(self, rows: Mapping[str, Sequence[Row]]) -> None:
         """Run each statement with each of its rows: all in one transaction."""
@@ -176,7 +176,7 @@ class PostgresDatabase:
         try:
             return psycopg.connect(self._address, autocommit=True, connect_timeout=_CONNECT_S)
         except psycopg.Error as error:  # its text has the host, but no password
-            raise EngineError(f"the database does not open: {error}") from error
+            raise EngineError(f"the database cannot be opened: {error}") from error
 
 
 def _placeholders(statement: str) -> bytes:

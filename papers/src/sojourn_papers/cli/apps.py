@@ -61,7 +61,7 @@ def apps(
             wide_console(TABLE_WIDTH).print(_table())
     else:
         raise BadInput(
-            f"{' '.join(filter(None, (action, name)))!r} is not list, or check NAME; write "
+            f"{' '.join(filter(None, (action, name)))!r} is not an action; write list, or "
             f"check with one of {', '.join(CATALOGUE)}"
         )
 

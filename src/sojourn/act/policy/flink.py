@@ -78,11 +78,15 @@ class Flink:
     # backlog-processing.lag-threshold
     backlog_s: Annotated[float, "lag above which nothing is scaled down"] = 300.0
     # observed-true-processing-rate.lag-threshold
-    observed_lag_s: Annotated[float, "lag above which the served rate is the capacity"] = 30.0
+    observed_lag_s: Annotated[
+        float, "lag above which the observed rate is used as the capacity"
+    ] = 30.0
     # observed-true-processing-rate.switch-threshold
-    observed_switch: Annotated[float, "if that is lower by this fraction than computed"] = 0.15
+    observed_switch: Annotated[
+        float, "only if it is below the computed capacity by this fraction"
+    ] = 0.15
     # observed-true-processing-rate.min-observations
-    observed_least: Annotated[int, "observations with such a lag that this requires"] = 2
+    observed_least: Annotated[int, "observations with such a lag required for that"] = 2
 
     def __post_init__(self) -> None:
         for name, option in options(self).items():

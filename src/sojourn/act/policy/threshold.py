@@ -73,7 +73,7 @@ class Threshold:
         late = (
             f"scale-up is limited within {self.up_period_s:g} s"
             if any(wanted[name] > k for name, k in before.items())
-            else f"the most wanted in the last {self.down_s:g} s is kept"
+            else f"the highest recommendation of the last {self.down_s:g} s is kept"
         )
         return now.hold(f"{text}: {allocation_text(wanted)}, but {late}")
 

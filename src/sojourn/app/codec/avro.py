@@ -56,7 +56,7 @@ class AvroCodec:
                 place, f"{shown(text)} is not a valid Avro schema: {error}", way_out
             ) from error
         if not isinstance(self._avro, dict) or self._avro["type"] != "record":
-            problem = f"the Avro schema is {shown(text)}, and not a record"
+            problem = f"the Avro schema is {shown(text)}, not a record"
             raise BadSchema(place, problem, "make it a record with a field for each column")
         self._writers = field_writers(place, schema.fields, self._avro, named)
         self._tuple = reader(Struct(schema.fields)) or tuple
@@ -107,7 +107,7 @@ class AvroCodec:
             problem = f"{shown(body)} does not fit its Avro schema: {reason}"
             raise self._bad("", problem) from error
         if rest := content.read():
-            problem = f"{shown(body)} has {len(rest)} bytes more than its Avro schema says"
+            problem = f"{shown(body)} has {len(rest)} bytes left over after its Avro schema"
             raise self._bad("", problem)
         try:
             record: tuple[Any, ...] = self._tuple(named)

@@ -136,7 +136,7 @@ def _checked(name: str, avro: AvroType) -> Convert:
     if name == "fixed":
         size = avro["size"]
         return lambda value: (
-            value if len(value) == size else misfit(f"has {len(value)} bytes, and not {size}")
+            value if len(value) == size else misfit(f"has {len(value)} bytes, not {size}")
         )
     return lambda value: value
 

@@ -50,7 +50,7 @@ def _read_nodes(
     slots_per_node: Annotated[
         int | None, Option(help="Processors per node; whole nodes are allocated.")
     ] = None,
-    reserved: Annotated[int, Option(help="Slots that are used otherwise, over all nodes.")] = 0,
+    reserved: Annotated[int, Option(help="Slots reserved for other use, over all nodes.")] = 0,
 ) -> Nodes | None:
     """Return the size of nodes; None if processors are allocated one by one."""
     if slots_per_node is None and reserved:

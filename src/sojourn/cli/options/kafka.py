@@ -81,19 +81,19 @@ class _Nodes:
 def _read_nodes(
     *,
     min_nodes: Annotated[
-        int, Option(min=1, help="Cluster: the fewest executors, also to start with.")
+        int, Option(min=1, help="Cluster: minimum number of executors, requested at the start.")
     ] = 1,
     max_nodes: Annotated[
         int | None,
         Option(
             min=1,
-            help="Cluster: ask for executors as processors need them, at most so many, and "
-            "give them back (default: use those that Spark has).",
+            help="Cluster: maximum number of executors; they are requested and released as "
+            "processors need them (default: use those that Spark has).",
         ),
     ] = None,
     processors_per_node: Annotated[
         int | None,
-        Option(min=1, help="Cluster: processors for an executor (default: its cores)."),
+        Option(min=1, help="Cluster: processors per executor (default: its cores)."),
     ] = None,
 ) -> _Nodes:
     """Return how many nodes there may be."""
@@ -112,11 +112,14 @@ def _read_spark(
     kafka: KafkaOptions,
     kafka_patience: Annotated[
         str,
-        Option(metavar="TIME", help="Time to wait while no broker answers, before it stops."),
+        Option(
+            metavar="TIME",
+            help="Time without an answer of any broker after which the application stops.",
+        ),
     ] = "15m",
     disk_patience: Annotated[
         str,
-        Option(metavar="TIME", help="Time to wait for room on a full disk, before it stops."),
+        Option(metavar="TIME", help="Time on a full disk after which the application stops."),
     ] = "15m",
     broker_port: Annotated[
         int | None,
@@ -133,7 +136,7 @@ def _read_spark(
         bool,
         Option(
             "--skip-lost",
-            help="Resume behind records that Kafka deleted before they were read.",
+            help="Skip records that Kafka deleted before they were read.",
         ),
     ] = False,
     batch: Annotated[str, Option(metavar="TIME", help="Time between two commits.")] = "60s",
@@ -142,16 +145,16 @@ def _read_spark(
         Option(
             min=0,
             metavar="NUMBER",
-            help="Batches before the last commit that a start can resume from, if Spark lost "
-            "commits in a power failure.",
+            help="Batches to keep before the last commit: a start resumes from one of them "
+            "if Spark lost commits in a power failure.",
         ),
     ] = 3,
     shared_state: Annotated[
         str | None,
         Option(
             metavar="DIR",
-            help="Cluster: folder for what Spark's tasks write, which all nodes have at the "
-            "same path, such as one of NFS (default: inside the state folder).",
+            help="Cluster: folder for files that Spark's tasks write, at the same path on "
+            "all nodes, such as an NFS mount (default: inside the state folder).",
         ),
     ] = None,
     relay_timeout: Annotated[
@@ -171,18 +174,18 @@ def _read_spark(
     """Return the settings of the engine."""
     if broker_port is not None and bootstrap_servers is not None:
         raise BadInput(
-            f"--broker-port {broker_port} is for its own broker, and --bootstrap-servers "
-            f"{bootstrap_servers} names others; leave out one of them"
+            f"--broker-port {broker_port} is the port of Sojourn's own broker, and "
+            f"--bootstrap-servers {bootstrap_servers} names another; leave out one of them"
         )
     if nodes.most is not None and master.is_local:
         raise BadInput(
-            f"--max-nodes {nodes.most} is for a cluster, and --master is {master.url}; leave "
+            f"--max-nodes {nodes.most} needs a cluster, but --master is {master.url}; leave "
             "it out, or write --master spark://HOST:PORT"
         )
     if encrypt and master.is_local:
         raise BadInput(
-            f"--encrypt is for connections between machines, and with --master {master.url} "
-            "there are none; leave it out, or write --master spark://HOST:PORT"
+            f"--encrypt needs a cluster, but --master is {master.url}; leave it out, or write "
+            "--master spark://HOST:PORT"
         )
     return SparkSettings(
         servers=bootstrap_servers,

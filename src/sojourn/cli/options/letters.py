@@ -52,11 +52,12 @@ def _read_letters(
         str | None,
         Option(
             metavar="HOST:PORT,…",
-            help="Kafka brokers, if it does not run; with --app or --state.",
+            help="Kafka brokers of an application that does not run; with --app or --state.",
         ),
     ] = None,
     state: Annotated[
-        Path | None, Option(metavar="DIR", help="State folder, if it does not run.")
+        Path | None,
+        Option(metavar="DIR", help="State folder of an application that does not run."),
     ] = None,
     kafka: KafkaOptions,
 ) -> Letters:

@@ -61,7 +61,7 @@ def _read_calibration(
             str(calibration), f"cannot be read: {error.strerror}", "check the path"
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        problem = f"is not what `sojourn calibrate` prints: {error!r}"
+        problem = f"is not output of `sojourn calibrate`: {error!r}"
         raise BadFile(str(calibration), problem, "fit it again") from error
 
 

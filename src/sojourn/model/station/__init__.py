@@ -32,7 +32,7 @@ def station(name: str) -> Station:
     lacking = [each for each in _FUNCTIONS if not callable(getattr(found, each, None))]
     if lacking:
         raise BadInput(
-            f"{name} is no station model: it has no {', '.join(lacking)}; write all of "
+            f"{name} is not a station model: it lacks {', '.join(lacking)}; define "
             f"{', '.join(_FUNCTIONS)}"
         )
     return cast("Station", found)

@@ -106,7 +106,9 @@ class _Check:
                 host, lambda: socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
             )
         except OSError as error:
-            self._problem = f"the name {host} of a Kafka broker is not known: {_why(error)}"
+            self._problem = (
+                f"the name {host} of a Kafka broker cannot be resolved: {_why(error)}"
+            )
             return
         try:
             reached = _reached(places, self._patience_s)

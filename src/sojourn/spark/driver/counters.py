@@ -154,10 +154,10 @@ class Pulls:
                 yield f"{name}: records wait: {reason}"
         for name, state in self.states.items():
             if state.spilled:
-                yield f"{name}: records wait on disk, beyond its share of memory"
+                yield f"{name}: its queue exceeds its share of memory and is spilled to disk"
         for name, part in self.parts.items():
             for operator in part.closed_by:
-                yield f"{name} takes no records from Kafka: too many wait for {operator}"
+                yield f"{name} reads no more records from Kafka: too many wait for {operator}"
 
     def _operator(
         self,

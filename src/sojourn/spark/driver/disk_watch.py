@@ -69,7 +69,9 @@ class DiskWatch:
         """What to tell the user, the same for as long as it is so."""
         if self._since_s is None:
             return ()
-        return (f"no room on the disk of {self._folders[0]}; the application waits for some",)
+        return (
+            f"the disk of {self._folders[0]} is full; the application waits for disk space",
+        )
 
     def lacks(self, why: str) -> None:
         """Note that something failed because a disk is full."""

@@ -86,7 +86,7 @@ class Master:
     def __post_init__(self) -> None:
         if self.url.startswith("local["):
             raise BadInput(
-                f"{shown(self.url)} says how many tasks run at once, which depends on the "
+                f"{shown(self.url)} sets the number of parallel tasks, which depends on the "
                 "application; write local"
             )
         known = (_STANDALONE, _KUBERNETES, _TRIAL)

@@ -90,8 +90,8 @@ class SparkSettings:
     def __post_init__(self) -> None:
         if not self.batch_s >= _SHORTEST_BATCH_S:
             raise BadInput(
-                f"a batch of {shown(self.batch_s)} s is too short; "
-                f"write {_SHORTEST_BATCH_S:g} s or more, as Spark needs"
+                f"a batch of {shown(self.batch_s)} s is too short; write "
+                f"{_SHORTEST_BATCH_S:g} s or more, the minimum of Spark"
             )
         if not self.relay_timeout_s >= _SHORTEST_RELAY_TIMEOUT_S:
             raise BadInput(
@@ -107,7 +107,7 @@ class SparkSettings:
                 raise BadInput(f"{what.format(shown(number))} is negative; write 0 or more")
         if self.broker_port is not None and self.servers is not None:
             raise BadInput(
-                f"port {self.broker_port} is for Sojourn's own broker, and servers are "
+                f"port {self.broker_port} is that of Sojourn's own broker, but servers are "
                 f"{self.servers}; leave out one of them"
             )
         if isinstance(self.starting, str) and self.starting not in ("earliest", "latest"):
@@ -127,8 +127,8 @@ class SparkSettings:
             )
         if self.encrypt and master.is_local:
             raise BadInput(
-                f"encrypt is for connections between machines, and with master {self.master} "
-                "there are none; leave it out, or choose the master of a cluster"
+                f"encrypt needs a cluster, but master is {self.master}; leave it out, or "
+                "choose the master of a cluster"
             )
 
     def bounds(self, tasks: int) -> NodeBounds:
@@ -207,8 +207,8 @@ def read_starting(text: str) -> str | float:
         at = datetime.fromisoformat(text)
     except ValueError as error:
         raise BadInput(
-            f"{shown(text)} is not a start; write earliest, latest "
-            "or a time such as 2026-01-31T12:00:00Z"
+            f"{shown(text)} is not a starting offset; write earliest, latest or a time such "
+            "as 2026-01-31T12:00:00Z"
         ) from error
     if at.utcoffset() is None:
         raise BadInput(f"{text} has no time zone; write {text}Z")

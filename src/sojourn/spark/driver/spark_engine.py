@@ -216,7 +216,8 @@ class SparkEngine:
 
     def kafka(self) -> KafkaAccess:
         """Return how its Kafka is reached."""
-        own, app = None if self._run is None else self._run.own, self._layout.app
+        own = None if self._run is None else self._run.kafka.own
+        app = self._layout.app
         return KafkaAccess(
             servers=self.servers,
             clients=self.clients,
@@ -266,7 +267,7 @@ class SparkEngine:
         if away_s > self._settings.patience_s:
             self._end.fail(
                 f"no broker has answered at {self.servers} for {away_s:.0f} s; start "
-                "the application again when one does: it continues from its last commit"
+                "the application again when one answers: it continues from its last commit"
             )
         self._sleep(until_s)
         raise BrokerAway(away_s)

@@ -207,12 +207,12 @@ class QuerySupervisor:
 def _failure(name: str, at: int | None, why: str, excuse: str, *, again: bool) -> str:
     """Return the line of the log for a failure.
 
-    >>> _failure("split", 7, "no host", "executor-1 was lost", again=True)
-    'split failed at batch 7, and is started again; executor-1 was lost, ...: no host'
+    >>> _failure("split", 7, "no host", "node-1 was lost", again=True)
+    'split failed at batch 7, and is restarted; not counted, because node-1 was lost: no host'
     """
     batch = "" if at is None else f" at batch {at}"
-    then = "is started again" if again else "is not started again"
-    uncounted = f"; {excuse}, so it does not count" if excuse else ""
+    then = "is restarted" if again else "is not restarted"
+    uncounted = f"; not counted, because {excuse}" if excuse else ""
     return f"{name} failed{batch}, and {then}{uncounted}: {why}"
 
 

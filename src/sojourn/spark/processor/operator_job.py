@@ -63,8 +63,8 @@ def _needed(stream: Stream) -> tuple[tuple[str, int], ...]:
 def _no_key(stream: str, column: str) -> BadRecord:
     return BadRecord(
         f"{stream}.{column}",
-        "is null or missing, and the operator reads by it; write the column, or read with "
-        f'.by("{column}", nulls=True) if null is a key as any other',
+        "is null or missing, but the operator reads by this column; set it, or read with "
+        f'.by("{column}", nulls=True) to make null a key',
     )
 
 

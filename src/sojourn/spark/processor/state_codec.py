@@ -58,8 +58,8 @@ class StateCodec:
             except msgspec.ValidationError as error:
                 raise BadRecord(
                     self._place,
-                    f"what is kept does not fit: {error}; give a field of another type "
-                    "another name, or start without this state (--fresh)",
+                    f"the stored state does not fit the declared fields: {error}; rename a "
+                    "field whose type has changed, or start without this state (--fresh)",
                 ) from error
         return found
 

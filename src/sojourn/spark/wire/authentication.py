@@ -54,7 +54,7 @@ def _answer(
 ) -> tuple[bytes, Callable[[bytes], bool]]:
     """Return what to answer to a greeting, and what tells whether the reply is a proof."""
     if not greeting.startswith(_GREETING):
-        raise EngineError("the other end is not a host of this application")
+        raise EngineError("the peer is not a host of this application")
     padded, ours = purpose.encode().ljust(_PURPOSE), token_bytes(_NUMBER)
     drawn = greeting[len(_GREETING) :] + ours
     expected = _proof(secret, "server", padded, drawn)

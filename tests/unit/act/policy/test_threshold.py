@@ -51,7 +51,9 @@ def test_of_what_was_wanted_in_five_minutes_the_most_is_kept():
     held = [turns.turn(2.0) for _ in range(9)]  # until 600 s
     assert {decision.kind for decision in held} == {"hold"}
     assert held[-1].wish.wanted == {"a": 3}
-    assert held[-1].reason.endswith("3, but the most wanted in the last 300 s is kept")
+    assert held[-1].reason.endswith(
+        "3, but the highest recommendation of the last 300 s is kept"
+    )
     assert turns.turn(2.0).after.allocation == {"a": 8}  # of 330 s
     assert turns.turn(2.0).after.allocation == {"a": 3}
 

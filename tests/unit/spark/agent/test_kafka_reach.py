@@ -44,7 +44,7 @@ def test_one_of_several_that_cannot_be_reached_is_told_with_its_address(broker):
 
 def test_a_name_that_nobody_knows_is_told():
     problem = kafka_problem(KafkaBrokers(("broker.invalid:9092",)))
-    assert problem.startswith("the name broker.invalid of a Kafka broker is not known: ")
+    assert problem.startswith("the name broker.invalid of a Kafka broker cannot be resolved: ")
 
 
 def test_a_look_up_that_hangs_is_told_and_how_to_correct_it(broker, released):

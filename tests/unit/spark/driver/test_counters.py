@@ -283,8 +283,8 @@ def test_records_on_disk_and_a_closed_entry_are_told():
     part = PartState(positions={"all-lines": {0: 125}}, closed_by=("split",))
     some = tally(part=part, state=OperatorState(waiting=9, spilled=4))
     assert taken(pulls(), {"split": [some]}).notes == (
-        "split: records wait on disk, beyond its share of memory",
-        "split takes no records from Kafka: too many wait for split",
+        "split: its queue exceeds its share of memory and is spilled to disk",
+        "split reads no more records from Kafka: too many wait for split",
     )
 
 
@@ -314,7 +314,7 @@ def test_a_machine_is_never_busier_than_it_has_cores():
         ({"patience_s": -1.0}, "a patience of -1.0 s is negative; write 0 or more"),
         (
             {"broker_port": 1, "servers": "k:9"},
-            "port 1 is for .* own broker, and servers are k:9; leave",
+            "port 1 is that of .* own broker, but servers are k:9",
         ),
         ({"starting": "yesterday"}, "'yesterday' is not an offset to start at"),
     ],
@@ -380,7 +380,9 @@ def test_births_by_clocks_that_are_off_are_corrected_and_it_is_said(behind_s, sa
     pull = taken(made, {"split": [later]})
     expected_s = 0.5 if said else 0.6
     assert pull.roots.completions.mean_s == pytest.approx(expected_s, rel=0.01)
-    text = f"clocks of producers of lines are {said}; latency counts from the append to Kafka"
+    text = (
+        f"clocks of producers of lines are {said}; latency is measured from the append to Kafka"
+    )
     assert pull.notes == ((text,) if said else ())
     split = pull.operators[0]
     if said:

@@ -53,7 +53,7 @@ def test_it_is_full_until_files_can_be_written_again(tmp_path):
         watch.look()
         assert (watch.full_s, watch.lack) == (7.0, "IOException: No space left on device")
         (notice,) = watch.notices
-        assert notice.startswith(f"no room on the disk of {tmp_path}; ")
+        assert notice.startswith(f"the disk of {tmp_path} is full; ")
         disk.free()
         watch.look()  # it has just looked
         assert watch.full_s == 7.0

@@ -32,7 +32,9 @@ def test_tasks_have_several_heartbeats_before_they_are_lost():
 
 def test_only_what_goes_between_machines_can_be_encrypted():
     assert SparkSettings(master="local-cluster[1,2,1024]", encrypt=True).encrypt
-    with pytest.raises(BadInput, match="with master local there are none; leave it out, or"):
+    with pytest.raises(
+        BadInput, match="encrypt needs a cluster, but master is local; leave it"
+    ):
         SparkSettings(encrypt=True)
 
 

@@ -188,8 +188,11 @@ def test_batches_that_fail_because_nodes_are_lost_are_tried_for_ever(monkeypatch
     watched = Watched(monkeypatch, lambda _: 7, loses=lambda _starts: True)
     watched.run()
     assert not watched.reason
-    assert "split failed at batch 7, and is started again; executor-" in watched.log[0]
-    assert "was lost, so it does not count" in watched.log[0]
+    assert (
+        "split failed at batch 7, and is restarted; not counted, because executor-"
+        in watched.log[0]
+    )
+    assert "not counted, because" in watched.log[0]
     (notice,) = watched.supervisor.notices
     assert notice.startswith(
         "split: batch 7 failed 3 times or more because a node was lost; it"
@@ -202,7 +205,7 @@ def test_failures_count_again_once_no_node_is_lost_any_more(monkeypatch):
     watched.run()
     assert "split failed 6 times at batch 7" in watched.reason
     assert 20 < watched.starts < 30
-    assert "is not started again: it ended without an error" in watched.log[-1]
+    assert "is not restarted: it ended without an error" in watched.log[-1]
 
 
 def test_a_batch_that_ends_after_all_is_no_notice_any_more(monkeypatch):
@@ -253,7 +256,7 @@ def test_a_query_that_fails_on_a_full_disk_is_started_again_when_there_is_room(m
     assert not watched.reason
     assert set(disk.lacked) == {"java.io.IOException: No space left on device"}
     assert len(disk.lacked) in (watched.starts - 1, watched.starts)  # each query once
-    assert all("the disk was full, so it does not count" in line for line in watched.log)
+    assert all("not counted, because the disk was full" in line for line in watched.log)
 
 
 def test_another_failure_counts_whatever_the_disk_is_like(monkeypatch):

@@ -48,8 +48,8 @@ def test_what_was_held_happens_first_and_then_the_others_in_order():
     assert disk.happened == ["decided", "its consequence", "a", "b"]
     assert not disk.held.waiting
     assert disk.log == [
-        f"{FULL}; the host waits up to 60 s for room",
-        "there is room again after 7.0 s; the host resumes",
+        f"{FULL}; the host waits up to 60 s for disk space",
+        "disk space is available again after 7.0 s; the host resumes",
     ]
 
 
@@ -89,6 +89,6 @@ def test_patience_ends():
     disk.now_s = 60.0
     disk.held.retry()
     disk.now_s = 60.1
-    with pytest.raises(EngineError, match="no room after 60 s: the log cannot be written"):
+    with pytest.raises(EngineError, match="no disk space after 60 s: the log cannot be"):
         disk.held.retry()
     assert disk.happened == []

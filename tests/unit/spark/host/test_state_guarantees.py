@@ -269,7 +269,7 @@ def test_what_a_host_logs_that_was_thought_dead_changes_nothing(host_in, commits
 def test_a_host_that_was_thought_dead_ends_with_the_reason_before_it_makes_a_cut(host_in):
     old, new = taken_over(host_in)
     old.work_off()
-    with pytest.raises(EngineError, match="another host has continued its log; this one ends"):
+    with pytest.raises(EngineError, match="another host has taken over its log; this one"):
         old.end_batch(1)
     assert (old.saving, old.finished) == ([], [])
     assert found_after(new, host_in, commits=True) == EXACT

@@ -45,7 +45,7 @@ _IS_COMPLETE = re.compile(r"[0-9-]+").fullmatch
 class Trial:
     """An application at *address* with its own broker, both in *folder*.
 
-    Topics have so many *partitions*. What is killed is started again on what it left. It runs
+    Topics have so many *partitions*. What is killed is restarted on what it left. It runs
     on a trial *cluster*, if there is one.
     """
 

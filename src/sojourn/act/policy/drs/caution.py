@@ -28,7 +28,7 @@ class Caution:
 
     t_ra_s: Annotated[float, "minimum time between changes that are not urgent (T_ra)"] = 30.0
     margin: Annotated[float, "extra load to plan for when scaling up, as a fraction"] = 0.15
-    sigmas: Annotated[float, "standard errors of the load to plan for when scaling down"] = 3.0
+    sigmas: Annotated[float, "standard errors added to the load when scaling down"] = 3.0
     confirm: Annotated[int, "consecutive observations required before scaling down"] = 6
     least_gain: Annotated[float, "fraction of the mean latency that a move must gain"] = 0.05
     disturbed: Annotated[float, "maximum fraction of time spent in pauses"] = 0.05

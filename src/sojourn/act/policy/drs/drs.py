@@ -97,7 +97,7 @@ class Drs:
             return relief(now, short, required, self.caution, prompt=self.prompt)
         if short.excused:
             return Choice.hold(
-                f"{short.reason}, but a batch has just ended, and records wait for that; "
+                f"{short.reason}, but a batch has just ended and records waited for it; "
                 "scaling up only if it persists"
             )
         if now.behind:

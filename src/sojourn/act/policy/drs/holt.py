@@ -23,7 +23,8 @@ class Holt:
     def __post_init__(self) -> None:
         if not (0 < self.level <= 1 and 0 <= self.trend <= 1):
             raise BadInput(
-                f"forecast: level is {self.level} and trend is {self.trend}; write parts of 1"
+                f"forecast: level is {self.level} and trend is {self.trend}; both must be "
+                "between 0 and 1"
             )
 
     def __call__(self, history: Sequence[tuple[float, float]], at_s: float) -> float:

@@ -378,5 +378,5 @@ def _ended_with(status: int) -> str:
     """Return how the process of a host ended that gave no reason."""
     told = f"its host exited with status {status}"
     if status == -signal.SIGBUS:
-        told += " (SIGBUS: its store of states has become shorter; check the disk)"
+        told += " (SIGBUS: its state store was truncated; check the disk)"
     return told

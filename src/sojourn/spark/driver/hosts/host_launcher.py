@@ -53,7 +53,7 @@ class HostLauncher:
         """Return the port at which the host of a part listens for other machines."""
         listens = self._listens(part)
         if listens is None:
-            raise EngineError(f"{part} listens to no other machine")
+            raise EngineError(f"{part} does not listen for other machines")
         return int(listens.getsockname()[1])
 
     def launch(self, settings: HostSettings) -> tuple["subprocess.Popen[bytes]", str]:
@@ -119,7 +119,7 @@ class HostLauncher:
             except OSError as error:
                 raise EngineError(
                     f"cannot listen at {self._binds}: {error.strerror or error}; choose an "
-                    "address of this machine that executors reach"
+                    "address of this machine that executors can reach"
                 ) from error
         return self._listening[part]
 

@@ -46,9 +46,9 @@ def refuse_lost(lost: Sequence[LostRecords]) -> None:
     """Raise `BadInput` if anything is lost."""
     if lost:
         raise BadInput(
-            f"Kafka has deleted {told_lost(lost)} before the application has read them; start "
-            "with --skip-lost to resume behind them, with states as they are, and give the "
-            "topics a longer retention"
+            f"Kafka deleted {told_lost(lost)} before the application read them; start with "
+            "--skip-lost to skip them and keep all states, and increase the retention of the "
+            "topics"
         )
 
 

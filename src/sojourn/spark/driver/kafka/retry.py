@@ -80,7 +80,10 @@ def _record(
     if letter.cut:
         whole = _whole(letters.clients, TopicPartition(topic, int(partition), int(offset)))
         if whole is None:
-            return f"its payload is cut, and Kafka no longer has the record {letter.came_from}"
+            return (
+                "its payload was truncated, and Kafka no longer has the record "
+                f"{letter.came_from}"
+            )
         key, value, headers = whole.key(), whole.value(), tuple(headers_of(whole))
     return {
         "topic": topic,
@@ -96,9 +99,9 @@ def _inner_record(
 ) -> dict[str, Any] | str:
     """Return a record that went from operator to operator as Kafka takes it, or why not."""
     if letters.retries not in partitions:
-        return f"there is no topic {letters.retries}, through which it would come back"
+        return f"there is no topic {letters.retries}, through which records are retried"
     if letter.cut:
-        return f"its payload is cut, and stream {letter.stream} is not in Kafka"
+        return f"its payload was truncated, and stream {letter.stream} is not in Kafka"
     ours = [*_ours(letters, letter), (STREAM, letter.stream.encode())]
     return {
         "topic": letters.retries,

@@ -34,7 +34,7 @@ def load_sources(
         if name not in app.samples and not stand_in:
             raise BadApplication(
                 f"sources.{name}",
-                "it has no samples that could be sent",
+                "it has no samples",
                 f"give app.source samples=, or write to the topic {app.topic(name)} yourself",
             )
     return tuple(

@@ -111,7 +111,7 @@ def on_executor(
     reason, until_s = "it has no free slot", time.monotonic() + patience_s
     while time.monotonic() < until_s and not stopping.is_set():
         if executor.id not in {each.id for each in executors(session)}:
-            raise _failed(executor, "it is not registered any more")
+            raise _failed(executor, "it is no longer registered")
         job = _Job(session.sparkContext, executor, function)
         ran = job.result(until_s, stopping)
         if isinstance(ran, _Ran):

@@ -99,7 +99,7 @@ def memory_warning(conf: Mapping[str, str], needed_mib: int) -> str:
         return ""
     advised = _STEP_MIB * ceil((java + needed_mib) / _STEP_MIB)
     return (
-        f"executors have {there} MiB of memory beside the heap of Java, and need about "
+        f"executors have {there} MiB of memory outside the Java heap, but need about "
         f"{java + needed_mib} MiB: {java} for Java itself, {needed_mib} for the agent, "
         "processors and tasks in Python. The cluster ends executors that use more; write "
         f"--conf {_OVERHEAD}={advised}m"

@@ -26,7 +26,7 @@ class SparkNegotiator:
     def __init__(self, session: SparkSession) -> None:
         if session.conf.get(_DECOMMISSIONING, "false") != "true":
             raise EngineError(
-                "executors cannot be given back without failing a batch; set "
+                "executors cannot be released without failing a batch; set "
                 f"{_DECOMMISSIONING} to true in the session"
             )
         self._session = session
@@ -46,7 +46,7 @@ class SparkNegotiator:
             wanted = self._wanted()
             if number < wanted:
                 raise EngineError(
-                    f"{number} nodes are fewer than the {wanted} wanted; say which to give back"
+                    f"{number} nodes are fewer than the {wanted} wanted; name those to release"
                 )
             if number != self._asked:
                 self._request(number)
@@ -59,7 +59,7 @@ class SparkNegotiator:
                 return
             there = {each.id for each in executors(self._session)} - self._given_back
             if unknown := [name for name in going if name not in there]:
-                raise EngineError(f"there is no executor {', '.join(unknown)} to give back")
+                raise EngineError(f"there is no executor {', '.join(unknown)} to release")
             wanted = self._wanted()
             # lower first: Spark replaces an executor that leaves while more are wanted
             self._request(wanted - len(going))
@@ -67,7 +67,9 @@ class SparkNegotiator:
             self._given_back |= left
             if refused := [name for name in going if name not in left]:
                 self._request(wanted - len(left))
-                raise EngineError(f"Spark did not let executor {', '.join(refused)} leave")
+                raise EngineError(
+                    f"Spark refused to decommission executor {', '.join(refused)}"
+                )
 
     def _wanted(self) -> int:
         if self._asked is not None:
@@ -96,7 +98,7 @@ class SparkNegotiator:
         info = jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo
         pairs = gateway.new_array(jvm.scala.Tuple2, len(names))
         for place, name in enumerate(names):
-            told = info("given back by Sojourn", jvm.scala.Option.empty())
+            told = info("released by Sojourn", jvm.scala.Option.empty())
             pairs[place] = jvm.scala.Tuple2(name, told)
         # the total is ours to lower: where nothing was asked for before, Spark would take 0
         adjust_total, by_executor = False, False
@@ -104,7 +106,7 @@ class SparkNegotiator:
         try:
             left = backend.decommissionExecutors(pairs, adjust_total, by_executor)
         except Py4JError as error:
-            raise EngineError(f"Spark failed to let executors leave: {error}") from error
+            raise EngineError(f"Spark failed to decommission executors: {error}") from error
         return tuple(name for name in left.mkString(",").split(",") if name)
 
     @property

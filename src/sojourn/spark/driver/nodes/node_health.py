@@ -142,4 +142,4 @@ def node_notices(nodes: Iterable[NodeHealth], refused: str = "") -> list[str]:
         for text in (node.reason, node.kafka, *node.warnings)
         if text
     ]
-    return [*told, f"nodes: {refused}; it is asked again"] if refused else told
+    return [*told, f"nodes: {refused}; the request is repeated"] if refused else told

@@ -85,9 +85,9 @@ def _clock(node: NodeHealth) -> _Warning | None:
         begins=off_s > _CLOCK_S,
         lasts=off_s > _CLOCK_AGAIN_S,
         text=(
-            f"its clock is {abs(node.clock_offset_s):.1f} s {way} that of the driver, so waits "
-            "behind operators of Spark's own are wrong by as much; synchronise the clocks of "
-            "machines, for example by NTP"
+            f"its clock is {abs(node.clock_offset_s):.1f} s {way} that of the driver, so wait "
+            "times after native operators are wrong by as much; synchronise the clocks, for "
+            "example by NTP"
         ),
     )
 

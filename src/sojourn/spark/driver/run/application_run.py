@@ -146,7 +146,7 @@ def _kafka_notices(
     if away:
         return (f"no broker answers at {servers}; the application waits until one does",)
     then = (
-        "all are read from the next batch on"
+        "new ones are read from the next batch on"
         if needed <= slots
         else f"Spark has {slots} slots, and {needed} are needed: restart to read all of them"
     )

@@ -82,7 +82,7 @@ class PlacedProcessors:
             changed = self._plan.changes(plan)
             if fixed := [name for name in changed if name not in self._functions]:
                 raise EngineError(
-                    f"{fixed[0]} runs inside Spark, and its processors are fixed; leave it"
+                    f"{fixed[0]} runs inside Spark and cannot be scaled; leave it out"
                 )
             # of a host that is being started again the new number is kept for its start
             self._place(plan)

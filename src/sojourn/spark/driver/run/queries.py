@@ -117,7 +117,7 @@ def _begin(request: StartRequest, kafka: RunKafka, builder: QueryBuilder) -> Non
         refuse_lost(lost)
     elif lost:
         builder.skip(lost)
-        request.progress(f"Kafka has deleted {told_lost(lost)}; they are skipped")
+        request.progress(f"Kafka deleted {told_lost(lost)}; skipping them")
     builder.begin(kafka.offsets, goes_on=kafka.resumes)
 
 

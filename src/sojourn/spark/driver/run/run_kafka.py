@@ -132,8 +132,8 @@ def _fences(request: StartRequest, cluster: Cluster) -> dict[str, float]:
     for topic in sinks:
         if topic not in fences:
             request.progress(
-                f"warning: {topic} takes records of any age, so a node that is cut off the "
-                "network may write some twice when it comes back; set its "
+                f"warning: {topic} accepts records of any age, so a node that was cut off "
+                "from the network may write duplicates when it reconnects; set its "
                 "message.timestamp.before.max.ms to 10000 (Kafka 3.6 or newer)"
             )
     return fences

@@ -64,8 +64,8 @@ def _checkpoints(request: StartRequest, folder: Path) -> Checkpoints:
         request.progress("an import of states that was begun is complete now")
     for query, batches in state.drop_torn_batches().items():
         request.progress(
-            f"{query}: Spark's files of batch {min(batches)} are not complete, as after a "
-            f"power failure; it continues after batch {min(batches) - 1}"
+            f"{query}: Spark's files of batch {min(batches)} are incomplete, as after a "
+            f"power failure; resuming after batch {min(batches) - 1}"
         )
     return state
 

@@ -156,8 +156,8 @@ class Checkpoints:
             if (record.operator, record.record.stream) not in read:
                 raise BadInput(
                     f"{record.record.stream} has records for operator {record.operator}, "
-                    "which does not read it any more; start the version that does once more, "
-                    "and end it in order, or start without this state (--fresh)"
+                    "which no longer reads it; start the previous version once more and stop "
+                    "it with `sojourn stop`, or start without this state (--fresh)"
                 )
 
     def keep(self, app: App, cluster: str) -> None:
@@ -327,7 +327,7 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
         gone = [topic for topic in was["reads"] if topic not in is_now["reads"]]
         found += [f"{name} no longer reads topic {topic}" for topic in gone]
         found += [
-            f"operator {operator} was in one part with {name}, and is not now"
+            f"operator {operator} is no longer in one part with {name}"
             for operator in was["operators"]
             if any(operator in p["operators"] for n, p in now["parts"].items() if n != name)
         ]

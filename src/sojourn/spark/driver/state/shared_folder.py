@@ -94,7 +94,7 @@ class SharedFolder:
             if said := on_executor(self._session, executor, visit, _PATIENCE_S, stopping):
                 return f"{where}: {said}"
             if not answered.exists():
-                return f"{where}: what is written there is not seen here"
+                return f"{where}: files written there are not visible here"
         except OSError as error:
             raise BadFile(
                 str(self._folder), f"cannot be written: {error.strerror}", "check its owner"

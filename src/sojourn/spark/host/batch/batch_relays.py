@@ -7,7 +7,7 @@ from sojourn.spark.wire.record import Partition
 __all__ = ["LOST", "BatchRelays"]
 
 # Why relays are refused that belong to a batch which has lost one.
-LOST = "a task of its batch was lost, so all of the batch runs again"
+LOST = "a task of its batch was lost, so the whole batch runs again"
 
 
 class BatchRelays:

@@ -177,7 +177,7 @@ class HostLog:
     @staticmethod
     def _own(created: bool) -> None:  # noqa: FBT001 - whether it is a new file
         if not created:
-            raise EngineError("another host has continued its log; this one ends")
+            raise EngineError("another host has taken over its log; this one exits")
 
     def _shorten(self, cut: CutId) -> None:
         """Remove the files before a cut."""

@@ -33,15 +33,15 @@ class Room:
         now_s = self._now_s()
         if self._since_s is None:
             self._since_s = now_s
-            self._log(f"{error}; the host waits up to {self._patience_s:g} s for room")
+            self._log(f"{error}; the host waits up to {self._patience_s:g} s for disk space")
         elif now_s - self._since_s > self._patience_s:
-            raise EngineError(f"no room after {self._patience_s:g} s: {error}")
+            raise EngineError(f"no disk space after {self._patience_s:g} s: {error}")
 
     def found(self) -> None:
         """Note that there is room, if there was none."""
         if self._since_s is not None:
             after_s = self._now_s() - self._since_s
-            self._log(f"there is room again after {after_s:.1f} s; the host resumes")
+            self._log(f"disk space is available again after {after_s:.1f} s; the host resumes")
             self._since_s, self.lack = None, ""
 
     async def wait(self) -> None:

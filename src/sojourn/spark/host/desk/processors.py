@@ -105,7 +105,7 @@ class Processors:
             return ""
         away = sorted(node for node, k in self._wanted.items() if k and not self._is_at(node))
         if away:
-            return f"node {away[0]} is not there" if away[0] else "no node is there"
+            return f"node {away[0]} is not connected" if away[0] else "no node is there"
         return next((starts.why for starts in self._starts.values() if starts.why), "")
 
     @property

@@ -70,8 +70,8 @@ class SinkTopic:
             there = _partitions(reader, self.name)
             if partition not in there:
                 raise EngineError(
-                    f"{self.name} has {len(there)} partitions, and the stream that is written "
-                    f"to it has more; add some, up to {partition + 1} or more"
+                    f"{self.name} has {len(there)} partitions, but the stream that is written "
+                    f"to it has more; increase them to {partition + 1} or more"
                 )
             yield reader
 

@@ -469,8 +469,8 @@ def test_nothing_is_added_for_what_waited_while_a_batch_ended():
     ended = app.turn(100, backlog={"a": 3000}, commits=1)
     assert ended.kind == "hold"
     assert ended.reason == (
-        "a backlog of 2990 cannot be cleared in 20 s, but a batch has just ended, and records "
-        "wait for that; scaling up only if it persists"
+        "a backlog of 2990 cannot be cleared in 20 s, but a batch has just ended and records "
+        "waited for it; scaling up only if it persists"
     )
     assert app.turn(100, backlog={"a": 3000}).kind == "up"
 

@@ -31,5 +31,5 @@ def test_times_that_do_not_go_on_are_left_out():
 def test_nonsense_is_refused():
     with pytest.raises(BadInput, match="no history to forecast from"):
         Holt()([], 1.0)
-    with pytest.raises(BadInput, match="parts of 1"):
+    with pytest.raises(BadInput, match="both must be between 0 and 1"):
         Holt(level=0.0)

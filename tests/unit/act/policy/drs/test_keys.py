@@ -66,7 +66,9 @@ def test_without_the_key_processors_would_be_added_again_and_again():
 def test_a_target_that_the_key_puts_out_of_reach_is_said_with_the_key(target):
     decided = decisions(0.24, target, processors=6)
     assert most(decided) <= 8
-    assert any("its records wait for each other" in decision.reason for decision in decided)
+    assert any(
+        "its records are processed one at a time" in decision.reason for decision in decided
+    )
 
 
 def test_what_others_need_beside_the_key_is_added():

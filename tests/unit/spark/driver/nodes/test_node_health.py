@@ -36,7 +36,7 @@ def test_of_a_node_that_is_away_only_its_logs_are_left():
     (notice,) = node_notices([one, ten])
     assert node_notices([one, ten], "no more cores") == [
         notice,
-        "nodes: no more cores; it is asked again",
+        "nodes: no more cores; the request is repeated",
     ]
     assert notice.startswith("node executor-10: the connection to its agent is lost")
 

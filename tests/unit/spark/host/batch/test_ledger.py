@@ -17,7 +17,7 @@ from sojourn.spark.wire.record import Record, Root
 from sojourn.spark.wire.repetitions import Input, Provenance
 from unit.spark.host.spark_stand_in import Disk, Store
 
-LOST = "a task of its batch was lost, so all of the batch runs again"
+LOST = "a task of its batch was lost, so the whole batch runs again"
 
 LINES = ("lines", 0)
 WORD = Record("line 0.split.0", b"")

@@ -135,7 +135,7 @@ def test_a_write_without_room_is_tried_again_and_the_others_wait_behind_it():
         assert (disk.begun, disk.done, told) == (["a", "a", "a", "b"], ["a", "b"], ["a", "b"])
         assert [line.partition(";")[0] for line in disk.log] == [
             "a cannot be written: No space left on device",
-            "there is room again after 0.0 s",
+            "disk space is available again after 0.0 s",
         ]
         assert (disk.failures, disk.room.lack) == ([], "")
         await queue.close()
@@ -152,7 +152,9 @@ def test_a_write_that_finds_no_room_in_time_fails_with_the_reason():
         disk.now_s = 61.0
         await until(lambda: disk.failures)
         (reason,) = disk.failures
-        assert reason.startswith("the cut: no room after 60 s: a cannot be written: No space")
+        assert reason.startswith(
+            "the cut: no disk space after 60 s: a cannot be written: No space"
+        )
         await queue.close()
 
     asyncio.run(work())

@@ -658,7 +658,7 @@ def test_one_for_everyone_that_is_forgotten_holds_nobody_up():
 
 
 def test_processors_that_run_already_are_told_what_they_have_to_know():
-    """A host that is started again has processors before it knows its last cut."""
+    """A host that is restarted has processors before it knows its last cut."""
     made = desk(k=2)
     put(made, [record(0)])
     made.forget([rule(1, "a"), rule(2, "b")])
