@@ -44,8 +44,9 @@ def stop(
         took_s = round(monotonic() - began_s, 1)
         ended = {"name": entry.name, "pid": entry.pid, "exit_status": status}
         print_json({**ended, "seconds": took_s})
-    if status not in (0, INTERRUPTED if now else 0):
+    if status not in (0, INTERRUPTED):
         how = "was killed" if status is None else f"ended with exit status {status}"
         raise EngineError(f"{entry.name} {how}; its output has the reason")
     if not json:
-        typer.echo(f"{entry.name} has stopped")
+        repeated = "" if status == 0 else "; uncommitted work is repeated at the next start"
+        typer.echo(f"{entry.name} has stopped{repeated}")

@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,38 @@ def test_it_is_stopped_from_another_terminal():
         assert "vld was interrupted" in error
     done = CliRunner().invoke(app, ["stop"])
     assert (done.exit_code, "no application is running" in done.stderr) == (3, True)
+
+
+SLOW_ENGINE = """
+import time
+
+def launch(app, address, settings, state, progress):
+    progress("waiting for executors")
+    time.sleep(60)
+"""
+
+
+def test_one_that_starts_is_stopped_too(tmp_path):
+    (tmp_path / "slow_engine.py").write_text(SLOW_ENGINE)
+    arguments = [VLD, "--engine", "slow_engine:launch", "--target-p95", "3s"]
+    with processes.started(
+        [sys.executable, "-m", "sojourn", "run", *arguments],
+        cwd=tmp_path, stderr=subprocess.PIPE, encoding="utf-8",
+    ) as process:  # fmt: skip
+        until(lambda: "waiting for executors" in said("ps"))
+        repeated = "; uncommitted work is repeated at the next start"
+        assert said("stop") == f"vld has stopped{repeated}\n"
+        assert process.wait(timeout=60) == 130
+        assert "vld was interrupted" in process.stderr.read()
+
+
+def test_a_stop_of_one_that_failed_says_so(monkeypatch):
+    module = import_module("sojourn.cli.stop")
+    monkeypatch.setattr(module, "stop_application", lambda *_args, **_more: 1)
+    with started():
+        done = CliRunner().invoke(app, ["stop"])
+    assert done.exit_code == 3
+    assert "vld ended with exit status 1; its output has the reason" in done.stderr
 
 
 def test_a_stop_of_one_that_is_killed_says_so():
