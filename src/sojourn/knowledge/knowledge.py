@@ -144,11 +144,11 @@ class Episode:
     def done(self) -> str:
         """What was done: the kind of the decision, and whether it was only advised or failed.
 
-        `told` is a command by hand between two turns: pause, resume or another target.
+        `note` is an order between two turns (pause, resume, another target), or a warning.
         """
         kind = self.decision.kind
         if kind == "hold" and not self.looked and not self.failure:
-            return "told"
+            return "note"
         if kind == "hold" or self.cost is not None:
             return kind
         return f"{kind} failed" if self.failure else f"{kind} advised"
@@ -169,7 +169,7 @@ class News:
         """Tell whether the turn differs from the one before."""
         wish = episode.done, episode.decision.after
         again, self._wished = wish == self._wished, wish
-        if episode.done == "told":
+        if episode.done == "note":
             return True
         if episode.done == "hold":
             return bool(episode.failure)  # the loop's own

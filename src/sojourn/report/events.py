@@ -167,7 +167,7 @@ class AsJson:
     def change(self, episode: Episode) -> None:
         """Print a change, a recommendation, or an order by hand."""
         decision = episode.decision
-        held = "failure" if episode.failure else "told"
+        held = "failure" if episode.failure else "note"
         print_event(
             "change" if decision.kind != "hold" else held,
             {

@@ -13,7 +13,7 @@ from sojourn.topology import Topology
 __all__ = ["Judged", "Totals"]
 
 # Not changes, and not recommendations.
-_NONE = ("hold", "told")
+_NONE = ("hold", "note")
 
 
 @dataclass(slots=True)

@@ -84,7 +84,7 @@ def lines(shown: Iterable[Turn], *, every: bool = False) -> Iterator[Line]:
     folds: list[_Fold] = []
     for turn in shown:
         fold = _Fold(turn)
-        alone = every or turn.episode.cost is not None or turn.done == "told"
+        alone = every or turn.episode.cost is not None or turn.done == "note"
         if alone or (folds and folds[0].state != fold.state):
             yield from (each.line() for each in folds)
             folds.clear()

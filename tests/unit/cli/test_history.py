@@ -285,7 +285,7 @@ def test_orders_have_a_line_of_their_own_and_count_as_no_change(tmp_path):
     shown = run(path).stdout
     assert [row[-2:] for row in rows(shown)] == [
         ["hold", "well"],
-        ["told", "set with `sojourn set` by anna: mean ≤ 1 s"],
+        ["note", "set with `sojourn set` by anna: mean ≤ 1 s"],
         ["hold", "well"],
     ]
     assert "turns       5 in 0:00:50\nchanges     0\n" in shown
@@ -320,7 +320,7 @@ def test_a_history_of_turns_without_targets_is_judged_by_that_of_its_run(tmp_pat
 
 def test_a_picture_shows_each_target_and_orders(tmp_path):
     text = picture(tmp_path, ORDERED, TARGET)
-    for words in ("p95 ≤ 3 s", "then mean ≤ 1 s", "told"):
+    for words in ("p95 ≤ 3 s", "then mean ≤ 1 s", "note"):
         assert f"<!-- {words} -->" in text
     assert "unusable" not in text
 

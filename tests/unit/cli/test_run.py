@@ -742,7 +742,7 @@ def test_the_summary_of_a_run_and_its_history_judge_each_turn_by_its_own_target(
     assert judged[1] == "            mean ≤ 1e-06 s: above it in 4 of 4 turns"
     read_again = command("history", str(tmp_path / "own")).stdout
     assert [line for line in read_again.splitlines() if "above it in" in line] == judged
-    assert re.search(r" told +set with `sojourn set`.*: drs, mean ≤ 1e-06 s", read_again)
+    assert re.search(r" note +set with `sojourn set`.*: drs, mean ≤ 1e-06 s", read_again)
     told = json.loads(command("history", str(tmp_path / "own"), "--json").stdout)["summary"]
     assert [target["seconds"] for target in told["targets"]] == [2.0, 1e-6]
     assert told["above_target"] == 4

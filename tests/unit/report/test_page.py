@@ -259,7 +259,7 @@ def test_each_turn_is_judged_by_its_own_target_and_orders_are_marked():
     assert facts(tree)["time outside the target"] == "60.0% 0:00:30 of 0:00:50"
     assert facts(tree)["changes"].strip() == "0"
     assert [line.count("M") for line in paths(tree, "target")] == [1, 1]
-    assert [row[:4] for row in rows(tree)] == [["0:00:25", "● told", "", "set by anna"]]
+    assert [row[:4] for row in rows(tree)] == [["0:00:25", "● note", "", "set by anna"]]
     assert not paths(tree, "unusable")
     assert "sojourn time, p95, then mean, seconds" in "".join(tree.itertext())
 

@@ -13,7 +13,7 @@ __all__ = ["Decided", "Decisions"]
 # A table of more rows is for a program to read, which `history --json` is for.
 _MOST_ROWS = 1000
 _MOST_OPERATORS = 8
-_GLYPHS = {"up": "▲", "down": "▼", "move": "◆", "nodes": "■", "told": "●"}
+_GLYPHS = {"up": "▲", "down": "▼", "move": "◆", "nodes": "■", "note": "●"}
 _UNDONE_GLYPHS = {"up": "△", "down": "▽", "move": "◇", "nodes": "□", "hold": "✕"}
 
 
@@ -35,13 +35,13 @@ class Decided:
 
     @property
     def kind(self) -> str:
-        """Up, down or move; told for an order; hold if the loop failed."""
-        return "told" if self.done == "told" else self.decision.kind
+        """Up, down or move; note for an order; hold if the loop failed."""
+        return "note" if self.done == "note" else self.decision.kind
 
     @property
     def carried_out(self) -> bool:
         """Whether it was carried out."""
-        return self.cost is not None or self.done == "told"
+        return self.cost is not None or self.done == "note"
 
     @property
     def glyph(self) -> str:

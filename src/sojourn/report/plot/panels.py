@@ -31,7 +31,7 @@ _ROLES: Mapping[str, Mapping[str, Any]] = {
     "commits": {"color": "#9aa5b1"},
 }
 # What was done is told apart also by those who see red and green alike.
-_DONE = {"up": "#c1121f", "down": "#2a9d8f", "move": "#8338ec", "told": _MARKS}
+_DONE = {"up": "#c1121f", "down": "#2a9d8f", "move": "#8338ec", "note": _MARKS}
 _DONE |= {"added": _DONE["up"], "removed": _DONE["down"]}
 # Seconds in the unit, its name, and from how many of them on it is used.
 _UNITS = ((86400.0, "days", 3), (3600.0, "hours", 3), (60.0, "minutes", 3), (1.0, "seconds", 0))

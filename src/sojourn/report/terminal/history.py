@@ -13,7 +13,7 @@ from sojourn.report.turns import Line
 
 __all__ = ["show_lines", "show_run", "show_totals"]
 
-_STYLES = dict.fromkeys(("up", "down", "move", "nodes", "told"), "bold")
+_STYLES = dict.fromkeys(("up", "down", "move", "nodes", "note"), "bold")
 
 
 def show_run(run: Run, number: int, of: int, source: str = "") -> None:

@@ -166,8 +166,8 @@ class View:
 def change_text(episode: Episode) -> Text:
     """Return a line for a change, a recommendation or an order, with its reason."""
     decision = episode.decision
-    if episode.done == "told":
-        return line(f"{clock(decision.at_s)}  told  {decision.reason}")
+    if episode.done == "note":
+        return line(f"{clock(decision.at_s)}  note  {decision.reason}")
     before, after = decision.before.allocation, decision.after.allocation
     return line(
         f"{clock(decision.at_s)}  {episode.done:<4}  {processors_text(before)} -> "

@@ -244,7 +244,7 @@ def _keys(operators: Mapping[str, OperatorStatus]) -> list[Text]:
 def _decision(decision: DecisionStatus) -> Text:
     done, at = decision.kind, datetime.fromisoformat(decision.at).astimezone()
     if done == "hold" and not decision.failure:
-        return paragraph(f"{at:%H:%M:%S}  told  {decision.reason}")
+        return paragraph(f"{at:%H:%M:%S}  note  {decision.reason}")
     if done != "hold" and not decision.carried_out:
         done = f"{done} {'failed' if decision.failure else 'advised'}"
     failure = f": {decision.failure}" if decision.failure else ""
