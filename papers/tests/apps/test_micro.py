@@ -1,3 +1,4 @@
+from collections import Counter
 from fractions import Fraction
 from itertools import islice
 
@@ -6,6 +7,7 @@ import pytest
 from apps.in_memory import InMemory, expected
 from sojourn.app.loading import check_loadable
 from sojourn.errors import BadInput
+from sojourn.testing import run
 from sojourn_papers.apps.catalogue import CATALOGUE
 from sojourn_papers.apps.micro import SHAPES, topology_app
 from sojourn_papers.apps.micro.shapes import samples
@@ -17,10 +19,13 @@ SELECTIVITIES = [1, 1.333, 1.666, 2]
 @pytest.mark.parametrize("shape", SHAPES)
 def test_results_are_those_worked_out_offline(shape):
     entry = CATALOGUE[f"micro-{shape}"]
-    run = InMemory(entry.app)
-    for source, made in entry.app.samples.items():
-        for record in islice(made(1), 20):
-            assert run.results(source, record) == expected(entry.answers, source, record)
+    sent = {source: list(islice(made(1), 20)) for source, made in entry.app.samples.items()}
+    due = Counter()
+    for source, records in sent.items():
+        for record in records:
+            due += expected(entry.answers, source, record)
+    found = run(entry.app, sent)
+    assert due == Counter((sink, made) for sink, results in found.items() for made in results)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -34,12 +39,12 @@ def test_entries_lead_to_the_applications(shape):
 @pytest.mark.parametrize("s_s", SELECTIVITIES)
 def test_a_line_yields_what_the_selectivity_says(s_s):
     """Three operators multiply, and records stay numbered without gaps."""
-    run = InMemory(topology_app("linear", c_s=0, s_s=s_s))
+    running = InMemory(topology_app("linear", c_s=0, s_s=s_s))
     for number, payload in islice(samples(1), 50):
         first, end = number, number + 1
         for _ in range(3):
             first, end = (int(each * Fraction(str(s_s))) for each in (first, end))
-        results = run.results("records", (number, payload))
+        results = running.results("records", (number, payload))
         assert sorted(results) == [("op4", (each, payload)) for each in range(first, end)]
 
 

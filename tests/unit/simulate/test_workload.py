@@ -24,9 +24,9 @@ from sojourn.topology import Arrival, Operator, Topology
         (lambda: Gaps(high=inf), "gaps are 0.0 to inf"),
         (lambda: Gaps(low=nan), "gaps are nan to 2.0"),
         (lambda: Gaps(low=0.0, high=0.0), "gaps are 0.0 to 0.0"),
-        (lambda: Gaps(on_s=0.0), "bursts last 0.0 s, with 1.0 s between"),
-        (lambda: Gaps(off_s=-1.0), "bursts last 1.0 s, with -1.0 s between"),
-        (lambda: Gaps(off_s=inf), "bursts last 1.0 s, with inf s between"),
+        (lambda: Gaps(on_s=0.0), "bursts last 0.0 s, with pauses of 1.0 s"),
+        (lambda: Gaps(off_s=-1.0), "bursts last 1.0 s, with pauses of -1.0 s"),
+        (lambda: Gaps(off_s=inf), "bursts last 1.0 s, with pauses of inf s"),
         (lambda: Gaps(size=0), "the size of batches is 0; write 1 or more"),
         (lambda: Rates(()), "the rates do not begin at 0 s"),
         (lambda: Rates.steps((5, 1.0)), "do not begin at 0 s; add a point at 0"),
@@ -59,7 +59,7 @@ def test_a_hyperexponential_time_varies_at_least_as_an_exponential_one():
     )
     workload = Workload(service={"work": Service(shape="hyperexponential")})
     with pytest.raises(
-        BadWorkload, match=r"work: scv is 0\.5, but that of a hyperexponential time is 1 or mo"
+        BadWorkload, match=r"work: scv is 0\.5, but a hyperexponential distribution"
     ):
         simulate(steady, {"work": 1}, roots=10, workload=workload)
 

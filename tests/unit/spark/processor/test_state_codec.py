@@ -58,7 +58,7 @@ def test_fields_may_be_added_and_removed():
 
 def test_a_field_of_another_type_is_refused_with_the_way_out():
     before = codec({"n": 0}).encode({"n": 3})
-    with pytest.raises(BadRecord, match=r"count.state.*does not fit.*another name"):
+    with pytest.raises(BadRecord, match=r"count.state.*does not fit.*rename a field"):
         codec({"n": ""}).decode(before)
 
 

@@ -105,7 +105,7 @@ def test_what_a_host_adds_after_another_took_over_counts_for_nothing(log_in):
     old.append([took(2)])
     new.append([took(3)])
     assert (old.is_own, new.is_own) == (False, True)
-    with pytest.raises(EngineError, match="another host has continued"):
+    with pytest.raises(EngineError, match="another host has taken over"):
         old.append([Mark(NEXT)])
     assert list(log_in().recover(BASE)) == [[took(1)], [took(3)]]
 
@@ -292,7 +292,7 @@ def test_a_log_that_another_host_continues_before_there_is_room_is_refused(tmp_p
         log.recover(BASE)
         list(log_in().recover(BASE))
         folder.creates = 1
-        with pytest.raises(EngineError, match="another host has continued its log"):
+        with pytest.raises(EngineError, match="another host has taken over its log"):
             log.flush()
 
 
