@@ -233,7 +233,7 @@ def test_a_relay_fails_with_its_host_and_the_batch_is_done_by_the_next(host, con
     rows = [query.row(line(word)) for word in words]
     killing = threading.Timer(0.3, killed, [controller, "slowly"])
     killing.start()
-    with pytest.raises(EngineError, match="slowly: its host is gone"):
+    with pytest.raises(EngineError, match="slowly: the connection to its host is lost"):
         query.rows_of(rows)
     killing.join()
     host("slowly", processors=2)
@@ -267,7 +267,7 @@ def test_a_cut_that_cannot_be_read_is_said(host, controller, tmp_path):
     (tmp_path / "cuts" / "cuts" / "0-1").write_bytes(b"nonsense")
     killed(controller, "split")
     host()
-    with pytest.raises(EngineError, match="split: its host is gone"):
+    with pytest.raises(EngineError, match="split: the connection to its host is lost"):
         query.results(line("word"))
     while not controller.ended():
         time.sleep(0.01)
@@ -287,7 +287,7 @@ def test_nobody_goes_on_reading_for_a_task_that_has_failed(host, controller):
     """Who reads would wait for credit for ever."""
     query = host("slowly")
     threading.Timer(0.2, killed, [controller, "slowly"]).start()
-    with pytest.raises(EngineError, match="its host is gone"):
+    with pytest.raises(EngineError, match="the connection to its host is lost"):
         query.results(*[line("word")] * 50)
     readers = [thread for thread in threading.enumerate() if "_pass_on" in thread.name]
     for reader in readers:

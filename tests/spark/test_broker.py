@@ -250,7 +250,7 @@ def test_a_broker_that_takes_too_long_is_given_up(jars):
 
 def test_a_folder_with_other_files_is_left_alone(jars, tmp_path):
     (tmp_path / "thesis.txt").touch()
-    with pytest.raises(BadFile, match=r"contains thesis.txt, and no data of a broker"):
+    with pytest.raises(BadFile, match=r"data folder of a broker: it contains thesis.txt"):
         Broker(data=tmp_path, jars=jars).start()
     assert [found.name for found in tmp_path.iterdir()] == ["thesis.txt"]
 

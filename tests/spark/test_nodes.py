@@ -106,7 +106,10 @@ def check_shared_folder(session, tmp_path):
     shared.check(there)
     assert list(tmp_path.iterdir()) == []
     own = SharedFolder(session, Path("/proc/self/cwd"), ["sums", "sink counts"])
-    each = [f"{node_name(executor.id)} on .*: another folder is there" for executor in there]
+    each = [
+        f"{node_name(executor.id)} on .*: a different folder is mounted there"
+        for executor in there
+    ]
     which = "tasks of sums, sink counts write there"
     with pytest.raises(BadFile, match=f"cwd: is not shared by {', '.join(each)}; {which}"):
         own.check(there)

@@ -58,10 +58,10 @@ def test_a_start_names_the_node_that_does_not_have_the_folder(jars, short_folder
         without = cluster.workers[1]
         on_machine(without, "mount", "-t", "tmpfs", "none", shared)
         with SparkEngine(shop.app, "spark.shop:app", settings) as engine:
-            told = (
-                rf"is not shared by executor-\d on {without.address}: another folder is there"
-            )
-            with pytest.raises(BadFile, match=rf"{told}; tasks of sink taxed-once, sums write"):
+            told = rf"is not shared by executor-\d on {without.address}: a different folder is"
+            with pytest.raises(
+                BadFile, match=rf"{told} mounted there; tasks of sink taxed-once"
+            ):
                 engine.start(topology(shop.app), plan)
         on_machine(without, "umount", shared)
         with SparkEngine(shop.app, "spark.shop:app", settings) as engine:

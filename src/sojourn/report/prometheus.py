@@ -131,7 +131,7 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, Values]]:
         ("retried_total", "Records that were retried.", health.retried),
         ("node_adding_seconds", "Time from asking for a node until its processors run.",
          health.node_costs.adding_s),
-        ("node_removing_seconds", "Time from deciding to remove a node until it is gone.",
+        ("node_removing_seconds", "Time from deciding to remove a node until it has left.",
          health.node_costs.removing_s),
         ("node_seconds_total", "Node-seconds used since the start.",
          None if bill is None else 3600.0 * bill.node_hours),

@@ -126,7 +126,7 @@ class _Relay:
                     return
         if self._failure is not None:
             raise self._failure
-        raise EngineError(f"{self._part}: its host is gone")
+        raise EngineError(f"{self._part}: the connection to its host is lost")
 
     def _untold(self, ends: list[tuple[Partition, int]]) -> list[tuple[Partition, int]]:
         """Return the ends of partitions that this task reads which Java was not told yet."""

@@ -37,7 +37,7 @@ def find_java() -> Path:
     said = _version_of(java)
     version = _VERSION.search(said)
     if version is None:
-        raise NoJava(f"{java} -version printed no version but {said!r}", LEAST_JAVA)
+        raise NoJava(f"{java} -version printed no version: {said!r}", LEAST_JAVA)
     if int(version[1]) < LEAST_JAVA:
         raise NoJava(f"{java} is {version[0]}", LEAST_JAVA)
     return java

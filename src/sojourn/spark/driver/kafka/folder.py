@@ -60,9 +60,11 @@ class Folder:
             make_folder(self.path)
             others = {found.name for found in self.path.iterdir()} - _OWN
             if others and self.cluster is None:
-                problem = f"contains {min(others)}, and no data of a broker"
+                problem = f"is not the data folder of a broker: it contains {min(others)}"
                 raise BadFile(
-                    str(self.path), problem, "name an empty folder, or that of a broker"
+                    str(self.path),
+                    problem,
+                    "choose an empty folder, or the data folder of a broker",
                 )
             if self._in_use():
                 raise BrokerFailed(

@@ -124,7 +124,7 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
             + f", {self.failed[topic]} not confirmed: {self.error}" * bool(self.failed[topic])
             for topic, number in self.sent.items()
         ]
-        return "\n".join([*lines, f"the latest was sent {1000 * self.late_s:.0f} ms late"])
+        return "\n".join([*lines, f"records were sent up to {1000 * self.late_s:.0f} ms late"])
 
 
 def parse_load(text: str | bytes) -> Load:

@@ -165,7 +165,7 @@ def _await_ready(process: "subprocess.Popen[bytes]", patience_s: float, log: Pat
     line = said.partition(b"\n")[0].decode(errors="replace").strip()
     if line == "ready":
         return
-    reason = line.removeprefix("failed:").strip() or _last_line(log) or "it said nothing"
+    reason = line.removeprefix("failed:").strip() or _last_line(log) or "it printed nothing"
     raise EngineError(f"its agent did not start: {reason}")
 
 

@@ -127,7 +127,7 @@ def on_executor(
         stopping.wait(_PAUSE_S)
     if stopping.is_set():
         raise _failed(executor, "the application stops")
-    raise _failed(executor, f"nothing ran there within {patience_s:g} s: {reason}")
+    raise _failed(executor, f"no task ran there within {patience_s:g} s: {reason}")
 
 
 def python_error(text: str) -> str:

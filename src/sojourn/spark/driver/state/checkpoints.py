@@ -131,7 +131,7 @@ class Checkpoints:
                 # whether or not there is any: the log of a host may have some
                 found = forms[name].conflicts(StateForm.read(written))
             elif self._has_state(before, name):
-                found = ["it keeps none now" if name in app.operators else "it is gone"]
+                found = ["it declares none now" if name in app.operators else "it was removed"]
             if found:
                 yield f"operator {name} has a state for each key: {'; '.join(found)}"
 

@@ -22,7 +22,7 @@ __all__ = ["SharedFolder", "answer_token", "shared_folder", "written_by_tasks"]
 _PATIENCE_S = 60.0
 _AT_ONCE, _MOST_NAMED = 8, 3
 _PREFIX = "shared-"
-_ANOTHER = "another folder is there"
+_ANOTHER = "a different folder is mounted there"
 
 
 def written_by_tasks(layout: Layout) -> list[str]:

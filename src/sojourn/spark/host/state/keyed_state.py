@@ -156,8 +156,8 @@ class KeyedState:
         self._changed, self._layers = _Layer(), []
         if batch is not None and (merged := self._store.merged()) > batch:
             raise EngineError(
-                f"the states of its keys are those of batch {merged}, and Spark's checkpoint "
-                f"is at batch {batch}; {RESTORE}"
+                f"its keyed state is at batch {merged}, but Spark's checkpoint is at batch "
+                f"{batch}; {RESTORE}"
             )
         for cut in cuts:
             if cut.batch <= self._store.merged():

@@ -289,7 +289,7 @@ class StateFiles:
             problem = (
                 f"is truncated: it has {size_bytes} of at least {self._bytes} bytes"
                 if size_bytes
-                else f"is missing or empty, and had {self._bytes} bytes"
+                else f"is missing or empty; it had {self._bytes} bytes"
             )
             raise BadFile(str(self._folder / "data.mdb"), problem, RESTORE)
 

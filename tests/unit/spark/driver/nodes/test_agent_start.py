@@ -132,7 +132,7 @@ subprocess.Popen(["sleep", "600"], close_fds=False)
         ("print('failed: no way to the host')", "did not start: no way to the host"),
         ("import nosuch_module", "No module named 'nosuch_module'"),
         ("print('what')", "did not start: what"),
-        ("", "did not start: it said nothing"),
+        ("", "did not start: it printed nothing"),
     ],
 )
 def test_why_it_did_not_start_is_said(start, program, problem):

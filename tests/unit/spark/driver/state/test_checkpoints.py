@@ -190,10 +190,10 @@ def with_state(folder, app, *operators, merged=False):
             counting({"n": 0.0}, schema="word bigint, day date"),
             "its key was string, now it is bigint; field n was bigint, now it is double",
         ),
-        (counting(), "operator count has a state for each key: it keeps none now; undo"),
+        (counting(), "operator count has a state for each key: it declares none now; undo"),
         (
             counting({"n": 0}, name="counts"),
-            "operator count has a state for each key: it is gone; undo that change",
+            "operator count has a state for each key: it was removed; undo that change",
         ),
     ],
 )

@@ -45,9 +45,9 @@ def test_a_node_that_has_the_folder_answers(tmp_path):
 
 def test_a_node_says_why_it_does_not_have_the_folder(tmp_path):
     asked, answered = tmp_path / "asked", tmp_path / "answered"
-    assert answer_token(asked, answered, "token") == "another folder is there"
+    assert answer_token(asked, answered, "token") == "a different folder is mounted there"
     asked.write_text("of another run")
-    assert answer_token(asked, answered, "token") == "another folder is there"
+    assert answer_token(asked, answered, "token") == "a different folder is mounted there"
     missing = tmp_path / "missing" / "asked"
     assert answer_token(missing, answered, "token") == "there is no such folder"
     assert not answered.exists()
