@@ -30,8 +30,6 @@ from itertools import count
 from math import inf
 from typing import Any, Self
 
-import msgspec
-
 from sojourn.app.application import App
 from sojourn.app.codec import codec_of
 from sojourn.app.key import key_of_value
@@ -41,16 +39,21 @@ from sojourn.app.state import key_fields
 from sojourn.app.stream import Stream
 from sojourn.app.type_check import check_record, within
 from sojourn.errors import ApplicationStopped, BadInput
-from sojourn.spark.host.state.reminders import reminder_name
-from sojourn.spark.processor.error_text import described
-from sojourn.spark.processor.job import Lent
-from sojourn.spark.processor.operator_job import OperatorJob
-from sojourn.spark.processor.state_codec import StateCodec
-from sojourn.spark.wire.processor import OutputRecord
-from sojourn.spark.wire.record import Record
-from sojourn.spark.wire.reminder import Reminded
-from sojourn.spark.wire.tracing import child_identity
+from sojourn.registry import optional
 from sojourn.topology.check import shown
+
+with optional("sojourn.testing needs", "spark"):
+    import msgspec
+
+    from sojourn.spark.host.state.reminders import reminder_name
+    from sojourn.spark.processor.error_text import described
+    from sojourn.spark.processor.job import Lent
+    from sojourn.spark.processor.operator_job import OperatorJob
+    from sojourn.spark.processor.state_codec import StateCodec
+    from sojourn.spark.wire.processor import OutputRecord
+    from sojourn.spark.wire.record import Record
+    from sojourn.spark.wire.reminder import Reminded
+    from sojourn.spark.wire.tracing import child_identity
 
 __all__ = ["AppHarness", "DeadLetter", "run"]
 
