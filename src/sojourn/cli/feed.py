@@ -101,12 +101,7 @@ def feed(
     lasts_s = None if changing is None else changing.points[-1][0]
     if lasts is not None:
         lasts_s = read_positive_s(lasts, "--for")
-    _, reached = kafka_of(
-        app.name,
-        bootstrap_servers,
-        None,
-        "start it with `sojourn run`, or name its brokers with --bootstrap-servers",
-    )
+    _, reached = kafka_of(app.name, bootstrap_servers, None, "--bootstrap-servers HOST:PORT")
     clients = {**reached, **kafka}
     with optional("feed needs", "spark"):
         from sojourn.spark.driver.load.offered_load import Load  # noqa: PLC0415

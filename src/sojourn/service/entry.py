@@ -55,7 +55,7 @@ class Entry:
         """Return whether its process is alive and has not released its name in *folder*."""
         try:
             os.kill(self.pid, 0)
-        except ProcessLookupError:
+        except OSError:  # no such process, or one of another user with the same id
             return False
         try:
             return Entry.read(folder).pid == self.pid
@@ -126,5 +126,6 @@ def _named(name: str) -> tuple[Path, Entry]:
             entry = Entry.read(folder)  # raises if it cannot be read
             if entry.answers:
                 return folder, entry
-    names = ", ".join(running()) or "none"
-    raise EngineError(f"no application {shown(name)} is running; running: {names}")
+    others = ", ".join(running())
+    known = f"; running: {others}" if others else "; `sojourn run` starts one"
+    raise EngineError(f"no application {shown(name)} is running{known}")

@@ -15,15 +15,15 @@ def kafka_of(
     app: str | None,
     servers: str | None,
     state: Path | None,
-    way_out: str = "if it has ended, add --bootstrap-servers HOST:PORT --app NAME",
+    options: str = "--bootstrap-servers HOST:PORT --app NAME",
 ) -> tuple[str, Mapping[str, str]]:
     """Return the name of an application, and the options of clients of its Kafka.
 
     One that does not run is *app*, or has the folder *state*, and its brokers are *servers*.
-    *way_out* is added to the error if none runs.
+    *options* of the command are named in the error if none runs.
     """
     if servers is None and state is None:
-        return _running(app, way_out)
+        return _running(app, options)
     if servers is None or app is None:
         if state is None:
             raise BadInput("no application is named; add --app or --state")
@@ -36,12 +36,13 @@ def kafka_of(
     return app, {"bootstrap.servers": servers}
 
 
-def _running(app: str | None, way_out: str) -> tuple[str, Mapping[str, str]]:
+def _running(app: str | None, options: str) -> tuple[str, Mapping[str, str]]:
     try:
         folder, entry = find(app)
     except EngineError as error:
         raise EngineError(
-            f"{error}; {way_out}. Its own broker runs only while the application does"
+            f"{error}. If it has ended, add {options}; its own broker runs only while the "
+            "application does"
         ) from error
     return entry.name, ask(folder, entry, {"ask": "kafka"})["clients"]
 

@@ -156,9 +156,8 @@ def test_while_it_starts_commands_say_what_it_waits_for(slow):
 def test_a_feed_without_its_application_says_how_to_reach_kafka(vld_module):
     done = command("feed", vld_module, "--rate", "3")
     assert done.exit_code == 3
-    assert "start it with `sojourn run`, or name its brokers with --bootstrap-servers" in (
-        done.stderr
-    )
+    assert "no application 'vld' is running; `sojourn run` starts one. If it has" in done.stderr
+    assert "add --bootstrap-servers HOST:PORT; its own broker" in done.stderr
     assert "--app" not in done.stderr
 
 

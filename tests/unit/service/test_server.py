@@ -181,7 +181,7 @@ def test_where_none_runs_it_says_how_to_start_one():
         EngineError, match="no application is running; `sojourn run` starts one"
     ):
         find()
-    with pytest.raises(EngineError, match="no application 'words' is running; running: none"):
+    with pytest.raises(EngineError, match="no application 'words' is running; `sojourn run`"):
         find("words")
 
 
