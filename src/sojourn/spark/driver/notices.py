@@ -21,7 +21,7 @@ def kafka_notices(
     >>> kafka_notices("k:9092", away=False, silent=[("orders", 2)])
     ('orders[2] has no leader; its records wait, other partitions are read',)
     >>> kafka_notices("k:9092", away=False, grown={"orders": (2, 3)}, slots=8, needed=4)
-    ('orders has 3 partitions, it had 2 at the start; all are read from the next batch on',)
+    ('orders has 3 partitions, it had 2 at the start; new ones are read from the next batch on',)
     """
     if away:
         return (f"no broker answers at {servers}; the application waits until one does",)

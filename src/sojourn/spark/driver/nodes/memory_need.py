@@ -92,7 +92,7 @@ def memory_warning(conf: Mapping[str, str], needed_mib: int) -> str:
     >>> memory_warning({"spark.executor.memoryOverhead": "2g"}, 900)
     ''
     >>> memory_warning({}, 900)
-    'executors have 384 MiB of memory beside the heap of Java, and need about 1284 MiB: ...'
+    'executors have 384 MiB of memory outside the Java heap, but need about 1284 MiB: ...'
     """
     there, java = overhead_mib(conf), spark_overhead_mib(conf)
     if there >= java + needed_mib:
