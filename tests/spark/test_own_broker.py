@@ -255,7 +255,7 @@ def test_a_partition_that_is_added_is_read_without_a_restart(engine):
         made.result(DEADLINE_S)
     until_s = time.monotonic() + DEADLINE_S
     while not any(
-        "owned.in has 2 partitions, it had 1" in said for said in engine.health().notices
+        "owned.in has 2 partitions, 1 at" in said for said in engine.health().notices
     ):
         assert time.monotonic() < until_s
         time.sleep(0.1)
