@@ -127,7 +127,7 @@ def test_a_database_that_does_not_open_is_named(tmp_path):
     (tmp_path / "text").write_text("This is not a database, but it is long enough. " * 100)
     with pytest.raises(EngineError, match="not a database"):
         open_database(str(tmp_path / "text"), SCHEMA)
-    with pytest.raises(BadInput, match="mongodb:// is no database"):
+    with pytest.raises(BadInput, match="mongodb:// is not a supported database"):
         open_database("mongodb://here", SCHEMA)
 
 
