@@ -415,7 +415,7 @@ def test_a_partition_that_the_sink_does_not_have_is_refused(broker, clients, spa
     query = start_deduplication(spark, sink(broker, tmp_path, reads="grown", writes="out"))
     try:
         eventually(lambda: query.exception() is not None, "it fails")
-        assert "out has 1 partitions, and the stream that is written to it has more" in str(
+        assert "out has 1 partitions, but the stream that is written to it has more" in str(
             query.exception()
         )
     finally:

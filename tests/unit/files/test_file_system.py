@@ -65,8 +65,8 @@ def test_a_state_folder_on_the_network_is_refused_with_the_way_out(mounted, tmp_
             StateFolder(folder, "orders").__enter__()
         assert str(raised.value) == (
             f"{folder}: is on a network file system (nfs), where memory maps and locks are not "
-            "safe; choose a folder on a local disk with --state; only --shared-state may be on a "
-            "network file system"
+            "safe; choose a folder on a local disk with --state; only --shared-state may be on "
+            "a network file system"
         )
         with pytest.raises(BadFile, match=r"is on a network file system \(nfs\)"):
             StateLock(folder).__enter__()

@@ -74,7 +74,7 @@ def test_a_store_that_is_ahead_of_the_cut_is_refused(start):
     host.ledger._kept = 0  # noqa: SLF001 - as a host with other settings does
     host.relay_comes(9, batch=6, attempt=1)
     host.merge()
-    with pytest.raises(EngineError, match=r"those of batch 5, and Spark's checkpoint is at"):
+    with pytest.raises(EngineError, match=r"is at batch 5, but Spark's checkpoint is at"):
         start().relay_comes(1, batch=4, attempt=2)
 
 
