@@ -97,7 +97,7 @@ def test_what_is_not_one_row_for_each_offset_is_refused(source, tmp_path, monkey
         assert stage.running("shout") == 1
         assert stage(source.where("offset > 7").withColumn("value", sql.col("value"))).columns
         exploded = source.select("*", sql.explode(sql.array(sql.lit(1), sql.lit(2))))
-        with pytest.raises(BadInput, match="has a step Generate, after which rows are not"):
+        with pytest.raises(BadInput, match="has a step Generate, after which rows no longer"):
             stage(exploded)
         with pytest.raises(BadInput, match="has a step Repartition"):
             stage(source.repartition(2))
