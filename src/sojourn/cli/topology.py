@@ -8,6 +8,7 @@ from typer import Argument, Option
 
 from sojourn.app.address import is_application, load_here, topology_at, with_rates
 from sojourn.cli.options.address import RateOptions
+from sojourn.cli.options.application import AnyAppOption
 from sojourn.cli.options.completion import topologies
 from sojourn.errors import BadInput
 from sojourn.history.reader import measured_topology
@@ -36,9 +37,11 @@ def topology(
     history: Annotated[
         Path | None,
         Option(
-            metavar="FILE", help="With --measured: the history file (default: found by name)."
+            metavar="FILE",
+            help="With --measured: the history file (default: that of the application).",
         ),
     ] = None,
+    app: AnyAppOption = None,
     run: Annotated[
         int | None, Option(help="With --measured: number of the run (default: the last).")
     ] = None,
@@ -61,13 +64,14 @@ def topology(
     """
     if measured:
         with working("reading the history"):
-            path = history or find_history(None if address is None else _name(address))
+            named = app if address is None or app is not None else _name(address)
+            path = history or find_history(named)
             described, remarks = measured_topology(path, run)
         described = with_rates(described, rates)
-    elif address is None or history is not None or run is not None:
-        if address is None:
-            raise BadInput("no application is named; name one, or add --measured")
-        raise BadInput("--history and --run need --measured; add it")
+    elif history is not None or run is not None or app is not None:
+        raise BadInput("--history, --run and --app need --measured; add it")
+    elif address is None:
+        raise BadInput("no application is named; name one, or add --measured")
     else:
         described, remarks = topology_at(address, rates), []
     if output is None:

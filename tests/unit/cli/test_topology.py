@@ -239,7 +239,7 @@ def test_without_a_history_it_is_said_what_there_is():
 
 def test_what_makes_no_sense_is_refused():
     assert "no application is named" in refused("topology")
-    assert "--history and --run need --measured" in refused("topology", VLD, "--run", 2)
+    assert "--history, --run and --app need --measured" in refused("topology", VLD, "--run", 2)
 
 
 def test_of_several_histories_the_last_written_is_read():
@@ -248,6 +248,7 @@ def test_of_several_histories_the_last_written_is_read():
     assert str(first) in said("topology", "--measured")
     os.utime(second, (3e9, 3e9))
     assert str(second) in said("topology", "--measured")
+    assert str(first) in said("topology", "--measured", "--app", "a")
 
 
 def test_the_projections_of_a_part_are_shown_with_it():
