@@ -59,7 +59,7 @@ class _Command(TyperCommand):
         extra = super().parse_args(ctx, args)
         if extra and not ctx.resilient_parsing:
             named = any(parameter.name == "app" for parameter in self.params)
-            way_out = f"; an application is chosen by --app {extra[0]}" if named else ""
+            way_out = "; --app NAME chooses the application" if named else ""
             ctx.fail(f"unexpected argument {' '.join(extra)}{way_out}")
         return extra
 

@@ -376,7 +376,7 @@ def test_an_argument_too_many_is_refused_with_the_option_for_applications(comman
     done = run(command, "votes")
     assert done.exit_code == 2
     assert "unexpected argument votes" in done.output
-    assert ("--app votes" in done.output) == (command != "ps")
+    assert ("--app NAME chooses the application" in done.output) == (command != "ps")
 
 
 def test_logs_of_the_application_that_ran_last_are_found():
