@@ -35,7 +35,7 @@ from sojourn.app.codec import codec_of
 from sojourn.app.key import key_of_value
 from sojourn.app.operator import NativeOperator, PythonOperator
 from sojourn.app.reminder import reminders_of
-from sojourn.app.state import key_fields
+from sojourn.app.state import key_fields, key_values
 from sojourn.app.stream import Stream
 from sojourn.app.type_check import check_record, within
 from sojourn.errors import ApplicationStopped, BadInput
@@ -174,18 +174,37 @@ class AppHarness:
 
     def state(self, operator: str, *key: object) -> dict[str, Any]:
         """Return the state that an operator keeps for *key*, the values of its key columns."""
-        found = self._operators.get(operator)
-        if found is None or found.state is None:
-            raise BadInput(f"there is no operator {shown(operator)} with a state")
+        found = self._stateful(operator)
         columns = key_fields(found.reads[0])
         if len(key) != len(columns):
             names = ", ".join(str(column) for column in columns)
             raise BadInput(f"the key of {operator} is {names}; {len(key)} values are given")
         parts = [key_of_value(column)(part) for column, part in zip(columns, key, strict=True)]
-        codec = StateCodec(f"operators.{operator}.state", found.state)
-        return codec.decode(self._state(found, json.dumps(parts)))
+        return self._decoded(found, self._state(found, json.dumps(parts)))
+
+    def states(self, operator: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+        """Return the states of an operator by key; a key with the defaults has none."""
+        found = self._stateful(operator)
+        columns = key_fields(found.reads[0])
+        states = {key: self._state(found, key) for of, key in self._states if of == operator}
+        return {
+            key_values(columns, key): self._decoded(found, state)
+            for key, state in states.items()
+            if state
+        }
 
     # -- inside ---------------------------------------------------------------------------
+
+    def _stateful(self, operator: str) -> PythonOperator:
+        found = self._operators.get(operator)
+        if found is None or found.state is None:
+            raise BadInput(f"there is no operator {shown(operator)} with a state")
+        return found
+
+    @staticmethod
+    def _decoded(operator: PythonOperator, state: bytes) -> dict[str, Any]:
+        assert operator.state is not None  # noqa: S101 - `_stateful` has checked it
+        return StateCodec(f"operators.{operator.name}.state", operator.state).decode(state)
 
     def _publish(self, name: str, output: OutputRecord) -> None:
         """Give a record to all operators that read its stream, and write it to its sinks."""

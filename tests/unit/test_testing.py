@@ -40,6 +40,10 @@ def test_results_are_those_of_plain_python(lines):
     words = " ".join(lines).split()
     assert done["words"] == [(word,) for word in words]
     assert dict(done["count"]) == Counter(words)
+    with AppHarness(wordcount()) as harness:
+        harness.send("lines", *((line,) for line in lines))
+        assert harness.results == done
+        assert harness.states("count") == {(w,): {"n": n} for w, n in Counter(words).items()}
     assert [n for word, n in done["count"] if word == "to"] == [
         n + 1 for n in range(words.count("to"))
     ]

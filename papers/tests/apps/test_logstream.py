@@ -135,12 +135,10 @@ def test_the_whole_application_in_memory_writes_its_tables(
     monkeypatch.setenv(DATABASE, address)
     lines = list(islice(samples(3), 300))
     for _ in range(2):
-        run = InMemory(app)
-        for line in lines:
-            run.results("lines", line)
-        assert run.dead_letters == []
-        for database in run.set_up.values():
-            database.close()
+        with InMemory(app) as run:
+            for line in lines:
+                run.results("lines", line)
+            assert run.dead_letters == []
     assert offline.stored(address) == expected(line for (line,) in lines)
 
 

@@ -98,12 +98,9 @@ def test_short_links_are_found(text, links):
 
 
 def same_as_offline(number):
-    run = InMemory(app)
-    try:
+    with InMemory(app) as run:
         for record in islice(app.samples["tweets"](2), number):
             assert run.results("tweets", record) == expected(answers, "tweets", record)
-    finally:
-        run.set_up["resolve"].close()
 
 
 @pytest.mark.usefixtures("no_data", "served")

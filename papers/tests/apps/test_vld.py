@@ -80,7 +80,7 @@ def test_single_features_give_what_frames_give():
         assert results == expected(answers, "frames", record)
         found += len(results)
     assert found > 1
-    assert running.states == {"aggregate": {}}
+    assert running.states("aggregate") == {}
 
 
 @pytest.mark.usefixtures("real")
@@ -122,7 +122,7 @@ def test_a_frame_is_judged_when_its_last_feature_has_come_and_not_before():
 def test_without_features_no_records_follow_from_a_frame():
     running = InMemory(bulk)
     assert not running.results("frames", ("grey", _jpeg(_grey())))
-    assert running.states == {"aggregate": {}}
+    assert running.states("aggregate") == {}
     assert not running.dead_letters
 
 

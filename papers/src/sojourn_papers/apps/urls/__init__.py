@@ -10,6 +10,7 @@ known to have reached.
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -55,11 +56,12 @@ def find(tweet_id: int, text: str) -> Iterator[tuple[int, str]]:
         yield tweet_id, short
 
 
-def _connect() -> "Resolver":
+def _connect() -> "Iterator[Resolver]":
     from sojourn_papers.apps.urls.resolver import Resolver  # noqa: PLC0415 - it imports much
     from sojourn_papers.apps.urls.settings import Settings  # noqa: PLC0415
 
-    return Resolver(Settings.of_environment())
+    with closing(Resolver(Settings.of_environment())) as resolver:
+        yield resolver
 
 
 @app.operator(
