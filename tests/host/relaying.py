@@ -65,10 +65,12 @@ def by_line(*operators):
 class Query:
     """The query of a part: each batch goes on where the one before has ended.
 
-    *told* is what its host reported while batches were waited for.
+    *told* is what its host reported while batches were waited for. Tasks wait *patience_s*
+    for a host that is not there.
     """
 
     def __init__(self, controller, address, route, *, run="run", ends=""):
+        self.patience_s = 20.0
         self.controller, self.route, self.run, self.ends = controller, route, run, ends
         self.address = address
         self.batch = self.offset = 0
@@ -97,7 +99,9 @@ class Query:
                 self.await_done(over)
 
         route = route or self.route
-        passed = relay(self.address, route, DEADLINE_S, self.ends)(brought())
+        passed = relay(self.address, route, DEADLINE_S, self.ends, patience_s=self.patience_s)(
+            brought()
+        )
         hello = RelayHello(self.run, self.batch, self.batch)
         with pytest.MonkeyPatch.context() as patch:
             # Spark is not there to say which batch it is

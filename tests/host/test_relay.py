@@ -275,9 +275,9 @@ def test_a_cut_that_cannot_be_read_is_said(host, controller, tmp_path):
     assert "--fresh" in controller.ended()["split"]
 
 
-def test_a_host_that_does_not_come_again_fails_the_task(host, controller, monkeypatch):
-    monkeypatch.setattr("sojourn.spark.task.relay._PATIENCE_S", 0.1)
+def test_a_host_that_does_not_come_again_fails_the_task(host, controller):
     query = host()
+    query.patience_s = 0.1
     killed(controller, "split")
     with pytest.raises(EngineError, match="split: no connection to its host within"):
         query.results(line("word"))

@@ -9,13 +9,13 @@ from typing import Literal
 from sojourn.errors import BadFile, DiskFull
 from sojourn.files.private_files import append_to
 
-__all__ = ["FORMAT", "opened", "refusals", "transaction"]
+__all__ = ["FORMAT", "WAIT_S", "opened", "refusals", "transaction"]
 
 FORMAT = 2
 """The version of the tables. Files of version 1 have no placements; they can be used."""
 
-# How long to wait while another program writes.
-_WAIT_S = 5.0
+WAIT_S = 5.0
+"""The seconds to wait while another program writes."""
 
 _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -61,9 +61,12 @@ _TABLES = (
 _META = {"application": "sojourn history", "format": str(FORMAT)}
 
 
-def opened(path: Path, *, to: Literal["read", "append"]) -> sqlite3.Connection:
+def opened(
+    path: Path, *, to: Literal["read", "append"], wait_s: float = WAIT_S
+) -> sqlite3.Connection:
     """Return a connection to the history at *path*; to append, it is created if missing.
 
+    A file that another program writes is locked after *wait_s*.
     Raise `BadFile` if there is no file to read, or it is not a history.
     """
     try:
@@ -79,7 +82,7 @@ def opened(path: Path, *, to: Literal["read", "append"]) -> sqlite3.Connection:
             str(path), f"cannot be {_DONE[to]}: {problem}", "check the path"
         ) from error
     with refusals(path, to=to):
-        connection = sqlite3.connect(uri, uri=True, timeout=_WAIT_S, isolation_level=None)
+        connection = sqlite3.connect(uri, uri=True, timeout=wait_s, isolation_level=None)
         try:
             connection.row_factory = sqlite3.Row
             _check(connection, path, to=to)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from sojourn.errors import BadInput
-from sojourn.history.file import opened, refusals, transaction
+from sojourn.history.file import WAIT_S, opened, refusals, transaction
 from sojourn.history.format import record_text, sketch_bytes
 from sojourn.history.run import Run, run_columns
 from sojourn.knowledge import Episode
@@ -20,7 +20,8 @@ class HistoryFile:
     """A history at *path* to append to: a new file, or one with earlier runs.
 
     Each turn is a transaction, so a killed process loses the current turn only. With
-    *most_turns* the oldest are deleted. A context manager: leaving it closes the file.
+    *most_turns* the oldest are deleted. It waits *wait_s* for another program that writes. A
+    context manager: leaving it closes the file.
 
         with HistoryFile(path) as history:
             history.begin(Run(...))
@@ -28,12 +29,14 @@ class HistoryFile:
                 history.append(episode)
     """
 
-    def __init__(self, path: Path, *, most_turns: int | None = None) -> None:
+    def __init__(
+        self, path: Path, *, most_turns: int | None = None, wait_s: float = WAIT_S
+    ) -> None:
         if most_turns is not None and most_turns < 1:
             raise BadInput(f"most_turns is {most_turns}; write 1 or more, or None for all")
         self._path, self._most_turns = path, most_turns
         self._run: int | None = None
-        self._connection = opened(path, to="append")
+        self._connection = opened(path, to="append", wait_s=wait_s)
 
     def begin(self, run: Run) -> int:
         """Begin *run*, to which all turns appended from now on belong; return its number."""

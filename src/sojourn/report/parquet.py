@@ -28,9 +28,10 @@ _ALIASES = {
 
 
 @contextmanager
-def roots_to_parquet(path: Path | None) -> Iterator["Portion"]:
+def roots_to_parquet(path: Path | None, *, together: int = _TOGETHER) -> Iterator["Portion"]:
     """Yield a function that writes a portion of roots: birth_s, completion_s and sum_s.
 
+    Small portions are written *together*, so many roots at once.
     Without a *path* it does nothing. An unfinished file is deleted.
     """
     if path is None:
@@ -46,7 +47,7 @@ def roots_to_parquet(path: Path | None) -> Iterator["Portion"]:
             return
         arrays = [pa.array(roots[name].copy()) for name in columns]
         waiting.append(pa.Table.from_arrays(arrays, schema=schema))
-        if sum(map(len, waiting)) >= _TOGETHER:
+        if sum(map(len, waiting)) >= together:
             flush()
 
     def flush() -> None:
@@ -59,8 +60,10 @@ def roots_to_parquet(path: Path | None) -> Iterator["Portion"]:
         flush()
 
 
-def states_to_parquet(path: Path, states: "KeyStates", operator: str) -> int:
-    """Write a row for each key of an operator, and return how many there were.
+def states_to_parquet(
+    path: Path, states: "KeyStates", operator: str, *, together: int = _ROWS
+) -> int:
+    """Write a row for each key of an operator, *together* at once; return their number.
 
     First come the columns of the key, then the fields of the state; a field that has the name
     of another column begins with `state_`. An unfinished file is deleted.
@@ -79,16 +82,16 @@ def states_to_parquet(path: Path, states: "KeyStates", operator: str) -> int:
         (*key_values(form.key, found.key), *(found.values[field.name] for field in fields))
         for found in states.every(operator)
     )
-    return _rows_to_parquet(path, types, rows)
+    return _rows_to_parquet(path, types, rows, together)
 
 
 def _rows_to_parquet(
-    path: Path, types: Mapping[str, DataType], rows: Iterator[tuple[Any, ...]]
+    path: Path, types: Mapping[str, DataType], rows: Iterator[tuple[Any, ...]], together: int
 ) -> int:
     pa, number = _pyarrow(), 0
     schema = pa.schema([(name, _arrow_type(pa, kind)) for name, kind in types.items()])
     with _writer(path, schema) as writer:
-        while some := list(islice(rows, _ROWS)):
+        while some := list(islice(rows, together)):
             arrays = [
                 pa.array(values, field.type)
                 for values, field in zip(zip(*some, strict=True), schema, strict=True)

@@ -21,8 +21,14 @@ _PATIENCE_S = 120.0
 _POLL_S = 0.2
 
 
-def ask(folder: Path, entry: Entry, request: Mapping[str, object]) -> dict[str, Any]:
-    """Return the answer of the application to *request*.
+def ask(
+    folder: Path,
+    entry: Entry,
+    request: Mapping[str, object],
+    *,
+    patience_s: float = _PATIENCE_S,
+) -> dict[str, Any]:
+    """Return the answer of the application to *request*, waiting for up to *patience_s*.
 
     Raise `BadInput` if it refuses the request, `ApplicationStarting` if it has not started yet,
     `EngineError` if it fails or does not answer.
@@ -35,7 +41,7 @@ def ask(folder: Path, entry: Entry, request: Mapping[str, object]) -> dict[str, 
     try:
         secret = token.read_text(encoding="ascii")
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(_PATIENCE_S)
+            connection.settimeout(patience_s)
             connection.connect(entry.socket)
             if peer_uid(connection) not in (None, os.getuid()):
                 raise EngineError(f"{entry.socket} belongs to another user; nothing was sent")

@@ -62,11 +62,10 @@ class Entry:
         except BadFile:
             return False
 
-    @property
-    def answers(self) -> bool:
-        """Whether a process listens on its socket."""
+    def answers(self, patience_s: float = _PATIENCE_S) -> bool:
+        """Tell whether a process listens on its socket, also one that is busy for longer."""
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(_PATIENCE_S)
+            connection.settimeout(patience_s)
             try:
                 connection.connect(self.socket)
             except (TimeoutError, BlockingIOError):
@@ -85,7 +84,7 @@ def running() -> dict[str, tuple[Path, Entry]]:
                 # it may end meanwhile
                 with suppress(BadFile):
                     entry = Entry.read(folder)
-                    if entry.answers:
+                    if entry.answers():
                         found[folder.name] = folder, entry
     return found
 
@@ -124,7 +123,7 @@ def _named(name: str) -> tuple[Path, Entry]:
         folder = place / name
         if "/" not in name and (folder / ENTRY).exists():
             entry = Entry.read(folder)  # raises if it cannot be read
-            if entry.answers:
+            if entry.answers():
                 return folder, entry
     others = ", ".join(running())
     known = f"; running: {others}" if others else "; `sojourn run` starts one"

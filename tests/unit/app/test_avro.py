@@ -287,11 +287,10 @@ def test_an_id_that_the_registry_does_not_know_is_asked_for_once_a_minute(regist
     assert made.decode(b"\x00" + number.to_bytes(4, "big") + b"\x02") == (1,)
 
 
-def test_ids_that_nobody_knows_do_not_fill_the_memory(registry, monkeypatch):
+def test_ids_that_nobody_knows_do_not_fill_the_memory(registry):
     registry.register("clicks-value", record_of(n="int"))
-    monkeypatch.setattr("sojourn.app.codec.avro._MOST_UNKNOWN", 3)
     form = sj.Avro(registry=registry.url, subject="clicks-value")
-    made = AvroCodec(parse_schema("n int"), "clicks", form)
+    made = AvroCodec(parse_schema("n int"), "clicks", form, most_unknown=3)
     asked = registry.asked
     for number in (1000, 1001, 1002, 1002, 1003, 1000):  # the fourth is one too many
         with pytest.raises(BadRecord):

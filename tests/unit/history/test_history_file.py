@@ -24,6 +24,8 @@ from sojourn.engine import Cost
 from sojourn.errors import BadFile, BadInput
 from sojourn.history import HistoryFile, Run, read, read_episodes, read_run, read_runs
 from sojourn.knowledge import Decision, Episode, Knowledge, Wish
+from sojourn.history.file import opened
+from sojourn.knowledge import Decision, Episode, Knowledge
 from sojourn.loop import Loop
 from sojourn.measure.observation import (
     Moments,
@@ -396,10 +398,9 @@ def test_a_slow_reader_keeps_nobody_from_writing(tmp_path):
     assert reasons == [f"turn {number}" for number in range(2, 300)]
 
 
-def test_whoever_asks_the_file_for_long_keeps_nobody_from_writing(tmp_path, monkeypatch):
-    monkeypatch.setattr("sojourn.history.file._WAIT_S", 0.0)
+def test_whoever_asks_the_file_for_long_keeps_nobody_from_writing(tmp_path):
     path = tmp_path / "h.db"
-    with HistoryFile(path) as history:
+    with HistoryFile(path, wait_s=0.0) as history:
         history.begin(RUN)
         history.append(turn(1))
         asking = sqlite3.connect(path, isolation_level=None)
@@ -633,10 +634,9 @@ def test_a_sketch_of_other_buckets_is_refused(tmp_path, monkeypatch):
         list(read_episodes(path))
 
 
-def test_a_locked_file_is_said_to_be_locked(tmp_path, monkeypatch):
-    monkeypatch.setattr("sojourn.history.file._WAIT_S", 0.0)
+def test_a_locked_file_is_said_to_be_locked(tmp_path):
     path = written(tmp_path / "h.db", [turn(1)])
-    with HistoryFile(path) as history:
+    with HistoryFile(path, wait_s=0.0) as history:
         history.begin(RUN)
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -648,9 +648,9 @@ def test_a_locked_file_is_said_to_be_locked(tmp_path, monkeypatch):
         history.append(turn(2))
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
-    for way in everyway(path):
+    for to in ("read", "append"):  # as everything that reads or writes begins
         with pytest.raises(BadFile, match="is locked by another program"):
-            way()
+            opened(path, to=to, wait_s=0.0)
     other.close()
     assert len(list(read_episodes(path))) == 1
 

@@ -31,11 +31,10 @@ def test_every_root_is_written_once(tmp_path):
     np.testing.assert_allclose(roots["sum_s"], roots["completion_s"])
 
 
-def test_small_portions_are_written_together(tmp_path, monkeypatch):
-    monkeypatch.setattr("sojourn.report.parquet._TOGETHER", 10)
+def test_small_portions_are_written_together(tmp_path):
     path = tmp_path / "roots.parquet"
     roots = np.zeros(3, [("birth_s", "f8"), ("completion_s", "f8"), ("sum_s", "f8")])
-    with roots_to_parquet(path) as write:
+    with roots_to_parquet(path, together=10) as write:
         for number in range(9):
             roots["birth_s"] = number
             write(0.0, roots)

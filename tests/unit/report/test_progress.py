@@ -34,9 +34,7 @@ def shown(out, text):
 def test_on_a_terminal_it_says_what_it_is_at_and_how_far_and_leaves_nothing(monkeypatch):
     out = Terminal()
     monkeypatch.setattr(sys, "stderr", out)
-    monkeypatch.setattr("sojourn.report.terminal.progress._SOON_S", 0.0)
-    monkeypatch.setattr("sojourn.report.terminal.progress._EVERY_S", 0.001)
-    with working("planning vld") as far:
+    with working("planning vld", soon_s=0.0, every_s=0.001) as far:
         shown(out, "\r\x1b[Kplanning vld … 0 s")
         far("half of it")
         shown(out, "\r\x1b[Kplanning vld, half of it … ")
@@ -46,8 +44,7 @@ def test_on_a_terminal_it_says_what_it_is_at_and_how_far_and_leaves_nothing(monk
 def test_the_line_is_gone_whatever_is_raised(monkeypatch):
     out = Terminal()
     monkeypatch.setattr(sys, "stderr", out)
-    monkeypatch.setattr("sojourn.report.terminal.progress._SOON_S", 0.0)
-    with pytest.raises(ZeroDivisionError), working("planning vld"):  # noqa: PT012
+    with pytest.raises(ZeroDivisionError), working("planning vld", soon_s=0.0):  # noqa: PT012
         shown(out, "planning")
         raise ZeroDivisionError
     assert out.getvalue().endswith("\r\x1b[K")
@@ -64,8 +61,7 @@ def test_what_is_done_at_once_shows_nothing(monkeypatch):
 def test_elsewhere_it_is_silent(monkeypatch):
     out = StringIO()
     monkeypatch.setattr(sys, "stderr", out)
-    monkeypatch.setattr("sojourn.report.terminal.progress._SOON_S", 0.0)
-    with working("planning vld") as far:
+    with working("planning vld", soon_s=0.0) as far:
         far("half of it")
     assert out.getvalue() == ""
 

@@ -35,14 +35,20 @@ _UNKNOWN_FOR_S, _MOST_UNKNOWN = 60.0, 10_000
 class AvroCodec:
     """The codec of a stream in Avro. Raise `BadSchema` if the columns do not fit.
 
-    Whoever decodes a record may have to wait for a registry that does not answer
-    (`sojourn.app.codec.registry.outlast`).
+    It remembers *most_unknown* ids that the registry does not know. Whoever decodes a record
+    may have to wait for a registry that does not answer (`sojourn.app.codec.registry.outlast`).
     """
 
     def __init__(
-        self, schema: Schema, stream: str, form: Avro, clock: Callable[[], float] = monotonic
+        self,
+        schema: Schema,
+        stream: str,
+        form: Avro,
+        clock: Callable[[], float] = monotonic,
+        *,
+        most_unknown: int = _MOST_UNKNOWN,
     ) -> None:
-        self._clock, self._unknown = clock, dict[int, float]()
+        self._clock, self._unknown, self._most_unknown = clock, dict[int, float](), most_unknown
         self._stream, self._names, self._check = stream, schema.names, check_record(schema)
         self._registry = Registry(form.registry, form.patience_s) if form.registry else None
         place = f"streams.{stream}"
@@ -167,7 +173,7 @@ class AvroCodec:
             return None
         text = self._registry.schema(number)
         if text is None:
-            if len(self._unknown) >= _MOST_UNKNOWN:
+            if len(self._unknown) >= self._most_unknown:
                 self._unknown.clear()
             self._unknown[number] = self._clock() + _UNKNOWN_FOR_S
         return text

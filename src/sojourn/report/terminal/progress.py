@@ -18,10 +18,13 @@ _SOON_S, _EVERY_S = 1.0, 0.5
 
 
 @contextmanager
-def working(text: str) -> Iterator[Callable[[str], None]]:
+def working(
+    text: str, *, soon_s: float = _SOON_S, every_s: float = _EVERY_S
+) -> Iterator[Callable[[str], None]]:
     """Show *text* and the elapsed seconds on standard error, if that is a terminal.
 
-    It yields a function that sets the progress. The line is removed at the end.
+    It yields a function that sets the progress. The line appears after *soon_s*, changes every
+    *every_s*, and is removed at the end.
     """
     out, since_s, ended, progress = sys.stderr, monotonic(), Event(), ""
     if not out.isatty():
@@ -33,11 +36,11 @@ def working(text: str) -> Iterator[Callable[[str], None]]:
         progress = f", {told}"
 
     def show() -> None:
-        wait_s = _SOON_S
+        wait_s = soon_s
         while not ended.wait(wait_s):
-            took_s, wait_s = monotonic() - since_s, _EVERY_S
+            took_s, wait_s = monotonic() - since_s, every_s
             typer.echo(f"\r\x1b[K{text}{progress} … {took_s:.0f} s", out, nl=False)
-        if wait_s == _EVERY_S:
+        if wait_s == every_s:
             typer.echo("\r\x1b[K", out, nl=False)
 
     thread = Thread(target=show, daemon=True)

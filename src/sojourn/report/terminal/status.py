@@ -138,11 +138,11 @@ def watch_status(folder: Path, entry: Entry, *, once: bool) -> None:
             try:
                 now = view()
             except EngineError:
-                if entry.answers:
+                if entry.answers():
                     raise
                 break
             live.update(now, refresh=True)
-    if not entry.answers:
+    if not entry.answers():
         typer.echo(f"{entry.name} has ended")
 
 

@@ -39,18 +39,19 @@ def kafka_problem(
     brokers: KafkaBrokers,
     *,
     patience_s: float = _PATIENCE_S,
+    slow_s: float = _SLOW_S,
     name_of: Callable[[str], object] = socket.gethostbyaddr,
 ) -> str:
     """Return why a client on this node does not reach a broker soon; empty if it does.
 
-    The text contains no measured time, so it stays the same while the cause lasts. *name_of*
-    looks up the name of an address.
+    A look-up of more than *slow_s* is one. The text contains no measured time, so it stays the
+    same while the cause lasts. *name_of* looks up the name of an address.
 
     >>> kafka_problem(KafkaBrokers(addresses=("127.0.0.1:1",)))
     'no connection to Kafka at 127.0.0.1:1: Connection refused'
     """
     checks = [
-        _Check(each, patience_s, name_of if brokers.names else None)
+        _Check(each, patience_s, slow_s, name_of if brokers.names else None)
         for each in brokers.addresses
     ]
     until_s = time.monotonic() + patience_s
@@ -60,12 +61,12 @@ def kafka_problem(
 class KafkaChecks:
     """Checks whether clients here reach *brokers*: at the start, and again while they do not.
 
-    It also checks when it is *asked* to. Each check is a connection that a broker may log, so
-    there are no others.
+    While there is a problem it checks every *again_s*. It also checks when it is *asked* to.
+    Each check is a connection that a broker may log, so there are no others.
     """
 
-    def __init__(self, brokers: KafkaBrokers) -> None:
-        self._brokers, self.asked = brokers, asyncio.Event()
+    def __init__(self, brokers: KafkaBrokers, *, again_s: float = _AGAIN_S) -> None:
+        self._brokers, self._again_s, self.asked = brokers, again_s, asyncio.Event()
         self.problem = ""
 
     async def run(self) -> None:
@@ -74,7 +75,7 @@ class KafkaChecks:
             self.asked.clear()
             self.problem = await asyncio.to_thread(kafka_problem, self._brokers)
             with suppress(TimeoutError):
-                async with asyncio.timeout(_AGAIN_S if self.problem else None):
+                async with asyncio.timeout(self._again_s if self.problem else None):
                     await self.asked.wait()
 
 
@@ -82,9 +83,14 @@ class _Check:
     """The check of one broker, in a thread of its own: a look-up cannot be cancelled."""
 
     def __init__(
-        self, address: str, patience_s: float, name_of: Callable[[str], object] | None
+        self,
+        address: str,
+        patience_s: float,
+        slow_s: float,
+        name_of: Callable[[str], object] | None,
     ) -> None:
-        self._address, self._patience_s, self._name_of = address, patience_s, name_of
+        self._address, self._patience_s, self._slow_s = address, patience_s, slow_s
+        self._name_of = name_of
         self._looking_up, self._problem = "", ""
         self._thread = threading.Thread(target=self._run, name="Kafka check", daemon=True)
         self._thread.start()
@@ -126,8 +132,8 @@ class _Check:
             return call()
         finally:
             self._looking_up = ""
-            if time.monotonic() - since_s > _SLOW_S:
-                self._problem = _slow(looked_up, _SLOW_S)
+            if time.monotonic() - since_s > self._slow_s:
+                self._problem = _slow(looked_up, self._slow_s)
 
 
 def _reached(places: Sequence[tuple[Any, ...]], patience_s: float) -> str:

@@ -46,7 +46,7 @@ class QuerySupervisor:
     told the reason, once. While *broker* is away no query is started again, and a failure of
     one does not count until the broker has been well for a while. The same holds while *disk*
     has no room, and for a query that failed because of that. Nor does a failure count that the
-    loss of a node explains. Each failure is written to *log*.
+    loss of a node explains. Each failure is written to *log*. It looks every *look_s*.
     """
 
     def __init__(  # noqa: PLR0913 - what others know of it, each by its name
@@ -61,7 +61,10 @@ class QuerySupervisor:
         broker: Callable[[], Standing] = lambda: "well",
         disk: DiskWatch | None = None,
         log: Callable[[str], None] = lambda _line: None,
+        look_s: float = _LOOK_S,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._look_s, self._clock = look_s, clock
         self._controller, self._wanted, self._failed = controller, wanted, failed
         self._starts, self._broker, self._log = dict(starts), broker, log
         self._losses = NodeLosses()
@@ -123,7 +126,7 @@ class QuerySupervisor:
 
     def _run(self) -> None:
         failures = 0
-        while not self._ended.wait(_LOOK_S):
+        while not self._ended.wait(self._look_s):
             try:
                 if not self._all_looked_after():
                     return
@@ -140,7 +143,7 @@ class QuerySupervisor:
             self._failed(f"{operator}: {reason}")
             return False
         self._disk.look()
-        now_s, ended, broker = time.monotonic(), self._controller.ended(), self._broker()
+        now_s, ended, broker = self._clock(), self._controller.ended(), self._broker()
         if (since_s := self._losses.saw(self._controller.lost_nodes())) is not None:
             for part in self._parts.values():
                 part.restarts.forgive(since_s)

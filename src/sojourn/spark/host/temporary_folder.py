@@ -13,22 +13,31 @@ _REMOVE_FOR_S, _REMOVE_EVERY_S = 3.0, 0.1
 _GONE_WITHIN_S = 10.0
 
 
-async def remove_after(parent: int, folder: Path) -> None:
-    """Remove *folder*, if the process that started this one is gone, or goes soon."""
-    if not await _gone(parent):
+async def remove_after(
+    parent: int,
+    folder: Path,
+    *,
+    within_s: float = _GONE_WITHIN_S,
+    for_s: float = _REMOVE_FOR_S,
+) -> None:
+    """Remove *folder* if the process that started this one is gone, or goes *within_s*.
+
+    Remove again, *for_s*, whatever is written there meanwhile.
+    """
+    if not await _gone(parent, within_s):
         return
-    until_s = monotonic() + _REMOVE_FOR_S
+    until_s = monotonic() + for_s
     while monotonic() < until_s:
         shutil.rmtree(folder, ignore_errors=True)
         await asyncio.sleep(_REMOVE_EVERY_S)
 
 
-async def _gone(parent: int) -> bool:
-    """Return whether the process that started this one is gone.
+async def _gone(parent: int, within_s: float) -> bool:
+    """Return whether the process that started this one is gone, or goes *within_s*.
 
     The connections of one that is killed break a moment before.
     """
-    until_s = monotonic() + _GONE_WITHIN_S
+    until_s = monotonic() + within_s
     while monotonic() < until_s:
         if os.getppid() != parent:
             return True

@@ -51,31 +51,37 @@ Batches = Iterable[pa.RecordBatch]
 
 
 def relay(
-    address: HostAddress, route: Route, batch_s: float, ends: str = ""
+    address: HostAddress,
+    route: Route,
+    batch_s: float,
+    ends: str = "",
+    *,
+    patience_s: float = _PATIENCE_S,
 ) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """Return what `mapInArrow` runs: the relay to the host at *address*.
 
-    When a batch has lasted *batch_s*, all that Spark has read of it is passed on at once. Java
-    is told where partitions end under the name *ends*, unless that is empty.
+    A host that is being started again has *patience_s*. When a batch has lasted *batch_s*, all
+    that Spark has read of it is passed on at once. Java is told where partitions end under the
+    name *ends*, unless that is empty.
     """
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
-        with _connected(address, route.part) as host:
+        with _connected(address, route.part, patience_s) as host:
             yield from _Relay(host, route, batch_s, ends).results(batches)
 
     return run
 
 
-def _connected(address: HostAddress, part: str) -> socket.socket:
+def _connected(address: HostAddress, part: str, patience_s: float) -> socket.socket:
     """Return the connection to a host, which may have to be started again first."""
-    until_s = time.monotonic() + _PATIENCE_S
+    until_s = time.monotonic() + patience_s
     while True:
         try:
             return address.connect()
         except (OSError, EngineError) as error:
             if time.monotonic() > until_s:
                 raise EngineError(
-                    f"{part}: no connection to its host within {_PATIENCE_S:g} s: {error}"
+                    f"{part}: no connection to its host within {patience_s:g} s: {error}"
                 ) from error
             time.sleep(_LOOK_S)
 

@@ -30,13 +30,17 @@ def _proof(secret: bytes, who: str, purpose: bytes, drawn: bytes) -> bytes:
 
 
 async def admit(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, secret: bytes
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    secret: bytes,
+    *,
+    within_s: float = _WITHIN_S,
 ) -> Purpose | None:
-    """Return what a peer that knows the *secret* came for; None of anybody else."""
+    """Return what a peer that shows *within_s* that it knows the *secret* came for, or None."""
     ours = token_bytes(_NUMBER)
     writer.write(_GREETING + ours)
     try:
-        async with asyncio.timeout(_WITHIN_S):
+        async with asyncio.timeout(within_s):
             told = await reader.readexactly(_PURPOSE + _NUMBER + _PROOF)
     except (TimeoutError, OSError, asyncio.IncompleteReadError):
         return None

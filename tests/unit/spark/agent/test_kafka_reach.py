@@ -64,9 +64,8 @@ def test_names_are_only_looked_up_where_clients_do(broker, released):
     assert problem == ""
 
 
-def test_a_slow_look_up_is_told(broker, monkeypatch):
-    monkeypatch.setattr("sojourn.spark.agent.kafka_reach._SLOW_S", -1.0)
-    problem = kafka_problem(KafkaBrokers((broker,), names=True))
+def test_a_slow_look_up_is_told(broker):
+    problem = kafka_problem(KafkaBrokers((broker,), names=True), slow_s=-1.0)
     assert "takes more than -1 s" in problem
 
 
@@ -78,9 +77,8 @@ def test_a_connection_that_is_never_answered_is_told(released, monkeypatch):
     assert problem == "no connection to Kafka at 127.0.0.1:9 within 0.05 s"
 
 
-def test_it_is_checked_again_while_there_is_a_problem_and_when_asked(broker, monkeypatch):
-    monkeypatch.setattr("sojourn.spark.agent.kafka_reach._AGAIN_S", 0.01)
-    checks = KafkaChecks(KafkaBrokers(("127.0.0.1:1",)))
+def test_it_is_checked_again_while_there_is_a_problem_and_when_asked(broker):
+    checks = KafkaChecks(KafkaBrokers(("127.0.0.1:1",)), again_s=0.01)
 
     async def told(problem):
         async with asyncio.timeout(60):

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from sojourn.spark.driver import supervisor
 from sojourn.spark.driver.disk_watch import DiskWatch
 from sojourn.spark.driver.restarts import Restarts
 from sojourn.spark.driver.supervisor import QuerySupervisor
@@ -46,7 +45,6 @@ class Watched:
 
     def __init__(
         self,
-        monkeypatch,
         batch,
         broker=lambda: "well",
         loses=lambda _starts: False,
@@ -55,8 +53,6 @@ class Watched:
     ):
         self._error = error
         clock_s = count(0, 30)
-        monkeypatch.setattr(supervisor, "_LOOK_S", 0.001)
-        monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=self._now_s))
         self.starts, self.reason, self.over = 0, "", threading.Event()
         self.log, self._clock_s, self._loses = [], clock_s, loses
         self._hosts = NoHosts()
@@ -68,6 +64,8 @@ class Watched:
             batch=batch,
             failed=self._failed,
             broker=broker,
+            look_s=0.001,
+            clock=self._now_s,
             disk=disk,
             log=self.log.append,
         )
@@ -141,15 +139,15 @@ def test_java_that_does_not_answer_is_asked_again_before_it_counts_as_gone(times
     assert len(told) == bool(reason)
 
 
-def test_a_batch_that_always_fails_ends_the_application(monkeypatch):
-    watched = Watched(monkeypatch, lambda _: 7)
+def test_a_batch_that_always_fails_ends_the_application():
+    watched = Watched(lambda _: 7)
     watched.run()
     assert "split failed 6 times at batch 7" in watched.reason
     assert watched.starts == 6
 
 
-def test_failures_with_progress_in_between_do_not(monkeypatch):
-    watched = Watched(monkeypatch, lambda _: watched.starts // 4)
+def test_failures_with_progress_in_between_do_not():
+    watched = Watched(lambda _: watched.starts // 4)
     watched.run()
     assert not watched.reason
 
@@ -162,30 +160,30 @@ def test_too_many_failures_at_once_end_it_whatever_it_is_at():
     assert restarts.why == "failed 9 times in 120 s"
 
 
-def test_failures_while_brokers_are_shaky_do_not_end_it(monkeypatch):
+def test_failures_while_brokers_are_shaky_do_not_end_it():
     """Not even at the same batch: a partition without a leader may take hours."""
-    watched = Watched(monkeypatch, lambda _: 7, broker=lambda: "shaky")
+    watched = Watched(lambda _: 7, broker=lambda: "shaky")
     watched.run()
     assert not watched.reason
 
 
-def test_while_no_broker_answers_nothing_is_started_and_then_it_is(monkeypatch):
+def test_while_no_broker_answers_nothing_is_started_and_then_it_is():
     starts = []
 
     def standing():
         starts.append(watched.starts)
         return "away" if len(starts) <= 20 else "shaky"
 
-    watched = Watched(monkeypatch, lambda _: 7, broker=standing)
+    watched = Watched(lambda _: 7, broker=standing)
     watched.run()
     assert starts[:20] == [1] * 20
     assert watched.starts > 20
     assert not watched.reason
 
 
-def test_batches_that_fail_because_nodes_are_lost_are_tried_for_ever(monkeypatch):
+def test_batches_that_fail_because_nodes_are_lost_are_tried_for_ever():
     """Machines that may be taken away are no fault of the application."""
-    watched = Watched(monkeypatch, lambda _: 7, loses=lambda _starts: True)
+    watched = Watched(lambda _: 7, loses=lambda _starts: True)
     watched.run()
     assert not watched.reason
     assert (
@@ -200,17 +198,17 @@ def test_batches_that_fail_because_nodes_are_lost_are_tried_for_ever(monkeypatch
     assert watched.supervisor.restarts == {"split": watched.starts - 1}
 
 
-def test_failures_count_again_once_no_node_is_lost_any_more(monkeypatch):
-    watched = Watched(monkeypatch, lambda _: 7, loses=lambda starts: starts < 20)
+def test_failures_count_again_once_no_node_is_lost_any_more():
+    watched = Watched(lambda _: 7, loses=lambda starts: starts < 20)
     watched.run()
     assert "split failed 6 times at batch 7" in watched.reason
     assert 20 < watched.starts < 30
     assert "is not restarted: it ended without an error" in watched.log[-1]
 
 
-def test_a_batch_that_ends_after_all_is_no_notice_any_more(monkeypatch):
+def test_a_batch_that_ends_after_all_is_no_notice_any_more():
     at = SimpleNamespace(batch=7)
-    watched = Watched(monkeypatch, lambda _: at.batch, loses=lambda _starts: True)
+    watched = Watched(lambda _: at.batch, loses=lambda _starts: True)
     watched.run()
     assert watched.supervisor.notices
     at.batch = 8
@@ -248,10 +246,10 @@ class Disk(DiskWatch):
         self.left = max(0, self.left - 1)
 
 
-def test_a_query_that_fails_on_a_full_disk_is_started_again_when_there_is_room(monkeypatch):
+def test_a_query_that_fails_on_a_full_disk_is_started_again_when_there_is_room():
     """However often, and at whatever batch."""
     disk = Disk(looks=3)
-    watched = Watched(monkeypatch, lambda _: 7, disk=disk, error=FULL)
+    watched = Watched(lambda _: 7, disk=disk, error=FULL)
     watched.run()
     assert not watched.reason
     assert set(disk.lacked) == {"java.io.IOException: No space left on device"}
@@ -259,7 +257,7 @@ def test_a_query_that_fails_on_a_full_disk_is_started_again_when_there_is_room(m
     assert all("not counted, because the disk was full" in line for line in watched.log)
 
 
-def test_another_failure_counts_whatever_the_disk_is_like(monkeypatch):
-    watched = Watched(monkeypatch, lambda _: 7, disk=Disk(looks=1), error="ValueError: no")
+def test_another_failure_counts_whatever_the_disk_is_like():
+    watched = Watched(lambda _: 7, disk=Disk(looks=1), error="ValueError: no")
     watched.run()
     assert "split failed 6 times at batch 7: ValueError: no" in watched.reason

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from sojourn.errors import EngineError
-from sojourn.spark.wire import authentication
 from sojourn.spark.wire.authentication import admit, introduce
 
 SECRET = b"hush"
@@ -32,8 +31,8 @@ def met(host, peer):
     return asyncio.run(meet())
 
 
-def host(secret=SECRET):
-    return lambda reader, writer: admit(reader, writer, secret)
+def host(secret=SECRET, **patience):
+    return lambda reader, writer: admit(reader, writer, secret, **patience)
 
 
 def peer(purpose="agent", secret=SECRET):
@@ -56,8 +55,7 @@ def test_who_does_not_know_it_is_refused():
         raise error
 
 
-def test_who_says_nothing_or_hangs_up_is_refused(monkeypatch):
-    monkeypatch.setattr(authentication, "_WITHIN_S", 0.1)
+def test_who_says_nothing_or_hangs_up_is_refused():
 
     async def silent(reader, _writer):
         await reader.read()
@@ -65,7 +63,7 @@ def test_who_says_nothing_or_hangs_up_is_refused(monkeypatch):
     async def brief(_reader, writer):
         writer.close()
 
-    assert met(host(), silent)[0] is None
+    assert met(host(within_s=0.1), silent)[0] is None
     assert met(host(), brief)[0] is None
 
 

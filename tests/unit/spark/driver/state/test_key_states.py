@@ -7,7 +7,6 @@ from decimal import Decimal
 import pytest
 from pyarrow import parquet
 
-import sojourn.report.parquet
 from sojourn.errors import BadFile, BadInput
 from sojourn.report.parquet import states_to_parquet
 from sojourn.spark.driver.state.key_states import KeyStates
@@ -124,8 +123,7 @@ def test_a_folder_or_an_operator_without_state_is_named(tmp_path):
         KeyStates(tmp_path / "words").summary("split")
 
 
-def test_a_state_is_exported_with_the_types_of_key_and_fields(tmp_path, monkeypatch):
-    monkeypatch.setattr(sojourn.report.parquet, "_ROWS", 2)
+def test_a_state_is_exported_with_the_types_of_key_and_fields(tmp_path):
     schema = "word string, day date, price decimal(6,2), at timestamp, x float"
     fields = {
         "n": 0,
@@ -151,7 +149,8 @@ def test_a_state_is_exported_with_the_types_of_key_and_fields(tmp_path, monkeypa
     more = {f'["{number}", null, null, null, null]': {**values} for number in range(3)}
     writer.commit({key: values, nulls: {**values, "at": None}, **more})
     path = tmp_path / "out.parquet"
-    assert states_to_parquet(path, KeyStates(tmp_path / "s"), "count") == 5
+    states = KeyStates(tmp_path / "s")
+    assert states_to_parquet(path, states, "count", together=2) == 5
     table = parquet.read_table(path)
     assert {field.name: str(field.type) for field in table.schema} == {
         "word": "string",
