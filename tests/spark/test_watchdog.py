@@ -101,9 +101,9 @@ def child(tmp_path):
     """Return what keeps a command, in the test's folder, until the test ends."""
     with ExitStack() as stack:
 
-        def keeping(command, *, grace_s):
+        def keeping(command, *, grace_s, **slack):
             log = tmp_path / "log"
-            running = ChildProcess(command, folder=tmp_path, log=log, grace_s=grace_s)
+            running = ChildProcess(command, folder=tmp_path, log=log, grace_s=grace_s, **slack)
             stack.callback(running.stop)
             until(lambda: log.read_text() == "up\n")
             return running
@@ -125,9 +125,8 @@ def test_stopping_twice_is_stopping_once(child):
     assert running.wait() == 128 + signal.SIGTERM
 
 
-def test_a_watchdog_that_hangs_is_killed_with_what_it_keeps(child, monkeypatch):
-    monkeypatch.setattr("sojourn.spark.driver.jvm.child_process._SLACK_S", 0.1)
-    running = child(SLEEP, grace_s=0)
+def test_a_watchdog_that_hangs_is_killed_with_what_it_keeps(child):
+    running = child(SLEEP, grace_s=0, slack_s=0.1)
     os.kill(running.group, signal.SIGSTOP)
     running.stop()
     until(lambda: group_is_gone(running.group))

@@ -24,7 +24,8 @@ class ChildProcess:
     ends. Neither is hit by Ctrl-C in the terminal: the command ends when it is told to.
     *temporary* says that the folder is of no use afterwards. The watchdog *inherits* these open
     files, and has them until the command has ended. Its *environment* and *umask* are ours
-    where none is given; if it is Python, it can import what we can.
+    where none is given; if it is Python, it can import what we can. A watchdog that takes
+    *slack_s* more than *grace_s* to end the command is killed with it.
     """
 
     def __init__(  # noqa: PLR0913 - all by name
@@ -38,8 +39,9 @@ class ChildProcess:
         inherits: Sequence[int] = (),
         environment: Mapping[str, str] | None = None,
         umask: int = -1,
+        slack_s: float = _SLACK_S,
     ) -> None:
-        self._grace_s = grace_s
+        self._grace_s, self._slack_s = grace_s, slack_s
         asked = (str(os.getpid()), str(grace_s), str(folder) if temporary else "", *command)
         with append_to(log) as out:
             self._watchdog = subprocess.Popen(  # noqa: S603 - no shell, and our own arguments
@@ -73,7 +75,7 @@ class ChildProcess:
         if self._watchdog.stdin is not None:
             self._watchdog.stdin.close()
         try:
-            self._watchdog.wait(self._grace_s + _SLACK_S)
+            self._watchdog.wait(self._grace_s + self._slack_s)
         except subprocess.TimeoutExpired:
             os.killpg(self._watchdog.pid, signal.SIGKILL)
             self._watchdog.wait()

@@ -34,10 +34,20 @@ _LAST_CONFIRMED_S = 5.0
 
 
 class Sender:
-    """A load on its way: `run` sends it, and returns early once `stop` was called."""
+    """A load on its way: `run` sends it, and returns early once `stop` was called.
 
-    def __init__(self, load: Load) -> None:
+    Brokers have *answer_s* to answer, and after `stop` *confirm_s* to confirm the last records.
+    """
+
+    def __init__(
+        self,
+        load: Load,
+        *,
+        answer_s: float = _ANSWER_S,
+        confirm_s: float = _LAST_CONFIRMED_S,
+    ) -> None:
         self._load, self._stopped = load, False
+        self._answer_s, self._confirm_s = answer_s, confirm_s
         try:
             self._producer = Producer(
                 {"bootstrap.servers": load.servers, **_KAFKA, **load.kafka}
@@ -85,7 +95,7 @@ class Sender:
     def _check_topics(self) -> None:
         """Raise `BrokerFailed` unless all are there; and be connected before the start."""
         try:
-            there = self._producer.list_topics(timeout=_ANSWER_S).topics
+            there = self._producer.list_topics(timeout=self._answer_s).topics
         except KafkaException as error:
             problem = f"no broker answers at {self._load.servers}: {error}"
             raise BrokerFailed(problem, "start one, or correct the address") from error
@@ -144,7 +154,7 @@ class Sender:
         deadline_s = None
         while self._producer.flush(_LOOK_S):
             if self._stopped and deadline_s is None:
-                deadline_s = time.monotonic() + _LAST_CONFIRMED_S
+                deadline_s = time.monotonic() + self._confirm_s
             if deadline_s is not None and time.monotonic() > deadline_s:
                 self._error = self._error or "the broker did not confirm them in time"
                 self._failed = self._produced - self._sent
