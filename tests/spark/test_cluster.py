@@ -9,7 +9,6 @@ from confluent_kafka.admin import ConfigResource, NewTopic
 import sojourn as sj
 from sojourn.errors import BadTopic, BrokerFailed
 from sojourn.spark.driver.kafka import cluster as cluster_module
-from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.layout import Layout
 
 pytestmark = pytest.mark.spark
@@ -17,9 +16,8 @@ A_DAY_AND_4_GIB = {"retention.ms": "86400000", "retention.bytes": "4294967296"}
 
 
 @pytest.fixture(scope="module")
-def cluster(jars):
-    with Broker(jars=jars) as broker:
-        yield broker.cluster
+def cluster(broker):
+    return broker.cluster
 
 
 def retention(cluster, topic):

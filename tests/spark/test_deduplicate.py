@@ -10,7 +10,6 @@ from pyspark.sql import functions as sql
 
 from sojourn.errors import BrokerFailed
 from sojourn.spark.driver.jvm.session import end_session, new_session
-from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.id_epoch import root_marks
 from sojourn.spark.driver.native.headers import lineage_headers
@@ -28,12 +27,6 @@ from sojourn.spark.wire.tracing import child_identity
 pytestmark = pytest.mark.spark
 DEADLINE_S = 120
 SIGNED = SignedInputs(b"key", frozenset(["lines@m"]))
-
-
-@pytest.fixture(scope="module")
-def broker(jars):
-    with Broker(jars=jars, secured=False) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

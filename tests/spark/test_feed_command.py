@@ -6,18 +6,15 @@ from typer.testing import CliRunner
 from sojourn.app.codec import codec_of
 from sojourn.app.loading import load
 from sojourn.cli import app as cli
-from sojourn.spark.driver.kafka.broker import Broker
 from sojourn_papers.apps.topic_records import topic_records
 
 pytestmark = pytest.mark.spark
 ADDRESS = "unit.spark.sampled:app"
 
 
-@pytest.fixture(scope="module")
-def servers(jars):
-    with Broker(jars=jars, secured=False) as broker:
-        broker.create_topics({"sampled.photos": 2, "sampled.few": 1})
-        yield broker.bootstrap_servers
+@pytest.fixture(scope="module", autouse=True)
+def _topics(broker):
+    broker.create_topics({"sampled.photos": 2, "sampled.few": 1})
 
 
 def fed(servers, *options):

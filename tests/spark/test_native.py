@@ -14,7 +14,6 @@ from sojourn.app.codec.json import decode, encode
 from sojourn.app.schema import parse_schema
 from sojourn.errors import BadApplication, BadSchema
 from sojourn.spark.driver.jvm.session import end_session, new_session
-from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.layout import Layout
 from sojourn.spark.driver.native import NativeQuery, native_schema, start_misfits, start_native
 from sojourn.spark.driver.native.signature import executor_environment, install_key
@@ -25,12 +24,6 @@ pytestmark = pytest.mark.spark
 DEADLINE_S = 240
 BORN_MS = int(time.time() * 1000)  # Kafka would soon delete records of long ago
 BOUGHT = parse_schema("item string not null, price decimal(8,2), at timestamp, photo binary")
-
-
-@pytest.fixture(scope="module")
-def broker(jars):
-    with Broker(jars=jars, secured=False) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -130,24 +130,23 @@ def offsets_answer(offsets):
 
 
 def test_partitions_that_are_added_are_noticed_and_what_topics_hold_is_counted(
-    jars, monkeypatch
+    broker, monkeypatch
 ):
     monkeypatch.setattr(offsets_module, "_SELDOM_S", 0.0)
-    with Broker(jars=jars, secured=False) as broker:
-        broker.create_topics({"orders": 1, "tips": 1})
-        write(broker, "orders", 0, 3)
-        offsets = Offsets(broker.cluster.client(), {"orders": 1, "tips": 1})
-        offsets.start()
-        try:
-            eventually(lambda: offsets.held(["orders", "tips"]) == 3)
-            assert offsets.grown == {}
-            client = broker.cluster.client()
-            for made in client.create_partitions([NewPartitions("orders", 3)]).values():
-                made.result(DEADLINE_S)
-            eventually(lambda: offsets.grown == {"orders": (1, 3)})
-            write(broker, "orders", 2, 4)
-            eventually(lambda: offsets.look()["orders"] == {0: 3, 1: 0, 2: 4})
-            eventually(lambda: offsets.held(["orders"]) == 7)
-            assert broker.size_bytes(["orders"]) > 0 == broker.size_bytes(["tips", "order"])
-        finally:
-            offsets.stop()
+    broker.create_topics({"orders": 1, "tips": 1})
+    write(broker, "orders", 0, 3)
+    offsets = Offsets(broker.cluster.client(), {"orders": 1, "tips": 1})
+    offsets.start()
+    try:
+        eventually(lambda: offsets.held(["orders", "tips"]) == 3)
+        assert offsets.grown == {}
+        client = broker.cluster.client()
+        for made in client.create_partitions([NewPartitions("orders", 3)]).values():
+            made.result(DEADLINE_S)
+        eventually(lambda: offsets.grown == {"orders": (1, 3)})
+        write(broker, "orders", 2, 4)
+        eventually(lambda: offsets.look()["orders"] == {0: 3, 1: 0, 2: 4})
+        eventually(lambda: offsets.held(["orders"]) == 7)
+        assert broker.size_bytes(["orders"]) > 0 == broker.size_bytes(["tips", "order"])
+    finally:
+        offsets.stop()

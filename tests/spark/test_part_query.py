@@ -14,7 +14,6 @@ from confluent_kafka import Consumer, Producer
 from sojourn.app.loading import load
 from sojourn.spark.driver.hosts.controller import Controller
 from sojourn.spark.driver.jvm.session import end_session, new_session, tasks_of
-from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.dead_letters import DeadLetters
 from sojourn.spark.driver.kafka.retry import retry_letters
@@ -38,11 +37,9 @@ TOPICS = (
 )
 
 
-@pytest.fixture(scope="module")
-def broker(jars):
-    with Broker(jars=jars, secured=False) as running:
-        running.create_topics(dict.fromkeys(TOPICS, 1))
-        yield running
+@pytest.fixture(scope="module", autouse=True)
+def _topics(broker):
+    broker.create_topics(dict.fromkeys(TOPICS, 1))
 
 
 @pytest.fixture(scope="module")

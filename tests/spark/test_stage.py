@@ -14,7 +14,6 @@ from pyspark.sql import functions as sql
 
 from sojourn.errors import BadInput, EngineError
 from sojourn.spark.driver.jvm.session import end_session, new_session
-from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.state.key_states import KeyStates
 from sojourn.spark.stage import Stage
@@ -24,11 +23,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 DEADLINE_S = 180
 
 
-@pytest.fixture(scope="module")
-def broker(jars):
-    with Broker(jars=jars, secured=False) as running:
-        running.create_topics({"lines": 2, "words.shout": 1})
-        yield running
+@pytest.fixture(scope="module", autouse=True)
+def _topics(broker):
+    broker.create_topics({"lines": 2, "words.shout": 1})
 
 
 def test_the_example_runs_spark_before_and_after_the_functions(broker, tmp_path):

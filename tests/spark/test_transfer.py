@@ -8,7 +8,6 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import functions as sql
 
 from sojourn.spark.driver.jvm.session import end_session, new_session
-from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.query.real_time import start_real_time
 from sojourn.spark.driver.query.transfer import KnownEnds, transferred, without_end_rows
 from sojourn.spark.task.rows import OUTPUT, SCHEMA, end_row
@@ -20,13 +19,9 @@ DEADLINE_S = 120.0
 RECORDS = 300
 
 
-@pytest.fixture(scope="module")
-def broker(jars):
-    with Broker(jars=jars, secured=False) as running:
-        running.create_topics(
-            dict.fromkeys(("told", "told-sizes", "untold", "untold-sizes"), 1)
-        )
-        yield running
+@pytest.fixture(scope="module", autouse=True)
+def _topics(broker):
+    broker.create_topics(dict.fromkeys(("told", "told-sizes", "untold", "untold-sizes"), 1))
 
 
 @pytest.fixture(scope="module")
