@@ -9,15 +9,16 @@ READY := .venv/.ready
 UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-vld tour test test-spark test-all bench bench-spark lint format docs lock clean
+.PHONY: help setup demo demo-vld tour test test-spark coverage test-all bench bench-spark lint format docs lock clean
 
 help:
 	@echo "make setup     virtual environment and dependencies (.venv), jars for Spark"
 	@echo "make demo      an application on Spark whose load doubles, kept in its target (build/demo)"
 	@echo "make demo-vld  logos found in video on Spark, while the frame rate doubles (build/demo-vld)"
 	@echo "make tour      plan, simulate and control the examples, without Spark (build/tour)"
-	@echo "make test      lint, types, import rules, doctests, and the tests that need no Spark"
-	@echo "make test-spark  the tests that start Spark; after 'make test' also the coverage of both"
+	@echo "make test      lint, types, import rules, doctests, all tests without Spark and one on it"
+	@echo "make test-spark  the other tests that start Spark"
+	@echo "make coverage  both again, and the part of the code that they run"
 	@echo "make test-all  both, with the slow tests"
 	@echo "make bench     speed and accuracy, printed"
 	@echo "make bench-spark  latency, faults, throughput and more on Spark: an hour and a half, nothing else running"
@@ -51,38 +52,32 @@ tour: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/tour.sh build/tour
 
 # Tests without Java run in as many processes as there are cores. Spark takes all cores by
-# itself, so its tests run one at a time. Each half keeps its own coverage data; the required
-# percentage is that of both halves together.
-test test-spark: WHICH := not slow
-test-all: WHICH := slow or not slow
-test-all: LIMIT := --session-timeout 10800
+# itself, so its tests run one at a time.
+PLAIN_TESTS = $(BIN)/pytest --session-timeout $(LIMIT_S) --numprocesses auto --dist worksteal
+SPARK_TESTS = $(BIN)/pytest --session-timeout $(LIMIT_S)
 COVERED := --cov --cov-report= --cov-fail-under=0
 
-define PLAIN_TESTS
-	@rm -f .coverage.plain
-	COVERAGE_FILE=.coverage.plain $(BIN)/pytest $(LIMIT) --numprocesses auto --dist worksteal -m "($(WHICH)) and not spark" $(COVERED)
-endef
-define SPARK_TESTS
-	@rm -f .coverage.spark
-	COVERAGE_FILE=.coverage.spark $(BIN)/pytest $(LIMIT) -m "($(WHICH)) and spark" $(COVERED)
-endef
-define COVERAGE
-	@if test -f .coverage.plain; then \
-	  $(BIN)/coverage combine --quiet --keep .coverage.plain .coverage.spark && $(BIN)/coverage report; \
-	else echo "no coverage report: 'make test' has not run here"; fi
-endef
-
+test: LIMIT_S := 1500
 test: lint
-	$(PLAIN_TESTS)
+	$(PLAIN_TESTS) -m "not slow and not spark"
+	$(SPARK_TESTS) -m smoke tests/spark
 
+test-spark: LIMIT_S := 2700
 test-spark: $(READY)
-	$(SPARK_TESTS)
-	$(COVERAGE)
+	$(SPARK_TESTS) -m "spark and not slow and not smoke"
 
+# Each child process leaves a data file of its own; those of a run are combined at its end.
+coverage: LIMIT_S := 3600
+coverage: $(READY)
+	@rm -f .coverage .coverage.*
+	$(PLAIN_TESTS) -m "not slow and not spark" $(COVERED)
+	$(SPARK_TESTS) -m "spark and not slow" $(COVERED) --cov-append
+	$(BIN)/coverage report
+
+test-all: LIMIT_S := 10800
 test-all: lint
-	$(PLAIN_TESTS)
-	$(SPARK_TESTS)
-	$(COVERAGE)
+	$(PLAIN_TESTS) -m "not spark"
+	$(SPARK_TESTS) -m spark
 
 bench: $(READY)
 	$(BIN)/python benchmarks/planning.py

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -103,8 +104,18 @@ def cluster_in(folder, identity=None, machine=HERE):
             yield made
         finally:
             for agent in made.agents:
-                agent.kill()
-                agent.wait()
+                end(agent)
+
+
+def end(agent):
+    """End an agent, also one that is suspended; one that hangs is killed."""
+    agent.send_signal(signal.SIGCONT)
+    agent.terminate()
+    try:
+        agent.wait(DEADLINE_S)
+    finally:
+        agent.kill()
+        agent.wait()
 
 
 def _clock_ahead(folder, ahead_s):
