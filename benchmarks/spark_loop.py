@@ -29,6 +29,7 @@ from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn.topology import Topology
 from sojourn.topology.traffic import rates
+from sojourn_trial.applications import loop_app
 
 ADDRESS = "sojourn_trial.applications.loop_app:app"
 ALLOCATION = {"split": 1, "left_side": 2, "right_side": 1, "join": 2, "audit": 2}
@@ -157,8 +158,6 @@ def _leaves(servers, topic, ends):
 
 def expected(number):
     """Return how many records must reach each operator, by content, and the loop's depths."""
-    import loop_app  # noqa: PLC0415 - found once the path is set
-
     reached, depths = Counter(split=number, audit=number), Counter()
     for root in range(number):
         for path in loop_app.paths(root):

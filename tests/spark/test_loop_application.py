@@ -26,7 +26,7 @@ def benchmark(jars):  # noqa: ARG001 - skips where there is no Java
 @pytest.fixture(scope="module")
 def run(benchmark):
     """Let some roots through, two of which are large."""
-    return benchmark.ran(ROOTS, per_s=50.0, photos=LARGE, settings={"batch_s": 10.0})
+    return benchmark.ran(ROOTS, per_s=50.0, photos=LARGE, settings={"batch_s": 5.0})
 
 
 def test_every_tree_is_followed_to_its_end(run):
