@@ -148,10 +148,10 @@ def test_a_setting_that_kafka_does_not_have_is_refused():
         Sender(load)
 
 
-def test_a_broker_that_is_not_there_is_named(monkeypatch, nobody):
-    monkeypatch.setattr("sojourn.spark.driver.load.sender._ANSWER_S", 0.1)
+def test_a_broker_that_is_not_there_is_named(nobody):
+    load = Load(servers=nobody, sources=(constant("even", 1),))
     with pytest.raises(BrokerFailed, match=f"no broker answers at {nobody}"):
-        Sender(Load(servers=nobody, sources=(constant("even", 1),))).run()
+        Sender(load, answer_s=0.1).run()
 
 
 def test_what_the_broker_refuses_is_counted(servers):
@@ -176,15 +176,13 @@ def test_what_the_client_refuses_is_counted(servers):
         ({}, 0.0, "the broker did not confirm them in time"),
     ],
 )
-def test_what_a_broker_that_went_away_did_not_confirm_has_failed(
-    jars, monkeypatch, kafka, patience_s, said
-):
-    monkeypatch.setattr("sojourn.spark.driver.load.sender._LAST_CONFIRMED_S", patience_s)
+def test_what_a_broker_that_went_away_did_not_confirm_has_failed(jars, kafka, patience_s, said):
     with ExitStack() as stack:
         broker = stack.enter_context(Broker(jars=jars, secured=False))
         broker.create_topics({"lost": 1})
         servers = broker.bootstrap_servers
-        sending = Sender(Load(servers=servers, sources=(constant("lost", 500),), kafka=kafka))
+        load = Load(servers=servers, sources=(constant("lost", 500),), kafka=kafka)
+        sending = Sender(load, confirm_s=patience_s)
         thread = stack.enter_context(ThreadPoolExecutor())
         stack.callback(sending.stop)  # else the thread would be waited for, whatever raised
         running = thread.submit(sending.run)
