@@ -90,11 +90,12 @@ class Faster:
 
 @pytest.fixture(scope="module")
 def loaded(jars, tmp_path_factory):
-    """Return a broker for the chain's arrivals."""
-    from spark.loaded import quiet_broker  # noqa: PLC0415 - only where there is Java
+    """Return the chain's application, with a broker of its own."""
+    from sojourn.spark.driver.kafka.broker import Broker  # noqa: PLC0415 - only where there is Java
+    from spark.loaded import quiet  # noqa: PLC0415 - as above
 
-    with quiet_broker(CHAIN, jars, tmp_path_factory.mktemp("loaded")) as made:
-        yield made
+    with Broker(jars=jars, secured=False) as broker:
+        yield quiet(CHAIN, broker.bootstrap_servers, tmp_path_factory.mktemp("loaded"))
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,12 @@
-"""A broker that a topology's arrivals come to, and engines that work on them."""
+"""Applications to whose topics a topology's arrivals come, and engines that work on them."""
 
 import json
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.app.application import App
 from sojourn.app.loading import load
 from sojourn.app.waiting_app import entrances
-from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.load.offered_load import Load, Source
 from sojourn.spark.driver.load.producer import LoadProcess
@@ -20,7 +18,7 @@ LONG_S = 3600.0
 
 @dataclass(frozen=True)
 class Loaded:
-    """An application that waits as its topology says, and a broker with its arrivals."""
+    """An application that waits as its topology says, and where its arrivals come."""
 
     app: App
     address: str
@@ -28,7 +26,7 @@ class Loaded:
 
     def engine(self, **settings):
         """Return an engine that begins with what comes from now on."""
-        told = {"servers": self.servers, "starting": "latest", "batch_s": 10.0} | settings
+        told = {"servers": self.servers, "starting": "latest", "batch_s": 5.0} | settings
         return SparkEngine(self.app, self.address, SparkSettings(**told))
 
 
@@ -52,15 +50,12 @@ def as_file(topology, folder: Path) -> str:
     return str(path)
 
 
-@contextmanager
-def quiet_broker(topology, jars, folder: Path):
-    """Run a broker to which nothing comes yet."""
+def quiet(topology, servers, folder: Path) -> Loaded:
+    """Return the application of a topology, to whose topics nothing comes yet."""
     address = as_file(topology, folder)
     app = load(address)
-    with Broker(jars=jars, secured=False) as broker:
-        servers = broker.bootstrap_servers
-        Cluster(servers).ensure([app.topic(a.name) for a in entrances(topology)], 1)
-        yield Loaded(app, address, servers)
+    Cluster(servers).ensure([app.topic(a.name) for a in entrances(topology)], 1)
+    return Loaded(app, address, servers)
 
 
 def load_of(topology, made):

@@ -15,7 +15,6 @@ from schema_registry import schema_registry
 from sojourn.app.operator import Hints
 from sojourn.decide.plan import Plan
 from sojourn.errors import BadInput, EngineError
-from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.spark_engine import SparkEngine
@@ -47,14 +46,13 @@ def order(producer, item, number, photo=b"\x00\xff"):
 
 
 @pytest.fixture(scope="module")
-def servers(jars):
-    with Broker(jars=jars, secured=False) as broker:
-        broker.create_topics({"all-orders": 2})
-        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-        order(producer, "tea", 1000)  # of which a run that starts later knows nothing
-        producer.flush()
-        time.sleep(0.1)
-        yield broker.bootstrap_servers
+def servers(broker):
+    broker.create_topics({"all-orders": 2})
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    order(producer, "tea", 1000)  # of which a run that starts later knows nothing
+    producer.flush()
+    time.sleep(0.1)
+    return broker.bootstrap_servers
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +63,7 @@ def shop():
 
 
 def engine(app, servers, **settings):
-    told = {"servers": servers, "batch_s": 10.0, **settings}
+    told = {"servers": servers, "batch_s": 5.0, **settings}
     return SparkEngine(app, "spark.shop:app", SparkSettings(**told))
 
 
@@ -146,7 +144,7 @@ def test_avro_is_read_and_written(servers, monkeypatch, tmp_path):
         monkeypatch.setenv("SCHEMA_REGISTRY", registry.url)
         from spark import clicks  # noqa: PLC0415 - hosts import it by this name
 
-        told = SparkSettings(servers=servers, batch_s=10.0, state=tmp_path / "state")
+        told = SparkSettings(servers=servers, batch_s=5.0, state=tmp_path / "state")
         with SparkEngine(clicks.app, "spark.clicks:app", told) as running:
             running.start(clicks.app.topology({"clicks": 10}), Plan.here({"visits": 2}))
             assert list(registry.subjects) == ["visits-value"]

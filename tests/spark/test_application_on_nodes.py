@@ -15,7 +15,6 @@ from sojourn.app.loading import load
 from sojourn.decide.plan import Plan
 from sojourn.loop import Loop
 from sojourn.spark.agent.cores import core_use
-from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.spark_engine import SparkEngine
 from sojourn_trial.applications import nodes_app
@@ -24,6 +23,7 @@ from sojourn_trial.cluster.trial_cluster import TrialCluster
 from sojourn_trial.kills.ledger import length
 from sojourn_trial.kills.victims import on_nodes
 from spark import prices
+from spark.emptied import emptied
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 DEADLINE_S = 180
@@ -37,6 +37,13 @@ def until(found):
     while not found():
         assert time.monotonic() < until_s
         time.sleep(0.1)
+
+
+@pytest.fixture
+def servers(kafka):
+    """Return where clients reach a broker without records of another test."""
+    with emptied(kafka):
+        yield kafka.bootstrap_servers
 
 
 @pytest.fixture
@@ -63,43 +70,41 @@ def settings(cluster, servers, folder, **more):
 
 
 def test_processors_are_on_all_nodes_and_one_that_dies_takes_nothing_with_it(
-    jars, cluster, short_folder
+    servers, cluster, short_folder
 ):
     """Counts by key are exact, in a state, although a node dies with records and a feed."""
-    with Broker(jars=jars, secured=False) as broker:
-        servers = broker.bootstrap_servers
-        told = settings(cluster, servers, short_folder)
-        app = nodes_app.app
-        with SparkEngine(app, "sojourn_trial.applications.nodes_app:app", told) as engine:
-            engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
-            assert len(engine.nodes) == 2
-            loop = Loop(engine, app.topology({"lines": 10.0}), Static(), every_s=1)
-            (placed,) = loop.follow_nodes()
-            assert placed.decision.kind == "move"
-            assert {len(on) for on in engine.plan.placement.values()} == {2}
-            # as the service does
-            engine.on_nodes_changed(lambda: followed.extend(loop.follow_nodes()))
-            followed = []
-            assert on_nodes(short_folder, "agent")
-            nodes_app.send(servers, 0, LINES)
-            until(lambda: length(servers, "words.count") >= LINES)
-            until(lambda: _are_measured(engine))
-            until(lambda: _ends_are_known(servers))
-            cluster.kill(cluster.workers[0].number)
-            nodes_app.send(servers, LINES, LINES)
-            until(lambda: len(engine.nodes) == 1)
-            assert engine.plan.allocation == ALLOCATION
-            until(lambda: followed)
-            assert "is lost; processors move to executor-" in followed[0].decision.reason
-            assert {len(on) for on in engine.plan.placement.values()} == {1}
-            until(lambda: not nodes_app.outcome(servers, 2 * LINES).lost)
-            assert not nodes_app.outcome(servers, 2 * LINES).wrong
-            assert not engine.health().failure
-        until(lambda: not on_nodes(short_folder, "agent"))
+    told = settings(cluster, servers, short_folder)
+    app = nodes_app.app
+    with SparkEngine(app, "sojourn_trial.applications.nodes_app:app", told) as engine:
+        engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
+        assert len(engine.nodes) == 2
+        loop = Loop(engine, app.topology({"lines": 10.0}), Static(), every_s=1)
+        (placed,) = loop.follow_nodes()
+        assert placed.decision.kind == "move"
+        assert {len(on) for on in engine.plan.placement.values()} == {2}
+        # as the service does
+        engine.on_nodes_changed(lambda: followed.extend(loop.follow_nodes()))
+        followed = []
+        assert on_nodes(short_folder, "agent")
+        nodes_app.send(servers, 0, LINES)
+        until(lambda: length(servers, "words.count") >= LINES)
+        until(lambda: _are_measured(engine))
+        until(lambda: _ends_are_known(servers))
+        cluster.kill(cluster.workers[0].number)
+        nodes_app.send(servers, LINES, LINES)
+        until(lambda: len(engine.nodes) == 1)
+        assert engine.plan.allocation == ALLOCATION
+        until(lambda: followed)
+        assert "is lost; processors move to executor-" in followed[0].decision.reason
+        assert {len(on) for on in engine.plan.placement.values()} == {1}
+        until(lambda: not nodes_app.outcome(servers, 2 * LINES).lost)
+        assert not nodes_app.outcome(servers, 2 * LINES).wrong
+        assert not engine.health().failure
+    until(lambda: not on_nodes(short_folder, "agent"))
 
 
 def test_a_topology_file_and_files_that_functions_need_are_shipped(
-    jars, cluster, short_folder, monkeypatch
+    servers, cluster, short_folder, monkeypatch
 ):
     """Both have a path that means something else on nodes."""
     here = short_folder / "here"
@@ -110,46 +115,42 @@ def test_a_topology_file_and_files_that_functions_need_are_shipped(
         "operators: {split: {service_s: 0.001}}\n"
     )
     monkeypatch.chdir(here)
-    with Broker(jars=jars, secured=False) as broker:
-        servers = broker.bootstrap_servers
-        told = settings(cluster, servers, short_folder)
-        file = load("plans/words.yaml")
-        with SparkEngine(file, "plans/words.yaml", told) as engine:
-            engine.start(file.topology({"lines": 1.0}), Plan.here({"split": 2}))
-            nodes_app.produce(servers, "words.lines", [{"seed": 1}])
-            until(lambda: length(servers, "words.split") == 1)
-        told = replace(told, state=short_folder / "another", spark={**told.spark, **SHIPPED})
-        with SparkEngine(prices.app, "spark.prices:app", told) as engine:
-            engine.start(prices.app.topology({"orders": 1.0}), Plan.here({"price": 2}))
-            nodes_app.produce(servers, "prices.orders", [{"item": "tea"}])
-            until(lambda: length(servers, "prices.price") == 1)
+    told = settings(cluster, servers, short_folder)
+    file = load("plans/words.yaml")
+    with SparkEngine(file, "plans/words.yaml", told) as engine:
+        engine.start(file.topology({"lines": 1.0}), Plan.here({"split": 2}))
+        nodes_app.produce(servers, "words.lines", [{"seed": 1}])
+        until(lambda: length(servers, "words.split") == 1)
+    told = replace(told, state=short_folder / "another", spark={**told.spark, **SHIPPED})
+    with SparkEngine(prices.app, "spark.prices:app", told) as engine:
+        engine.start(prices.app.topology({"orders": 1.0}), Plan.here({"price": 2}))
+        nodes_app.produce(servers, "prices.orders", [{"item": "tea"}])
+        until(lambda: length(servers, "prices.price") == 1)
 
 
 @pytest.mark.slow
-def test_a_node_that_falls_silent_takes_nothing_with_it(jars, cluster, short_folder):
+def test_a_node_that_falls_silent_takes_nothing_with_it(servers, cluster, short_folder):
     """No connection ends, as if its machine had lost its power or its network."""
-    with Broker(jars=jars, secured=False) as broker:
-        servers = broker.bootstrap_servers
-        told = settings(cluster, servers, short_folder)
-        app = nodes_app.app
-        with SparkEngine(app, "sojourn_trial.applications.nodes_app:app", told) as engine:
-            engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
-            nodes_app.send(servers, 0, LINES)
-            until(lambda: length(servers, "words.count") >= LINES)
-            silent = _processes(cluster, cluster.workers[0].number)
+    told = settings(cluster, servers, short_folder)
+    app = nodes_app.app
+    with SparkEngine(app, "sojourn_trial.applications.nodes_app:app", told) as engine:
+        engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
+        nodes_app.send(servers, 0, LINES)
+        until(lambda: length(servers, "words.count") >= LINES)
+        silent = _processes(cluster, cluster.workers[0].number)
+        for process in silent:
+            process.suspend()
+        try:
+            nodes_app.send(servers, LINES, LINES)
+            until(lambda: not nodes_app.outcome(servers, 2 * LINES).lost)
+            assert not nodes_app.outcome(servers, 2 * LINES).wrong
+            until(lambda: len(engine.nodes) == 1)
+            assert sum(engine.health().restarts.values()) > 0
+            assert not engine.health().failure
+        finally:
             for process in silent:
-                process.suspend()
-            try:
-                nodes_app.send(servers, LINES, LINES)
-                until(lambda: not nodes_app.outcome(servers, 2 * LINES).lost)
-                assert not nodes_app.outcome(servers, 2 * LINES).wrong
-                until(lambda: len(engine.nodes) == 1)
-                assert sum(engine.health().restarts.values()) > 0
-                assert not engine.health().failure
-            finally:
-                for process in silent:
-                    with suppress(psutil.NoSuchProcess):
-                        process.resume()
+                with suppress(psutil.NoSuchProcess):
+                    process.resume()
 
 
 def _processes(cluster, number):
@@ -159,39 +160,38 @@ def _processes(cluster, number):
 
 @pytest.mark.slow
 def test_nodes_come_as_processors_need_them_and_go_without_repeating_anything(
-    jars, cluster, short_folder
+    servers, cluster, short_folder
 ):
     """Each time one is given back, a batch ends in order: nothing is at the sink twice."""
-    with Broker(jars=jars, secured=False) as broker:
-        servers, sent = broker.bootstrap_servers, 0
-        scaled = {"max_nodes": 2, "processors_per_node": 4, "node_calm_s": 5.0}
-        told = settings(cluster, servers, short_folder, **scaled)
-        app = nodes_app.app
-        with SparkEngine(app, "sojourn_trial.applications.nodes_app:app", told) as engine:
-            engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
-            bounds, told = told.bounds(2), []
-            topology = app.topology({"lines": 10.0})
-            loop = Loop(engine, topology, Static(), every_s=0.5, bounds=bounds)
-            for count, nodes in ((1, 1), (4, 2), (1, 1)):
-                wanted = {"split": 1, "count": count}
-                told.append(loop.set_processors(wanted, f"a test wants {count}"))
-                until_s = time.monotonic() + DEADLINE_S
-                while not _runs_on(short_folder, nodes):
-                    assert time.monotonic() < until_s
-                    told.append(loop.turn())
-                nodes_app.send(servers, sent, LINES)
-                sent += LINES
-            until(lambda: nodes_app.outcome(servers, sent).exact)
-            reasons = " ".join(episode.decision.reason for episode in told)
-            assert "asks for 2 nodes, the maximum: 5 processors, 4 on each" in reasons
-            assert (
-                len(re.findall(r"gives executor-\d+ back: [5-9] s without need", reasons)) == 2
-            )
-            health = engine.health()
-            assert not any(health.restarts.values())
-            # one was added and two were removed, and an executor is paid until it is gone
-            assert min(health.node_costs.adding_s, health.node_costs.removing_s) > 0
-            assert health.node_s > engine.now_s
+    sent = 0
+    scaled = {"max_nodes": 2, "processors_per_node": 4, "node_calm_s": 5.0}
+    told = settings(cluster, servers, short_folder, **scaled)
+    app = nodes_app.app
+    with SparkEngine(app, "sojourn_trial.applications.nodes_app:app", told) as engine:
+        engine.start(app.topology({"lines": 10.0}), Plan.here(ALLOCATION))
+        bounds, told = told.bounds(2), []
+        topology = app.topology({"lines": 10.0})
+        loop = Loop(engine, topology, Static(), every_s=0.5, bounds=bounds)
+        for count, nodes in ((1, 1), (4, 2), (1, 1)):
+            wanted = {"split": 1, "count": count}
+            told.append(loop.set_processors(wanted, f"a test wants {count}"))
+            until_s = time.monotonic() + DEADLINE_S
+            while not _runs_on(short_folder, nodes):
+                assert time.monotonic() < until_s
+                told.append(loop.turn())
+            nodes_app.send(servers, sent, LINES)
+            sent += LINES
+        until(lambda: nodes_app.outcome(servers, sent).exact)
+        reasons = " ".join(episode.decision.reason for episode in told)
+        assert "asks for 2 nodes, the maximum: 5 processors, 4 on each" in reasons
+        assert (
+            len(re.findall(r"gives executor-\d+ back: [5-9] s without need", reasons)) == 2
+        )
+        health = engine.health()
+        assert not any(health.restarts.values())
+        # one was added and two were removed, and an executor is paid until it is gone
+        assert min(health.node_costs.adding_s, health.node_costs.removing_s) > 0
+        assert health.node_s > engine.now_s
 
 
 def _are_measured(engine):

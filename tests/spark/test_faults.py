@@ -18,7 +18,7 @@ from sojourn_trial.applications import state_app, two_parts_app
 from sojourn_trial.kills import commits as spark_commits
 from sojourn_trial.kills import random_kills as spark_kills
 from sojourn_trial.kills.schedule import drawn, rescales
-from spark.loaded import Loaded, as_file, quiet_broker
+from spark.loaded import Loaded, as_file, quiet
 
 pytestmark = pytest.mark.spark
 DEADLINE_S = 180.0
@@ -36,9 +36,8 @@ ALL_BUT_SLOW = ("processor", "template", "host", "worker", "daemon", "driver")
 
 
 @pytest.fixture(scope="module")
-def loaded(jars, tmp_path_factory):
-    with quiet_broker(CHAIN, jars, tmp_path_factory.mktemp("loaded")) as made:
-        yield made
+def loaded(servers, tmp_path_factory):
+    return quiet(CHAIN, servers, tmp_path_factory.mktemp("loaded"))
 
 
 @pytest.mark.timeout(600)

@@ -11,7 +11,6 @@ import sojourn as sj
 from sojourn.decide.plan import Plan
 from sojourn.errors import BadApplication, BadInput
 from sojourn.spark.driver.jvm.session import end_session, new_session
-from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.dead_letters import DeadLetters
 from sojourn.spark.driver.kafka.retry import retry_letters
@@ -27,12 +26,6 @@ pytestmark = pytest.mark.spark
 DEADLINE_S = 180
 ORDERS = 40
 TORN = b'{"item": null, "number": 3}'
-
-
-@pytest.fixture(scope="module")
-def servers(jars):
-    with Broker(jars=jars, secured=False) as broker:
-        yield broker.bootstrap_servers
 
 
 class Running:

@@ -16,7 +16,6 @@ from sojourn.app.loading import load
 from sojourn.decide.plan import Plan
 from sojourn.decide.target import Target
 from sojourn.loop import Loop
-from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.settings import SparkSettings
 from sojourn.spark.driver.spark_engine import SparkEngine
@@ -77,24 +76,22 @@ def works_off():
 
 
 @pytest.fixture(scope="module")
-def episodes(jars, tmp_path_factory):
+def episodes(broker, servers, tmp_path_factory):
     """Return the turns of a loop that starts with records waiting."""
     app = load(str(FILE))
     topic = app.topic(next(iter(app.sources)))
     policy = Drs(
         goal=Goal(target=Target("p95", 2.0)), caution=Caution(t_ra_s=10.0), drain_s=DRAIN_S
     )
-    with Broker(jars=jars, secured=False) as broker:
-        servers = broker.bootstrap_servers
-        broker.create_topics({topic: 1})
-        settings = SparkSettings(servers=servers, state=tmp_path_factory.mktemp("state"))
-        with (
-            Producing(servers, topic, NESTED.arrivals_per_s) as producing,
-            SparkEngine(app, str(FILE), settings) as engine,
-        ):
-            engine.start(NESTED, Plan.here(dict.fromkeys(NESTED.operator, 1)))
-            producing.start()
-            return list(Loop(engine, NESTED, policy, every_s=2.0).run(LASTS_S))
+    broker.create_topics({topic: 1})
+    settings = SparkSettings(servers=servers, state=tmp_path_factory.mktemp("state"))
+    with (
+        Producing(servers, topic, NESTED.arrivals_per_s) as producing,
+        SparkEngine(app, str(FILE), settings) as engine,
+    ):
+        engine.start(NESTED, Plan.here(dict.fromkeys(NESTED.operator, 1)))
+        producing.start()
+        return list(Loop(engine, NESTED, policy, every_s=2.0).run(LASTS_S))
 
 
 def test_no_more_is_asked_for_than_works_off_what_waits(episodes):

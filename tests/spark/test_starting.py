@@ -19,7 +19,6 @@ from confluent_kafka import Consumer, Producer
 from sojourn.app.loading import load
 from sojourn.decide.plan import Plan
 from sojourn.errors import EngineError
-from sojourn.spark.driver.kafka.broker import Broker
 from sojourn.spark.driver.kafka.cluster import Cluster
 from sojourn.spark.driver.kafka.offsets import Offsets
 from sojourn.spark.driver.settings import SparkSettings
@@ -32,12 +31,6 @@ from spark.loaded import Loaded, as_file, load_of
 pytestmark = pytest.mark.spark
 DEADLINE_S = 120.0
 HERE = Path(__file__).parent
-
-
-@pytest.fixture(scope="module")
-def servers(jars):
-    with Broker(jars=jars, secured=False) as broker:
-        yield broker.bootstrap_servers
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -23,9 +23,8 @@ from sojourn.decide.plan import Expected, Plan
 from sojourn.engine import Cost
 from sojourn.errors import BadFile, BadInput
 from sojourn.history import HistoryFile, Run, read, read_episodes, read_run, read_runs
-from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.history.file import opened
-from sojourn.knowledge import Decision, Episode, Knowledge
+from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.loop import Loop
 from sojourn.measure.observation import (
     Moments,
