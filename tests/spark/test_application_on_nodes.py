@@ -184,9 +184,7 @@ def test_nodes_come_as_processors_need_them_and_go_without_repeating_anything(
         until(lambda: nodes_app.outcome(servers, sent).exact)
         reasons = " ".join(episode.decision.reason for episode in told)
         assert "asks for 2 nodes, the maximum: 5 processors, 4 on each" in reasons
-        assert (
-            len(re.findall(r"gives executor-\d+ back: [5-9] s without need", reasons)) == 2
-        )
+        assert len(re.findall(r"gives executor-\d+ back: [5-9] s without need", reasons)) == 2
         health = engine.health()
         assert not any(health.restarts.values())
         # one was added and two were removed, and an executor is paid until it is gone
