@@ -19,13 +19,14 @@ from hypothesis import strategies as st
 
 import sojourn as sj
 from sojourn.act.policy import policy
-from sojourn.decide.plan import Expected, Plan
+from sojourn.decide.plan import Expected, NodePlan, Plan
 from sojourn.engine import Cost
 from sojourn.errors import BadFile, BadInput
 from sojourn.history import HistoryFile, Run, read, read_episodes, read_run, read_runs
 from sojourn.history.file import opened
 from sojourn.knowledge import Decision, Episode, Knowledge, Wish
 from sojourn.loop import Loop
+from sojourn.measure.node_costs import NodeCosts
 from sojourn.measure.observation import (
     Moments,
     Observation,
@@ -87,6 +88,7 @@ observations = st.builds(
     completions=sketches, sums=sketches, cores=st.none() | numbers,
     busy_cores=st.none() | numbers, nodes=mappings(nodes), per_node=whole, most_nodes=whole,
     warming=st.booleans(), commits=whole,
+    node_costs=st.builds(NodeCosts, adding_s=st.none() | numbers, removing_s=st.none() | numbers),
 ) | st.builds(Observation.unusable, numbers, numbers, st.text())  # fmt: skip
 expectations = st.builds(
     Expected,
@@ -95,8 +97,15 @@ expectations = st.builds(
     arrivals_per_s=numbers,
     sojourns_s=mappings(numbers),
 )
+node_plans = st.builds(
+    NodePlan,
+    number=st.integers(1, 99),
+    given_back=st.lists(names, max_size=3).map(tuple),
+    reason=st.text(),
+)
 plans = st.builds(
     Plan,
+    nodes=st.none() | node_plans,
     placement=mappings(st.dictionaries(names, st.integers(1, 10**9), min_size=1, max_size=3)),
     admission=mappings(st.floats(0, 1)),
     reason=st.text(),
@@ -109,9 +118,10 @@ said = st.fixed_dictionaries(
 
 @st.composite
 def decided(draw):
-    """Return a decision that carries out a wish."""
+    """Return a decision that carries out a wish, or does so only as far as it may."""
     after = draw(plans)
-    wish = replace(Wish.of(after), noise=draw(mappings(numbers)), **draw(said))
+    wished = draw(st.just(after) | plans)
+    wish = replace(Wish.of(wished), noise=draw(mappings(numbers)), **draw(said))
     return Decision(at_s=draw(numbers), before=draw(plans), after=after, wish=wish)
 
 
