@@ -88,7 +88,7 @@ observations = st.builds(
     completions=sketches, sums=sketches, cores=st.none() | numbers,
     busy_cores=st.none() | numbers, nodes=mappings(nodes), per_node=whole, most_nodes=whole,
     warming=st.booleans(), commits=whole,
-    node_costs=st.builds(NodeCosts, adding_s=st.none() | numbers, removing_s=st.none() | numbers),
+    node_costs=st.builds(NodeCosts, adding_s=st.none() | numbers, removing_s=numbers),
 ) | st.builds(Observation.unusable, numbers, numbers, st.text())  # fmt: skip
 expectations = st.builds(
     Expected,
