@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 
 import sojourn as sj
 from sojourn.act.policy import names, policy
-from sojourn.decide.plan import Plan, here
+from sojourn.decide.plan import HERE, Node, Plan
 from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.errors import UnknownName
 from sojourn.knowledge import Knowledge
-from sojourn.loop import Loop, step
+from sojourn.loop import Loop, Site, step
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
 from sojourn.simulate.simulator import Simulator
 from strategies import topologies
+
+ONE_MACHINE = Site(nodes=[Node(HERE)])
 
 TARGET = Target("mean", 1.0)
 EVERY_S = 30.0
@@ -162,7 +164,7 @@ def test_whatever_is_measured_there_is_a_decision_within_all_bounds(name, data):
     for _ in range(data.draw(st.integers(1, 5))):
         at_s += data.draw(st.sampled_from([EVERY_S, 1200.0, 5000.0]))
         observation = data.draw(_observations(drawn, known.allocation, at_s, stuck))
-        known, decision = step(known, observation, decide, here)
+        known, decision = step(known, observation, decide, ONE_MACHINE)
         _check(decision, known, most)
         wish = decide(known)
         assert (wish.allocation, wish.reason) == (decision.after.allocation, decision.reason)

@@ -9,10 +9,10 @@ from sojourn.act.policy import policy
 from sojourn.act.policy.drs.backlog import drain_needs
 from sojourn.act.policy.static import Static
 from sojourn.act.recommendation import demand as demanded
-from sojourn.decide.plan import Expected, Plan, here
+from sojourn.decide.plan import HERE, Expected, Node, Plan
 from sojourn.engine import Cost
 from sojourn.knowledge import Knowledge, Wish
-from sojourn.loop import step
+from sojourn.loop import Site, step
 from sojourn.measure.observation import (
     Moments,
     Observation,
@@ -21,6 +21,8 @@ from sojourn.measure.observation import (
 )
 from sojourn.model.cores import demand, slowed
 from sojourn.topology.node_cores import NodeCores
+
+ONE_MACHINE = Site(nodes=[Node(HERE)])
 
 # match computes, fetch waits for something else
 PAIR = sj.Topology(
@@ -72,7 +74,7 @@ def seen(running, per_s, *, at_s=10.0, others=0.0, cores=CORES, backlog=0):
 def known(*observations, allocation=None):
     knowledge = Knowledge(topology=PAIR, plan=Plan.here(allocation or START))
     for observation in observations[:-1]:
-        seen, decision = step(knowledge, observation, Static(), here)
+        seen, decision = step(knowledge, observation, Static(), ONE_MACHINE)
         knowledge = seen.did(decision)
     return knowledge.saw(observations[-1])
 
@@ -160,7 +162,7 @@ def turns(number, per_s, decide, allocation=START, **load):
     knowledge = Knowledge(topology=PAIR, plan=Plan.here(allocation))
     for i in range(1, number + 1):
         observation = seen(knowledge.allocation, per_s, at_s=10.0 * i, **load)
-        knowledge, decision = step(knowledge, observation, decide, here)
+        knowledge, decision = step(knowledge, observation, decide, ONE_MACHINE)
         changed = decision.before.changes(decision.after)
         knowledge = knowledge.did(decision, Cost(changed=changed) if changed else None)
         yield decision
@@ -248,7 +250,7 @@ def test_three_nodes_with_9_9_of_12_cores_busy_get_more_processors():
     observation = seen_on_nodes(start, per_s, 3)
     assert observation.busy_cores == pytest.approx(9.9)
     decide = policy("drs", target=sj.Target("mean", 0.35))
-    _, decision = step(knowledge, observation, decide, here)
+    _, decision = step(knowledge, observation, decide, ONE_MACHINE)
     assert decision.kind == "up", decision.reason
     assert "cores" not in decision.reason
 

@@ -11,12 +11,14 @@ from sojourn.act.best_effort_plan import Goal, aim
 from sojourn.act.evidence import lowest_s
 from sojourn.act.policy.drs import Drs
 from sojourn.act.prediction import floor_s
-from sojourn.decide.plan import Plan, here
+from sojourn.decide.plan import HERE, Node, Plan
 from sojourn.decide.target import Target
 from sojourn.knowledge import Knowledge
-from sojourn.loop import step
+from sojourn.loop import Site, step
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.measure.sketch import Sketch
+
+ONE_MACHINE = Site(nodes=[Node(HERE)])
 
 # One record in fifty takes ten times as long as all the others.
 USUAL_S, LONG_S, LONG = 0.02, 0.2, 0.02
@@ -65,7 +67,7 @@ def run(target):
     for number in range(1, 21):
         k = known.allocation["a"]
         policy = Drs(goal=Goal(target=EASY if number <= 10 else target, most=40))
-        known, decision = step(known, look(EVERY_S * number, k, rng), policy, here)
+        known, decision = step(known, look(EVERY_S * number, k, rng), policy, ONE_MACHINE)
         known = replace(known.did(decision), plan=decision.after)
         decisions.append(decision)
     return known, decisions[10:]

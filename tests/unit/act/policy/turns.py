@@ -1,11 +1,13 @@
 """An application that does what a test says of it, turn by turn, for a policy to decide on."""
 
-from sojourn.decide.plan import Plan, here
+from sojourn.decide.plan import HERE, Node, Plan
 from sojourn.engine import Cost
 from sojourn.knowledge import Knowledge
-from sojourn.loop import step
+from sojourn.loop import Site, step
 from sojourn.measure.observation import Moments, Observation, ObservedOperator
 from sojourn.topology import Arrival, Operator, Topology
+
+ONE_MACHINE = Site(nodes=[Node(HERE)])
 
 __all__ = ["CHAIN", "ONE", "Turns", "seen"]
 
@@ -120,7 +122,7 @@ class Turns:
         return self.turn(per_s, **told)
 
     def _on(self, observation):
-        known, decision = step(self.knowledge, observation, self.policy, here)
+        known, decision = step(self.knowledge, observation, self.policy, ONE_MACHINE)
         cost = None
         if decision.kind != "hold":
             changed = decision.before.changes(decision.after)
