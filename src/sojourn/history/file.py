@@ -12,7 +12,7 @@ from sojourn.files.private_files import append_to
 __all__ = ["FORMAT", "WAIT_S", "opened", "refusals", "transaction"]
 
 FORMAT = 2
-"""The version of the tables. Files of version 1 have no placements; they can be used."""
+"""The version of the tables; files of another version are refused."""
 
 WAIT_S = 5.0
 """The seconds to wait while another program writes."""
@@ -162,22 +162,12 @@ def _check(
         raise BadFile(str(path), *_OTHER) from error
     if meta.get("application") != _META["application"]:
         raise BadFile(str(path), *_OTHER)
-    if meta.get("format") not in ("1", _META["format"]):
+    if meta.get("format") != _META["format"]:
         raise BadFile(
             str(path),
             f"is a history of format {meta.get('format')}, but this version has {FORMAT}",
             "use the version of sojourn that wrote it, or another file",
         )
-    if to == "append":
-        _upgrade(connection)
-
-
-def _upgrade(connection: sqlite3.Connection) -> None:
-    """Convert a file of format 1 to this format, which earlier versions cannot read."""
-    with transaction(connection):
-        of_1 = "UPDATE meta SET value = ? WHERE key = 'format' AND value = '1'"
-        if connection.execute(of_1, (_META["format"],)).rowcount:
-            connection.execute("ALTER TABLE runs ADD COLUMN plan TEXT")
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:

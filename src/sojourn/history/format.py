@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.decide.plan import Expected, NodePlan, Plan, here
+from sojourn.decide.plan import Expected, NodePlan, Plan
 from sojourn.decide.target import Target
 from sojourn.engine import Cost
 from sojourn.knowledge import Decision, Episode, Wish
@@ -45,28 +45,25 @@ def episode_of(text: str, completions: Sketch, sums: Sketch) -> Episode:
     """Return the episode in *text*."""
     turn = json.loads(text, object_hook=_number)
     seen, cost = turn["observation"], turn["cost"]
-    target = turn.get("target")  # which old files do not have
     return Episode(
         observation=Observation(
             **{
                 **seen,
                 "notes": tuple(seen["notes"]),
                 "operators": {name: _operator(o) for name, o in seen["operators"].items()},
-                "nodes": {
-                    name: ObservedNode(**node) for name, node in seen.get("nodes", {}).items()
-                },
+                "nodes": {name: ObservedNode(**node) for name, node in seen["nodes"].items()},
                 "node_costs": NodeCosts(**seen.get("node_costs", {})),
                 "completions": completions,
                 "sums": sums,
             }
         ),
-        decision=_decision(_as_now(turn["decision"])),
+        decision=_decision(turn["decision"]),
         cost=cost
         and Cost(
             **{**cost, "changed": {name: tuple(pair) for name, pair in cost["changed"].items()}}
         ),
         failure=turn["failure"],
-        target=target and Target(**target),
+        target=turn["target"] and Target(**turn["target"]),
     )
 
 
@@ -95,19 +92,6 @@ def sketch_of(data: bytes) -> Sketch:
     return Sketch.of_counts(counts, sum_s, sum_ss)
 
 
-def _as_now(decided: dict[str, Any]) -> dict[str, Any]:
-    """Return a decision of format 1, where all processors are on one machine, converted."""
-    if "reason" not in decided:
-        return decided
-    now = {name: inside for name, inside in decided.items() if name != "reason"}
-    after = {
-        "placement": here(now["after"]),
-        "reason": decided["reason"],
-        "expected": now.pop("expected"),
-    }
-    return {**now, "before": {"placement": here(now["before"])}, "after": after}
-
-
 def _decision(found: dict[str, Any]) -> Decision:
     after = _plan(found["after"])
     said = {name: found[name] for name in _OF_WISH if name in found} | found.get("wish", {})
@@ -126,8 +110,7 @@ def _plan(found: dict[str, Any]) -> Plan:
 
 
 def _operator(found: dict[str, Any]) -> ObservedOperator:
-    named = ("service", "wait", "transfer")  # of which old files have the first two
-    moments = {which: Moments(**found[which]) for which in named if which in found}
+    moments = {which: Moments(**found[which]) for which in ("service", "wait", "transfer")}
     return ObservedOperator(**{**found, **moments})
 
 

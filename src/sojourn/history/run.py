@@ -64,10 +64,9 @@ def run_columns(run: Run) -> dict[str, str | float | None]:
 def run_of(row: sqlite3.Row, source: str) -> Run:
     """Return the run of a row; its topology is checked like a topology file."""
     aims = row["target_statistic"] is not None
-    plan = dict(row).get("plan")  # which format 1 does not have: it knew of one machine
     return Run(
         topology=parse_topology(row["topology"], source=source),
-        plan=plan_of(plan) if plan else Plan.here(json.loads(row["allocation"])),
+        plan=plan_of(row["plan"]),
         started_at=datetime.fromisoformat(row["started_at"]),
         every_s=row["every_s"],
         policy=row["policy"],

@@ -311,10 +311,9 @@ def test_what_is_expected_of_a_turn_is_so_beyond_an_order(tmp_path):
 
 
 def test_a_history_of_turns_without_targets_is_judged_by_that_of_its_run(tmp_path):
-    """As earlier versions wrote it."""
     path = written(tmp_path / "h", ORDERED)
     with closing(sqlite3.connect(path)) as file, file:
-        file.execute("UPDATE turns SET record = json_remove(record, '$.target')")
+        file.execute("UPDATE turns SET record = json_set(record, '$.target', json('null'))")
     assert "target      p95 ≤ 3 s: above it in 5 of 5 turns\n" in run(path).stdout
 
 
