@@ -221,8 +221,7 @@ def test_one_that_never_was_in_a_topic_is_put_back_in_through_that_for_retries(s
 
 
 def test_what_cannot_be_put_back_in_says_why_and_stays(shop):
-    # as earlier versions wrote them
-    shop.write(shop.letters, b"old", headers=[("sojourn-id", b"a/0/1.parse.0"),
+    shop.write(shop.letters, b"old", headers=[("sojourn-operator", b"parse"),
                ("sojourn-error", b"no")], partition=0)  # fmt: skip
     gone = [("sojourn-error", b"no"), ("sojourn-position", b"gone/7/1")]
     shop.write(shop.letters, b"new", headers=gone, partition=0)

@@ -22,7 +22,7 @@ from sojourn.spark.wire.dead_letter import (
     TRACEBACK,
     TRIES,
 )
-from sojourn.spark.wire.headers import ERROR, ID, Header
+from sojourn.spark.wire.headers import ERROR, Header
 
 __all__ = ["RETRIED", "DeadLetter", "DeadLetters", "headers_of", "reader", "unreachable"]
 
@@ -199,15 +199,13 @@ def headers_of(message: Message) -> list[Header]:
 def _letter(message: Message) -> DeadLetter:
     headers = headers_of(message)
     told = {name: content.decode(errors="replace") for name, content in headers}
-    # those of earlier versions have only an id, that of an output: RECORD.OPERATOR.PLACE
-    record, operator, _ = ["", "", *told.get(ID, "").rsplit(".", 2)][-3:]
     tries, place = told.get(TRIES, "1"), told.get(POSITION, "")
     return DeadLetter(
         position=f"{message.partition()}/{message.offset()}",
         at_s=message.timestamp()[1] / 1000,
-        operator=told.get(OPERATOR, operator),
+        operator=told.get(OPERATOR, ""),
         stream=told.get(STREAM, ""),
-        record=told.get(RECORD, record),
+        record=told.get(RECORD, ""),
         came_from=place if _PLACE.fullmatch(place) else "",
         error=told[ERROR],
         traceback=told.get(TRACEBACK, ""),

@@ -70,7 +70,7 @@ class Folder:
                 raise BrokerFailed(
                     f"another broker uses {self.path}", "stop it, or name another folder"
                 )
-            self.path.chmod(FOLDER_MODE)  # one of an older version may be open to all
+            self.path.chmod(FOLDER_MODE)  # an empty folder may be open to all
             write_new(self.log, b"")
         except OSError as error:
             problem = f"cannot be used: {error.strerror}"

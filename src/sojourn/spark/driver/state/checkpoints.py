@@ -125,7 +125,7 @@ class Checkpoints:
     def _conflicts(self, before: dict[str, Any], app: App) -> Iterator[str]:
         """Yield what does not fit the states that operators have."""
         forms = state_forms(app)
-        for name, written in before.get("states", {}).items():
+        for name, written in before["states"].items():
             found: list[str] = []
             if name in forms:
                 # whether or not there is any: the log of a host may have some
@@ -312,7 +312,7 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
         if before.get(key) != now[key]
     ]
     for name, form in now["operators"].items():
-        was = before.get("operators", {}).get(name)
+        was = before["operators"].get(name)
         if was is not None and was != form:
             found.append(f"operator {name} was {json.dumps(was)}, now it is {json.dumps(form)}")
     found += [
@@ -320,7 +320,7 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
         "(app.project(…, durable=True) keeps its query)"
         for part, form in now["parts"].items()
         for name in form.get("projections", ())
-        if name in before.get("operators", {})
+        if name in before["operators"]
     ]
     for name, was in before["parts"].items():
         is_now = now["parts"].get(name, {"reads": [], "operators": []})

@@ -66,11 +66,11 @@ class KeyStates:
                 "choose it with --state"
             )
         self.application = str(recorded["application"])
-        states = recorded.get("states", {})
+        states = recorded["states"]
         self.forms = {name: StateForm.read(written) for name, written in states.items()}
         self._part_of: dict[str, str] = {
             operator: part
-            for part, form in recorded.get("parts", {}).items()
+            for part, form in recorded["parts"].items()
             for operator in form["operators"]
         }
 
