@@ -12,7 +12,7 @@ from sojourn.app.schema import parse_schema
 from sojourn.spark.driver.jvm.session import end_session, new_session
 from sojourn.spark.driver.native.frame import own_session
 from sojourn.spark.driver.native.payload import at, from_payload, misfit, read, to_payload
-from sojourn.spark.driver.native.types import same_kind, schema_of
+from sojourn.spark.driver.native.schema import same_kind, schema_of
 from unit.app.schemas import SCHEMAS, records
 
 pytestmark = pytest.mark.spark

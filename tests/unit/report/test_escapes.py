@@ -14,7 +14,7 @@ from sojourn.report.terminal.console import line, say
 from sojourn.report.terminal.status import applications_view
 from sojourn.spark.host.desk.instructions import StopPart
 from sojourn.spark.host.execution import why_it_stops
-from sojourn.spark.processor.error_text import described
+from sojourn.spark.processor.processor import described
 from sojourn.spark.wire.record import Record
 
 # Title, clear, an 8-bit CSI, a bidirectional override: each is obeyed by some terminal.

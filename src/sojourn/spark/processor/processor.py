@@ -3,25 +3,29 @@
 import os
 import signal
 import socket
+from pathlib import Path
 from time import perf_counter, process_time
+from traceback import StackSummary, TracebackException
 
 import msgspec
 
 from sojourn.app.codec.registry import outlast
 from sojourn.errors import RegistryAway
-from sojourn.spark.processor.error_text import described
 from sojourn.spark.processor.job import Job, Lent
 from sojourn.spark.wire.frames import Frames, framed
 from sojourn.spark.wire.processor import Assignment, Done, NotReady, Ready, Result, Waits
 from sojourn.spark.wire.record import Record
 
-__all__ = ["run"]
+__all__ = ["described", "run"]
 
 _CHUNK = 1 << 16
 # Results of several records are told together, unless they take longer than that: then each
 # has its own time limit, and none waits for the next.
 _TOGETHER_S = 0.001
 _decode = msgspec.msgpack.Decoder(Assignment).decode
+_OURS = str(Path(__file__).parents[1])
+# Both travel with a record, and a message may have any length.
+_MOST_ERROR, _MOST_TRACEBACK = 2 << 10, 8 << 10
 
 
 def run(host: socket.socket, job: Job) -> None:
@@ -102,3 +106,43 @@ def _served(job: Job, record: Record, states: dict[str, bytes] | None) -> Result
         outputs, (error, traceback) = [], described(raised)
     took_s, cpu_s = perf_counter() - began_s, process_time() - cpu_s
     return Result(outputs, error, took_s, cpu_s, traceback, state=changed, reminders=reminders)
+
+
+def described(raised: BaseException) -> tuple[str, str]:
+    """Return the error in a line or few, and its traceback without frames of our own."""
+    told = TracebackException.from_exception(raised)
+    error = _sound("".join(told.format_exception_only()).strip())
+    _leave_out_ours(told)
+    traceback = _sound("".join(told.format()).rstrip())
+    return _cut(error, _MOST_ERROR), _cut(traceback, _MOST_TRACEBACK)
+
+
+def _sound(text: str) -> str:
+    """Return *text* as it can be sent: half a surrogate pair is no text in UTF-8."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _leave_out_ours(told: TracebackException) -> None:
+    """Leave the frames of the user's code, in all that one exception came of."""
+    seen: list[TracebackException] = []
+    waiting: list[TracebackException | None] = [told]
+    while waiting:
+        one = waiting.pop()
+        if one is None or any(one is other for other in seen):
+            continue
+        seen.append(one)
+        theirs = [frame for frame in one.stack if not frame.filename.startswith(_OURS)]
+        one.stack = StackSummary.from_list(theirs)
+        waiting += [one.__cause__, one.__context__, *(one.exceptions or ())]
+
+
+def _cut(text: str, most: int) -> str:
+    """Return *text* without its middle, if it is long: what is last says most.
+
+    >>> _cut("a" * 30, 20)
+    'aa ... aaaaaaaaaaaaa'
+    """
+    if len(text) <= most:
+        return text
+    head = max(0, (most - 5) // 6)
+    return f"{text[:head]} ... {text[len(text) - (most - 5 - head) :]}"

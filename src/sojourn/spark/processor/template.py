@@ -4,6 +4,7 @@ The host sends one end of a socket pair for each processor that it wants; the fo
 What became of those that ended is told to the host. It has no threads, so forking is safe.
 """
 
+import ctypes
 import os
 import select
 import signal
@@ -14,16 +15,17 @@ import msgspec
 
 from sojourn.app.codec.registry import outlast
 from sojourn.files.log_lines import StampedLines
-from sojourn.spark.processor.error_text import described
 from sojourn.spark.processor.job import Job, load
-from sojourn.spark.processor.parent_death import die_with
-from sojourn.spark.processor.processor import run
+from sojourn.spark.processor.processor import described, run
 from sojourn.spark.wire.frames import framed
 
 __all__ = ["Ended", "Forked", "FromTemplate", "Loaded", "NotForked", "main"]
 
 # How often it looks for processors that ended, while nothing else happens.
 _LOOK_S = 0.2
+_PR_SET_PDEATHSIG = 1
+# elsewhere than on Linux there is no such call, and they end when they next speak to it
+_prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
 class Loaded(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -58,7 +60,7 @@ FromTemplate = Loaded | Forked | NotForked | Ended
 
 def main(fd: int, parent: int, spec: str, argument: str) -> None:
     """Fork processors as the host at *fd*, process *parent*, asks for them, while it lives."""
-    die_with(parent)
+    _die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stdout, sys.stderr = StampedLines(1), StampedLines(2)
     host = socket.socket(fileno=fd)
@@ -102,7 +104,7 @@ def _fork(host: socket.socket, end: socket.socket, job: Job) -> int:
         return pid
     status = 1
     try:
-        die_with(template)
+        _die_with(template)
         host.close()
         run(end, job)
         status = 0
@@ -128,6 +130,14 @@ def _reap(host: socket.socket) -> None:
         code = os.waitstatus_to_exitcode(status)
         reason = f"was killed by signal {-code}" if code < 0 else f"exited with status {code}"
         host.sendall(framed(Ended(pid, reason)))
+
+
+def _die_with(parent: int) -> None:
+    """Have this process killed when its *parent* is gone, whatever it does by then."""
+    if _prctl is not None:
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it was gone before it could be asked for
+        os._exit(1)
 
 
 if __name__ == "__main__":

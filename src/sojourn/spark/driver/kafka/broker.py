@@ -19,8 +19,7 @@ from sojourn.spark.driver.jvm.child_process import ChildProcess
 from sojourn.spark.driver.jvm.jars import Jars, resolve_jars
 from sojourn.spark.driver.jvm.java import find_java
 from sojourn.spark.driver.kafka.cluster import Cluster
-from sojourn.spark.driver.kafka.credentials import Credentials
-from sojourn.spark.driver.kafka.folder import Folder, new_cluster
+from sojourn.spark.driver.kafka.folder import Credentials, Folder, new_cluster
 from sojourn.spark.driver.kafka.ports import HOST, answers, free_ports
 from sojourn.spark.driver.kafka.topics import cluster_of, make_topics
 

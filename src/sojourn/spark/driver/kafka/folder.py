@@ -4,24 +4,68 @@ import base64
 import fcntl
 import json
 import os
+import secrets
 import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sojourn.errors import BadFile, BrokerFailed
 from sojourn.files.private_files import FOLDER_MODE, make_folder, write_new
 from sojourn.spark.driver.kafka.cluster import Cluster
-from sojourn.spark.driver.kafka.credentials import Credentials
 from sojourn.spark.driver.kafka.ports import HOST
 
-__all__ = ["Folder", "new_cluster"]
+__all__ = ["Credentials", "Folder", "new_cluster"]
 
 _LOG_LINES = 8
 _OWN = {"broker.log", "client.json", "client.properties", "data", "server.properties"}
 # Relative to the folder: a name with a comma, or one that is not Latin, would be misread.
 _DATA = "data"
+_USER = "sojourn"
+_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+_MECHANISM = "PLAIN"
+_PROTOCOL = "SASL_PLAINTEXT"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A user of a broker, and the *password*, which is shown nowhere.
+
+    A password over the loopback device, which nobody without rights over the machine can listen
+    to, needs no encryption.
+
+    >>> Credentials("secret")
+    Credentials(user='sojourn')
+    """
+
+    password: str = field(repr=False, default_factory=lambda: secrets.token_urlsafe(32))
+    user: str = _USER
+
+    @property
+    def for_clients(self) -> dict[str, str]:
+        """Options of clients, as librdkafka names them."""
+        return {
+            "security.protocol": _PROTOCOL,
+            "sasl.mechanism": _MECHANISM,
+            "sasl.username": self.user,
+            "sasl.password": self.password,
+        }
+
+    @property
+    def for_broker(self) -> dict[str, str]:
+        """Properties of a broker that lets in nobody else, nor to the port of controllers."""
+        known = f'{_MODULE} required username="{self.user}" password="{self.password}" '
+        known += f'user_{self.user}="{self.password}";'
+        return {
+            "listener.security.protocol.map": f"{_PROTOCOL}:{_PROTOCOL},CONTROLLER:{_PROTOCOL}",
+            "security.inter.broker.protocol": _PROTOCOL,
+            "sasl.enabled.mechanisms": _MECHANISM,
+            "sasl.mechanism.inter.broker.protocol": _MECHANISM,
+            "sasl.mechanism.controller.protocol": _MECHANISM,
+            f"listener.name.{_PROTOCOL.lower()}.plain.sasl.jaas.config": known,
+            "listener.name.controller.plain.sasl.jaas.config": known,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

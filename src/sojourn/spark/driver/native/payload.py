@@ -1,14 +1,21 @@
 """Records as JSON, read and written by Spark as `sojourn.app.codec.json` does in Python."""
 
 from dataclasses import replace
+from functools import reduce
 
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
 from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
 from sojourn.app.schema import Schema
-from sojourn.spark.driver.native.changes import INSTANT, LOCAL, reading, writing
-from sojourn.spark.driver.native.rules import breaks
+from sojourn.spark.driver.native.changes import (
+    INSTANT,
+    LOCAL,
+    Change,
+    read_key,
+    reading,
+    writing,
+)
 
 __all__ = ["at", "from_payload", "has_value", "misfit", "read", "to_payload"]
 
@@ -45,7 +52,7 @@ def misfit(body: Column, parsed: Column, schema: Schema) -> Column:
     text, record = body.cast("string"), parsed["record"]
     # which are question marks by now; few records have an escape that may be one
     half = text.rlike(_SURROGATE) & sql.try_parse_json(text).isNull()
-    rule = breaks(Struct(schema.fields))
+    rule = _breaks(Struct(schema.fields))
     broken = sql.lit(False) if rule is None else rule(record)
     return (
         sql.when(text.isNull(), "is empty, not JSON")
@@ -92,3 +99,52 @@ def _json(kind: DataType) -> DataType:
             return Struct(_spelt(fields))
         case _:
             return kind
+
+
+def _breaks(kind: DataType) -> Change | None:
+    """Return what tells whether a value, parsed, breaks a rule that `from_json` has not."""
+    match kind:
+        case Array(element) if (inner := _breaks(element)) is not None:
+            return lambda value: sql.exists(value, inner)
+        case Map(key, element):
+            return _map_breaks(key, _breaks(element))
+        case Struct(fields):
+            return _any([_field_breaks(field) for field in fields])
+        case _:
+            return None
+
+
+def _map_breaks(key: DataType, inner: Change | None) -> Change | None:
+    rules: list[Change | None] = []
+    if key != _TEXT:
+        rules.append(
+            lambda value: sql.exists(
+                sql.map_keys(value), lambda name: read_key(key, name).isNull()
+            )
+        )
+    if inner is not None:
+        rules.append(lambda value: sql.exists(sql.map_values(value), inner))
+    return _any(rules)
+
+
+def _field_breaks(field: Field) -> Change | None:
+    inner = _breaks(field.type)
+    rules: list[Change | None] = []
+    if not field.nullable:
+        rules.append(lambda value: value[field.name].isNull())
+    if inner is not None:
+        rules.append(lambda value: inner(value[field.name]))
+    return _any(rules)
+
+
+def _any(rules: list[Change | None]) -> Change | None:
+    given = [rule for rule in rules if rule is not None]
+    if not given:
+        return None
+
+    def broken(value: Column) -> Column:
+        # a part that is null breaks nothing by itself
+        found = (sql.coalesce(rule(value), sql.lit(False)) for rule in given)
+        return value.isNotNull() & reduce(Column.__or__, found)
+
+    return broken

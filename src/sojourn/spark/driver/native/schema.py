@@ -3,17 +3,18 @@
 from collections.abc import Iterable
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, types
 
+from sojourn.app import datatype
+from sojourn.app.datatype import Array, Atom, DataType, Field, Map, Struct
 from sojourn.app.operator import NativeOperator
 from sojourn.app.schema import Schema
 from sojourn.errors import BadApplication, BadSchema
 from sojourn.spark.driver.native.frame import own_session, read_stream, worked
 from sojourn.spark.driver.native.payload import at
-from sojourn.spark.driver.native.types import same_kind, schema_of
 from sojourn.topology.check import shown
 
-__all__ = ["native_schema", "schema_read"]
+__all__ = ["native_schema", "same_kind", "schema_of", "schema_read"]
 
 # what a topic has, for expressions to be tried on before there is one
 _TOPIC = (
@@ -105,3 +106,56 @@ def _promised(operator: NativeOperator, made: Schema) -> Schema:
                 f"write {found.type}, or cast(… as {said.type})",
             )
     return promised
+
+
+def same_kind(one: DataType, other: DataType) -> bool:
+    """Tell whether two types are the same but for what may be null."""
+    match one, other:
+        case Array(mine), Array(yours):
+            return same_kind(mine, yours)
+        case Map(), Map():
+            return one.key == other.key and same_kind(one.value, other.value)
+        case Struct(mine), Struct(yours) if len(mine) == len(yours):
+            return all(
+                a.name == b.name and same_kind(a.type, b.type)
+                for a, b in zip(mine, yours, strict=True)
+            )
+        case _:
+            return one == other
+
+
+def schema_of(made: types.StructType) -> Schema:
+    """Return the schema of columns that Spark has made, or raise a `BadSchema`.
+
+    >>> whole, word = types.LongType(), types.StringType()
+    >>> made = types.StructType().add("word", word).add("n", whole, nullable=False)
+    >>> print(schema_of(made))
+    word string, n bigint not null
+    """
+    return Schema(tuple(_field(field) for field in made.fields))
+
+
+def _field(field: types.StructField) -> Field:
+    try:
+        return Field(field.name, _kind(field.dataType), field.nullable)
+    except BadSchema as error:
+        place = f"schema.{field.name}{error.place.removeprefix('schema')}"
+        raise BadSchema(place, error.problem, error.way_out) from None
+
+
+def _kind(made: types.DataType) -> DataType:
+    match made:
+        case types.DecimalType():
+            return datatype.Decimal(made.precision, made.scale)
+        case types.ArrayType():
+            return Array(_kind(made.elementType))
+        case types.MapType():
+            return Map(_kind(made.keyType), _kind(made.valueType))
+        case types.StructType():
+            return Struct(tuple(_field(field) for field in made.fields))
+        case types.StringType() | types.CharType() | types.VarcharType():
+            return Atom("string")
+    if (name := datatype.SYNONYMS.get(made.simpleString())) is None:
+        problem = f"{made.simpleString()} is not supported as the type of a column"
+        raise BadSchema("schema", problem, "cast it, as in cast(… as string)")
+    return Atom(name)

@@ -6,21 +6,27 @@ and nobody knows how much: the next one reads that from the sink itself. It may 
 what is ahead of it is kept for the batches that follow.
 """
 
-from collections.abc import Iterable, Iterator
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-from sojourn.spark.task.deduplicate.claim import Claim
+from sojourn.errors import EngineError
+from sojourn.files.private_files import make_folder, write_new
 from sojourn.spark.task.deduplicate.sink_memory import SavedMemory, SinkMemory
 from sojourn.spark.task.deduplicate.sink_topic import SinkTopic
 from sojourn.spark.wire.headers import ID, identity_of, is_retry, root_of
 from sojourn.spark.wire.repetitions import Memory, Repetitions
 from sojourn.spark.wire.signed_inputs import SignedInputs
 
-__all__ = ["Passage", "Rules"]
+__all__ = ["Claim", "Passage", "Rules"]
 
 Row = dict[str, Any]
 """The columns of a message, by name."""
+_LOOK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,3 +111,68 @@ class Passage:
         self._claim.check()
         known = SavedMemory(self._repetitions.memory, self._ahead)
         self._files.save(self._partition, self._next, known)
+
+
+@dataclass(slots=True)
+class Claim:
+    """The claim of one task on a *partition*, in *folder*; the times are those of *clock*.
+
+    A machine that is cut off the network seems dead, and another task takes over. When it is
+    connected again, the first task is still there, and so is what its Kafka client has not
+    sent. The claim on a partition, a file in the shared folder, ends such a task: it looks
+    before it passes anything on, at most half a second after the last look. What its client
+    still holds is refused by the broker (`message.timestamp.before.max.ms`), and whoever takes
+    over waits until that is certain.
+    """
+
+    folder: Path
+    partition: int
+    clock: Callable[[], float] = time.monotonic
+    wait: Callable[[float], None] = time.sleep
+    _token: str = field(default_factory=lambda: uuid4().hex)
+    _looked_s: float = 0.0
+
+    def take(self) -> float | None:
+        """Claim the partition; return how long ago the claim before was renewed.
+
+        None if nobody has claimed it before. The time is that of the file system: machines
+        may have different clocks.
+        """
+        make_folder(self.folder)
+        try:
+            before_s: float | None = self._path.stat().st_mtime
+        except FileNotFoundError:
+            before_s = None
+        new = self._path.with_suffix(f".{self._token}")
+        write_new(new, self._token.encode())
+        new.replace(self._path)  # nobody reads half of it
+        self._looked_s = self.clock()
+        return None if before_s is None else self._path.stat().st_mtime - before_s
+
+    def outwait(self, age_s: float | None, fence_s: float) -> None:
+        """Wait until the broker refuses all that the task before may still send.
+
+        Its claim was renewed *age_s* ago, and brokers refuse what is older than *fence_s*; 0
+        if they do not, and there is nothing to wait for.
+        """
+        if fence_s and age_s is not None and (left_s := fence_s + _LOOK_S - age_s) > 0:
+            self.wait(left_s)
+
+    def renew(self) -> None:
+        """Look whether the claim still holds, unless that was seen just now."""
+        if self.clock() - self._looked_s > _LOOK_S:
+            self.check()
+
+    def check(self) -> None:
+        """Raise `EngineError` if another task has claimed the partition since."""
+        if self._path.read_text() != self._token:
+            raise EngineError(
+                f"another task has taken over partition {self.partition}: this one was thought "
+                "dead"
+            )
+        os.utime(self._path)
+        self._looked_s = self.clock()
+
+    @property
+    def _path(self) -> Path:
+        return self.folder / f"{self.partition}.claim"

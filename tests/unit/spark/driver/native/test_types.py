@@ -3,7 +3,7 @@ from pyspark.sql import types
 
 from sojourn.app.schema import parse_schema
 from sojourn.errors import BadSchema
-from sojourn.spark.driver.native.types import same_kind, schema_of
+from sojourn.spark.driver.native.schema import same_kind, schema_of
 
 
 def test_what_spark_has_made_has_a_schema():

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from sojourn.errors import EngineError
-from sojourn.spark.task.deduplicate.claim import Claim
+from sojourn.spark.task.deduplicate.sink_filter import Claim
 
 
 class Clock:

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from sojourn.spark.host.nodes.clock_offset import ClockOffset, Exchange
+from sojourn.spark.host.nodes.agent_connection import ClockOffset, Exchange
 
 
 def exchange(at_s, *, offset_s, there_s=0.001, back_s=0.001, ours=0.0, theirs=0.0):

@@ -1,8 +1,8 @@
 """What functions raise, as it is told."""
 
 from sojourn.spark.host.error_log import ErrorLog
-from sojourn.spark.processor.error_text import described
 from sojourn.spark.processor.operator_job import of_application
+from sojourn.spark.processor.processor import described
 from sojourn.spark.wire.record import Record
 
 

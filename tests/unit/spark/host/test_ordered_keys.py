@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.spark.host.state.ordered_keys import OrderedKeys
+from sojourn.spark.host.state.keyed_state import OrderedKeys
 
 _key = st.text("abc", max_size=4)
 
